@@ -1,0 +1,84 @@
+"""Connecting to Ray: a cluster of this process's own, or one that is there."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Literal
+
+import ray
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+
+class ClusterError(ValueError):
+    """The cluster can't be reached, or is too small for the work; the message says which setting mends it."""
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class ClusterConfig:
+    """Where units run.
+
+    Attributes:
+        kind: ``local`` starts Ray here and stops it at the end; ``existing`` connects to a running cluster.
+        address: of an existing cluster; ``auto`` finds the one that this machine belongs to.
+        num_cpus: worker processes of a local cluster, one unit at a time each; None: one per core. On an existing
+            cluster, the most CPUs to take; None: all that are free when the run starts.
+        max_retries: how often a unit is tried again after its worker died (not after an error of its own).
+        object_store_megabytes: shared memory of a local cluster; units pass tables through the store, not through Ray.
+    """
+
+    kind: Literal["local", "existing"] = "local"
+    address: str = "auto"
+    num_cpus: Annotated[int, Field(ge=1)] | None = None
+    max_retries: Annotated[int, Field(ge=0)] = 3
+    object_store_megabytes: Annotated[int, Field(ge=80)] = 128
+
+
+@contextmanager
+def connected(config: ClusterConfig) -> Iterator[int]:
+    """Connect to the cluster for the length of a ``with`` block, which receives the number of workers to start.
+
+    Raises:
+        ClusterError: if the cluster can't be reached or has no free CPU.
+    """
+    if ray.is_initialized():
+        yield _num_workers(config)
+        return
+    try:
+        _start(config) if config.kind == "local" else _connect(config)
+        yield _num_workers(config)
+    finally:
+        ray.shutdown()
+
+
+def _start(config: ClusterConfig) -> None:
+    # Without the explicit address a stale address file of another cluster on this machine would be picked up.
+    ray.init(
+        address="local",
+        num_cpus=config.num_cpus or os.cpu_count(),
+        object_store_memory=config.object_store_megabytes * 2**20,
+        include_dashboard=False,
+        configure_logging=False,
+        log_to_driver=False,
+    )
+
+
+def _connect(config: ClusterConfig) -> None:
+    try:
+        ray.init(address=config.address, configure_logging=False, log_to_driver=False)
+    except ConnectionError as error:
+        raise ClusterError(
+            f"cluster.address={config.address}: no Ray cluster there ({error}); start one with `ray start --head`, "
+            "name its address, or run on this machine with cluster=local"
+        ) from error
+
+
+def _num_workers(config: ClusterConfig) -> int:
+    free = int(ray.available_resources().get("CPU", 0))
+    if free < 1:
+        total = int(ray.cluster_resources().get("CPU", 0))
+        raise ClusterError(
+            f"the cluster has {free} of {total} CPUs free, a worker needs 1: wait for the other jobs, add nodes, or "
+            "use cluster=local"
+        )
+    return min(free, config.num_cpus or free)

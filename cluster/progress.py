@@ -1,0 +1,102 @@
+"""Progress of stages: a live table on a terminal, a line every few seconds elsewhere."""
+
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+@dataclass
+class Display:
+    """Shows stages as they run; use as a context manager.
+
+    On a terminal every stage keeps its row: a bar, done / total, units per second, time spent and time left. Elsewhere,
+    such as in a log file, a stage prints a line when it ends, and one every few seconds until then.
+    """
+
+    console: Console
+    _stage: str = ""
+    _total: int = 0
+    _reused: int = 0
+    _done: int = 0
+    _failed: int = 0
+    _started: float = 0.0
+    _printed: float = 0.0
+    _task: TaskID | None = None
+    _live: Progress | None = field(default=None)
+
+    def __enter__(self) -> Self:
+        if self.console.is_terminal:
+            self._live = Progress(
+                SpinnerColumn(finished_text="[green]✓"),
+                TextColumn("{task.description:<14}"),
+                BarColumn(bar_width=24),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]:>12}"),
+                TimeElapsedColumn(),
+                TimeRemainingColumn(),
+                TextColumn("[dim]{task.fields[note]}"),
+                console=self.console,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def start(self, stage: str, total: int, reused: int) -> None:
+        """Begin a stage of ``total`` units, ``reused`` of which are done already."""
+        self._stage, self._total, self._reused, self._done, self._failed = stage, total, reused, 0, 0
+        self._started = self._printed = time.monotonic()
+        if self._live:
+            # Rich derives the time left from the steps it saw, so that reused units must not count as steps.
+            self._task = self._live.add_task(stage, total=total - reused, rate="", note=self._note())
+
+    def advance(self, failed: bool = False) -> None:
+        """One more unit is done, or has failed."""
+        self._done += 1
+        self._failed += failed
+        if self._live and self._task is not None:
+            self._live.update(self._task, advance=1, rate=self._rate(), note=self._note())
+        elif not self._live and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
+            self._printed = time.monotonic()
+            self.console.print(f"{self._counts()}, {self._time_left()}", highlight=False)
+
+    def end(self) -> None:
+        """The stage is over."""
+        if not self._live:
+            self.console.print(f"{self._counts()} in {time.monotonic() - self._started:.1f} s", highlight=False)
+
+    def _counts(self) -> str:
+        rate = f", {rate}" if (rate := self._rate()) else ""
+        note = f", {note}" if (note := self._note()) else ""
+        return f"{self._stage:<14} {self._done:>4} / {self._total - self._reused} done{note}{rate}"
+
+    def _note(self) -> str:
+        notes = [f"{self._reused} reused"] if self._reused else []
+        return ", ".join(notes + ([f"{self._failed} failed"] if self._failed else []))
+
+    def _rate(self) -> str:
+        seconds = time.monotonic() - self._started
+        return f"{self._done / seconds:.2g} units/s" if self._done and seconds > 0 else ""
+
+    def _time_left(self) -> str:
+        seconds = (time.monotonic() - self._started) / self._done * (self._total - self._reused - self._done)
+        return f"about {seconds:.0f} s left"

@@ -1,0 +1,113 @@
+"""Running a stage: reuse what the ledger knows, do the rest, keep count, and never take part of it for all of it."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from cluster.progress import Display
+from cluster.workers import Failure, Pool, Work
+from storage.ledger import Finished, Store, Unit
+
+
+class UnitsFailed(RuntimeError):
+    """Some units of a stage could not be done; everything that needs them stops here."""
+
+    def __init__(self, stage: str, failures: Sequence[Failure]) -> None:
+        self.failures = list(failures)
+        listed = "".join(f"\n  {failure.unit.name}: {failure.error}" for failure in failures[:10])
+        more = f"\n  and {len(failures) - 10} more" if len(failures) > 10 else ""
+        super().__init__(f"{len(failures)} of the units of stage '{stage}' failed:{listed}{more}")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Units of one kind.
+
+    Attributes:
+        name: for people.
+        work: what does a batch of them.
+        units: all of them, whether done before or not.
+        batch_size: the most units that one worker takes together. It is how work is dealt out, never what is computed.
+    """
+
+    name: str
+    work: Work
+    units: Sequence[Unit]
+    batch_size: int = 1
+
+
+@dataclass
+class StageRecord:
+    """What a stage did, for ``run.json``."""
+
+    name: str
+    num_done: int = 0
+    num_reused: int = 0
+    num_failed: int = 0
+    seconds: float = 0.0
+    worker_seconds: float = 0.0
+    num_bytes: int = 0
+    peak_worker_memory_bytes: int = 0
+
+
+@dataclass
+class Runner:
+    """Runs stages one after the other on a pool of workers, and remembers what they did."""
+
+    store: Store
+    pool: Pool
+    display: Display
+    records: list[StageRecord] = field(default_factory=list)
+
+    def run(self, stage: Stage) -> list[Finished]:
+        """The finished units, in the order of ``stage.units``.
+
+        Raises:
+            UnitsFailed: after every other unit of the stage was done.
+        """
+        started = time.monotonic()
+        finished = {unit.place: found for unit in stage.units if (found := self.store.find(unit))}
+        missing = list({unit.place: unit for unit in stage.units if unit.place not in finished}.values())
+        record = StageRecord(stage.name, num_reused=len(finished))
+        self.records.append(record)
+        self.display.start(stage.name, total=len(finished) + len(missing), reused=len(finished))
+        try:
+            failures = self._do(stage, missing, finished, record)
+        finally:
+            record.seconds = time.monotonic() - started
+            self.display.end()
+        if failures:
+            raise UnitsFailed(stage.name, failures)
+        return [finished[unit.place] for unit in stage.units]
+
+    def _do(
+        self, stage: Stage, missing: Sequence[Unit], finished: dict[str, Finished], record: StageRecord
+    ) -> list[Failure]:
+        failures = []
+        for outcome in self.pool.run(stage.work, evenly(missing, stage.batch_size)):
+            if isinstance(outcome, Failure):
+                failures.append(outcome)
+                record.num_failed += 1
+            else:
+                finished[outcome.finished.place] = outcome.finished
+                record.num_done += 1
+                record.worker_seconds += outcome.seconds
+                record.num_bytes += outcome.finished.num_bytes
+                record.peak_worker_memory_bytes = max(record.peak_worker_memory_bytes, outcome.peak_memory_bytes)
+            self.display.advance(failed=isinstance(outcome, Failure))
+        return failures
+
+
+def evenly(units: Sequence[Unit], batch_size: int) -> list[Sequence[Unit]]:
+    """As few batches as possible of at most ``batch_size`` units, whose sizes differ by at most one, larger first.
+
+    >>> [len(batch) for batch in evenly(range(33), 8)]
+    [7, 7, 7, 6, 6]
+    """
+    num_batches = -(-len(units) // batch_size)
+    if not num_batches:
+        return []
+    size, larger = divmod(len(units), num_batches)
+    starts = [index * size + min(index, larger) for index in range(num_batches + 1)]
+    return [units[start:stop] for start, stop in pairwise(starts)]

@@ -1,0 +1,44 @@
+"""The command `tiltmeter`: compose the config, check it, run the job, say what came of it."""
+
+import sys
+
+import hydra
+from omegaconf import DictConfig
+
+from cluster.connection import ClusterError
+from cluster.stages import UnitsFailed
+from jobs.config import ConfigError, build
+from jobs.run import execute
+from storage.corpora import CorpusError
+from storage.runs import RunDirectoryBusy
+from storage.tables import StorageError
+
+EXIT_FAILED_UNITS = 1
+EXIT_REFUSED = 2
+EXIT_INTERRUPTED = 130
+
+
+@hydra.main(version_base="1.3", config_path="pkg://conf", config_name="tiltmeter")
+def _run(composed: DictConfig) -> None:
+    try:
+        execute(build(composed))
+    except UnitsFailed as error:
+        _stop(EXIT_FAILED_UNITS, str(error))
+    except (ConfigError, CorpusError, ClusterError, RunDirectoryBusy, StorageError) as error:
+        _stop(EXIT_REFUSED, str(error))
+    except KeyboardInterrupt:
+        _stop(EXIT_INTERRUPTED, "interrupted; the same command goes on where this run stopped")
+
+
+def _stop(status: int, message: str) -> None:
+    print(f"tiltmeter: {message}", file=sys.stderr)
+    sys.exit(status)
+
+
+def main() -> None:
+    """Entry point of the console command."""
+    _run()
+
+
+if __name__ == "__main__":
+    main()

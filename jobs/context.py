@@ -1,0 +1,30 @@
+"""What a job has at hand: its config, the stages' runner, and the run directory to publish in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from rich.console import Console
+
+from cluster.stages import Runner
+from jobs.config import RunConfig
+from storage.ledger import TableRef
+from storage.runs import RunDirectory
+
+
+@dataclass
+class Run:
+    """One execution of one job."""
+
+    config: RunConfig
+    runner: Runner
+    directory: RunDirectory
+    console: Console
+
+    def publish(self, name: str, refs: Sequence[TableRef]) -> None:
+        """Publish tables of one schema, one after the other, as the table ``name``."""
+        self.directory.write_table(name, pa.concat_tables([self.runner.store.read(ref) for ref in refs]))
+
+    def publish_parts(self, name: str, parts: Mapping[str, TableRef]) -> None:
+        """Publish a large table as a folder of parts."""
+        self.directory.link_table(name, self.runner.store, parts)

@@ -1,0 +1,149 @@
+"""One execution of one job: open the run directory and the cluster, run the job, keep the record."""
+
+import dataclasses
+import importlib.metadata
+import platform
+import resource
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich.console import Console
+
+from cluster.connection import connected
+from cluster.progress import Display
+from cluster.stages import Runner, UnitsFailed
+from cluster.workers import Pool
+from jobs import bootstrap, survey
+from jobs.config import ConfigError, RunConfig
+from jobs.context import Run
+from jobs.summary import print_outcome
+from storage.corpora import locate, source_digest
+from storage.identity import canonical
+from storage.ledger import Store
+from storage.runs import RunDirectory, opened
+
+_RECORDED_PACKAGES = ("tiltmeter", "gensim", "mwparserfromhell", "numba", "numpy", "polars", "pyarrow", "ray", "scipy")
+
+
+@dataclass(frozen=True)
+class _Job:
+    run: Callable[[Run], None]
+    tables: tuple[str, ...]
+
+
+_JOBS = {"bootstrap": _Job(bootstrap.run, bootstrap.TABLES), "survey": _Job(survey.run, survey.TABLES)}
+
+
+def execute(config: RunConfig) -> Path:
+    """Run a job; returns the run directory.
+
+    Raises:
+        UnitsFailed: if units failed; ``run.json`` then names them with their tracebacks.
+        ConfigError, CorpusError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
+    """
+    corpus = locate(config.corpus)
+    store = Store(config.store)
+    console = Console()
+    with opened(_run_directory(config, store)) as directory:
+        directory.begin(
+            _JOBS[config.job.name].tables, **_provenance(config, {config.corpus.name: source_digest(corpus)})
+        )
+        directory.write_text(
+            "config.yaml", yaml.safe_dump(canonical(_plain(config)), sort_keys=False, allow_unicode=True)
+        )
+        store.sweep()
+        _run_job(config, store, directory, console)
+        print_outcome(console, directory)
+    return directory.path
+
+
+def _run_job(config: RunConfig, store: Store, directory: RunDirectory, console: Console) -> None:
+    runner = Runner(store, Pool(config.store, config.cluster.max_retries), Display(console))
+    started, status = time.monotonic(), "failed"
+    try:
+        with connected(config.cluster) as num_workers, runner.pool.started(num_workers), runner.display:
+            _JOBS[config.job.name].run(Run(config, runner, directory, console))
+        status = "succeeded"
+    except UnitsFailed as error:
+        directory.record["failures"] = [
+            {
+                "unit": failure.unit.name,
+                "place": failure.unit.place,
+                "error": failure.error,
+                "traceback": failure.traceback,
+            }
+            for failure in error.failures
+        ]
+        raise
+    finally:
+        directory.write_record(status=status, **_account(runner, started))
+
+
+def _run_directory(config: RunConfig, store: Store) -> Path:
+    if config.run_dir is not None:
+        return config.run_dir.absolute()
+    if store.local_path is None:
+        raise ConfigError(f"run_dir is not set and store={config.store} is not a local path: set run_dir=<local path>")
+    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%fZ")
+    return store.local_path / "runs" / config.job.name / moment
+
+
+def _provenance(config: RunConfig, inputs: dict[str, str]) -> dict[str, Any]:
+    return {
+        "job": config.job.name,
+        "seed": config.seed,
+        "inputs": inputs,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "git_commit": _git_commit(),
+        "versions": {"python": platform.python_version()}
+        | {package: importlib.metadata.version(package) for package in _RECORDED_PACKAGES},
+        "machine": {"system": platform.platform(), "processor": _processor()},
+    }
+
+
+def _account(runner: Runner, started: float) -> dict[str, Any]:
+    records = runner.records
+    return {
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(time.monotonic() - started, 3),
+        "units": {
+            "done": sum(record.num_done for record in records),
+            "reused": sum(record.num_reused for record in records),
+            "failed": sum(record.num_failed for record in records),
+        },
+        "stages": [dataclasses.asdict(record) for record in records],
+        "peak_memory_bytes": {
+            "driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "worker": max((record.peak_worker_memory_bytes for record in records), default=0),
+        },
+    }
+
+
+def _plain(config: RunConfig) -> dict[str, Any]:
+    return dataclasses.asdict(config) | {"run_dir": None if config.run_dir is None else str(config.run_dir)}
+
+
+def _git_commit() -> str | None:
+    """The commit of the checkout that runs, with ``+changes`` if it was edited; None outside a checkout."""
+    here = Path(__file__).parent
+    asked = [["git", "-C", str(here), *words] for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])]
+    try:
+        commit, changes = (
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout for command in asked
+        )
+    except (subprocess.CalledProcessError, FileNotFoundError):
+        return None
+    return commit.strip() + ("+changes" if changes.strip() else "")
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,154 @@
+"""The store: tables of finished units, found again by what they are, and the ledger that says which are finished."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from storage.identity import column_digests, digest
+from storage.tables import StorageError, sweep_partial_files, write_bytes, write_table
+
+
+@dataclass(frozen=True)
+class TableRef:
+    """Some or all columns of a table in the store.
+
+    Attributes:
+        unit: the finished unit's place, ``<operator>/<digest>``.
+        name: the table's name within the unit.
+        num_rows: rows of the table.
+        columns: digest of each column; these, and not the place, are what a later unit's identity takes in, so that
+            a recomputed but unchanged table changes nothing downstream.
+    """
+
+    unit: str
+    name: str
+    num_rows: int
+    columns: Mapping[str, str]
+
+    def select(self, *names: str) -> Self:
+        """The same table with these columns only."""
+        return dataclasses.replace(self, columns={name: self.columns[name] for name in names})
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The smallest piece of work that is scheduled, retried and cached.
+
+    Attributes:
+        operator: name and version, such as ``glove/1``.
+        name: for people, such as ``en replica 7``; not part of the identity.
+        config: whatever changes the result; see :func:`storage.identity.canonical` for what it may hold.
+        inputs: the tables that it reads.
+    """
+
+    operator: str
+    name: str
+    config: Any
+    inputs: Mapping[str, Sequence[TableRef]] = dataclasses.field(default_factory=dict)
+
+    @cached_property
+    def place(self) -> str:
+        """``<operator>/<digest>``: where the unit's tables are, or will be."""
+        inputs = {role: [list(ref.columns.items()) for ref in refs] for role, refs in self.inputs.items()}
+        return f"{self.operator}/{digest({'operator': self.operator, 'config': self.config, 'inputs': inputs})}"
+
+    def input(self, role: str) -> TableRef:
+        """The only table in a role."""
+        [ref] = self.inputs[role]
+        return ref
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A row of the ledger: a unit whose tables are all in the store."""
+
+    place: str
+    name: str
+    num_bytes: int
+    tables: Mapping[str, TableRef]
+
+
+class Store:
+    """Finished units under one root, on a local disk or an object store.
+
+    ``units/<operator>/<digest>/<table>.parquet`` holds the data, ``ledger/<operator>/<digest>.json`` says that all of
+    it is there. The ledger row is written last: data without a row is redone.
+
+    Args:
+        root: a local path or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        try:
+            self.filesystem, self.path = _resolve(root)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise StorageError(f"store={root}: not a path or a URI of a known file system ({error})") from error
+
+    @property
+    def local_path(self) -> Path | None:
+        """The root as a local path, or None for an object store."""
+        return Path(self.path) if isinstance(self.filesystem, fs.LocalFileSystem) else None
+
+    def find(self, unit: Unit) -> Finished | None:
+        """The ledger's row of a unit, or None when it, or a file of it, is missing and it is to be done."""
+        try:
+            with self.filesystem.open_input_file(self._ledger_path(unit.place)) as source:
+                row = json.loads(source.read())
+        except FileNotFoundError:
+            return None
+        tables = {name: TableRef(**ref) for name, ref in row.pop("tables").items()}
+        files = self.filesystem.get_file_info([self.location(ref) for ref in tables.values()])
+        return Finished(**row, tables=tables) if all(file.type == fs.FileType.File for file in files) else None
+
+    def commit(self, unit: Unit, tables: Iterable[tuple[str, pa.Table]]) -> Finished:
+        """Write a unit's tables as they come, then its ledger row.
+
+        Raises:
+            StorageError: if the store can't be written; the unit then counts as not done.
+        """
+        num_bytes = 0
+        refs = {}
+        for name, table in tables:
+            num_bytes += write_table(self.filesystem, self._table_path(unit.place, name), table)
+            refs[name] = TableRef(unit.place, name, table.num_rows, column_digests(table))
+        finished = Finished(unit.place, unit.name, num_bytes, refs)
+        row = json.dumps(dataclasses.asdict(finished), indent=1, ensure_ascii=False)
+        write_bytes(self.filesystem, self._ledger_path(unit.place), row.encode())
+        return finished
+
+    def read(self, ref: TableRef) -> pa.Table:
+        """The columns that the reference names."""
+        with self.filesystem.open_input_file(self._table_path(ref.unit, ref.name)) as source:
+            return pq.read_table(source, columns=list(ref.columns))
+
+    def location(self, ref: TableRef) -> str:
+        """Path of a table's file within the store's file system."""
+        return self._table_path(ref.unit, ref.name)
+
+    def sweep(self) -> int:
+        """Remove half-written files of killed processes; returns their number."""
+        if self.local_path is None:
+            return 0
+        return sweep_partial_files([self.local_path / "units", self.local_path / "ledger"])
+
+    def _table_path(self, place: str, name: str) -> str:
+        return f"{self.path}/units/{place}/{name}.parquet"
+
+    def _ledger_path(self, place: str) -> str:
+        return f"{self.path}/ledger/{place}.json"
+
+
+def _resolve(root: str) -> tuple[fs.FileSystem, str]:
+    if "://" in root:
+        filesystem, path = fs.FileSystem.from_uri(root)
+        return filesystem, path
+    return fs.LocalFileSystem(), str(Path(root).expanduser().absolute())

@@ -1,0 +1,92 @@
+"""Arrow schemas that document themselves, and Parquet files that are either whole or absent."""
+
+import os
+import re
+import socket
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+
+class StorageError(OSError):
+    """A file could not be read or written; the message names it and the setting that moves it elsewhere."""
+
+
+def column(name: str, kind: pa.DataType, sentence: str, unit: str = "") -> pa.Field:
+    """A column with its documentation, which travels in the Parquet file as field metadata."""
+    return pa.field(name, kind, metadata={"description": sentence, "unit": unit})
+
+
+def documentation(schema: pa.Schema) -> list[dict[str, str]]:
+    """Name, type, unit and sentence of every column of a schema made with :func:`column`."""
+    return [
+        {"name": field.name, "type": str(field.type)}
+        | {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+        for field in schema
+    ]
+
+
+_Writer = Callable[[IO[bytes] | pa.NativeFile], object]
+
+
+def write_table(filesystem: fs.FileSystem, path: str, table: pa.Table) -> int:
+    """Write a Parquet file that becomes visible only when it is complete; returns its size in bytes.
+
+    On a local disk the file is written beside its place, flushed, and renamed over it; on an object store a file
+    is visible from the final put of its upload. A write that fails leaves nothing behind.
+
+    Raises:
+        StorageError: naming the path, when the disk is full or the place can't be written.
+    """
+    return _write_whole(filesystem, path, lambda sink: pq.write_table(table, sink, compression="zstd"))
+
+
+def write_bytes(filesystem: fs.FileSystem, path: str, content: bytes) -> int:
+    """As :func:`write_table`, for a file of any content."""
+    return _write_whole(filesystem, path, lambda sink: sink.write(content))
+
+
+def _write_whole(filesystem: fs.FileSystem, path: str, write: _Writer) -> int:
+    try:
+        if isinstance(filesystem, fs.LocalFileSystem):
+            return _write_and_rename(path, write)
+        with filesystem.open_output_stream(path) as sink:
+            write(sink)
+        return int(filesystem.get_file_info(path).size)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"cannot write {path}: {reason}; choose another place with store=<path or URI>") from error
+
+
+def _write_and_rename(path: str, write: _Writer) -> int:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    temporary = f"{path}.{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.partial"
+    try:
+        with open(temporary, "xb") as sink:
+            write(sink)
+            sink.flush()
+            os.fsync(sink.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return os.stat(path).st_size
+
+
+def sweep_partial_files(folders: Iterable[Path]) -> int:
+    """Remove what processes of this host left half-written when they were killed; returns the number of files."""
+    ours = re.compile(rf"\.{re.escape(socket.gethostname())}-(\d+)-[0-9a-f]{{8}}\.partial$")
+    num_removed = 0
+    for folder in folders:
+        for path in folder.rglob("*.partial"):
+            found = ours.search(path.name)
+            if found and not psutil.pid_exists(int(found[1])):
+                path.unlink(missing_ok=True)
+                num_removed += 1
+    return num_removed
