@@ -1,6 +1,7 @@
 """Connecting to Ray: a cluster of this process's own, or one that is there."""
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Literal
@@ -8,6 +9,9 @@ from typing import Annotated, Literal
 import ray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
+
+
+_SECONDS_TO_ANSWER = 10.0
 
 
 class ClusterError(ValueError):
@@ -65,12 +69,20 @@ def _start(config: ClusterConfig) -> None:
 
 def _connect(config: ClusterConfig) -> None:
     try:
+        _knock(config.address)
         ray.init(address=config.address, configure_logging=False, log_to_driver=False)
-    except ConnectionError as error:
+    except OSError as error:
         raise ClusterError(
             f"cluster.address={config.address}: no Ray cluster there ({error}); start one with `ray start --head`, "
             "name its address, or run on this machine with cluster=local"
         ) from error
+
+
+def _knock(address: str) -> None:
+    """Fail at once where nobody listens; Ray itself would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_ANSWER).close()
 
 
 def _num_workers(config: ClusterConfig) -> int:

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 from cluster.connection import ClusterError
 from cluster.stages import UnitsFailed
 from jobs.config import ConfigError, build
-from jobs.run import execute
+from jobs.measuring import WordSetError
 from storage.corpora import CorpusError
 from storage.runs import RunDirectoryBusy
 from storage.tables import StorageError
@@ -21,10 +21,14 @@ EXIT_INTERRUPTED = 130
 @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="tiltmeter")
 def _run(composed: DictConfig) -> None:
     try:
-        execute(build(composed))
+        config = build(composed)
+        # Drawing libraries take a second to import; a bad setting should not wait for them.
+        from jobs.run import execute
+
+        execute(config)
     except UnitsFailed as error:
         _stop(EXIT_FAILED_UNITS, str(error))
-    except (ConfigError, CorpusError, ClusterError, RunDirectoryBusy, StorageError) as error:
+    except (ConfigError, WordSetError, CorpusError, ClusterError, RunDirectoryBusy, StorageError) as error:
         _stop(EXIT_REFUSED, str(error))
     except KeyboardInterrupt:
         _stop(EXIT_INTERRUPTED, "interrupted; the same command goes on where this run stopped")

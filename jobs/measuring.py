@@ -50,11 +50,15 @@ class SurveyConfig:
     exponent: Annotated[float, Field(gt=0)] = 1.0
 
 
+class WordSetError(ValueError):
+    """Word lists that can't measure anything on this corpus; the message names the list and what to set."""
+
+
 def check_coverage(vocabulary: pa.Table, wordset: WordSets) -> None:
     """Refuse, before anything is trained, word lists that measure nothing.
 
     Raises:
-        ValueError: if a list of the word set has no word in the vocabulary.
+        WordSetError: if a list of the word set has no word in the vocabulary.
     """
     known = set(vocabulary["word"].to_pylist())
     lists = {
@@ -65,7 +69,7 @@ def check_coverage(vocabulary: pa.Table, wordset: WordSets) -> None:
     }
     for key, words in lists.items():
         if known.isdisjoint(words):
-            raise ValueError(
+            raise WordSetError(
                 f"wordset.{key}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in the vocabulary of "
                 f"{len(known)} words: choose a word set in the corpus's language (wordset=<name>), a larger corpus, or "
                 "a lower embedding.min_count"

@@ -4,6 +4,7 @@ A unit's identity is its operator, its config and the content of what it reads. 
 sharding that yields the same content, leads to the same units downstream.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -55,7 +56,9 @@ class TokenisedCorpus:
 
 def read_corpus(runner: Runner, corpus: CorpusConfig, min_count: int) -> TokenisedCorpus:
     """Run the stages for one corpus."""
-    content = source_digest(locate(corpus))
+    path = locate(corpus)
+    corpus = dataclasses.replace(corpus, path=str(path))
+    content = source_digest(path)
     pages, source = _read_stage(runner, corpus, content)
     lines = _documents_stage(runner, corpus, pages, source)
     shards = _tokens_stage(runner, corpus, lines)
@@ -71,6 +74,17 @@ def _read_stage(runner: Runner, corpus: CorpusConfig, content: str) -> tuple[lis
     unit = Unit("pages/1", corpus.name, identity)
     [read] = runner.run(Stage("read", each(partial(_read_pages, corpus)), [unit]))
     return [ref for name, ref in read.tables.items() if name != "source"], read.tables["source"]
+
+
+_SOURCE = pa.schema(
+    [
+        ("markup", pa.string()),
+        ("media_prefixes", pa.list_(pa.string())),
+        ("num_article", pa.int64()),
+        ("num_redirect", pa.int64()),
+        ("num_other_namespace", pa.int64()),
+    ]
+)
 
 
 def _read_pages(corpus: CorpusConfig, _store: Store, _unit: Unit) -> Tables:
@@ -89,11 +103,13 @@ def _read_pages(corpus: CorpusConfig, _store: Store, _unit: Unit) -> Tables:
     if shard:
         yield f"shard_{num_shards:05d}", _pages_table(shard)
     described = {"markup": source.markup, "media_prefixes": sorted(source.media_prefixes)}
-    yield "source", pa.Table.from_pylist([described | {f"num_{kind}": number for kind, number in counts.items()}])
+    row = described | {f"num_{kind}": number for kind, number in counts.items()}
+    yield "source", pa.Table.from_pylist([row], _SOURCE)
 
 
 def _pages_table(pages: Sequence[tuple[str, str]]) -> pa.Table:
-    return pa.table({"id": [page[0] for page in pages], "text": [page[1] for page in pages]})
+    ids, texts = zip(*pages, strict=True)
+    return pa.table({"id": pa.array(ids, pa.string()), "text": pa.array(texts, pa.string())})
 
 
 # --- documents: markup to plain lines -------------------------------------------------------------------------------
@@ -120,7 +136,8 @@ def _plain_text(store: Store, unit: Unit) -> Tables:
         ids += [page_id] * len(found)
         numbers += range(len(found))
         lines += found
-    yield "lines", pa.table({"document": ids, "line": pa.array(numbers, pa.int32()), "text": lines})
+    columns = {"document": pa.array(ids, pa.string()), "line": pa.array(numbers, pa.int32())}
+    yield "lines", pa.table(columns | {"text": pa.array(lines, pa.string())})
 
 
 # --- tokens: words of each line, coded by the shard's own word list -------------------------------------------------

@@ -64,7 +64,7 @@ def execute(config: RunConfig) -> Path:
 
 
 def _run_job(config: RunConfig, store: Store, directory: RunDirectory, console: Console) -> None:
-    runner = Runner(store, Pool(config.store, config.cluster.max_retries), Display(console))
+    runner = Runner(store, Pool(store.root, config.cluster.max_retries), Display(console))
     started, status = time.monotonic(), "failed"
     try:
         with connected(config.cluster) as num_workers, runner.pool.started(num_workers), runner.display:

@@ -72,8 +72,8 @@ def line_multiplicities(
         ``[lines, 1 + num_replicas]`` counts.
 
     >>> line_multiplicities(0, np.array([7, 7], np.uint64), np.array([0, 1], np.int32), 5)
-    array([[1, 1, 1, 0, 2, 0],
-           [1, 0, 1, 1, 1, 0]], dtype=uint8)
+    array([[1, 2, 1, 1, 1, 3],
+           [1, 1, 2, 1, 2, 3]], dtype=uint8)
     """
     multiplicities = np.empty((len(documents), 1 + num_replicas), dtype=np.uint8)
     _fill(multiplicities, np.uint64(seed), documents, lines, _THRESHOLDS)

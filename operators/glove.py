@@ -124,7 +124,7 @@ def train_replica(
         visits = _tile_visits(steps.starts.size - 1, epoch, seed)
         losses[epoch] = _train_epoch(words, contexts, steps, visits, rate, width) / max(1, num_steps)
     if not np.isfinite(losses).all():
-        raise ValueError(f"replica {replica} diverged: set embedding.learning_rate below {config.learning_rate}")
+        raise ValueError(f"replica {replica} diverged: set embedding.glove.learning_rate below {config.learning_rate}")
     summed = (words[:, _VALUE] + contexts[:, _VALUE])[:, : config.dimensions]
     present = np.zeros(num_words, dtype=bool)
     present[steps.first] = present[steps.second] = True

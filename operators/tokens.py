@@ -47,5 +47,5 @@ def tokenize(line: str) -> list[str]:
     lowered = line.lower()
     if lowered.isascii():
         return _ASCII_WORD.findall(lowered)
-    composed = unicodedata.normalize("NFC", lowered).replace("’", "'").replace(_SOFT_HYPHEN, "")
-    return _WORD.findall(composed.replace("_", " "))
+    joined = lowered.replace(_SOFT_HYPHEN, "").replace("’", "'").replace("_", " ")
+    return _WORD.findall(unicodedata.normalize("NFC", joined))

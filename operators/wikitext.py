@@ -56,7 +56,7 @@ _LINE_START = re.compile(r"\A(?:[\s*#:;]+|-{4,})+")
 _UNPAIRED_BRACES = re.compile(r"\{\{+|\}\}+")
 _BRACES = re.compile(r"\[\[|\]\]")
 _ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]*);")
-_LITERAL = str.maketrans({character: f"&#{ord(character)};" for character in "{}[]|<>'=*#:;_-!~"})
+_LITERAL = str.maketrans({character: f"&#{ord(character)};" for character in "{}[]|<>'=*:_-!"})
 
 
 def plain_lines(text: str, media_prefixes: Collection[str]) -> list[str]:

@@ -87,11 +87,13 @@ class Store:
     """
 
     def __init__(self, root: str) -> None:
-        self.root = root
         try:
             self.filesystem, self.path = _resolve(root)
         except (pa.ArrowInvalid, OSError) as error:
             raise StorageError(f"store={root}: not a path or a URI of a known file system ({error})") from error
+
+        # Workers have working directories of their own: they must receive an absolute path.
+        self.root = root if "://" in root else self.path
 
     @property
     def local_path(self) -> Path | None:
@@ -126,9 +128,19 @@ class Store:
         return finished
 
     def read(self, ref: TableRef) -> pa.Table:
-        """The columns that the reference names."""
-        with self.filesystem.open_input_file(self._table_path(ref.unit, ref.name)) as source:
-            return pq.read_table(source, columns=list(ref.columns))
+        """The columns that the reference names.
+
+        Raises:
+            StorageError: if the file is not there, although a worker said that it wrote it.
+        """
+        try:
+            with self.filesystem.open_input_file(self.location(ref)) as source:
+                return pq.read_table(source, columns=list(ref.columns))
+        except FileNotFoundError as error:
+            raise StorageError(
+                f"{self.location(ref)} is missing: was it removed, or is store={self.root} not shared by all nodes? "
+                "Choose a shared place with store=<path or URI>"
+            ) from error
 
     def location(self, ref: TableRef) -> str:
         """Path of a table's file within the store's file system."""

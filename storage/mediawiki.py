@@ -86,7 +86,7 @@ def _events_within_root(stream: BinaryIO, path: Path) -> Iterator[tuple[str, Ele
 
 def _events(stream: BinaryIO, path: Path) -> Iterator[tuple[str, Element]]:
     """Parse events in file order. Expat fetches no external entity and bounds the expansion of internal ones."""
-    parser = ElementTree.XMLPullParser(("start", "end"))
+    parser: ElementTree.XMLPullParser[Element] = ElementTree.XMLPullParser(("start", "end"))
     try:
         while chunk := stream.read(_CHUNK_BYTES):
             parser.feed(chunk)

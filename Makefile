@@ -1,0 +1,36 @@
+PYTHON ?= python3
+BIN := .venv/bin
+# numba's cache does not notice a change in another file's function; a folder per state of the sources does.
+export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell cat operators/*.py | cksum | cut -d ' ' -f 1)
+
+.PHONY: survey test lint faults bench lock clean
+
+survey: .venv/ready ## the main job, offline, on a sample of the English Wikipedia
+	$(BIN)/tiltmeter
+
+test: lint ## what CI runs
+	$(BIN)/pytest -m "not slow"
+
+lint: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+faults: .venv/ready ## kills and layouts at full size, in about half an hour
+	$(BIN)/pytest -m slow
+
+bench: .venv/ready ## the whole path against word2vec on the sample
+	$(BIN)/python -m benchmarks.bootstrap
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --requirement requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+lock: ## resolve pyproject.toml anew; needs uv
+	uv pip compile --quiet --python-version 3.11 --extra dev --upgrade pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf .venv

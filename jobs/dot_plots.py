@@ -1,0 +1,128 @@
+"""Dot plots of the report: one row per occupation, test or profession, with its interval."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+import polars as pl
+from plotly.subplots import make_subplots
+
+from jobs.figures import FEMALE, INK, MALE, NEUTRAL, STYLE, neutral_line, occupation_hovers, plain
+from jobs.findings import estimate
+
+
+class Side(NamedTuple):
+    """How a row is drawn and named whose interval lies on one side of the neutral value."""
+
+    name: str
+    colour: str
+
+
+class Measure(NamedTuple):
+    """One panel of a dot plot: a column with its interval, and what lies above and below its neutral value."""
+
+    column: str
+    title: str
+    neutral: float | None = None
+    above: Side | None = None
+    below: Side | None = None
+
+
+_TO_FEMALE, _TO_MALE = Side("female side", FEMALE), Side("male side", MALE)
+_PSE = Measure("pse", "PSE (mixture α)", 0.5, _TO_FEMALE, _TO_MALE)
+_JND = Measure("jnd", "JND (mixture α)")
+_BIAS = Measure("bias", "bias (cosine with the gender direction)", 0.0, _TO_FEMALE, _TO_MALE)
+_EFFECT = Measure(
+    "effect_size",
+    "effect size d (standard deviations)",
+    0.0,
+    Side("first go with first", "#007a5a"),
+    Side("first go with second", "#8f4a78"),
+)
+
+
+def occupations(rows: pl.DataFrame) -> go.Figure:
+    """PSE and JND with their intervals, as in figure 3 of Liang and Acuna 2020.
+
+    Args:
+        rows: one per occupation; a column ``num_pairs`` where they are means over cue pairs.
+    """
+    ordered = rows.sort("pse", "word")
+    return _dot_plot(ordered, [plain(word) for word in ordered["word"]], occupation_hovers(ordered), [_PSE, _JND])
+
+
+def associations(rows: pl.DataFrame) -> go.Figure:
+    """WEAT effect sizes with their intervals, in the order of the word set."""
+    ordered = rows.reverse()
+    labels = [
+        f"<b>{plain(row['test'])}</b><br>{plain(row['target_x'])} / {plain(row['target_y'])}"
+        f"<br>with {plain(row['attribute_a'])} / {plain(row['attribute_b'])}"
+        for row in ordered.iter_rows(named=True)
+    ]
+    numbers = [f"<br>d {estimate(row, 'effect_size', 2)}" for row in ordered.iter_rows(named=True)]
+    return _dot_plot(ordered, labels, [a + b for a, b in zip(labels, numbers, strict=True)], [_EFFECT], row_height=72)
+
+
+def professions(rows: pl.DataFrame) -> go.Figure:
+    """Bias of professions along the gender direction, with intervals."""
+    ordered = rows.sort("bias", "profession")
+    words = [plain(word) for word in ordered["profession"]]
+    hovers = [
+        f"<b>{plain(row['profession'])}</b><br>bias {estimate(row, 'bias')}<br>occurs {row['count']:,} times"
+        f"<br>{row['num_replicas']} replicas"
+        for row in ordered.iter_rows(named=True)
+    ]
+    return _dot_plot(ordered, words, hovers, [_BIAS])
+
+
+def _dot_plot(
+    rows: pl.DataFrame, labels: Sequence[str], hovers: Sequence[str], measures: Sequence[Measure], row_height: int = 22
+) -> go.Figure:
+    """One row per line, the first at the bottom; one panel per measure."""
+    figure = make_subplots(cols=len(measures), shared_yaxes=True, horizontal_spacing=0.04)
+    heights = [-0.7, rows.height - 0.3]
+    for col, measure in enumerate(measures, start=1):
+        if measure.neutral is not None:
+            figure.add_trace(neutral_line([measure.neutral] * 2, heights), row=1, col=col)
+        for side, members in _by_side(rows, measure):
+            figure.add_traces(_intervals(rows, members, hovers, measure.column, side), rows=1, cols=col)
+        figure.update_xaxes(title_text=measure.title, tickformat=".2f", range=_span(rows, measure), col=col)
+    figure.update_layout(template=STYLE, height=110 + row_height * rows.height, hovermode="closest")
+    figure.update_yaxes(tickvals=list(range(rows.height)), range=heights)
+    return figure.update_yaxes(ticktext=list(labels), col=1)
+
+
+def _span(rows: pl.DataFrame, measure: Measure) -> list[float]:
+    """From the smallest to the largest number to be shown, and a little more."""
+    shown = [rows[name] for name in (measure.column, f"{measure.column}_low", f"{measure.column}_high")]
+    neutral = [] if measure.neutral is None else [pl.Series([measure.neutral])]
+    numbers = pl.concat([column.cast(pl.Float64).rename("") for column in [*shown, *neutral]]).drop_nulls()
+    low, high = numbers.to_numpy().min(), numbers.to_numpy().max()
+    margin = 0.04 * (high - low) or 0.1
+    return [low - margin, high + margin]
+
+
+def _by_side(rows: pl.DataFrame, measure: Measure) -> list[tuple[Side, list[int]]]:
+    """Rows by where their interval lies, with what to call that place; a name that is empty stays out of the legend."""
+    low, high = rows[f"{measure.column}_low"], rows[f"{measure.column}_high"]
+    if measure.above is None or measure.below is None or low.null_count() == rows.height:
+        return [(Side("", INK), list(range(rows.height)))]
+    above, below = (low > measure.neutral).fill_null(value=False), (high < measure.neutral).fill_null(value=False)
+    between = Side(f"interval includes {measure.neutral:g}", NEUTRAL)
+    sides = [(measure.above, above), (between, ~(above | below)), (measure.below, below)]
+    return [(side, chosen.arg_true().to_list()) for side, chosen in sides if chosen.any()]
+
+
+def _intervals(
+    rows: pl.DataFrame, members: Sequence[int], hovers: Sequence[str], column: str, side: Side
+) -> list[go.Scatter]:
+    part, outline = rows[list(members)], {"color": side.colour, "width": 2}
+    # Segments and not error bars: a point estimate may lie outside its percentile interval.
+    x = [end for ends in part.select(f"{column}_low", f"{column}_high").iter_rows() for end in (*ends, None)]
+    y = [height for at in members for height in (at, at, None)]
+    group = {"legendgroup": side.name, "name": side.name}
+    lines = go.Scatter(x=x, y=y, mode="lines", line=outline, hoverinfo="skip", showlegend=False, **group)
+    dots = go.Scatter(x=part[column], y=list(members), mode="markers", showlegend=bool(side.name), **group)
+    dots.marker = {"size": 9, "color": "white" if side.colour == NEUTRAL else side.colour, "line": outline}
+    dots.update(customdata=[hovers[at] for at in members], hovertemplate="%{customdata}<extra></extra>")
+    return [lines, dots]

@@ -1,0 +1,95 @@
+"""Units on real Ray actors: failures, deaths, reuse. Work functions are at module level, as Ray needs them."""
+
+import io
+import os
+import signal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from cluster.progress import Display
+from cluster.stages import Runner, Stage, UnitsFailed, evenly
+from cluster.workers import Pool, each
+from storage.ledger import Store, Unit
+
+
+def square(_store, unit):
+    if unit.config["n"] in unit.config.get("bad", []):
+        raise ValueError(f"{unit.config['n']} is bad")
+    yield "square", pa.table({"n": [unit.config["n"] ** 2]})
+
+
+def die_once(store, unit):
+    """Kills its own process the first time."""
+    died = Path(store.path, f"died-{unit.config['n']}")
+    if unit.config["n"] in (1, 4) and not died.exists():
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    yield from square(store, unit)
+
+
+def die_always(_store, _unit):
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield
+
+
+def units(numbers, **config):
+    return [Unit("square/1", f"number {n}", {"n": n} | config) for n in numbers]
+
+
+@pytest.fixture
+def runner(tmp_path, ray_cluster):
+    store = Store(str(tmp_path))
+    console = Console(file=io.StringIO())
+    pool = Pool(store.root, max_retries=2)
+    with pool.started(2), Display(console) as display:
+        yield Runner(store, pool, display)
+
+
+def numbers(runner, finished):
+    return [runner.store.read(done.tables["square"])["n"][0].as_py() for done in finished]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
+def test_results_come_in_the_order_of_the_units(runner, batch_size):
+    finished = runner.run(Stage("square", each(square), units(range(7)), batch_size))
+    assert numbers(runner, finished) == [n**2 for n in range(7)]
+
+
+def test_what_is_done_is_reused_and_only_the_rest_is_run(runner):
+    runner.run(Stage("square", each(square), units(range(3))))
+    runner.run(Stage("square", each(square), units(range(5))))
+    assert [(record.num_done, record.num_reused) for record in runner.records] == [(3, 0), (2, 3)]
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_a_failing_unit_fails_alone_and_is_named(runner, batch_size):
+    with pytest.raises(
+        UnitsFailed, match=r"(?s)1 of the units of stage 'square' failed.*number 2: ValueError: 2 is bad"
+    ) as failed:
+        runner.run(Stage("square", each(square), units(range(8), bad=[2]), batch_size))
+    [failure] = failed.value.failures
+    assert failure.unit.name == "number 2"
+    assert 'raise ValueError(f"{unit.config' in failure.traceback
+    record = runner.records[0]
+    assert (record.num_done, record.num_failed) == (7, 1)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_a_killed_worker_is_replaced_and_its_units_tried_again(runner, batch_size):
+    finished = runner.run(Stage("square", each(die_once), units(range(6)), batch_size))
+    assert numbers(runner, finished) == [n**2 for n in range(6)]
+    assert sorted(path.name for path in Path(runner.store.path).glob("died-*")) == ["died-1", "died-4"]
+
+
+def test_a_unit_that_kills_every_worker_fails_after_its_retries(runner):
+    with pytest.raises(UnitsFailed, match=r"its worker died 3 times \(raise cluster.max_retries"):
+        runner.run(Stage("square", each(die_always), units([0])))
+    assert numbers(runner, runner.run(Stage("square", each(square), units([1])))) == [1]
+
+
+def test_batches_are_even():
+    assert [len(batch) for batch in evenly(units(range(10)), 4)] == [4, 3, 3]
+    assert evenly([], 4) == []

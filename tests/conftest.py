@@ -1,0 +1,50 @@
+"""Shared fixtures: real data, one Ray cluster for the whole session, and the command as a user runs it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import hypothesis
+import pytest
+import ray
+
+ROOT = Path(__file__).parent.parent
+
+# The first example of a test may wait for a compiler; no example is slow after that.
+hypothesis.settings.register_profile("tiltmeter", deadline=None)
+hypothesis.settings.load_profile("tiltmeter")
+
+
+@pytest.fixture(scope="session")
+def data_file():
+    """Path of a file of the development data, or a skip that names it."""
+
+    def find(name: str) -> Path:
+        path = Path(os.environ.get("TILTMETER_DATA", ROOT / "../shared/data")) / name
+        if not path.exists():
+            pytest.skip(f"needs {name} under TILTMETER_DATA")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """A local Ray cluster of four workers, which runs in this process join."""
+    ray.init(address="local", num_cpus=4, include_dashboard=False, object_store_memory=128 * 2**20, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def tiltmeter(tmp_path):
+    """Starts the command in an empty folder, as a user would."""
+
+    def start(*arguments: str, **options) -> subprocess.Popen:
+        command = [sys.executable, "-m", "jobs.app", *map(str, arguments)]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, **(pipes | options))
+
+    return start

@@ -1,0 +1,126 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from storage.ledger import Store, Unit
+from storage.tables import StorageError, column, documentation, sweep_partial_files
+
+TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+def files(store):
+    return sorted(str(path.relative_to(store.path)) for path in Path(store.path).rglob("*") if path.is_file())
+
+
+def test_a_unit_is_found_after_commit_and_not_before(store):
+    unit = Unit("count/1", "shard 0", {"window": 10})
+    assert store.find(unit) is None
+    done = store.commit(unit, [("words", TABLE)])
+    assert store.find(unit) == done
+    assert store.read(done.tables["words"]) == TABLE
+    assert files(store) == [f"ledger/{unit.place}.json", f"units/{unit.place}/words.parquet"]
+
+
+def test_identity_is_operator_config_and_the_columns_read(store):
+    words = store.commit(Unit("count/1", "", {}), [("words", TABLE)]).tables["words"]
+    other = store.commit(Unit("count/1", "", {"n": 1}), [("words", TABLE.set_column(1, "count", [[1, 3]]))]).tables[
+        "words"
+    ]
+    unit = Unit("sum/1", "name", {"n": 1}, {"words": [words]})
+    assert unit.place == Unit("sum/1", "another name", {"n": 1}, {"words": [words]}).place
+    different = [
+        Unit("sum/2", "", {"n": 1}, {"words": [words]}),
+        Unit("sum/1", "", {"n": 2}, {"words": [words]}),
+        Unit("sum/1", "", {"n": 1}, {"words": [other]}),
+        Unit("sum/1", "", {"n": 1}, {"tokens": [words]}),
+        Unit("sum/1", "", {"n": 1}, {"words": [words, words]}),
+    ]
+    assert len({unit.place, *(each.place for each in different)}) == 6
+    only_words = [Unit("sum/1", "", {}, {"words": [ref.select("word")]}).place for ref in (words, other)]
+    assert only_words[0] == only_words[1]
+
+
+def test_a_selected_reference_reads_its_columns_only(store):
+    ref = store.commit(Unit("count/1", "", {}), [("words", TABLE)]).tables["words"]
+    assert store.read(ref.select("count")).column_names == ["count"]
+
+
+def test_data_without_a_ledger_row_is_redone_and_a_row_without_data_too(store):
+    unit = Unit("count/1", "", {})
+    store.commit(unit, [("words", TABLE)])
+    data, row = Path(store.path, f"units/{unit.place}/words.parquet"), Path(store.path, f"ledger/{unit.place}.json")
+    kept = row.read_bytes()
+    row.unlink()
+    assert store.find(unit) is None
+    row.write_bytes(kept)
+    assert store.find(unit) is not None
+    data.unlink()
+    assert store.find(unit) is None
+
+
+def test_a_unit_that_fails_half_way_leaves_no_row_and_no_partial_file(store):
+    def tables():
+        yield "first", TABLE
+        raise RuntimeError("half way")
+
+    unit = Unit("count/1", "", {})
+    with pytest.raises(RuntimeError, match="half way"):
+        store.commit(unit, tables())
+    assert store.find(unit) is None
+    assert files(store) == [f"units/{unit.place}/first.parquet"]
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path):
+    mount = tmp_path / "full"
+    mount.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small file system")
+    try:
+        store = Store(str(mount))
+        noise = pa.table({"noise": pa.array([os.urandom(1 << 20)])})
+        with pytest.raises(StorageError, match=r"cannot write .*noise.parquet: No space left on device.*store="):
+            store.commit(Unit("count/1", "", {}), [("noise", noise)])
+        assert files(store) == []
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+def test_an_unknown_scheme_is_refused():
+    with pytest.raises(StorageError, match="store=ftp://nowhere/x"):
+        Store("ftp://nowhere/x")
+
+
+def test_partial_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
+    script = "import os, socket; print(f'{socket.gethostname()}-{os.getpid()}')"
+    dead = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    host = dead.rsplit("-", 1)[0]
+    names = [
+        f"a.parquet.{dead}-0123abcd.partial",
+        f"b.parquet.{host}-{os.getpid()}-0123abcd.partial",
+        "c.elsewhere-1-0123abcd.partial",
+    ]
+    for name in names:
+        (tmp_path / name).touch()
+    assert sweep_partial_files([tmp_path]) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == names[1:]
+
+
+def test_columns_document_themselves_through_a_file(tmp_path):
+    schema = pa.schema([column("pse", pa.float64(), "where replicas flip", "mixture")])
+    pq.write_table(pa.table({"pse": [0.5]}, schema=schema), tmp_path / "a.parquet")
+    [described] = documentation(pq.read_schema(tmp_path / "a.parquet"))
+    assert described["description"] == "where replicas flip"
+    assert (described["name"], described["type"], described["unit"]) == ("pse", "double", "mixture")
