@@ -10,7 +10,6 @@ import ray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-
 _SECONDS_TO_ANSWER = 10.0
 
 

@@ -45,7 +45,8 @@ def _all_words(sets: WordSets) -> list[str]:
 def test_english_has_the_published_sizes() -> None:
     sets = _build(_plain())
     assert sets.language == "en"
-    assert sets.cue_pairs[:2] == (("female", "male"), ("woman", "man")) and len(sets.cue_pairs) == 8
+    assert sets.cue_pairs[:2] == (("female", "male"), ("woman", "man"))
+    assert len(sets.cue_pairs) == 8
     assert len(sets.occupations.percent_women) == 40
     assert len(sets.gender.definitional_pairs) == 10
     assert len(sets.gender.professions) == 320

@@ -94,7 +94,7 @@ def kill_at_random(process, moment, victim):
     while process.poll() is None:
         workers = [child for child in psutil.Process(process.pid).children(recursive=True) if "_Worker" in child.name()]
         if workers:
-            random.Random(moment).choice(workers).kill()  # noqa: S311
+            random.Random(moment).choice(workers).kill()
             return True
         time.sleep(0.05)
     return False

@@ -82,7 +82,8 @@ def test_no_pairs_and_coinciding_pairs_have_no_direction() -> None:
     found = gender_direction(female, male)
     assert found.num_pairs.tolist() == [0, 6, 6, 6]
     for measure in found[:4]:
-        assert np.isnan(measure[:2]).all() and np.isfinite(measure[2:]).all()
+        assert np.isnan(measure[:2]).all()
+        assert np.isfinite(measure[2:]).all()
 
 
 def test_single_pair_is_its_own_direction() -> None:

@@ -123,7 +123,7 @@ def test_a_word_without_pairs_has_no_vector():
 def test_divergence_is_refused(pairs):
     config = GloveConfig(dimensions=10, epochs=3, learning_rate=1e6)
     tiled = tile_pairs(pairs.first, pairs.second, NUM_WORDS, 0, config)
-    with pytest.raises(ValueError, match="embedding.glove.learning_rate below 1000000"):
+    with pytest.raises(ValueError, match=r"embedding\.glove\.learning_rate below 1000000"):
         train_replica(tiled, pairs.counts[0], NUM_WORDS, 0, 0, config)
 
 

@@ -10,7 +10,9 @@ from operators.intervals import percentile_interval
 def test_by_hand() -> None:
     # 0..100: position (n - 1) q, so the 2.5 % point is 2.5 and the 97.5 % point 97.5.
     interval = percentile_interval(np.arange(101.0)[::-1], level=0.95)
-    assert interval.low == pytest.approx(2.5) and interval.high == pytest.approx(97.5) and interval.num == 101
+    assert interval.low == pytest.approx(2.5)
+    assert interval.high == pytest.approx(97.5)
+    assert interval.num == 101
 
 
 @given(arrays(np.float64, (4, 9), elements=st.floats(-1e6, 1e6) | st.just(np.nan)), st.floats(0.01, 0.99))
@@ -20,7 +22,8 @@ def test_agrees_with_nanquantile(values: np.ndarray, level: float) -> None:
         finite = values[row][np.isfinite(values[row])]
         assert num[row] == finite.size
         if finite.size < 2:
-            assert np.isnan(low[row]) and np.isnan(high[row])
+            assert np.isnan(low[row])
+            assert np.isnan(high[row])
         else:
             ends = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
             np.testing.assert_allclose([low[row], high[row]], ends, rtol=1e-9, atol=1e-6)
@@ -42,7 +45,9 @@ def test_infinite_values_are_left_out() -> None:
 
 def test_no_replicas() -> None:
     interval = percentile_interval(np.empty((2, 0)))
-    assert np.isnan(interval.low).all() and np.isnan(interval.high).all() and (interval.num == 0).all()
+    assert np.isnan(interval.low).all()
+    assert np.isnan(interval.high).all()
+    assert (interval.num == 0).all()
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, -0.5, float("nan")])

@@ -94,7 +94,7 @@ def test_moments_identity() -> None:
     found = moments(flips)
     np.testing.assert_allclose(found.pse, flips.mean(axis=1))
     np.testing.assert_allclose(found.jnd, (norm.ppf(0.75) - norm.ppf(0.25)) * flips.std(axis=1, ddof=1))
-    assert JND_PER_SD == pytest.approx(1.349, abs=5e-4)
+    assert pytest.approx(1.349, abs=5e-4) == JND_PER_SD
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,11 @@ def test_fit_settles_and_scales_with_the_flips(values: list[int], scale: float) 
     flips = np.array([values], dtype=np.float64)
     found, scaled = fitted(flips), fitted(scale * flips)
     if np.ptp(flips) == 0:
-        assert np.isnan(found.pse[0]) and np.isnan(found.jnd[0])
+        assert np.isnan(found.pse[0])
+        assert np.isnan(found.jnd[0])
         return
-    assert found.jnd[0] > 0 and np.isfinite(found.pse[0])
+    assert found.jnd[0] > 0
+    assert np.isfinite(found.pse[0])
     assert flips.min() - moments(flips).jnd[0] <= found.pse[0] <= flips.max() + moments(flips).jnd[0]
     assert scaled.jnd[0] > 0
 
@@ -155,7 +157,8 @@ def test_fit_settles_and_scales_with_the_flips(values: list[int], scale: float) 
 def test_flips_one_rounding_step_apart_are_fitted() -> None:
     flips = np.where(np.arange(1000) < 10, np.nextafter(0.7, 1), 0.7)[None]
     found = fitted(flips)
-    assert found.pse[0] == pytest.approx(0.7) and 0 < found.jnd[0] < 1e-15
+    assert found.pse[0] == pytest.approx(0.7)
+    assert 0 < found.jnd[0] < 1e-15
 
 
 def test_degenerate_rows() -> None:
@@ -164,7 +167,8 @@ def test_degenerate_rows() -> None:
     for found in (moments(flips), curve(flips)):
         np.testing.assert_array_equal(np.isnan(found.pse), [True, False, False, False])
         np.testing.assert_array_equal(np.isnan(found.jnd), [True, True, False, False])
-        assert found.jnd[2] == 0 and found.pse[1] == 0.3
+        assert found.jnd[2] == 0
+        assert found.pse[1] == 0.3
     fit = fitted(flips)
     np.testing.assert_array_equal(np.isnan(fit.pse), [True, True, True, False])
     np.testing.assert_array_equal(np.isnan(fit.jnd), [True, True, True, False])
@@ -172,7 +176,8 @@ def test_degenerate_rows() -> None:
     assert result.num_replicas.tolist() == [0, 1, 2, 2]
     np.testing.assert_array_equal(np.isnan(result.pse_low), [True, True, False, False])
     assert (result.jnd_low[2], result.jnd_high[2]) == (0, 0)
-    assert np.isnan(result.jnd_fit_low[:3]).all() and np.isfinite(result.jnd_fit_low[3])
+    assert np.isnan(result.jnd_fit_low[:3]).all()
+    assert np.isfinite(result.jnd_fit_low[3])
 
 
 def test_no_rows_and_no_replicas() -> None:
@@ -206,7 +211,8 @@ def test_seed_decides_the_intervals_alone() -> None:
     flips = np.random.default_rng(4).normal(0.5, 0.1, (2, 32))
     one, other = psychometrics(flips, 0, 200), psychometrics(flips, 1, 200)
     np.testing.assert_array_equal(one.jnd_fit, other.jnd_fit)
-    assert (one.jnd_low != other.jnd_low).all() and (one.pse_fit_high != other.pse_fit_high).all()
+    assert (one.jnd_low != other.jnd_low).all()
+    assert (one.pse_fit_high != other.pse_fit_high).all()
 
 
 def test_intervals_cover_the_truth() -> None:

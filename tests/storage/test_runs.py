@@ -56,7 +56,10 @@ def test_a_directory_with_a_foreign_record_is_left_alone(tmp_path):
 
 
 def test_two_runs_cannot_share_a_directory_but_a_killed_one_holds_nothing(tmp_path):
-    script = f"import sys, time; from pathlib import Path; from storage.runs import opened\nwith opened(Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(60)"
+    script = (
+        "import time; from pathlib import Path; from storage.runs import opened\n"
+        f"with opened(Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(60)"
+    )
     root = Path(__file__).parents[2]
     other = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root)
     assert other.stdout.readline() == "in\n"
