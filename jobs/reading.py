@@ -200,8 +200,8 @@ def _count_words(store: Store, unit: Unit) -> Tables:
     )
     if vocabulary.height < 2:
         raise ValueError(
-            f"corpus {unit.config['corpus']}: among its {counted['count'].sum()} words, {vocabulary.height} different ones "
-            f"occur embedding.min_count={min_count} times: set a lower embedding.min_count or a larger corpus.path"
+            f"corpus {unit.config['corpus']}: {vocabulary.height} different words among {counted['count'].sum()} occur "
+            f"embedding.min_count={min_count} times: set a lower embedding.min_count or a larger corpus.path"
         )
     columns = [pl.lit(language).alias("language"), "word", "count"]
     yield "vocabulary", vocabulary.select(columns).to_arrow().cast(tables.VOCABULARY)
