@@ -56,9 +56,13 @@ def _write_whole(filesystem: fs.FileSystem, path: str, write: _Writer) -> int:
     try:
         if isinstance(filesystem, fs.LocalFileSystem):
             return _write_and_rename(path, write)
+        # Closing a stream completes its upload, even after an error: everything that can fail comes before it opens.
+        buffer = pa.BufferOutputStream()
+        write(buffer)
+        content = buffer.getvalue()
         with filesystem.open_output_stream(path) as sink:
-            write(sink)
-        return int(filesystem.get_file_info(path).size)
+            sink.write(content)
+        return int(content.size)
     except OSError as error:
         reason = error.strerror or str(error)
         raise StorageError(f"cannot write {path}: {reason}; choose another place with store=<path or URI>") from error
