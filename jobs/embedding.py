@@ -15,7 +15,7 @@ from cluster.stages import Runner, Stage
 from cluster.workers import each
 from jobs import tables
 from jobs.reading import Shard, TokenisedCorpus
-from operators import cooccurrence, glove
+from operators import bootstrap, cooccurrence, glove
 from operators.bootstrap import line_multiplicities
 from operators.cooccurrence import CooccurrenceConfig, PairCounts
 from operators.glove import GloveConfig
@@ -67,7 +67,12 @@ def embed(runner: Runner, text: TokenisedCorpus, language: str, config: Embeddin
 def _cooccurrence_stage(
     runner: Runner, config: EmbeddingConfig, seed: int, text: TokenisedCorpus
 ) -> list[list[TableRef]]:
-    identity = {"seed": seed, "num_replicas": config.num_replicas, "counting": config.cooccurrence}
+    identity = {
+        "bootstrap": bootstrap.VERSION,
+        "seed": seed,
+        "num_replicas": config.num_replicas,
+        "counting": config.cooccurrence,
+    }
     units = [
         Unit(
             cooccurrence.VERSION,

@@ -18,6 +18,7 @@ from cluster.stages import Runner, Stage
 from cluster.workers import each
 from jobs import tables
 from jobs.embedding import Embeddings
+from operators import association, gender, psychophysics
 from operators.association import effect_size
 from operators.bootstrap import ORIGINAL
 from operators.gender import direct_bias, gender_direction, projection
@@ -293,9 +294,9 @@ def _is_nan(value: object) -> bool:
 
 
 _MEASURES = {
-    "psychometrics/1": _measure_psychometrics,
-    "associations/1": _measure_associations,
-    "gender/1": _measure_gender,
+    psychophysics.VERSION: _measure_psychometrics,
+    association.VERSION: _measure_associations,
+    gender.VERSION: _measure_gender,
 }
 
 

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,10 +17,9 @@ import pyarrow as pa
 from cluster.stages import Runner, Stage
 from cluster.workers import each
 from jobs import tables
+from operators import tokens, wikitext
 from operators.bootstrap import document_key
-from operators.tokens import tokenize
-from operators.wikitext import plain_lines, text_lines
-from storage.corpora import CorpusConfig, locate, read_pages, source_digest
+from storage.corpora import CorpusConfig, CorpusError, locate, read_pages, source_digest
 from storage.ledger import Store, TableRef, Unit
 
 Tables = Iterator[tuple[str, pa.Table]]
@@ -120,7 +120,8 @@ def _documents_stage(
 ) -> list[TableRef]:
     how = source.select("markup", "media_prefixes")
     units = [
-        Unit("documents/1", f"{corpus.name} {shard.name}", {}, {"pages": [shard], "source": [how]}) for shard in pages
+        Unit(wikitext.VERSION, f"{corpus.name} {shard.name}", {}, {"pages": [shard], "source": [how]})
+        for shard in pages
     ]
     return [done.tables["lines"] for done in runner.run(Stage("documents", each(_plain_text), units))]
 
@@ -132,7 +133,7 @@ def _plain_text(store: Store, unit: Unit) -> Tables:
     numbers: list[int] = []
     lines: list[str] = []
     for page_id, text in zip(pages["id"].to_pylist(), pages["text"].to_pylist(), strict=True):
-        found = plain_lines(text, how["media_prefixes"]) if how["markup"] == "wikitext" else text_lines(text)
+        found = _lines_of_page(page_id, text, how)
         ids += [page_id] * len(found)
         numbers += range(len(found))
         lines += found
@@ -140,12 +141,21 @@ def _plain_text(store: Store, unit: Unit) -> Tables:
     yield "lines", pa.table(columns | {"text": pa.array(lines, pa.string())})
 
 
+def _lines_of_page(page_id: str, text: str, how: dict[str, Any]) -> list[str]:
+    if how["markup"] == "plain":
+        return wikitext.text_lines(text)
+    try:
+        return wikitext.plain_lines(text, how["media_prefixes"])
+    except Exception as error:
+        raise CorpusError(f"page {page_id}: its markup cannot be read ({type(error).__name__}: {error})") from error
+
+
 # --- tokens: words of each line, coded by the shard's own word list -------------------------------------------------
 
 
 def _tokens_stage(runner: Runner, corpus: CorpusConfig, lines: Sequence[TableRef]) -> list[Shard]:
     units = [
-        Unit("tokens/1", f"{corpus.name} part {index}", {"language": corpus.language}, {"lines": [shard]})
+        Unit(tokens.VERSION, f"{corpus.name} part {index}", {"language": corpus.language}, {"lines": [shard]})
         for index, shard in enumerate(lines)
     ]
     return [Shard(**done.tables) for done in runner.run(Stage("tokens", each(_tokenize), units))]
@@ -155,16 +165,17 @@ def _tokenize(store: Store, unit: Unit) -> Tables:
     table = store.read(unit.input("lines"))
     keys = {name: document_key(f"{unit.config['language']}:{name}") for name in table["document"].unique().to_pylist()}
     codes: dict[str, int] = {}
-    documents, numbers, tokens = [], [], []
-    for name, number, text in zip(*(table[column].to_pylist() for column in ("document", "line", "text")), strict=True):
-        if words := tokenize(text):
+    documents, numbers, coded = [], [], []
+    rows = zip(*(table[column].to_pylist() for column in ("document", "line", "text")), strict=True)
+    for name, number, text in rows:
+        if words := tokens.tokenize(text):
             documents.append(keys[name])
             numbers.append(number)
-            tokens.append([codes.setdefault(word, len(codes)) for word in words])
+            coded.append([codes.setdefault(word, len(codes)) for word in words])
     columns = {
         "document": pa.array(documents, pa.uint64()),
         "line": pa.array(numbers, pa.int32()),
-        "tokens": pa.array(tokens, pa.list_(pa.int32())),
+        "tokens": pa.array(coded, pa.list_(pa.int32())),
     }
     yield "lines", pa.table(columns)
     flat = columns["tokens"].flatten().to_numpy()

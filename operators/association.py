@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from operators.similarity import FloatArray, unit_vectors
 
+VERSION = "association/1"
+
 _ROUNDING = 1e-12
 """Associations are sums of cosines: differences below this are rounding, and their ratio would be noise."""
 

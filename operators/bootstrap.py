@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from operators.philox import Stream, philox
 
+VERSION = "bootstrap/1"
+
 ORIGINAL = 0
 """Replica 0 is the corpus itself: every line once. The point estimates come from it, the intervals from the others."""
 

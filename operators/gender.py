@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from operators.similarity import FloatArray, cosine, unit_vectors
 
+VERSION = "gender/1"
+
 _ROUNDING = 1e-12
 """Unit vectors of coinciding pairs differ by rounding only; below this singular value there is no direction."""
 

@@ -19,21 +19,22 @@ from typing import NamedTuple
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, ndtri
+from scipy.special import ndtri
 
 from operators.intervals import check_level, percentile_interval
 from operators.philox import Stream, philox, unit_interval
+from operators.probit import probit_regression
 from operators.similarity import FloatArray, unit_vectors
+
+VERSION = "psychophysics/1"
 
 JND_PER_SD = 2.0 * float(ndtri(0.75))
 """From the 25 % to the 75 % point of a cumulative normal, in standard deviations: 1.349."""
 
-GRID = (np.arange(40) - 19.5) * (3.0 / 40.0)
+GRID: FloatArray = np.linspace(-1.4625, 1.4625, 40)
 """Where :func:`fitted` reads the curve, in sample standard deviations from the mean; see there."""
 
 _ROWS_AT_ONCE = 1024
-_MAX_STEPS = 50
-_TOLERANCE = 1e-8
 _ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -307,57 +308,11 @@ def _fit(rows: FloatArray) -> Estimate:
     defined = np.flatnonzero(sd > 0)
     mean, sd = mean[defined], sd[defined]
     standardised = (offsets[defined] - mean[:, np.newaxis]) / sd[:, np.newaxis]
-    intercept, slope = _probit(response_curve(standardised, GRID)).T
+    # A flip at least lies within 1 of the mean and one at least 0.7 off: the shares rise, as the fit needs.
+    intercept, slope = probit_regression(response_curve(standardised, GRID), GRID).T
     pse[defined] = origin[defined] + (mean - sd * intercept / slope)
     jnd[defined] = JND_PER_SD * sd / slope
     return Estimate(pse, jnd)
-
-
-def _probit(shares: FloatArray) -> FloatArray:
-    """Intercept and slope ``[rows, 2]`` of Phi(intercept + slope z) for the shares ``[rows, grid]`` at the grid's z.
-
-    Starts from the standard normal, the answer for shares of that form. A row stops by itself, whatever else is in
-    the batch. The maximum exists and has a positive slope: one flip at least lies within 1 of the mean, and one at
-    least 0.7 off, so the shares rise, and more than one of them lies between 0 and 1.
-    """
-    parameters = np.tile([0.0, 1.0], (len(shares), 1))
-    active = np.arange(len(shares))
-    for _ in range(_MAX_STEPS):
-        step = _newton_step(shares[active], parameters[active])
-        # The likelihood is concave, but far from its top a full step can overshoot.
-        parameters[active] += np.clip(step, -1.0, 1.0)
-        settled = np.abs(step).max(axis=1) <= _TOLERANCE
-        active = active[~settled]
-        if active.size == 0:
-            return parameters
-    raise ArithmeticError(f"probit fit of {active.size} rows not settled after {_MAX_STEPS} steps: {shares[active[0]]}")
-
-
-def _newton_step(shares: FloatArray, parameters: FloatArray) -> FloatArray:
-    linear = parameters[:, :1] + parameters[:, 1:] * GRID
-    rising, falling = _hazards(linear)
-    score = shares * rising - (1.0 - shares) * falling
-    weight = shares * rising * (rising + linear) + (1.0 - shares) * falling * (falling - linear)
-    gradient_0, gradient_1 = score.sum(axis=1), (score * GRID).sum(axis=1)
-    w_0, w_1, w_2 = (values.sum(axis=1) for values in (weight, weight * GRID, weight * GRID**2))
-    determinant = w_0 * w_2 - w_1**2
-    step_0 = (w_2 * gradient_0 - w_1 * gradient_1) / determinant
-    step_1 = (w_0 * gradient_1 - w_1 * gradient_0) / determinant
-    return np.stack([step_0, step_1], axis=1)
-
-
-def _hazards(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """phi(x)/Phi(x) and phi(x)/(1 - Phi(x)), the derivatives of log Phi(x) and of -log(1 - Phi(x)), for any x.
-
-    Through erfcx(u) = exp(u^2) erfc(u), which does not underflow in the tail; erfcx(-u) = 2 exp(u^2) - erfcx(u).
-    """
-    u = np.abs(x) / np.sqrt(2.0)
-    tail = erfcx(u)
-    # Beyond |x| = 37 the exponential is infinite and its hazard 0, which is right.
-    with np.errstate(over="ignore"):
-        body = 2.0 * np.exp(u * u) - tail
-    near, far = np.sqrt(2.0 / np.pi) / body, np.sqrt(2.0 / np.pi) / tail
-    return np.where(x > 0, near, far), np.where(x > 0, far, near)
 
 
 @numba.njit(cache=True)

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from itertools import groupby
 
-TOKENIZER_VERSION = 1
+VERSION = "tokens/1"
 """Raised whenever :func:`tokenize` would cut or spell any word differently."""
 
 _ZERO_WIDTH_JOINERS = "\u200c\u200d"

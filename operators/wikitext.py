@@ -12,6 +12,8 @@ import mwparserfromhell
 from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Text, Wikilink
 from mwparserfromhell.wikicode import Wikicode
 
+VERSION = "wikitext/1"
+
 CANONICAL_MEDIA_PREFIXES = frozenset({"file", "image", "category"})
 """Names that every wiki understands, whatever its language."""
 
