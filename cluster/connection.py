@@ -1,5 +1,6 @@
 """Connecting to Ray: a cluster of this process's own, or one that is there."""
 
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -47,6 +48,7 @@ def connected(config: ClusterConfig) -> Iterator[int]:
     if ray.is_initialized():
         yield _num_workers(config)
         return
+    logging.getLogger("ray").setLevel(logging.ERROR)  # its notices would stand in the middle of the progress display
     try:
         _start(config) if config.kind == "local" else _connect(config)
         yield _num_workers(config)

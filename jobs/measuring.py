@@ -165,11 +165,12 @@ def _verdict(missing: Sequence[str], num_replicas: int) -> dict[str, str]:
 def _measure_psychometrics(store: Store, unit: Unit) -> Tables:
     wordset, survey = unit.config["wordset"], unit.config["survey"]
     lookup = _Lookup(store, unit)
-    keys = [(word, *pair) for pair in wordset.cue_pairs for word in wordset.occupations.percent_women]
+    keys = [(word, *pair) for pair in wordset.cue_pairs for word in sorted(wordset.occupations.percent_women)]
     words, cues_1, cues_2 = (lookup(column) for column in zip(*keys, strict=True))
     flips = flip_points(words, cues_1, cues_2)
     replicas = flips[ORIGINAL + 1 :].T
     found = psychometrics(replicas, unit.config["seed"], survey.num_resamples, survey.level)
+    spread = percentile_interval(replicas, survey.level)
     rows = [
         {
             "language": lookup.language,
@@ -177,6 +178,8 @@ def _measure_psychometrics(store: Store, unit: Unit) -> Tables:
             "cue_1": cue_1,
             "cue_2": cue_2,
             "flip_original": flips[ORIGINAL, row],
+            "flip_low": spread.low[row],
+            "flip_high": spread.high[row],
             "percent_women": wordset.occupations.percent_women[word],
             **{name: column[row] for name, column in found._asdict().items()},
             **_verdict(lookup.missing([word, cue_1, cue_2]), int(found.num_replicas[row])),
@@ -209,7 +212,7 @@ def _measure_associations(store: Store, unit: Unit) -> Tables:
     lookup = _Lookup(store, unit)
     rows = [
         _associate(lookup, name, test, unit.config["survey"])
-        for name, test in unit.config["wordset"].associations.items()
+        for name, test in sorted(unit.config["wordset"].associations.items())
     ]
     yield "associations", _table(rows, tables.ASSOCIATIONS)
 

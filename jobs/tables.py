@@ -16,10 +16,20 @@ def _number(name: str, sentence: str, unit: str) -> pa.Field:
 
 
 def _with_interval(name: str, sentence: str, unit: str) -> list[pa.Field]:
+    """A point estimate from the original corpus with the percentile interval of the replicas' own values."""
+    return _estimate(name, sentence, unit, "the replicas' values of")
+
+
+def _of_replicas(name: str, sentence: str, unit: str) -> list[pa.Field]:
+    """A property of the replicas taken together, with its Monte Carlo interval, which shrinks with their number."""
+    return _estimate(name, sentence, unit, "how well so many replicas determine")
+
+
+def _estimate(name: str, sentence: str, unit: str, interval: str) -> list[pa.Field]:
     return [
         _number(name, sentence, unit),
-        _number(f"{name}_low", f"lower end of the interval of {name}", unit),
-        _number(f"{name}_high", f"upper end of the interval of {name}", unit),
+        _number(f"{name}_low", f"lower end of the interval of {interval} {name}", unit),
+        _number(f"{name}_high", f"upper end of the interval of {interval} {name}", unit),
     ]
 
 
@@ -70,13 +80,15 @@ PSYCHOMETRICS = pa.schema(
         LANGUAGE,
         WORD,
         *_CUES,
-        *_with_interval("pse", "point of subjective equality: mean mixture at which replicas flip to cue_2", "mixture"),
-        *_with_interval("jnd", "just noticeable difference: 1.349 standard deviations of the flips", "mixture"),
+        *_of_replicas("pse", "point of subjective equality: mean mixture at which replicas flip to cue_2", "mixture"),
+        *_of_replicas("jnd", "just noticeable difference: 1.349 standard deviations of the flips", "mixture"),
         _number("pse_curve", "mixture at which the share of replicas that answer cue_2 reaches 50 %", "mixture"),
         _number("jnd_curve", "distance between the 25 % and the 75 % point of that share", "mixture"),
-        *_with_interval("pse_fit", "50 % point of a cumulative normal fitted to the share", "mixture"),
-        *_with_interval("jnd_fit", "distance between the 25 % and the 75 % point of the fit", "mixture"),
+        *_of_replicas("pse_fit", "50 % point of a cumulative normal fitted to the share", "mixture"),
+        *_of_replicas("jnd_fit", "distance between the 25 % and the 75 % point of the fit", "mixture"),
         _number("flip_original", "mixture at which the original corpus flips", "mixture"),
+        _number("flip_low", "lower end of the interval of the replicas' own flips", "mixture"),
+        _number("flip_high", "upper end of the interval of the replicas' own flips", "mixture"),
         _number("percent_women", "share of women in the occupation, from the word set", "percent"),
         NUM_REPLICAS,
         STATUS,
