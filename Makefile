@@ -20,7 +20,7 @@ lint: .venv/ready
 faults: .venv/ready ## kills and layouts at full size, in about half an hour
 	$(BIN)/pytest -m slow
 
-bench: .venv/ready ## the whole path against word2vec on the sample
+bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
 	$(BIN)/python -m benchmarks.bootstrap
 
 .venv/ready: requirements.lock pyproject.toml

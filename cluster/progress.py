@@ -75,7 +75,10 @@ class Display:
         self._failed += failed
         if self._live and self._task is not None:
             self._live.update(self._task, advance=1, rate=self._rate(), note=self._note())
-        elif not self._live and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
+
+    def tick(self) -> None:
+        """Time has passed: off a terminal, print a line if the last one is a few seconds old."""
+        if not self._live and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
             self.console.print(f"{self._counts()}, {self._time_left()}", highlight=False)
 
@@ -98,5 +101,7 @@ class Display:
         return f"{self._done / seconds:.2g} units/s" if self._done and seconds > 0 else ""
 
     def _time_left(self) -> str:
+        if not self._done:
+            return f"for {time.monotonic() - self._started:.0f} s"
         seconds = (time.monotonic() - self._started) / self._done * (self._total - self._reused - self._done)
         return f"about {seconds:.0f} s left"

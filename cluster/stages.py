@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from cluster.progress import Display
-from cluster.workers import Failure, Pool, Work
+from cluster.workers import Death, Failure, Pool, Report, Work
 from storage.ledger import Finished, Store, Unit
 
 
@@ -39,16 +39,24 @@ class Stage:
 
 @dataclass
 class StageRecord:
-    """What a stage did, for ``run.json``."""
+    """What a stage did, for ``run.json``; the memory is the largest worker's peak up to the end of the stage."""
 
     name: str
     num_done: int = 0
     num_reused: int = 0
     num_failed: int = 0
+    num_worker_deaths: int = 0
     seconds: float = 0.0
     worker_seconds: float = 0.0
     num_bytes: int = 0
     peak_worker_memory_bytes: int = 0
+
+    def add(self, done: Finished, seconds: float, peak_memory_bytes: int) -> None:
+        """Count one more finished unit."""
+        self.num_done += 1
+        self.worker_seconds += seconds
+        self.num_bytes += done.num_bytes
+        self.peak_worker_memory_bytes = max(self.peak_worker_memory_bytes, peak_memory_bytes)
 
 
 @dataclass
@@ -86,16 +94,18 @@ class Runner:
     ) -> list[Failure]:
         failures = []
         for outcome in self.pool.run(stage.work, evenly(missing, stage.batch_size)):
-            if isinstance(outcome, Failure):
-                failures.append(outcome)
-                record.num_failed += 1
-            else:
-                finished[outcome.finished.place] = outcome.finished
-                record.num_done += 1
-                record.worker_seconds += outcome.seconds
-                record.num_bytes += outcome.finished.num_bytes
-                record.peak_worker_memory_bytes = max(record.peak_worker_memory_bytes, outcome.peak_memory_bytes)
-            self.display.advance(failed=isinstance(outcome, Failure))
+            match outcome:
+                case Report(done, seconds, peak_memory_bytes):
+                    finished[done.place] = done
+                    record.add(done, seconds, peak_memory_bytes)
+                    self.display.advance()
+                case Failure():
+                    failures.append(outcome)
+                    record.num_failed += 1
+                    self.display.advance(failed=True)
+                case Death():
+                    record.num_worker_deaths += 1
+            self.display.tick()
         return failures
 
 

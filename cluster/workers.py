@@ -4,7 +4,7 @@ import re
 import resource
 import time
 import traceback
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from ray.exceptions import RayError, RayTaskError
 from storage.ledger import Finished, Store, Unit
 
 _COLOUR = re.compile(r"\x1b\[\d+m")
+_SECONDS_PER_TICK = 5.0
 
 Tables = Iterable[tuple[str, pa.Table]]
 """Named tables of a unit; a generator is written table by table and never held whole."""
@@ -27,7 +28,7 @@ Work = Callable[[Store, Sequence[Unit]], Iterator[tuple[Unit, Tables]]]
 
 @dataclass(frozen=True)
 class Report:
-    """What a worker tells about a unit that it finished."""
+    """What a worker tells about a unit that it finished; the memory is the process's peak since it started."""
 
     finished: Finished
     seconds: float
@@ -43,57 +44,39 @@ class Failure:
     traceback: str
 
 
+@dataclass(frozen=True)
+class Death:
+    """A worker died while it was at this unit, which will be tried again."""
+
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Nothing was finished for a few seconds."""
+
+
+Outcome = Report | Failure | Death | Tick
+
+
 @dataclass
 class Pool:
     """Worker actors, one CPU each, kept alive across stages so that what they imported and compiled stays warm.
 
-    Batches go to whichever worker is free, one at a time. A worker that dies is replaced, and what it had not finished
-    is tried again up to ``max_retries`` times. An error that a unit raises itself is final for this unit; the others
-    of its batch are then done one by one.
+    Only a worker that has started receives a batch, one at a time, so that a worker for which the cluster has no room
+    holds nothing up. A worker that dies is replaced. As a batch is done in order, its first unfinished unit is the one
+    that a death or an error is charged to: an error is final for this unit, a death after ``max_retries`` more of
+    them; the rest of the batch goes on elsewhere.
     """
 
-    store_root: str
+    store: Store
     max_retries: int
     num_workers: int = 0
     _idle: list[Any] = field(default_factory=list)
-
-    def run(self, work: Work, batches: Sequence[Sequence[Unit]]) -> Iterator[Report | Failure]:
-        """Do all batches; yields a report for each finished unit and a failure for each other, as they come."""
-        waiting = deque(_Batch(list(units)) for units in batches)
-        running: dict[Any, _Batch] = {}
-        while waiting or running:
-            while waiting and len(running) < self.num_workers:
-                batch = waiting.popleft()
-                batch.worker = self._idle.pop() if self._idle else _new_worker(self.store_root)
-                running[batch.worker.run.remote(work, batch.units)] = batch
-            ready, _ = ray.wait(list(running), num_returns=1)
-            yield from self._advance(ready[0], running, waiting)
-
-    def _advance(
-        self, stream: Any, running: dict[Any, "_Batch"], waiting: deque["_Batch"]
-    ) -> Iterator[Report | Failure]:
-        batch = running[stream]
-        try:
-            report = ray.get(next(stream))
-        except StopIteration:
-            del running[stream]
-            self._idle.append(batch.worker)
-        except RayTaskError as error:
-            del running[stream]
-            self._idle.append(batch.worker)
-            if len(batch.units) > 1:
-                waiting.extend(_Batch([unit], batch.num_deaths) for unit in batch.units)
-            else:
-                yield _unit_failed(batch.units[0], error)
-        except RayError as error:
-            del running[stream]
-            if batch.num_deaths < self.max_retries:
-                waiting.append(_Batch(batch.units, batch.num_deaths + 1))
-            else:
-                yield from _worker_died(batch, error)
-        else:
-            batch.units = [unit for unit in batch.units if unit.place != report.finished.place]
-            yield report
+    _starting: dict[Any, Any] = field(default_factory=dict)
+    _running: dict[Any, "_Batch"] = field(default_factory=dict)
+    _waiting: deque[list[Unit]] = field(default_factory=deque)
+    _num_deaths: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
     def started(self, num_workers: int) -> Iterator[None]:
@@ -102,16 +85,92 @@ class Pool:
         try:
             yield
         finally:
-            for worker in self._idle:
+            workers = [*self._idle, *self._starting.values(), *(batch.worker for batch in self._running.values())]
+            for worker in workers:
                 ray.kill(worker)
-            self._idle.clear()
+
+    def run(self, work: Work, batches: Sequence[Sequence[Unit]]) -> Iterator[Outcome]:
+        """Do all batches; yields what becomes of each unit, as it comes."""
+        self._waiting.extend(list(units) for units in batches)
+        # A node may have been lost since the last stage: a worker is asked for a sign of life before it is relied on.
+        self._starting |= {worker.ready.remote(): worker for worker in self._idle}
+        self._idle.clear()
+        while self._waiting or self._running:
+            self._deal_out(work)
+            events = [*self._starting, *self._running]
+            ready, _ = ray.wait(events, num_returns=1, timeout=_SECONDS_PER_TICK)
+            if not ready:
+                yield Tick()
+            elif ready[0] in self._starting:
+                self._welcome(ready[0])
+            else:
+                yield from self._advance(ready[0])
+
+    def _deal_out(self, work: Work) -> None:
+        while self._waiting and self._idle:
+            worker = self._idle.pop()
+            units = self._waiting.popleft()
+            self._running[worker.run.remote(work, units)] = _Batch(units, worker)
+        num_wanted = min(len(self._waiting), self.num_workers - len(self._running)) - len(self._starting)
+        for _ in range(num_wanted):
+            worker = _new_worker(self.store.root)
+            self._starting[worker.ready.remote()] = worker
+
+    def _welcome(self, ready: Any) -> None:
+        worker = self._starting.pop(ready)
+        try:
+            ray.get(ready)
+        except RayError:
+            # It is gone; the next round starts another.
+            return
+        self._idle.append(worker)
+
+    def _advance(self, stream: Any) -> Iterator[Outcome]:
+        batch = self._running[stream]
+        try:
+            report = ray.get(next(stream))
+        except StopIteration:
+            del self._running[stream]
+            self._idle.append(batch.worker)
+        except RayTaskError as error:
+            del self._running[stream]
+            self._idle.append(batch.worker)
+            if batch.units:
+                yield _unit_failed(batch.units.pop(0), error)
+            self._queue(batch.units)
+        except RayError as error:
+            del self._running[stream]
+            ray.kill(batch.worker)
+            yield from self._bury(batch, error)
+        else:
+            batch.units.pop(0)
+            yield report
+
+    def _bury(self, batch: "_Batch", error: RayError) -> Iterator[Outcome]:
+        # What a worker says last can be lost with it; the ledger knows what it finished.
+        while batch.units and (finished := self.store.find(batch.units[0])):
+            batch.units.pop(0)
+            yield Report(finished, seconds=0.0, peak_memory_bytes=0)
+        if not batch.units:
+            return
+        unit, *others = batch.units
+        self._queue(others)
+        self._num_deaths[unit.place] += 1
+        if self._num_deaths[unit.place] > self.max_retries:
+            yield _unit_lost(unit, self._num_deaths[unit.place], error)
+        else:
+            yield Death(unit)
+            self._queue([unit])
+
+    def _queue(self, units: list[Unit]) -> None:
+        if units:
+            self._waiting.append(units)
 
 
 @dataclass
 class _Batch:
     units: list[Unit]
-    num_deaths: int = 0
-    worker: Any = None
+    worker: Any
 
 
 def _unit_failed(unit: Unit, error: RayTaskError) -> Failure:
@@ -119,12 +178,10 @@ def _unit_failed(unit: Unit, error: RayTaskError) -> Failure:
     return Failure(unit, f"{type(cause).__name__}: {cause}", _COLOUR.sub("", str(error)))
 
 
-def _worker_died(batch: _Batch, error: RayError) -> Iterator[Failure]:
-    reason = (
-        f"its worker died {batch.num_deaths + 1} times (raise cluster.max_retries, or give it more memory): {error}"
-    )
-    for unit in batch.units:
-        yield Failure(unit, reason, "".join(traceback.format_exception(error)))
+def _unit_lost(unit: Unit, num_deaths: int, error: RayError) -> Failure:
+    advice = "raise cluster.max_retries, or give it more memory"
+    reason = f"its worker died {num_deaths} times ({advice}): {error}"
+    return Failure(unit, reason, "".join(traceback.format_exception(error)))
 
 
 def _new_worker(store_root: str) -> Any:
@@ -136,7 +193,11 @@ class _Worker:
     def __init__(self, store_root: str) -> None:
         self.store = Store(store_root)
 
+    def ready(self) -> None:
+        """Returns as soon as the worker runs."""
+
     def run(self, work: Work, units: Sequence[Unit]) -> Iterator[Report]:
+        """Do a batch."""
         started = time.monotonic()
         for unit, tables in work(self.store, units):
             finished = self.store.commit(unit, tables)

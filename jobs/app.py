@@ -3,6 +3,8 @@
 import sys
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from cluster.connection import ClusterError
@@ -22,6 +24,8 @@ EXIT_INTERRUPTED = 130
 def _run(composed: DictConfig) -> None:
     try:
         config = build(composed)
+        if config.run_dir and HydraConfig.get().mode == RunMode.MULTIRUN:
+            raise ConfigError(f"run_dir={config.run_dir}: the runs of a sweep cannot share it; leave it out")
         # Drawing libraries take a second to import; a bad setting should not wait for them.
         from jobs.run import execute
 

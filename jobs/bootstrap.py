@@ -11,7 +11,7 @@ TABLES = ("corpora", "vocabulary", "training", "embeddings")
 def run(run: Run) -> None:
     """Embed the corpus and publish what came of it."""
     corpus, config = run.config.corpus, run.config.embedding
-    text = read_corpus(run.runner, corpus, config.min_count)
+    text = read_corpus(run.runner, corpus, run.inputs[corpus.name], config.min_count)
     embeddings = embed(run.runner, text, corpus.language, config, run.config.seed)
     publish(run, text, embeddings)
     write_report(run)

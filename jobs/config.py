@@ -1,7 +1,7 @@
 """From composed YAML to one frozen, checked record; nothing of Hydra goes further than this."""
 
+import dataclasses
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
@@ -50,8 +50,15 @@ class RunConfig:
     wordset: WordSets
     cluster: ClusterConfig
     store: Annotated[str, Field(min_length=1)] = "./store"
-    run_dir: Path | None = None
+    run_dir: Annotated[str, Field(min_length=1)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+
+    @pydantic.field_validator("run_dir")
+    @classmethod
+    def _local(cls, value: str | None) -> str | None:
+        if value is not None and "://" in value:
+            raise ValueError("must be a local path; the store may be an object store, the run directory may not")
+        return value
 
     @pydantic.model_validator(mode="after")
     def _one_language(self) -> Self:
@@ -87,7 +94,10 @@ def _explain(details: ErrorDetails, composed: Mapping[Any, Any]) -> str:
         if isinstance(node, Mapping) and part in node:
             node = node[part]
             keys.append(str(part))
-    key = ".".join(keys)
-    if not key or "=" in message.split(":")[0]:
+    if details["type"] == "missing":
+        keys.append(str(details["loc"][-1]))
+    key, value = ".".join(keys), details["input"]
+    if not key or "=" in message.split(":")[0] or message.startswith(key):
         return message
-    return f"{key}={details['input']}: {message[0].lower()}{message[1:]}; set it with {key}=<value>"
+    shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={value}"
+    return f"{key}{shown}: {message[0].lower()}{message[1:]}; set it with {key}=<value>"

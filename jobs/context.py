@@ -14,9 +14,10 @@ from storage.runs import RunDirectory
 
 @dataclass
 class Run:
-    """One execution of one job."""
+    """One execution of one job; ``inputs`` has the digest of each corpus's file by the corpus's name."""
 
     config: RunConfig
+    inputs: Mapping[str, str]
     runner: Runner
     directory: RunDirectory
     console: Console

@@ -1,6 +1,6 @@
 """Dot plots of the report: one row per occupation, test or profession, with its interval."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import plotly.graph_objects as go
@@ -19,22 +19,31 @@ class Side(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """One panel of a dot plot: a column with its interval, and what lies above and below its neutral value."""
+    """One panel of a dot plot: a column with its intervals, and what lies above and below its neutral value.
+
+    Attributes:
+        own: whose ``_low`` and ``_high`` are the interval of the replicas' own values; it names the sides.
+        monte_carlo: whose ``_low`` and ``_high`` say how well so many replicas fix the number.
+    """
 
     column: str
     title: str
+    own: str | None = None
+    monte_carlo: str | None = None
     neutral: float | None = None
     above: Side | None = None
     below: Side | None = None
 
 
 _TO_FEMALE, _TO_MALE = Side("female side", FEMALE), Side("male side", MALE)
-_PSE = Measure("pse", "PSE (mixture α)", 0.5, _TO_FEMALE, _TO_MALE)
-_JND = Measure("jnd", "JND (mixture α)")
-_BIAS = Measure("bias", "bias (cosine with the gender direction)", 0.0, _TO_FEMALE, _TO_MALE)
+_PSE = Measure("pse", "PSE (mixture α)", "flip", "pse", 0.5, _TO_FEMALE, _TO_MALE)
+_JND = Measure("jnd", "JND (mixture α)", monte_carlo="jnd")
+_BIAS = Measure("bias", "bias (cosine with the gender direction)", "bias", None, 0.0, _TO_FEMALE, _TO_MALE)
 _EFFECT = Measure(
     "effect_size",
     "effect size d (standard deviations)",
+    "effect_size",
+    None,
     0.0,
     Side("first go with first", "#007a5a"),
     Side("first go with second", "#8f4a78"),
@@ -42,7 +51,7 @@ _EFFECT = Measure(
 
 
 def occupations(rows: pl.DataFrame) -> go.Figure:
-    """PSE and JND with their intervals, as in figure 3 of Liang and Acuna 2020.
+    """PSE and JND with their intervals, as in figure 3 of Liang and Acuna 2020, and the interval of the flips.
 
     Args:
         rows: one per occupation; a column ``num_pairs`` where they are means over cue pairs.
@@ -85,7 +94,7 @@ def _dot_plot(
         if measure.neutral is not None:
             figure.add_trace(neutral_line([measure.neutral] * 2, heights), row=1, col=col)
         for side, members in _by_side(rows, measure):
-            figure.add_traces(_intervals(rows, members, hovers, measure.column, side), rows=1, cols=col)
+            figure.add_traces(_marks(rows, members, hovers, measure, side), rows=1, cols=col)
         figure.update_xaxes(title_text=measure.title, tickformat=".2f", range=_span(rows, measure), col=col)
     figure.update_layout(template=STYLE, height=110 + row_height * rows.height, hovermode="closest")
     figure.update_yaxes(tickvals=list(range(rows.height)), range=heights)
@@ -94,7 +103,8 @@ def _dot_plot(
 
 def _span(rows: pl.DataFrame, measure: Measure) -> list[float]:
     """From the smallest to the largest number to be shown, and a little more."""
-    shown = [rows[name] for name in (measure.column, f"{measure.column}_low", f"{measure.column}_high")]
+    ends = [f"{name}_{end}" for name in (measure.own, measure.monte_carlo) if name for end in ("low", "high")]
+    shown = [rows[name] for name in (measure.column, *ends)]
     neutral = [] if measure.neutral is None else [pl.Series([measure.neutral])]
     numbers = pl.concat([column.cast(pl.Float64).rename("") for column in [*shown, *neutral]]).drop_nulls()
     low, high = numbers.to_numpy().min(), numbers.to_numpy().max()
@@ -104,8 +114,10 @@ def _span(rows: pl.DataFrame, measure: Measure) -> list[float]:
 
 def _by_side(rows: pl.DataFrame, measure: Measure) -> list[tuple[Side, list[int]]]:
     """Rows by where their interval lies, with what to call that place; a name that is empty stays out of the legend."""
-    low, high = rows[f"{measure.column}_low"], rows[f"{measure.column}_high"]
-    if measure.above is None or measure.below is None or low.null_count() == rows.height:
+    if measure.own is None or measure.above is None or measure.below is None:
+        return [(Side("", INK), list(range(rows.height)))]
+    low, high = rows[f"{measure.own}_low"], rows[f"{measure.own}_high"]
+    if low.null_count() == rows.height:
         return [(Side("", INK), list(range(rows.height)))]
     above, below = (low > measure.neutral).fill_null(value=False), (high < measure.neutral).fill_null(value=False)
     between = Side(f"interval includes {measure.neutral:g}", NEUTRAL)
@@ -113,16 +125,33 @@ def _by_side(rows: pl.DataFrame, measure: Measure) -> list[tuple[Side, list[int]
     return [(side, chosen.arg_true().to_list()) for side, chosen in sides if chosen.any()]
 
 
-def _intervals(
-    rows: pl.DataFrame, members: Sequence[int], hovers: Sequence[str], column: str, side: Side
+def _marks(
+    rows: pl.DataFrame, members: Sequence[int], hovers: Sequence[str], measure: Measure, side: Side
 ) -> list[go.Scatter]:
-    part, outline = rows[list(members)], {"color": side.colour, "width": 2}
-    # Segments and not error bars: a point estimate may lie outside its percentile interval.
-    x = [end for ends in part.select(f"{column}_low", f"{column}_high").iter_rows() for end in (*ends, None)]
-    y = [height for at in members for height in (at, at, None)]
+    """The dots of one side, over their intervals."""
     group = {"legendgroup": side.name, "name": side.name}
-    lines = go.Scatter(x=x, y=y, mode="lines", line=outline, hoverinfo="skip", showlegend=False, **group)
-    dots = go.Scatter(x=part[column], y=list(members), mode="markers", showlegend=bool(side.name), **group)
+    looks = {
+        measure.monte_carlo: {"width": 8, "color": _pale(side.colour)},
+        measure.own: {"width": 2, "color": side.colour},
+    }
+    lines = [_segments(rows, members, name, line).update(group) for name, line in looks.items() if name]
+    x = rows[list(members)][measure.column]
+    dots = go.Scatter(x=x, y=list(members), mode="markers", showlegend=bool(side.name), **group)
+    outline = {"color": side.colour, "width": 2}
     dots.marker = {"size": 9, "color": "white" if side.colour == NEUTRAL else side.colour, "line": outline}
     dots.update(customdata=[hovers[at] for at in members], hovertemplate="%{customdata}<extra></extra>")
-    return [lines, dots]
+    return [*lines, dots]
+
+
+def _segments(rows: pl.DataFrame, members: Sequence[int], name: str, line: Mapping[str, object]) -> go.Scatter:
+    """Segments and not error bars: a point estimate may lie outside its percentile interval."""
+    part = rows[list(members)].select(f"{name}_low", f"{name}_high")
+    x = [end for ends in part.iter_rows() for end in (*ends, None)]
+    y = [height for at in members for height in (at, at, None)]
+    return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+
+
+def _pale(colour: str) -> str:
+    """A colour of the palette at 40 % opacity, so that the thin line shows on it."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.4)"

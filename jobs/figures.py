@@ -9,7 +9,7 @@ import polars as pl
 from plotly.colors import sample_colorscale
 from scipy.special import ndtr
 
-from jobs.findings import correlations, estimate, number
+from jobs.findings import correlations, estimate, interval, number
 from operators.bootstrap import ORIGINAL
 from operators.psychophysics import JND_PER_SD
 
@@ -110,8 +110,10 @@ def occupation_hovers(rows: pl.DataFrame) -> list[str]:
 
 def _occupation_hover(row: dict[str, Any]) -> str:
     basis = f"mean over {row['num_pairs']} cue pairs" if "num_pairs" in row else f"{row['num_replicas']} replicas"
+    flips = interval(row, "flip")
     numbers = [
         f"PSE {estimate(row, 'pse')}",
+        *([f"replicas' flips {flips}"] if flips else []),
         f"JND {estimate(row, 'jnd')}",
         f"women {estimate(row, 'percent_women', 0)}%",
     ]

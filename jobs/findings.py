@@ -11,6 +11,7 @@ from storage.html import Grid
 
 MEAN_LABEL = "mean over cue pairs"
 _NUM_ENDS = 3
+_INTERVALS = ("pse", "jnd", "flip")
 
 
 class Correlations(NamedTuple):
@@ -41,12 +42,19 @@ def estimate(row: Mapping[str, Any], name: str, digits: int = 3) -> str:
     >>> estimate({"d": -0.5, "d_low": -1.25, "d_high": 0.0}, "d", 2)
     '−0.50 [−1.25, 0.00]'
     """
-    point, low, high = row.get(name), row.get(f"{name}_low"), row.get(f"{name}_high")
-    if point is None:
+    if row.get(name) is None:
         return "–"
-    if low is None or high is None:
-        return number(point, digits)
-    return f"{number(point, digits)} [{number(low, digits)}, {number(high, digits)}]"
+    return f"{number(row[name], digits)} {interval(row, name, digits)}".rstrip()
+
+
+def interval(row: Mapping[str, Any], name: str, digits: int = 3) -> str:
+    """The interval of a number in brackets; empty where the row has none.
+
+    >>> interval({"flip_low": 0.25, "flip_high": 0.75}, "flip", 2)
+    '[0.25, 0.75]'
+    """
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    return "" if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
 
 
 def number(value: float, digits: int) -> str:
@@ -70,7 +78,7 @@ def why_nothing(rows: pl.DataFrame, what: str) -> str:
 
 def mean_over_pairs(rows: pl.DataFrame) -> pl.DataFrame:
     """One row per measured occupation: means over its cue pairs, which have no interval, and how many those are."""
-    ends = [pl.lit(None, pl.Float64).alias(f"{name}_{end}") for name in ("pse", "jnd") for end in ("low", "high")]
+    ends = [pl.lit(None, pl.Float64).alias(f"{name}_{end}") for name in _INTERVALS for end in ("low", "high")]
     means = (
         measured(rows)
         .group_by("word", maintain_order=True)
@@ -86,30 +94,33 @@ def by_cue_pair(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def on_side(rows: pl.DataFrame, name: str, neutral: float) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows whose interval lies above, and rows whose interval lies below the neutral value."""
+    """Rows whose interval lies above, and rows whose interval lies below the neutral value.
+
+    The interval has to be one of the replicas' own values, such as ``flip``: that of ``pse`` is Monte Carlo error, so
+    more replicas would put more rows on a side.
+    """
     return rows.filter(pl.col(f"{name}_low") > neutral), rows.filter(pl.col(f"{name}_high") < neutral)
 
 
 def occupation_findings(rows: pl.DataFrame) -> list[str]:
-    """How much of ``psychometrics`` could be measured, and how it leans."""
+    """How much of ``psychometrics`` could be measured, and how it leans by the interval of the replicas' flips."""
     found = measured(rows)
     if found.is_empty():
         return [why_nothing(rows, "occupation")]
-    above, below = on_side(found, "pse", 0.5)
+    above, below = on_side(found, "flip", 0.5)
     words, pairs = _num_of(found, rows, "word"), _num_of(found, rows, "cue_1", "cue_2")
     means = mean_over_pairs(rows).sort("pse", "word")
     lowest, highest = (_lean(means.row(at, named=True), found) for at in (0, -1))
     coverage = (
         f"{words} occupations could be measured, with {pairs} cue pairs. In {above.height} of these {found.height} "
-        f"combinations the interval of the PSE lies above 0.5, on the female side, and in {below.height} below, on the "
-        f"male side; in the other {found.height - above.height - below.height} it includes 0.5 and names no side."
+        f"combinations the interval of the replicas' flips lies above 0.5, on the female side, and in {below.height} "
+        f"below, on the male side; in the other {found.height - above.height - below.height} it includes 0.5 and names "
+        "no side."
     )
     if means.height == 1:
         return [coverage, f"It is {lowest}."]
-    return [
-        coverage,
-        f"By the mean over cue pairs, {highest} is furthest to the female side, {lowest} to the male side.",
-    ]
+    ends = f"highest for {highest} and lowest for {lowest}"
+    return [coverage, f"The mean over cue pairs, which has no interval and names no side, is {ends}."]
 
 
 def _num_of(part: pl.DataFrame, whole: pl.DataFrame, *columns: str) -> str:
@@ -117,31 +128,33 @@ def _num_of(part: pl.DataFrame, whole: pl.DataFrame, *columns: str) -> str:
 
 
 def _lean(mean: Mapping[str, Any], found: pl.DataFrame) -> str:
-    above, below = on_side(found.filter(pl.col("word") == mean["word"]), "pse", 0.5)
-    sides = f"interval above 0.5 with {above.height} and below it with {below.height} of {mean['num_pairs']} cue pairs"
+    above, below = on_side(found.filter(pl.col("word") == mean["word"]), "flip", 0.5)
+    sides = f"flips above 0.5 with {above.height} and below it with {below.height} of {mean['num_pairs']} cue pairs"
     return f"“{mean['word']}” (mean PSE {estimate(mean, 'pse')}; {sides})"
 
 
 def both_ends(rows: pl.DataFrame) -> Grid:
-    """The occupations furthest to either side, with the cue pair that puts each of them furthest there."""
+    """The occupations with the highest and lowest mean PSE, with the cue pair that is most extreme for each of them."""
     means, found = mean_over_pairs(rows).sort("pse", "word", descending=[True, False]), measured(rows)
     num = min(_NUM_ENDS, means.height // 2)
     shown = [(row, True) for row in means.head(num).to_dicts()] + [(row, False) for row in means.tail(num).to_dicts()]
+    numbers = ["PSE with that pair", "its flips"]
     return Grid(
-        f"The occupations furthest to the female side (first {num}) and to the male side (last {num}) by mean PSE, and "
-        "the cue pair that puts each of them furthest there, with the interval of that PSE. That pair is the most "
+        f"The occupations with the highest (first {num}) and the lowest mean PSE (last {num}), and the cue pair that "
+        "puts each of them furthest up or down, with the interval of the replicas' flips. That pair is the most "
         "extreme of several, so it overstates the lean.",
-        ["occupation", "mean PSE", "cue pairs", "women in it", "furthest with", "PSE with that pair"],
-        [_end(mean, found.filter(pl.col("word") == mean["word"]), female=female) for mean, female in shown],
-        numeric=["mean PSE", "cue pairs", "women in it", "PSE with that pair"],
+        ["occupation", "mean PSE", "cue pairs", "women in it", "furthest with", *numbers],
+        [_end(mean, found.filter(pl.col("word") == mean["word"]), highest=highest) for mean, highest in shown],
+        numeric=["mean PSE", "cue pairs", "women in it", *numbers],
     )
 
 
-def _end(mean: Mapping[str, Any], pairs: pl.DataFrame, *, female: bool) -> list[str]:
-    extreme = pairs.sort("pse", descending=female).row(0, named=True)
+def _end(mean: Mapping[str, Any], pairs: pl.DataFrame, *, highest: bool) -> list[str]:
+    extreme = pairs.sort("pse", descending=highest).row(0, named=True)
     women = f"{estimate(mean, 'percent_women', 0)}%"
     cues = f"{extreme['cue_1']} – {extreme['cue_2']}"
-    return [mean["word"], estimate(mean, "pse"), str(mean["num_pairs"]), women, cues, estimate(extreme, "pse")]
+    numbers = [number(extreme["pse"], 3), interval(extreme, "flip")]
+    return [mean["word"], estimate(mean, "pse"), str(mean["num_pairs"]), women, cues, *numbers]
 
 
 def association_findings(rows: pl.DataFrame) -> list[str]:

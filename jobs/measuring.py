@@ -5,7 +5,7 @@ units then measure on them: the two-alternative forced choice, the association t
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,7 @@ Tables = Iterator[tuple[str, pa.Table]]
 Vectors = NDArray[np.float32]
 
 _MIN_REPLICAS = 2
+_MIN_WORDS = 2
 _ALPHAS = np.linspace(0.0, 1.0, 101)
 
 
@@ -48,7 +49,7 @@ class SurveyConfig:
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     num_resamples: Annotated[int, Field(ge=10)] = 1000
     ddof: Annotated[int, Field(ge=0, le=1)] = 1
-    exponent: Annotated[float, Field(gt=0)] = 1.0
+    exponent: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
 
 class WordSetError(ValueError):
@@ -65,6 +66,9 @@ def check_coverage(vocabulary: pa.Table, wordset: WordSets) -> None:
     lists = {
         "cue_pairs": [word for pair in wordset.cue_pairs for word in pair],
         "occupations": list(wordset.occupations.percent_women),
+        "associations": [
+            word for test in wordset.associations.values() for words in _word_sets(test) for word in words
+        ],
         "gender.definitional_pairs": [word for pair in wordset.gender.definitional_pairs for word in pair],
         "gender.professions": list(wordset.gender.professions),
     }
@@ -217,7 +221,7 @@ def _measure_associations(store: Store, unit: Unit) -> Tables:
     yield "associations", _table(rows, tables.ASSOCIATIONS)
 
 
-def _associate(lookup: _Lookup, name: str, test: Association, survey: SurveyConfig) -> dict[str, object]:
+def _associate(lookup: _Lookup, name: str, test: Association, survey: SurveyConfig) -> dict[str, Any]:
     sets = _word_sets(test)
     missing = sorted({word for words in sets for word in lookup.missing(words)})
     present = [[word for word in words if word in lookup.index] for words in sets]
@@ -230,12 +234,8 @@ def _associate(lookup: _Lookup, name: str, test: Association, survey: SurveyConf
         "num_attributes": len(present[2]) + len(present[3]),
         "missing_words": missing,
     }
-    if min(map(len, present)) < 2:
-        return row | {
-            "num_replicas": 0,
-            "status": "missing_words",
-            "reason": "a set has fewer than 2 words in the vocabulary",
-        }
+    if min(map(len, present)) < _MIN_WORDS:
+        return row | _not_measured(f"a word set has fewer than {_MIN_WORDS} words in the vocabulary")
     x, y, a, b = (lookup(words) for words in present)
     effects = effect_size(x, y, a, b, survey.ddof)
     estimate = _estimate("effect_size", effects, survey.level)
@@ -257,36 +257,57 @@ def _measure_gender(store: Store, unit: Unit) -> Tables:
     lookup = _Lookup(store, unit)
     pairs = [pair for pair in wordset.definitional_pairs if not lookup.missing(pair)]
     professions = [word for word in wordset.professions if word in lookup.index]
-    missing = lookup.missing([word for pair in wordset.definitional_pairs for word in pair])
-    counts = {"num_pairs": len(pairs), "num_professions": len(professions), "missing_words": missing}
-    if not pairs or not professions:
-        raise ValueError("wordset.gender: no definitional pair, or no profession, is in the vocabulary as a whole")
+    measured = _along_gender(lookup, pairs, professions, survey) if pairs and professions else _no_direction(pairs)
+    rows = [_profession(lookup, word, measured, survey) for word in wordset.professions]
+    yield "gender_professions", _table(rows, tables.GENDER_PROFESSIONS)
+    row = {
+        "language": lookup.language,
+        "num_pairs": len(pairs),
+        "num_professions": len(professions),
+        "missing_words": lookup.missing([word for pair in wordset.definitional_pairs for word in pair]),
+    }
+    yield "gender_languages", _table([row | measured.summary], tables.GENDER_LANGUAGES)
+
+
+class _AlongGender(NamedTuple):
+    biases: dict[str, NDArray[np.float64]]
+    summary: dict[str, Any]
+
+
+def _along_gender(
+    lookup: _Lookup, pairs: Sequence[tuple[str, str]], professions: Sequence[str], survey: SurveyConfig
+) -> _AlongGender:
     axis = gender_direction(*(lookup(words) for words in zip(*pairs, strict=True)))
-    biases = dict(zip(professions, projection(lookup(professions), axis.direction).T, strict=True))
-    yield (
-        "gender_professions",
-        _table([_profession(lookup, word, biases, survey) for word in wordset.professions], tables.GENDER_PROFESSIONS),
-    )
+    vectors = lookup(professions)
+    biases = dict(zip(professions, projection(vectors, axis.direction).T, strict=True))
     summary = {
         **_estimate("first_share", axis.first_share, survey.level),
         **_estimate("second_share", axis.second_share, survey.level),
-        **_estimate("direct_bias", direct_bias(lookup(professions), axis.direction, survey.exponent), survey.level),
+        **_estimate("direct_bias", direct_bias(vectors, axis.direction, survey.exponent), survey.level),
     }
-    row = {"language": lookup.language} | counts | summary | _verdict([], int(summary["num_replicas"]))
-    yield "gender_languages", _table([row], tables.GENDER_LANGUAGES)
+    return _AlongGender(biases, summary | _verdict([], int(summary["num_replicas"])))
 
 
-def _profession(
-    lookup: _Lookup, word: str, biases: dict[str, NDArray[np.float64]], survey: SurveyConfig
-) -> dict[str, object]:
+def _no_direction(pairs: Sequence[tuple[str, str]]) -> _AlongGender:
+    lacking = "profession is" if pairs else "definitional pair is as a whole"
+    return _AlongGender({}, _not_measured(f"no {lacking} in the vocabulary"))
+
+
+def _not_measured(reason: str) -> dict[str, Any]:
+    return {"num_replicas": 0, "status": "missing_words", "reason": reason}
+
+
+def _profession(lookup: _Lookup, word: str, measured: _AlongGender, survey: SurveyConfig) -> dict[str, Any]:
     row = {"language": lookup.language, "profession": word, "count": lookup.counts.get(word, 0)}
-    if word not in biases:
-        return row | {"num_replicas": 0} | _verdict([word], 0)
-    estimate = _estimate("bias", biases[word], survey.level)
+    if word not in lookup.index:
+        return row | _not_measured(f"not in the vocabulary: '{word}'")
+    if word not in measured.biases:
+        return row | measured.summary
+    estimate = _estimate("bias", measured.biases[word], survey.level)
     return row | estimate | _verdict([], int(estimate["num_replicas"]))
 
 
-def _table(rows: Sequence[dict[str, object]], schema: pa.Schema) -> pa.Table:
+def _table(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     """Rows in a schema; a value that is missing or not finite becomes null."""
     clean = [{name: None if _is_nan(value) else value for name, value in row.items()} for row in rows]
     return pa.Table.from_pylist(clean, schema)

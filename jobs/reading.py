@@ -43,27 +43,23 @@ class TokenisedCorpus:
     """A corpus as the counting stages need it.
 
     Attributes:
-        source_digest: of the file that it was read from.
         summary: one row for the table `corpora`.
         vocabulary: words with at least the minimum count, most frequent first.
     """
 
-    source_digest: str
     shards: Sequence[Shard]
     summary: TableRef
     vocabulary: TableRef
 
 
-def read_corpus(runner: Runner, corpus: CorpusConfig, min_count: int) -> TokenisedCorpus:
-    """Run the stages for one corpus."""
-    path = locate(corpus)
-    corpus = dataclasses.replace(corpus, path=str(path))
-    content = source_digest(path)
+def read_corpus(runner: Runner, corpus: CorpusConfig, content: str, min_count: int) -> TokenisedCorpus:
+    """Run the stages for one corpus, whose file has the digest ``content``."""
+    corpus = dataclasses.replace(corpus, path=str(locate(corpus)))
     pages, source = _read_stage(runner, corpus, content)
     lines = _documents_stage(runner, corpus, pages, source)
     shards = _tokens_stage(runner, corpus, lines)
     vocabulary, summary = _vocabulary_stage(runner, corpus, min_count, shards, source)
-    return TokenisedCorpus(content, shards, summary, vocabulary)
+    return TokenisedCorpus(shards, summary, vocabulary)
 
 
 # --- read: the one sequential pass over a source file ---------------------------------------------------------------
@@ -87,7 +83,7 @@ _SOURCE = pa.schema(
 )
 
 
-def _read_pages(corpus: CorpusConfig, _store: Store, _unit: Unit) -> Tables:
+def _read_pages(corpus: CorpusConfig, _store: Store, unit: Unit) -> Tables:
     source = read_pages(corpus)
     counts = {"article": 0, "redirect": 0, "other_namespace": 0}
     shard: list[tuple[str, str]] = []
@@ -96,12 +92,14 @@ def _read_pages(corpus: CorpusConfig, _store: Store, _unit: Unit) -> Tables:
         counts[page.kind] += 1
         if page.kind == "article":
             shard.append((page.id, page.text))
-            num_bytes += len(page.text)
+            num_bytes += len(page.text.encode())
         if num_bytes >= corpus.shard_megabytes * 1e6:
             yield f"shard_{num_shards:05d}", _pages_table(shard)
             shard, num_bytes, num_shards = [], 0, num_shards + 1
     if shard:
         yield f"shard_{num_shards:05d}", _pages_table(shard)
+    if source_digest(source.path) != unit.config["content"]:
+        raise CorpusError(f"{source.path} is not the file that the run began with: leave it alone and run again")
     described = {"markup": source.markup, "media_prefixes": sorted(source.media_prefixes)}
     row = described | {f"num_{kind}": number for kind, number in counts.items()}
     yield "source", pa.Table.from_pylist([row], _SOURCE)

@@ -74,7 +74,8 @@ def _lead(row: Mapping[str, Any], embedding: EmbeddingConfig) -> str:
         f"{row['num_words']:,} different words occur at least {embedding.min_count} times. Word vectors of "
         f"{embedding.glove.dimensions} dimensions were trained on it and on {embedding.num_replicas} bootstrap "
         "replicas of it, in which every line occurs a random number of times, once on average. How much the replicas "
-        "differ shows how far a result hangs on the lines that happen to be in the corpus."
+        "differ shows how far a result hangs on the lines that happen to be in the corpus, and on the random vectors "
+        "that each training starts from."
     )
 
 
@@ -136,9 +137,10 @@ def _missing_words(frames: Frames) -> dict[str, list[str]]:
 
 
 def _account(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[str, pa.Schema]) -> Section:
-    numeric = ["units done", "reused", "seconds", "worker seconds", "peak memory of a worker (MiB)"]
+    numeric = ["units done", "reused", "seconds", "worker seconds", "worker peak so far (MiB)"]
     grid = Grid(
-        "Stages in the order in which they ran. A reused unit was done by an earlier run and found again.",
+        "Stages in the order in which they ran. A reused unit was done by an earlier run and found again. Worker peak "
+        "so far: the most memory that one process had held since it started, in earlier stages too.",
         ["stage", *numeric],
         [_stage(record) for record in stages],
         numeric=numeric,

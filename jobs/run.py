@@ -6,7 +6,9 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +20,7 @@ from rich.console import Console
 from cluster.connection import connected
 from cluster.progress import Display
 from cluster.stages import Runner, UnitsFailed
-from cluster.workers import Pool
+from cluster.workers import Failure, Pool
 from jobs import bootstrap, survey
 from jobs.config import ConfigError, RunConfig
 from jobs.context import Run
@@ -28,7 +30,7 @@ from storage.identity import canonical
 from storage.ledger import Store
 from storage.runs import RunDirectory, opened
 
-_RECORDED_PACKAGES = ("tiltmeter", "gensim", "mwparserfromhell", "numba", "numpy", "polars", "pyarrow", "ray", "scipy")
+_RECORDED_PACKAGES = ("gensim", "mwparserfromhell", "numba", "numpy", "polars", "pyarrow", "ray", "scipy")
 
 
 @dataclass(frozen=True)
@@ -49,56 +51,58 @@ def execute(config: RunConfig) -> Path:
     """
     corpus = locate(config.corpus)
     store = Store(config.store)
+    settings = yaml.safe_dump(canonical(_plain(config, store)), sort_keys=False, allow_unicode=True)
     console = Console()
     with opened(_run_directory(config, store)) as directory:
-        directory.begin(
-            _JOBS[config.job.name].tables, **_provenance(config, {config.corpus.name: source_digest(corpus)})
-        )
-        directory.write_text(
-            "config.yaml", yaml.safe_dump(canonical(_plain(config)), sort_keys=False, allow_unicode=True)
-        )
-        store.sweep()
-        _run_job(config, store, directory, console)
+        directory.begin(_JOBS[config.job.name].tables, **_provenance(config))
+        runner = Runner(store, Pool(store, config.cluster.max_retries), Display(console))
+        with _recorded(directory, runner):
+            directory.write_text("config.yaml", settings)
+            store.sweep()
+            inputs = {config.corpus.name: source_digest(corpus)}
+            directory.record["inputs"] = inputs
+            with connected(config.cluster) as num_workers, runner.pool.started(num_workers), runner.display:
+                _JOBS[config.job.name].run(Run(config, inputs, runner, directory, console))
         print_outcome(console, directory)
     return directory.path
 
 
-def _run_job(config: RunConfig, store: Store, directory: RunDirectory, console: Console) -> None:
-    runner = Runner(store, Pool(store.root, config.cluster.max_retries), Display(console))
-    started, status = time.monotonic(), "failed"
+@contextmanager
+def _recorded(directory: RunDirectory, runner: Runner) -> Iterator[None]:
+    """Write into ``run.json`` how what happens inside ended."""
+    started = time.monotonic()
     try:
-        with connected(config.cluster) as num_workers, runner.pool.started(num_workers), runner.display:
-            _JOBS[config.job.name].run(Run(config, runner, directory, console))
-        status = "succeeded"
-    except UnitsFailed as error:
-        directory.record["failures"] = [
-            {
-                "unit": failure.unit.name,
-                "place": failure.unit.place,
-                "error": failure.error,
-                "traceback": failure.traceback,
-            }
-            for failure in error.failures
-        ]
+        yield
+    except BaseException as error:
+        directory.record["error"] = {
+            "error": f"{type(error).__name__}: {error}",
+            "traceback": "".join(traceback.format_exception(error)),
+        }
+        if isinstance(error, UnitsFailed):
+            directory.record["failures"] = [_failure(failure) for failure in error.failures]
+        directory.write_record(status="failed", **_account(runner, started))
         raise
-    finally:
-        directory.write_record(status=status, **_account(runner, started))
+    directory.write_record(status="succeeded", **_account(runner, started))
+
+
+def _failure(failure: Failure) -> dict[str, str]:
+    unit = failure.unit
+    return {"unit": unit.name, "place": unit.place, "error": failure.error, "traceback": failure.traceback}
 
 
 def _run_directory(config: RunConfig, store: Store) -> Path:
     if config.run_dir is not None:
-        return config.run_dir.absolute()
+        return Path(config.run_dir).expanduser().absolute()
     if store.local_path is None:
-        raise ConfigError(f"run_dir is not set and store={config.store} is not a local path: set run_dir=<local path>")
+        raise ConfigError(f"run_dir is not set and store={store.name} is not a local path: set run_dir=<local path>")
     moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%fZ")
     return store.local_path / "runs" / config.job.name / moment
 
 
-def _provenance(config: RunConfig, inputs: dict[str, str]) -> dict[str, Any]:
+def _provenance(config: RunConfig) -> dict[str, Any]:
     return {
         "job": config.job.name,
         "seed": config.seed,
-        "inputs": inputs,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "git_commit": _git_commit(),
         "versions": {"python": platform.python_version()}
@@ -125,8 +129,9 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
     }
 
 
-def _plain(config: RunConfig) -> dict[str, Any]:
-    return dataclasses.asdict(config) | {"run_dir": None if config.run_dir is None else str(config.run_dir)}
+def _plain(config: RunConfig, store: Store) -> dict[str, Any]:
+    """The config as it may be shown: a store's URI without the keys that it may hold."""
+    return dataclasses.asdict(config) | {"store": store.name}
 
 
 def _git_commit() -> str | None:

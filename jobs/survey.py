@@ -17,11 +17,12 @@ TABLES = (*bootstrap.TABLES, *MEASURED)
 def run(run: Run) -> None:
     """Embed the corpus, measure on every replica, publish tables and report."""
     config, how = run.config, cast(SurveyJob, run.config.job)
-    text = read_corpus(run.runner, config.corpus, config.embedding.min_count)
+    corpus = config.corpus
+    text = read_corpus(run.runner, corpus, run.inputs[corpus.name], config.embedding.min_count)
     check_coverage(run.runner.store.read(text.vocabulary), config.wordset)
-    embeddings = embed(run.runner, text, config.corpus.language, config.embedding, config.seed)
-    measured = measure(run.runner, embeddings, text.vocabulary, config.wordset, how, config.seed)
+    embeddings = embed(run.runner, text, corpus.language, config.embedding, config.seed)
     bootstrap.publish(run, text, embeddings)
+    measured = measure(run.runner, embeddings, text.vocabulary, config.wordset, how, config.seed)
     for name, ref in measured.items():
         run.publish(name, [ref])
     write_report(run)

@@ -124,6 +124,9 @@ def count_pairs(
         offsets: ``[lines + 1]`` where each line starts in ``tokens``.
         multiplicities: ``[lines, 1 + replicas]`` from :func:`operators.bootstrap.line_multiplicities`.
 
+    Raises:
+        ValueError: for a vocabulary of more than 2^28 words.
+
     Yields:
         ``num_blocks`` parts, some of them perhaps empty; block b holds the pairs with ``first % num_blocks == b``.
 
@@ -133,12 +136,15 @@ def count_pairs(
     >>> counted.first.tolist(), counted.second.tolist(), [(count / UNITS_PER_PAIR).tolist() for count in counted.counts]
     ([0, 0], [0, 1], [[1.0, 2.0], [2.0, 4.0]])
     """
+    if tokens.size and tokens.max() > _WORD_MASK:
+        raise ValueError(f"word index {tokens.max()}: at most {_WORD_MASK} fits; raise embedding.min_count")
     size = _num_occurrences(offsets, config.window)
     keys, lines, units = np.empty(size, np.int64), np.empty(size, np.int32), np.empty(size, np.int32)
     _list_occurrences(tokens, offsets, config.window, config.num_blocks, keys, lines, units)
     order = np.argsort(keys)
     keys, lines, units = keys[order], lines[order], units[order]
-    borders = np.searchsorted(keys, np.arange(config.num_blocks + 1) << 2 * _WORD_BITS)
+    starts = np.searchsorted(keys, np.arange(config.num_blocks, dtype=np.int64) << 2 * _WORD_BITS)
+    borders = np.append(starts, size)
     for start, stop in pairwise(borders):
         unique = _unique_sorted(keys[start:stop])
         counts = np.empty((multiplicities.shape[1], unique.size), dtype=np.int64)

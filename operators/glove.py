@@ -48,9 +48,9 @@ class GloveConfig:
 
     dimensions: Annotated[int, Field(ge=1)] = 100
     epochs: Annotated[int, Field(ge=1)] = 15
-    learning_rate: Annotated[float, Field(gt=0)] = 0.05
-    x_max: Annotated[float, Field(gt=0)] = 10.0
-    alpha: Annotated[float, Field(gt=0)] = 0.75
+    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.05
+    x_max: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
+    alpha: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.75
     tile_words: Annotated[int, Field(ge=1)] = 1024
 
 
@@ -123,11 +123,11 @@ def train_replica(
     for epoch in range(config.epochs):
         visits = _tile_visits(steps.starts.size - 1, epoch, seed)
         losses[epoch] = _train_epoch(words, contexts, steps, visits, rate, width) / max(1, num_steps)
-    if not np.isfinite(losses).all():
-        raise ValueError(f"replica {replica} diverged: set embedding.glove.learning_rate below {config.learning_rate}")
     summed = (words[:, _VALUE] + contexts[:, _VALUE])[:, : config.dimensions]
     present = np.zeros(num_words, dtype=bool)
     present[steps.first] = present[steps.second] = True
+    if not (np.isfinite(losses).all() and np.isfinite(summed[present]).all()):
+        raise ValueError(f"replica {replica} diverged: set embedding.glove.learning_rate below {config.learning_rate}")
     summed[~present] = np.nan
     return TrainedReplica(summed, losses)
 

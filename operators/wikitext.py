@@ -6,13 +6,13 @@ joined to the next. What a reader of the page would not see as running text is l
 
 import html
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import mwparserfromhell
 from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Text, Wikilink
 from mwparserfromhell.wikicode import Wikicode
 
-VERSION = "wikitext/1"
+VERSION = "wikitext/2"
 
 CANONICAL_MEDIA_PREFIXES = frozenset({"file", "image", "category"})
 """Names that every wiki understands, whatever its language."""
@@ -82,7 +82,7 @@ def plain_lines(text: str, media_prefixes: Collection[str]) -> list[str]:
     prefixes = CANONICAL_MEDIA_PREFIXES | {_normalised(name) for name in media_prefixes}
     source = _without_tables(_without_templates(_without_tags(_HIDDEN.sub(_nowiki_as_entities, text))))
     unlinked = "\n".join(_without_links(piece, prefixes) for piece in _pieces(source))
-    return text_lines("\n".join(_without_marks(unlinked)))
+    return _squeezed(_without_marks(unlinked))
 
 
 def text_lines(text: str) -> list[str]:
@@ -91,7 +91,11 @@ def text_lines(text: str) -> list[str]:
     >>> text_lines("one\n\n two  words \n")
     ['one', 'two words']
     """
-    squeezed = (" ".join(line.split()) for line in text.split("\n"))
+    return _squeezed(text.split("\n"))
+
+
+def _squeezed(lines: Iterable[str]) -> list[str]:
+    squeezed = (" ".join(line.split()) for line in lines)
     return [line for line in squeezed if line]
 
 

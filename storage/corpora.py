@@ -34,14 +34,15 @@ class CorpusConfig:
         language: lower-case language code, e.g. ``en``, ``zh``, ``pt-br``.
         path: a local file, or ``package://<package>/<file>`` for one that an installed Python package carries.
         format: ``auto`` looks at the content.
-        shard_megabytes: text of a shard, the unit of parsing and counting; memory per worker follows it.
+        shard_megabytes: text of a shard, the unit of parsing and counting, in megabytes of UTF-8; memory per worker
+            follows it. At most 1000: the offsets of an Arrow string column have 32 bits.
     """
 
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
     path: Annotated[str, Field(min_length=1)]
     format: Literal["auto", "mediawiki", "jsonl"] = "auto"
-    shard_megabytes: Annotated[float, Field(gt=0)] = 4.0
+    shard_megabytes: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 4.0
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from pyarrow import fs
 from storage.identity import column_digests, digest
 from storage.tables import StorageError, sweep_partial_files, write_bytes, write_table
 
+_SETTING = "store=<path or URI>"
+
 
 @dataclass(frozen=True)
 class TableRef:
@@ -80,20 +82,26 @@ class Store:
     """Finished units under one root, on a local disk or an object store.
 
     ``units/<operator>/<digest>/<table>.parquet`` holds the data, ``ledger/<operator>/<digest>.json`` says that all of
-    it is there. The ledger row is written last: data without a row is redone.
+    it is there. The ledger row is written last: data without a row is redone. On a local disk the data is read-only,
+    because the run directories share it.
 
     Args:
-        root: a local path or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
+        root: a local path, which may begin with ``~``, or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
+
+    Attributes:
+        root: the absolute path, or the URI as it was given, keys and options included: what makes the same store.
+        name: the same for people: of a URI, neither keys nor options.
+
+    Raises:
+        StorageError: if the root is empty or of no known file system.
     """
 
     def __init__(self, root: str) -> None:
-        try:
-            self.filesystem, self.path = _resolve(root)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise StorageError(f"store={root}: not a path or a URI of a known file system ({error})") from error
-
+        self.filesystem, self.path = _resolve(root)
         # Workers have working directories of their own: they must receive an absolute path.
-        self.root = root if "://" in root else self.path
+        scheme, is_uri, _ = root.partition("://")
+        self.root = root if is_uri else self.path
+        self.name = f"{scheme}://{self.path}" if is_uri else self.path
 
     @property
     def local_path(self) -> Path | None:
@@ -101,7 +109,10 @@ class Store:
         return Path(self.path) if isinstance(self.filesystem, fs.LocalFileSystem) else None
 
     def find(self, unit: Unit) -> Finished | None:
-        """The ledger's row of a unit, or None when it, or a file of it, is missing and it is to be done."""
+        """The ledger's row of a unit, or None when the unit is to be done.
+
+        It is to be done when the row or a file is missing, or when the files have not the size that the row gives.
+        """
         try:
             with self.filesystem.open_input_file(self._ledger_path(unit.place)) as source:
                 row = json.loads(source.read())
@@ -109,7 +120,8 @@ class Store:
             return None
         tables = {name: TableRef(**ref) for name, ref in row.pop("tables").items()}
         files = self.filesystem.get_file_info([self.location(ref) for ref in tables.values()])
-        return Finished(**row, tables=tables) if all(file.type == fs.FileType.File for file in files) else None
+        unchanged = all(file.is_file for file in files) and sum(file.size for file in files) == row["num_bytes"]
+        return Finished(**row, tables=tables) if unchanged else None
 
     def commit(self, unit: Unit, tables: Iterable[tuple[str, pa.Table]]) -> Finished:
         """Write a unit's tables as they come, then its ledger row.
@@ -120,11 +132,12 @@ class Store:
         num_bytes = 0
         refs = {}
         for name, table in tables:
-            num_bytes += write_table(self.filesystem, self._table_path(unit.place, name), table)
+            path = self._table_path(unit.place, name)
+            num_bytes += write_table(self.filesystem, path, table, setting=_SETTING, read_only=True)
             refs[name] = TableRef(unit.place, name, table.num_rows, column_digests(table))
         finished = Finished(unit.place, unit.name, num_bytes, refs)
         row = json.dumps(dataclasses.asdict(finished), indent=1, ensure_ascii=False)
-        write_bytes(self.filesystem, self._ledger_path(unit.place), row.encode())
+        write_bytes(self.filesystem, self._ledger_path(unit.place), row.encode(), setting=_SETTING)
         return finished
 
     def read(self, ref: TableRef) -> pa.Table:
@@ -133,13 +146,21 @@ class Store:
         Raises:
             StorageError: if the file is not there, although a worker said that it wrote it.
         """
+        with self.open(ref) as source:
+            return pq.read_table(source, columns=list(ref.columns))
+
+    def open(self, ref: TableRef) -> pa.NativeFile:
+        """A table's file, to be read.
+
+        Raises:
+            StorageError: as :meth:`read`.
+        """
         try:
-            with self.filesystem.open_input_file(self.location(ref)) as source:
-                return pq.read_table(source, columns=list(ref.columns))
+            return self.filesystem.open_input_file(self.location(ref))
         except FileNotFoundError as error:
             raise StorageError(
-                f"{self.location(ref)} is missing: was it removed, or is store={self.root} not shared by all nodes? "
-                "Choose a shared place with store=<path or URI>"
+                f"{self.location(ref)} is missing: was it removed, or is store={self.name} not shared by all nodes? "
+                f"Choose a shared place with {_SETTING}"
             ) from error
 
     def location(self, ref: TableRef) -> str:
@@ -160,7 +181,23 @@ class Store:
 
 
 def _resolve(root: str) -> tuple[fs.FileSystem, str]:
-    if "://" in root:
-        filesystem, path = fs.FileSystem.from_uri(root)
-        return filesystem, path
-    return fs.LocalFileSystem(), str(Path(root).expanduser().absolute())
+    if not root.strip():
+        raise StorageError(f"store={root!r} is empty: set {_SETTING}")
+    try:
+        if "://" in root:
+            filesystem, path = fs.FileSystem.from_uri(root)
+            return filesystem, path
+        return fs.LocalFileSystem(), str(Path(root).expanduser().absolute())
+    except (pa.ArrowException, OSError, RuntimeError) as error:
+        name = _without_keys(root)
+        reason = str(error).replace(root, name)
+        # The error itself quotes the URI, and a traceback would show it.
+        raise StorageError(
+            f"store={name}: not a path or a URI of a known file system ({reason}); set {_SETTING}"
+        ) from None
+
+
+def _without_keys(root: str) -> str:
+    """Of a URI that could not be parsed: rather too little than a part of a key."""
+    scheme, is_uri, rest = root.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if is_uri else root

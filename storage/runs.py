@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from storage.tables import StorageError, sweep_partial_files, write_bytes, write
 
 _LOCK = ".lock"
 _RECORD = "run.json"
+_SETTING = "run_dir=<path>"
+_COPY_BYTES = 1 << 20
 
 
 class RunDirectoryBusy(ValueError):
@@ -39,34 +42,46 @@ class RunDirectory:
     record: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def begin(self, tables: Iterable[str], **entries: Any) -> None:
-        """Remove what an earlier run left, and record which tables this run is going to write."""
+    def begin(self, tables: Iterable[str], *, job: str, versions: Mapping[str, str], **entries: Any) -> None:
+        """Remove what an earlier run left, and record which tables this run is going to write.
+
+        Args:
+            tables: their names.
+            job: its name.
+            versions: of the packages; with ``job`` and ``tables`` it is what the next run knows a record by.
+            entries: what else to record.
+
+        Raises:
+            StorageError: if the directory holds the record of another program, or something else in a table's place;
+                nothing is removed then.
+        """
         self._clear()
         self.tables = {name: {} for name in tables}
-        self.write_record(status="running", **entries)
+        self.write_record(status="running", job=job, versions=versions, **entries)
 
     def write_table(self, name: str, table: pa.Table) -> None:
         """Publish a table as one file."""
-        num_bytes = write_table(fs.LocalFileSystem(), str(self.path / f"{name}.parquet"), table)
+        path = str(self.path / f"{name}.parquet")
+        num_bytes = write_table(fs.LocalFileSystem(), path, table, setting=_SETTING)
         self.tables[name] = {"rows": table.num_rows, "bytes": num_bytes, "digest": table_digest(table)}
 
     def link_table(self, name: str, store: Store, parts: Mapping[str, TableRef]) -> None:
-        """Publish a large table as a folder with one file per part, without a second copy where the disk allows."""
-        folder = self.path / f"{name}.partial"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        for part, ref in parts.items():
-            _link_or_copy(store, ref, folder / f"{part}.parquet")
-        os.replace(folder, self.path / name)
+        """Publish a large table as a folder with one file per part, without a second copy where the disk allows.
+
+        Raises:
+            StorageError: if a part is missing from the store, or the folder can't be written; nothing of it stays.
+        """
+        with _whole_folder(self.path / name) as folder:
+            num_bytes = sum(_link_or_copy(store, ref, folder / f"{part}.parquet") for part, ref in parts.items())
         self.tables[name] = {
             "rows": sum(ref.num_rows for ref in parts.values()),
-            "bytes": sum(file.stat().st_size for file in (self.path / name).iterdir()),
+            "bytes": num_bytes,
             "digest": digest([list(ref.columns.items()) for ref in parts.values()]),
         }
 
     def write_text(self, name: str, content: str) -> None:
         """Write a text file such as the report."""
-        write_bytes(fs.LocalFileSystem(), str(self.path / name), content.encode())
+        write_bytes(fs.LocalFileSystem(), str(self.path / name), content.encode(), setting=_SETTING)
 
     def write_record(self, **entries: Any) -> None:
         """Bring ``run.json`` up to date."""
@@ -74,10 +89,11 @@ class RunDirectory:
         self.write_text(_RECORD, json.dumps(self.record, indent=2, ensure_ascii=False) + "\n")
 
     def _clear(self) -> None:
-        sweep_partial_files([self.path])
-        for name in _published(self.path):
-            target = self.path / name
-            shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        with _errors_naming(self.path):
+            published = _published(self.path)
+            sweep_partial_files([self.path])
+            for target in published:
+                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -110,33 +126,82 @@ def read_run_table(run_dir: Path, name: str) -> pa.Table:
     return pq.read_table(file if file.exists() else run_dir / name)
 
 
-def _published(path: Path) -> list[str]:
+def _published(path: Path) -> list[Path]:
+    """What an earlier run left, its record last, so that a removal broken off can be taken up again."""
     try:
-        tables = json.loads((path / _RECORD).read_text())["tables"]
+        record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
-    except (json.JSONDecodeError, KeyError) as error:
-        raise StorageError(
-            f"run_dir={path}: its {_RECORD} is not one of ours; choose an empty run_dir=<path>"
-        ) from error
-    forms = [form for name in tables for form in (name, f"{name}.partial", f"{name}.parquet")]
-    return [*forms, "config.yaml", "report.html", _RECORD]
+    except ValueError:
+        record = None
+    if not _is_ours(record):
+        raise _foreign(path, _RECORD)
+    files = [path / f"{name}.parquet" for name in record["tables"]]
+    folders = [path / form for name in record["tables"] for form in (name, f"{name}.partial")]
+    found = [place for place in (*files, *folders) if os.path.lexists(place)]
+    for place in found:
+        if not (_is_plain_file(place) if place in files else _holds_parts_only(place)):
+            raise _foreign(path, place.name)
+    return [*found, path / "config.yaml", path / "report.html", path / _RECORD]
 
 
-def _link_or_copy(store: Store, ref: TableRef, target: Path) -> None:
-    source = store.location(ref)
-    if store.local_path is not None:
+def _foreign(path: Path, name: str) -> StorageError:
+    return StorageError(f"run_dir={path}: its {name} is not one of ours; choose an empty {_SETTING}")
+
+
+def _is_ours(record: object) -> bool:
+    if not isinstance(record, dict) or not {"job", "versions", "tables"} <= record.keys():
+        return False
+    tables = record["tables"]
+    return isinstance(tables, dict) and all(
+        re.fullmatch(r"\w[\w.-]*", name) and isinstance(entry, dict) for name, entry in tables.items()
+    )
+
+
+def _is_plain_file(place: Path) -> bool:
+    return place.is_file() and not place.is_symlink()
+
+
+def _holds_parts_only(place: Path) -> bool:
+    if place.is_symlink() or not place.is_dir():
+        return False
+    return all(file.suffix == ".parquet" and _is_plain_file(file) for file in place.iterdir())
+
+
+@contextmanager
+def _whole_folder(target: Path) -> Iterator[Path]:
+    """A folder to fill; it takes its place when the block ends, and after an error nothing of it stays."""
+    folder = target.with_name(f"{target.name}.partial")
+    with _errors_naming(target):
+        folder.mkdir(parents=True)
         try:
-            os.link(source, target)
-        except OSError:
-            _copy(Path(source), target)
-        return
-    with store.filesystem.open_input_stream(source) as stream, open(target, "xb") as sink:
-        shutil.copyfileobj(stream, sink)
+            yield folder
+            os.replace(folder, target)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _copy(source: Path, target: Path) -> None:
+@contextmanager
+def _errors_naming(place: Path) -> Iterator[None]:
     try:
-        shutil.copyfile(source, target)
+        yield
+    except StorageError:
+        raise
     except OSError as error:
-        raise StorageError(f"cannot write {target}: {error.strerror}; choose another run_dir=<path>") from error
+        raise StorageError.writing(place, error, _SETTING) from error
+
+
+def _link_or_copy(store: Store, ref: TableRef, target: Path) -> int:
+    if store.local_path is None or not _linked(store.location(ref), target):
+        with store.open(ref) as source, open(target, "xb") as sink:
+            shutil.copyfileobj(source, sink, _COPY_BYTES)
+    return target.stat().st_size
+
+
+def _linked(source: str, target: Path) -> bool:
+    """Whether the disk allowed it: other disks, and some file systems, do not."""
+    try:
+        os.link(source, target)
+    except OSError:
+        return False
+    return True

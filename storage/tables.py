@@ -5,8 +5,9 @@ import re
 import socket
 import uuid
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 import psutil
 import pyarrow as pa
@@ -16,6 +17,12 @@ from pyarrow import fs
 
 class StorageError(OSError):
     """A file could not be read or written; the message names it and the setting that moves it elsewhere."""
+
+    @classmethod
+    def writing(cls, place: str | os.PathLike[str], error: OSError, setting: str) -> Self:
+        """What to say when ``place`` can't be written: ``setting`` such as ``run_dir=<path>`` chooses another."""
+        reason = error.strerror or str(error)
+        return cls(f"cannot write {place}: {reason}; choose another place with {setting}")
 
 
 def column(name: str, kind: pa.DataType, sentence: str, unit: str = "") -> pa.Field:
@@ -34,28 +41,41 @@ def documentation(schema: pa.Schema) -> list[dict[str, str]]:
 
 _Writer = Callable[[IO[bytes] | pa.NativeFile], object]
 
+_WRITABLE = 0o666
+_READ_ONLY = 0o444
 
-def write_table(filesystem: fs.FileSystem, path: str, table: pa.Table) -> int:
+
+def write_table(filesystem: fs.FileSystem, path: str, table: pa.Table, *, setting: str, read_only: bool = False) -> int:
     """Write a Parquet file that becomes visible only when it is complete; returns its size in bytes.
 
     On a local disk the file is written beside its place, flushed, and renamed over it; on an object store a file
     is visible from the final put of its upload. A write that fails leaves nothing behind.
 
+    Args:
+        filesystem: where to write.
+        path: the file's path there.
+        table: what to write.
+        setting: what a user changes to move the file elsewhere, such as ``run_dir=<path>``; the error names it.
+        read_only: on a local disk, whether to keep others from changing the file in place; it can be replaced.
+
     Raises:
         StorageError: naming the path, when the disk is full or the place can't be written.
     """
-    return _write_whole(filesystem, path, lambda sink: pq.write_table(table, sink, compression="zstd"))
+    mode = _READ_ONLY if read_only else _WRITABLE
+    return _write_whole(
+        filesystem, path, lambda sink: pq.write_table(table, sink, compression="zstd"), setting=setting, mode=mode
+    )
 
 
-def write_bytes(filesystem: fs.FileSystem, path: str, content: bytes) -> int:
+def write_bytes(filesystem: fs.FileSystem, path: str, content: bytes, *, setting: str) -> int:
     """As :func:`write_table`, for a file of any content."""
-    return _write_whole(filesystem, path, lambda sink: sink.write(content))
+    return _write_whole(filesystem, path, lambda sink: sink.write(content), setting=setting, mode=_WRITABLE)
 
 
-def _write_whole(filesystem: fs.FileSystem, path: str, write: _Writer) -> int:
+def _write_whole(filesystem: fs.FileSystem, path: str, write: _Writer, *, setting: str, mode: int) -> int:
     try:
         if isinstance(filesystem, fs.LocalFileSystem):
-            return _write_and_rename(path, write)
+            return _write_and_rename(path, write, mode)
         # Closing a stream completes its upload, even after an error: everything that can fail comes before it opens.
         buffer = pa.BufferOutputStream()
         write(buffer)
@@ -64,15 +84,15 @@ def _write_whole(filesystem: fs.FileSystem, path: str, write: _Writer) -> int:
             sink.write(content)
         return int(content.size)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageError(f"cannot write {path}: {reason}; choose another place with store=<path or URI>") from error
+        raise StorageError.writing(path, error, setting) from error
 
 
-def _write_and_rename(path: str, write: _Writer) -> int:
+def _write_and_rename(path: str, write: _Writer, mode: int) -> int:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.partial"
     try:
-        with open(temporary, "xb") as sink:
+        # A mode given at creation heeds the umask, which a later chmod would not.
+        with open(temporary, "xb", opener=partial(os.open, mode=mode)) as sink:
             write(sink)
             sink.flush()
             os.fsync(sink.fileno())

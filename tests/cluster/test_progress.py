@@ -22,6 +22,17 @@ def test_a_log_file_gets_a_line_per_stage():
     assert line == "train             2 / 2 done, 1 reused, 1 failed, # in #"
 
 
+def test_a_log_file_hears_of_a_long_first_unit(monkeypatch):
+    out = io.StringIO()
+    display = Display(Console(file=out, force_terminal=False, width=120))
+    display.start("read", total=1, reused=0)
+    display.tick()
+    assert out.getvalue() == ""
+    monkeypatch.setattr("cluster.progress._SECONDS_BETWEEN_LINES", 0.0)
+    display.tick()
+    assert re.fullmatch(r"read +0 / 1 done, for 0 s\n", out.getvalue())
+
+
 def test_a_terminal_gets_a_live_row_with_counts_rate_and_time_left():
     shown = show(terminal=True)
     for part in ("train", "2/2", "units/s", "1 reused, 1 failed", "0:00:00"):

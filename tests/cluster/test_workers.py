@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,9 +31,15 @@ def die_once(store, unit):
     yield from square(store, unit)
 
 
-def die_always(_store, _unit):
-    os.kill(os.getpid(), signal.SIGKILL)
-    yield
+def die_at_2(store, unit):
+    if unit.config["n"] == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    yield from square(store, unit)
+
+
+def wait_a_little(store, unit):
+    time.sleep(0.3)
+    yield from square(store, unit)
 
 
 def units(numbers, **config):
@@ -43,7 +50,7 @@ def units(numbers, **config):
 def runner(tmp_path, ray_cluster):
     store = Store(str(tmp_path))
     console = Console(file=io.StringIO())
-    pool = Pool(store.root, max_retries=2)
+    pool = Pool(store, max_retries=2)
     with pool.started(2), Display(console) as display:
         yield Runner(store, pool, display)
 
@@ -82,12 +89,24 @@ def test_a_killed_worker_is_replaced_and_its_units_tried_again(runner, batch_siz
     finished = runner.run(Stage("square", each(die_once), units(range(6)), batch_size))
     assert numbers(runner, finished) == [n**2 for n in range(6)]
     assert sorted(path.name for path in Path(runner.store.path).glob("died-*")) == ["died-1", "died-4"]
+    assert runner.records[0].num_worker_deaths == 2
 
 
-def test_a_unit_that_kills_every_worker_fails_after_its_retries(runner):
-    with pytest.raises(UnitsFailed, match=r"its worker died 3 times \(raise cluster.max_retries"):
-        runner.run(Stage("square", each(die_always), units([0])))
-    assert numbers(runner, runner.run(Stage("square", each(square), units([1])))) == [1]
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_a_unit_that_kills_every_worker_fails_alone_after_its_retries(runner, batch_size):
+    message = r"(?s)1 of the units.*number 2: its worker died 3 times \(raise cluster.max_retries"
+    with pytest.raises(UnitsFailed, match=message):
+        runner.run(Stage("square", each(die_at_2), units(range(5)), batch_size))
+    record = runner.records[0]
+    assert (record.num_done, record.num_failed, record.num_worker_deaths) == (4, 1, 2)
+
+
+def test_workers_for_which_there_is_no_room_hold_nothing_up(ray_cluster, tmp_path):
+    store = Store(str(tmp_path))
+    pool = Pool(store, max_retries=0)
+    with pool.started(6), Display(Console(file=io.StringIO())) as display:
+        finished = Runner(store, pool, display).run(Stage("square", each(wait_a_little), units(range(12))))
+    assert len(finished) == 12
 
 
 def test_batches_are_even():

@@ -5,14 +5,17 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 
 import boto3
 import pyarrow as pa
 import pytest
+from pyarrow import fs
 
 from jobs.config import ConfigError
 from jobs.run import execute
-from storage.ledger import Store, Unit
+from storage.ledger import Store, TableRef, Unit
+from storage.tables import StorageError
 
 TINY = [
     "job=bootstrap",
@@ -55,17 +58,40 @@ def test_units_are_committed_and_found(bucket):
     assert store.read(done.tables["numbers"]) == table
 
 
+def objects(store):
+    listed = fs.FileSelector(store.path, allow_not_found=True, recursive=True)
+    return {file.path for file in store.filesystem.get_file_info(listed) if file.is_file}
+
+
 def test_a_table_that_fails_half_way_uploads_nothing(bucket):
     store = Store(bucket)
     unit = Unit("count/1", "", {"bad": True})
-
-    def tables():
-        raise RuntimeError("half way")
-        yield
-
-    with pytest.raises(RuntimeError, match="half way"):
-        store.commit(unit, tables())
+    intervals = pa.array([pa.MonthDayNano([1, 2, 3])])
+    before = objects(store)
+    with pytest.raises(NotImplementedError, match="month_day_nano_interval"):
+        store.commit(unit, [("numbers", pa.table({"interval": intervals}))])
+    assert objects(store) == before
     assert store.find(unit) is None
+    store.commit(unit, [("numbers", pa.table({"n": [1]}))])
+    assert len(objects(store) - before) == 2
+
+
+def test_an_object_of_another_size_is_redone(bucket):
+    store = Store(bucket)
+    unit = Unit("count/1", "", {"cut": True})
+    done = store.commit(unit, [("numbers", pa.table({"n": [1, 2]}))])
+    with store.filesystem.open_output_stream(store.location(done.tables["numbers"])) as sink:
+        sink.write(b"PAR1")
+    assert store.find(unit) is None
+
+
+def test_messages_name_the_bucket_and_not_its_keys(bucket):
+    store = Store(bucket)
+    assert store.name == "s3://tilt/store"
+    absent = TableRef("count/1/absent", "numbers", 1, {"n": ""})
+    with pytest.raises(StorageError, match=r"is missing: .* store=s3://tilt/store not shared") as refusal:
+        store.read(absent)
+    assert "secret" not in "".join(traceback.format_exception(refusal.value))
 
 
 def test_a_run_keeps_its_units_in_the_bucket_and_finds_them_again(bucket, configured, ray_cluster, tmp_path):

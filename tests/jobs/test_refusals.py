@@ -10,6 +10,14 @@ import pytest
 import ray
 from gensim.test.utils import datapath
 
+from cluster.stages import UnitsFailed
+from jobs.config import ConfigError
+from jobs.measuring import WordSetError
+from jobs.reading import _read_pages
+from jobs.run import execute
+from storage.corpora import CorpusConfig, CorpusError
+from storage.ledger import Store, Unit
+
 DUMP = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
 QUICK = ["embedding.num_replicas=2", "embedding.glove.epochs=1", "embedding.glove.dimensions=4", "job.num_resamples=10"]
 
@@ -23,87 +31,128 @@ def refuse(tiltmeter, *arguments):
 
 
 def left_behind(folder):
-    """Files other than the inputs, the store's finished units and a failed run's record."""
-    return [str(path) for path in folder.rglob("*") if path.is_file() and "partial" in path.name]
+    """Half-written files and folders."""
+    return [str(path) for path in folder.rglob("*") if "partial" in path.name]
+
+
+FILE = ["corpus=file", "corpus.language=en"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["corpus=file", "corpus.language=en", "corpus.path=nowhere.xml"],
-            r"corpus.path=nowhere.xml: there is no file",
-        ),
-        (["corpus=file", "corpus.language=en", "corpus.path=empty.xml"], r"corpus.path=empty.xml.*is empty"),
-        (
-            ["corpus=file", "corpus.path=empty.xml"],
-            r"corpus.language has no value: set it with corpus.language=<value>",
-        ),
+        ([*FILE, "corpus.path=nowhere.xml"], r"corpus.path=nowhere.xml: there is no file"),
+        ([*FILE, "corpus.path=empty.xml"], r"corpus.path=empty.xml.*is empty"),
         (
             ["embedding.num_replicas=0"],
-            r"embedding.num_replicas=0: .*greater than or equal to 2; set it with embedding.num",
+            r"embedding.num_replicas=0: .*greater than or equal to 2; set it with embedding",
         ),
-        (["embedding.glove.epochs=many"], r"embedding.glove.epochs=many: .*valid integer"),
         (["embedding.no_such_key=1"], r"embedding.no_such_key"),
-        (["+embedding.no_such_key=1"], r"embedding.no_such_key=1: unexpected keyword argument"),
         (["job=no_such_job"], r"(?s)no_such_job.*bootstrap.*survey"),
-        (["seed=-1"], r"seed=-1: .*greater than or equal to 0"),
-        (["corpus.language=de"], r"wordset.language=en but corpus.language=de.*wordset=<name>"),
-        (["wordset.cue_pairs=[[she,she]]"], r"wordset.cue_pairs: \['she', 'she'\] must be two different words"),
-        (["job.level=1.5"], r"job.level=1.5: .*less than 1"),
-        (["store=ftp://nowhere"], r"store=ftp://nowhere"),
     ],
 )
-def test_a_bad_setting_ends_at_once_and_leaves_nothing(tiltmeter, tmp_path, arguments, message):
+def test_the_command_ends_at_once_and_leaves_nothing(tiltmeter, tmp_path, arguments, message):
     (tmp_path / "empty.xml").touch()
     _, said = refuse(tiltmeter, *arguments)
     assert re.search(message, said), said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.xml"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["corpus=file", "corpus.path=x.xml"], r"corpus.language has no value: set it with corpus.language=<value>"),
+        (["embedding.glove.epochs=many"], r"embedding.glove.epochs=many: .*valid integer"),
+        (["+embedding.no_such_key=1"], r"embedding.no_such_key=1: unexpected keyword argument"),
+        (["seed=-1"], r"seed=-1: .*greater than or equal to 0"),
+        (["corpus.language=de"], r"wordset.language=en but corpus.language=de.*wordset=<name>"),
+        (["wordset.cue_pairs=[[she,she]]"], r"wordset.cue_pairs: \['she', 'she'\] must be two different words"),
+        (["wordset.cue_pairs=[]"], r"^wordset.cue_pairs is empty: give at least one .* pair$"),
+        (["job.level=1.5"], r"job.level=1.5: .*less than 1"),
+        (
+            ["embedding.glove.x_max=inf"],
+            r"embedding.glove.x_max=inf: .*finite number; set it with embedding.glove.x_max",
+        ),
+        (["run_dir=s3://bucket/run"], r"run_dir=s3://bucket/run: must be a local path"),
+        (["run_dir=''"], r"run_dir=: .*at least 1 character"),
+        (["~corpus.name"], r"corpus.name: field required; set it with corpus.name=<value>"),
+        (["seed=-1", "cluster.num_cpus=0"], r"(?s)cluster.num_cpus=0.*seed=-1"),
+    ],
+)
+def test_a_bad_setting_is_named_with_its_value_and_what_is_allowed(configured, arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        configured(*arguments)
+
+
+def test_the_runs_of_a_sweep_cannot_share_a_directory(tiltmeter):
+    _, said = refuse(tiltmeter, "--multirun", "seed=0,1", "run_dir=run")
+    assert "run_dir=run: the runs of a sweep cannot share it" in said
+
+
 @pytest.fixture
 def broken(tmp_path):
-    """Files that begin well, or not at all, and what is wrong with each."""
+    """Files that begin well, or not at all, and are wrong each in its way."""
     whole = Path(DUMP).read_bytes()
     (tmp_path / "truncated.xml.bz2").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "cut.xml").write_bytes(bz2.decompress(whole)[:300_000])
     (tmp_path / "no_dump.txt").write_text("Once upon a time\n" * 100)
-    (tmp_path / "words.jsonl").write_text(
-        "".join(json.dumps({"id": n, "text": "apple pear " * 9}) + "\n" for n in range(9))
-    )
+    lines = [json.dumps({"id": number, "text": "apple pear " * 9}) for number in range(9)]
+    (tmp_path / "words.jsonl").write_text("\n".join(lines))
     return tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "kind", "message", "where"),
     [
-        ("truncated.xml.bz2", r"read.*truncated.xml.bz2: cannot be read on from byte .*end-of-stream"),
-        ("cut.xml", r"read.*cut.xml"),
-        ("no_dump.txt", r"no_dump.txt: neither a MediaWiki XML dump nor JSON lines .*Once upon a time"),
+        (
+            "truncated.xml.bz2",
+            UnitsFailed,
+            r"truncated.xml.bz2: cannot be read on from byte .*end-of-stream",
+            "read_pages",
+        ),
+        ("cut.xml", UnitsFailed, r"cut.xml", "read_pages"),
+        (
+            "no_dump.txt",
+            UnitsFailed,
+            r"no_dump.txt: neither a MediaWiki XML dump nor JSON lines .*Once upon",
+            "read_pages",
+        ),
         (
             "words.jsonl",
-            r"wordset.cue_pairs: none of its 16 words \(female, male, woman, ...\) is in the vocabulary of 2",
+            WordSetError,
+            r"wordset.cue_pairs: none of its 16 words .* in the vocabulary of 2",
+            "check_coverage",
         ),
     ],
 )
-def test_a_bad_corpus_is_named_and_nothing_half_written_remains(tiltmeter, broken, name, message):
-    arguments = ["corpus=file", "corpus.language=en", f"corpus.path={name}", "run_dir=run", *QUICK]
-    _, said = refuse(tiltmeter, *arguments)
-    assert re.search(message, said, re.DOTALL), said
-    assert json.loads((broken / "run/run.json").read_text())["status"] == "failed"
+def test_a_bad_corpus_is_named_recorded_and_leaves_nothing_half_written(
+    configured, ray_cluster, broken, name, kind, message, where
+):
+    arguments = [*FILE, f"corpus.path={broken}/{name}", f"run_dir={broken}/run", f"store={broken}/store", *QUICK]
+    with pytest.raises(kind, match=f"(?s){message}"):
+        execute(configured(*arguments))
+    record = json.loads((broken / "run/run.json").read_text())
+    assert record["status"] == "failed"
+    assert re.search(message, record["error"]["error"], re.DOTALL)
+    traceback = record["failures"][0]["traceback"] if kind is UnitsFailed else record["error"]["traceback"]
+    assert where in traceback
     assert sorted(path.name for path in (broken / "run").iterdir()) == [".lock", "config.yaml", "run.json"]
     assert left_behind(broken) == []
 
 
-def test_failed_units_are_recorded_with_their_traceback(tiltmeter, broken):
-    arguments = ["corpus=file", "corpus.language=en", "corpus.path=truncated.xml.bz2", "run_dir=run"]
-    status, _ = refuse(tiltmeter, *arguments, *QUICK)
-    record = json.loads((broken / "run/run.json").read_text())
+def test_a_failed_unit_ends_the_command_with_status_1_and_its_name(tiltmeter, broken):
+    status, said = refuse(tiltmeter, *FILE, "corpus.path=truncated.xml.bz2", "run_dir=run", *QUICK)
     assert status == 1
-    assert record["units"]["failed"] == 1
-    [failure] = record["failures"]
-    assert "truncated.xml.bz2" in failure["error"]
-    assert "Traceback" in failure["traceback"] or "read_pages" in failure["traceback"]
+    assert re.search(
+        r"tiltmeter: 1 of the units of stage 'read' failed:\n  file: CorpusError: .*truncated.xml.bz2", said
+    )
+    assert "Traceback" not in said
+
+
+def test_a_word_set_that_measures_nothing_ends_the_command_with_status_2(tiltmeter, broken):
+    status, said = refuse(tiltmeter, *FILE, "corpus.path=words.jsonl", "run_dir=run", *QUICK)
+    assert status == 2
+    assert "wordset.cue_pairs: none of its 16 words (female, male, woman, ...) is in the vocabulary of 2" in said
 
 
 def test_a_second_run_into_the_same_directory_is_refused_while_the_first_goes_on(tiltmeter, tmp_path):
@@ -148,3 +197,12 @@ def test_a_run_on_an_existing_cluster_uses_it(tiltmeter, ray_cluster, tmp_path):
     assert sorted(path.stem for path in (tmp_path / "run/embeddings").iterdir()) == [
         f"replica_{n:04d}" for n in range(3)
     ]
+
+
+def test_a_corpus_that_changes_under_the_run_is_refused(tmp_path):
+    path = tmp_path / "words.jsonl"
+    path.write_text('{"id": 1, "text": "apple pear"}\n')
+    corpus = CorpusConfig("words", "en", str(path))
+    unit = Unit("pages/1", "words", {"content": "the digest of another file"})
+    with pytest.raises(CorpusError, match=r"words.jsonl is not the file that the run began with"):
+        list(_read_pages(corpus, Store(str(tmp_path)), unit))

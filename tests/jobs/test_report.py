@@ -26,6 +26,7 @@ from jobs.findings import (
     why_nothing,
 )
 from jobs.report import compose
+from operators.intervals import percentile_interval
 from storage.html import Chart, Page, Paragraph, render
 
 TAGGED = "<b>&"
@@ -43,14 +44,15 @@ def status(*, ok):
 
 
 def psychometrics(*, ok=True, words=SHARES):
-    """PSE 0.3, 0.4, ... in the order of the words with woman - man, 0.02 more with she - he."""
+    """PSE 0.3, 0.4, ... in the order of the words with woman - man, 0.02 more with she - he; flips 0.15 around it."""
     rows = []
     for shift, (cue_1, cue_2) in zip((0.0, 0.02), PAIRS, strict=True):
         for at, (word, share) in enumerate(words.items()):
             row = {"language": "en", "word": word, "cue_1": cue_1, "cue_2": cue_2, "percent_women": share}
             names = {"pse": 0.3 + 0.1 * at + shift, "jnd": 0.2}
             numbers = [interval(f"{name}{end}", value) for name, value in names.items() for end in ("", "_fit")]
-            measured = {key: value for part in numbers for key, value in part.items()} if ok else {}
+            numbers.append(interval("flip", names["pse"], 0.15))
+            measured = {key: value for part in numbers for key, value in part.items() if key != "flip"} if ok else {}
             rows.append(row | measured | {"num_replicas": 32 if ok else 0} | status(ok=ok))
     return pa.Table.from_pylist(rows, tables.PSYCHOMETRICS)
 
@@ -159,7 +161,9 @@ def test_every_word_is_escaped_for_plotly_which_reads_tags():
     curves = figures.psychometric_curves(rows, pl.DataFrame(points(psychometrics())).head(505))
     shown = [dots.layout.yaxis.ticktext[-1], scatter.text[-1], curves.data[-2].name.split(":")[0]]
     assert shown == ["&lt;b&gt;&amp;"] * 3
-    assert scatter.customdata[-1].startswith("<b>&lt;b&gt;&amp;</b><br>PSE 0.700 [0.650, 0.750]<br>")
+    assert scatter.customdata[-1].startswith(
+        "<b>&lt;b&gt;&amp;</b><br>PSE 0.700 [0.650, 0.750]<br>replicas' flips [0.550, 0.850]<br>"
+    )
 
 
 def test_a_script_in_a_word_does_not_end_the_data_of_a_figure():
@@ -180,7 +184,10 @@ def test_means_over_cue_pairs_are_points():
     assert means["word"].to_list() == list(SHARES)
     assert means["pse"].to_list() == pytest.approx([0.31, 0.41, 0.51, 0.61, 0.71])
     assert means["num_pairs"].to_list() == [2] * 5
-    assert means["pse_low"].null_count() == 5
+    assert means["pse_low"].null_count() == means["flip_low"].null_count() == 5
+    figure = dot_plots.occupations(means)
+    assert [trace.showlegend for trace in figure.data if trace.mode == "markers"] == [False, False]
+    assert figure.data[-1].customdata[0].startswith("<b>guard</b><br>PSE 0.310<br>JND 0.200<br>")
 
 
 def test_correlations_are_those_done_by_hand():
@@ -224,28 +231,77 @@ def test_an_occupation_without_a_fit_shows_its_steps_alone():
     assert steps.name == "guard: no fit"
 
 
-def test_dots_are_sorted_and_named_by_where_their_interval_lies():
+def test_dots_are_sorted_and_named_by_where_the_interval_of_their_flips_lies():
     figure = dot_plots.occupations(pl.DataFrame(psychometrics()).head(5))
     dots = {trace.name: trace for trace in figure.data if trace.mode == "markers" and trace.showlegend}
-    assert list(dots["female side"].x) == pytest.approx([0.6, 0.7])
-    assert list(dots["interval includes 0.5"].x) == pytest.approx([0.5])
-    assert list(dots["male side"].y) == [0, 1]
+    # The Monte Carlo intervals of 0.4 and 0.6 exclude 0.5 as well, which names no side.
+    assert list(dots["female side"].x) == pytest.approx([0.7])
+    assert list(dots["interval includes 0.5"].x) == pytest.approx([0.4, 0.5, 0.6])
+    assert list(dots["male side"].y) == [0]
     assert figure.layout.yaxis.ticktext[:2] == ("guard", "cook")
+
+
+def test_the_thin_line_is_the_interval_of_the_flips_and_the_thick_one_monte_carlo():
+    figure = dot_plots.occupations(pl.DataFrame(psychometrics()).head(1))
+    lines = {(trace.xaxis, trace.line.width): trace for trace in figure.data if trace.name is not None}
+    ends = {key: list(trace.x[:2]) for key, trace in lines.items() if trace.mode == "lines"}
+    assert ends[("x", 2)] == pytest.approx([0.15, 0.45])
+    assert ends[("x", 8)] == pytest.approx([0.25, 0.35])
+    assert ends[("x2", 8)] == pytest.approx([0.15, 0.25])
+    assert ("x2", 2) not in ends, "there is no interval of the replicas' own JND"
+
+
+def test_associations_and_professions_have_the_thin_line_alone():
+    rows = pl.DataFrame(survey()["gender_professions"])
+    widths = [trace.line.width for trace in dot_plots.professions(rows).data if trace.name and trace.mode == "lines"]
+    assert widths == [2]
+
+
+@pytest.mark.parametrize("width", [0.001, 0.05, 0.149])
+def test_monte_carlo_error_names_no_side(width):
+    narrow = [(pl.col("pse") - width).alias("pse_low"), (pl.col("pse") + width).alias("pse_high")]
+    rows = pl.DataFrame(psychometrics())
+    assert occupation_findings(rows.with_columns(narrow)) == occupation_findings(rows)
 
 
 def test_occupation_findings_count_both_sides():
     coverage, ends = occupation_findings(pl.DataFrame(psychometrics()))
     assert coverage.startswith("5 of 5 occupations could be measured, with 2 of 2 cue pairs.")
-    assert "In 4 of these 10 combinations" in coverage
-    assert "in 4 below" in coverage
-    assert "“<b>&” (mean PSE 0.710; interval above 0.5 with 2 and below it with 0 of 2 cue pairs) is furthest" in ends
+    assert "In 2 of these 10 combinations the interval of the replicas' flips lies above 0.5" in coverage
+    assert "in 2 below" in coverage
+    assert "in the other 6 it includes 0.5" in coverage
+    assert "highest for “<b>&” (mean PSE 0.710; flips above 0.5 with 2 and below it with 0 of 2 cue pairs)" in ends
+
+
+def note(published, *overrides):
+    (text,) = [block.text for block in report(published, *overrides).lead if getattr(block, "tone", "") == "note"]
+    return text
+
+
+def test_the_note_states_the_coverage_of_this_run():
+    usual = note(survey())
+    # 0.95 * 31 / 33 = 0.892, and 10 of 10 intervals each miss 0.108 of the time.
+    assert "with 32 replicas, those of the replicas' own values cover about 89%, and for normally" in usual
+    assert "if nothing leaned to a side: about 1 of 10 for flips, 0 of 1 for effect sizes, 0 of 1 for biases." in usual
+    # 0.9 * 99 / 101 = 0.882; the figures for PSE and JND were simulated for 32 replicas at 95 % alone.
+    other = note(survey(), "embedding.num_replicas=100", "job.level=0.9")
+    assert "nominal 90%" in other
+    assert "with 100 replicas, those of the replicas' own values cover about 88%. None" in other
+    assert "by chance" not in note(survey(ok=False))
+
+
+def test_own_values_are_covered_as_the_note_says():
+    values = np.random.default_rng(5).random((20_000, 33))
+    low, high, _ = percentile_interval(values[:, 1:], 0.95)
+    # The standard error is 0.2 %.
+    assert np.mean((low < values[:, 0]) & (values[:, 0] < high)) == pytest.approx(0.95 * 31 / 33, abs=0.01)
 
 
 def test_both_ends_show_the_pair_that_goes_furthest():
     rows = both_ends(pl.DataFrame(psychometrics())).rows
     assert [row[0] for row in rows] == [TAGGED, "nurse", "cook", "guard"]
-    assert rows[0][-2:] == ["she – he", "0.720 [0.670, 0.770]"]
-    assert rows[-1][-2:] == ["woman – man", "0.300 [0.250, 0.350]"]
+    assert rows[0][-3:] == ["she – he", "0.720", "[0.570, 0.870]"]
+    assert rows[-1][-3:] == ["woman – man", "0.300", "[0.150, 0.450]"]
 
 
 def test_association_findings_name_a_side_only_where_the_interval_does():
@@ -269,6 +325,7 @@ def test_missing_words_and_stages_are_accounted_for():
     html = without_library(render(report(survey())))
     assert "Cues: 3 not in the vocabulary" in html
     assert "gnat" in html
+    assert "worker peak so far (MiB)" in html
     assert re.search(r"<td>train</td>.*>3<.*>1<.*>2.0<.*>0.0<.*>5<", html)
     assert "word: &lt;b&gt;&amp;" in html
     assert "share of women in the occupation, from the word set" in html

@@ -52,7 +52,7 @@ def drawn(num_lines, seed=0):
 
 
 @settings(max_examples=60, deadline=None)
-@given(lines_of_tokens, st.integers(1, 10), st.integers(0, 99), st.integers(1, 4))
+@given(lines_of_tokens, st.integers(1, 10), st.integers(0, 99), st.sampled_from([1, 2, 4, 127, 128]))
 def test_one_pass_equals_resampling_and_counting_each_replica(lines, window, seed, num_blocks):
     multiplicities = drawn(len(lines), seed)
     parts = counted(lines, multiplicities, window, num_blocks)
@@ -90,6 +90,16 @@ def test_many_repetitions_do_not_overflow():
 def test_a_window_without_whole_units_is_refused():
     with pytest.raises(ValueError, match="less than or equal to 10"):
         CooccurrenceConfig(window=11)
+
+
+def test_the_last_of_128_blocks_is_not_lost():
+    parts = counted([[127, 300], [0, 127]], np.ones((2, 1), np.uint8), 10, num_blocks=128)
+    assert [part.first.tolist() for part in (parts[0], parts[127])] == [[0], [127]]
+
+
+def test_a_vocabulary_beyond_the_packing_is_refused():
+    with pytest.raises(ValueError, match=r"word index 268435456.*embedding.min_count"):
+        counted([[0, 2**28]], np.ones((1, 1), np.uint8), 10)
 
 
 def test_merging_nothing_gives_nothing():

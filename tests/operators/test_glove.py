@@ -120,8 +120,9 @@ def test_a_word_without_pairs_has_no_vector():
     assert np.isnan(trained.vectors).all(axis=1).tolist() == [True, True, False, True]
 
 
-def test_divergence_is_refused(pairs):
-    config = GloveConfig(dimensions=10, epochs=3, learning_rate=1e6)
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_divergence_is_refused(pairs, epochs):
+    config = GloveConfig(dimensions=10, epochs=epochs, learning_rate=1e6)
     tiled = tile_pairs(pairs.first, pairs.second, NUM_WORDS, 0, config)
     with pytest.raises(ValueError, match=r"embedding\.glove\.learning_rate below 1000000"):
         train_replica(tiled, pairs.counts[0], NUM_WORDS, 0, 0, config)

@@ -41,6 +41,8 @@ def _articles(name: str) -> dict[str, list[str]]:
         ("H<sub>2</sub>O<br/>new <span style='color:red'>red</span><div>block</div>", ["H2O new red block"]),
         ("a<nowiki>[[b]] {{c}} ''d'' &amp;</nowiki>e", ["a[[b]] {{c}} ''d'' &e"]),
         ("a&nbsp;b &lt;c&gt; &#233; &#x4e2d; &bogus; AT&T &amp;lt;", ["a b <c> é 中 &bogus; AT&T &lt;"]),
+        ("a b&#10;c d&NewLine;e&#x0D;f\ng", ["a b c d e f", "g"]),
+        ("<nowiki>a&#10;b</nowiki>\n&#10;\n* [[c|d&#10;e]]", ["a b", "d e"]),
         ("__NOTOC__a __KEIN_INHALTSVERZEICHNIS__b __dunder__", ["a b __dunder__"]),
         ("[[de:Hund]]\n[[zh-min-nan:Káu]][[simple:Dog]]dog", ["dog"]),
         ("[[wikt:dog|dog]] [[doi:10.1/x|paper]] [[IV: a film]]", ["dog paper IV: a film"]),
@@ -145,6 +147,8 @@ def test_table_cells_of_the_table_dump_do_not_leak():
                 "-{",
                 "}-",
                 "&lt;",
+                "&#10;",
+                "&NewLine;",
                 "*",
                 "<nowiki>",
             ]

@@ -175,6 +175,10 @@ def test_source_digest_is_of_the_content(tmp_path):
         ({"format": "txt"}, "format"),
         ({"num_shards": 0}, "num_shards"),
         ({"shards": 8}, "shards"),
+        ({"shard_megabytes": 0}, "shard_megabytes"),
+        ({"shard_megabytes": 1000.1}, "shard_megabytes"),
+        ({"shard_megabytes": float("inf")}, "shard_megabytes"),
+        ({"shard_megabytes": float("nan")}, "shard_megabytes"),
     ],
 )
 def test_bad_choices_are_refused(choice, message):

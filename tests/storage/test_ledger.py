@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pyarrow as pa
@@ -68,6 +69,38 @@ def test_data_without_a_ledger_row_is_redone_and_a_row_without_data_too(store):
     assert store.find(unit) is None
 
 
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[:-1], lambda content: content + b"x", lambda content: content[:0]]
+)
+def test_a_unit_whose_file_changed_its_size_is_redone(store, damage):
+    unit = Unit("count/1", "", {})
+    done = store.commit(unit, [("words", TABLE), ("more", TABLE)])
+    data = Path(store.location(done.tables["words"]))
+    content = data.read_bytes()
+    data.chmod(0o644)
+    data.write_bytes(damage(content))
+    assert store.find(unit) is None
+    store.commit(unit, [("words", TABLE), ("more", TABLE)])
+    assert data.read_bytes() == content
+    assert store.find(unit) == done
+
+
+def test_tables_in_the_store_are_read_only_and_can_be_written_again(store):
+    unit = Unit("count/1", "", {})
+    for _ in range(2):
+        ref = store.commit(unit, [("words", TABLE)]).tables["words"]
+        assert Path(store.location(ref)).stat().st_mode & 0o777 == 0o444
+
+
+def test_read_only_tables_stay_as_private_as_the_umask_says(store):
+    before = os.umask(0o077)
+    try:
+        ref = store.commit(Unit("count/1", "", {}), [("words", TABLE)]).tables["words"]
+    finally:
+        os.umask(before)
+    assert Path(store.location(ref)).stat().st_mode & 0o777 == 0o400
+
+
 def test_a_unit_that_fails_half_way_leaves_no_row_and_no_partial_file(store):
     def tables():
         yield "first", TABLE
@@ -101,6 +134,52 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path):
 def test_an_unknown_scheme_is_refused():
     with pytest.raises(StorageError, match="store=ftp://nowhere/x"):
         Store("ftp://nowhere/x")
+
+
+@pytest.mark.parametrize("root", ["", "  "])
+def test_an_empty_root_is_refused(root):
+    with pytest.raises(StorageError, match=r"store='\s*' is empty: set store=<path or URI>"):
+        Store(root)
+
+
+def test_a_root_may_begin_at_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Store("~/store").root == Store("~/store").name == str(tmp_path / "store")
+    with pytest.raises(StorageError, match="store=~no_such_person/store: "):
+        Store("~no_such_person/store")
+
+
+@pytest.mark.parametrize(
+    ("root", "name"),
+    [
+        ("s3://key:secret@bucket/a/b?region=us-east-1", "s3://bucket/a/b"),
+        ("s3://bucket/a@b?region=us-east-1", "s3://bucket/a@b"),
+        ("s3://key:secret@bucket?region=us-east-1&endpoint_override=127.0.0.1:1", "s3://bucket"),
+        ("file:///a/b", "file:///a/b"),
+        ("/a/b", "/a/b"),
+    ],
+)
+def test_the_name_of_a_store_shows_no_key(root, name):
+    assert Store(root).name == name
+
+
+@pytest.mark.parametrize(
+    ("root", "name"),
+    [
+        ("s3://key:secret@bucket/x?region=us-east-1&token=secret", "s3://bucket/x"),
+        ("s3://key:secret/secret@bucket/x", "s3://bucket/x"),
+        ("s3://key:secret?secret@bucket/x", "s3://bucket/x"),
+        ("s3://key:secret@secret@bucket/x", "s3://bucket/x"),
+        ("s3://key:secret%zz@bucket/x", "s3://bucket/x"),
+        ("s3://key:secret@/x", "s3:///x"),
+        ("gs://secret@bucket/x", "gs://bucket/x"),
+        ("ftp://key:secret@host/x", "ftp://host/x"),
+    ],
+)
+def test_the_refusal_of_a_store_shows_no_key(root, name):
+    with pytest.raises(StorageError, match=rf"^store={name}: not a path or a URI") as refusal:
+        Store(root)
+    assert "secret" not in "".join(traceback.format_exception(refusal.value))
 
 
 def test_partial_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
