@@ -63,6 +63,7 @@ def execute(config: RunConfig) -> Path:
             directory.record["inputs"] = inputs
             with connected(config.cluster) as num_workers, runner.pool.started(num_workers), runner.display:
                 _JOBS[config.job.name].run(Run(config, inputs, runner, directory, console))
+            store.sweep()
         print_outcome(console, directory)
     return directory.path
 

@@ -95,14 +95,14 @@ def kill(process, victim, tmp_path, after):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     children = psutil.Process(process.pid).children(recursive=True)
+    workers = [child for child in children if "ray::_Worker" in " ".join(child.cmdline())]
     if victim == "driver":
         process.kill()
         process.wait()
         # Workers outlive their driver by a moment, and may finish what they were at.
-        psutil.wait_procs(children, timeout=60)
+        psutil.wait_procs(workers, timeout=60)
     else:
-        busy = [child for child in children if "_Worker.run" in " ".join(child.cmdline())]
-        random.choice(busy).kill()
+        random.choice([worker for worker in workers if worker.cmdline()[0].endswith(".run")]).kill()
 
 
 def survive(tiltmeter, tmp_path, settings, victim):
