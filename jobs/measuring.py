@@ -1,7 +1,7 @@
 """Stages that measure how far embeddings lean, each number with its interval over the replicas.
 
-From every replica the vectors of the word lists are taken out; three
-units then measure on them: the two-alternative forced choice, the association tests, and the bias of professions.
+From every replica the vectors of the word lists are taken out; three units then measure on them: the two-alternative
+forced choice, the association tests, and the bias of professions.
 """
 
 from collections.abc import Iterator, Sequence
