@@ -5,13 +5,16 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import ray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 _SECONDS_TO_ANSWER = 10.0
+
+_WORKER_ITSELF_MEGABYTES = 350
+"""Python with the libraries that a worker imports and the functions that it compiles."""
 
 
 class ClusterError(ValueError):
@@ -28,6 +31,8 @@ class ClusterConfig:
         num_cpus: worker processes of a local cluster, one unit at a time each; None: one per core. On an existing
             cluster, the most CPUs to take; None: all that are free when the run starts.
         max_retries: how often a unit is tried again after its worker died (not after an error of its own).
+        worker_megabytes: memory that a worker keeps to while corpora are read, counted and merged: work is cut
+            accordingly, whatever the size of the corpus. Training takes what the pairs of a replica take.
         object_store_megabytes: shared memory of a local cluster; units pass tables through the store, not through Ray.
     """
 
@@ -35,23 +40,36 @@ class ClusterConfig:
     address: str = "auto"
     num_cpus: Annotated[int, Field(ge=1)] | None = None
     max_retries: Annotated[int, Field(ge=0)] = 3
+    worker_megabytes: Annotated[int, Field(ge=500)] = 1500
     object_store_megabytes: Annotated[int, Field(ge=80)] = 128
+
+    @property
+    def worker_data_bytes(self) -> int:
+        """What is left of a worker's memory for its data."""
+        return (self.worker_megabytes - _WORKER_ITSELF_MEGABYTES) * 1_000_000
+
+
+class Workers(NamedTuple):
+    """How many workers the cluster has room for, and how many GPUs it has."""
+
+    num_workers: int
+    num_gpus: int
 
 
 @contextmanager
-def connected(config: ClusterConfig) -> Iterator[int]:
-    """Connect to the cluster for the length of a ``with`` block, which receives the number of workers to start.
+def connected(config: ClusterConfig) -> Iterator[Workers]:
+    """Connect to the cluster for the length of a ``with`` block, which receives the workers to start.
 
     Raises:
         ClusterError: if the cluster can't be reached or has no free CPU.
     """
     if ray.is_initialized():
-        yield _num_workers(config)
+        yield _workers(config)
         return
     logging.getLogger("ray").setLevel(logging.ERROR)  # its notices would stand in the middle of the progress display
     try:
         _start(config) if config.kind == "local" else _connect(config)
-        yield _num_workers(config)
+        yield _workers(config)
     finally:
         ray.shutdown()
 
@@ -86,12 +104,13 @@ def _knock(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=_SECONDS_TO_ANSWER).close()
 
 
-def _num_workers(config: ClusterConfig) -> int:
-    free = int(ray.available_resources().get("CPU", 0))
+def _workers(config: ClusterConfig) -> Workers:
+    available = ray.available_resources()
+    free = int(available.get("CPU", 0))
     if free < 1:
         total = int(ray.cluster_resources().get("CPU", 0))
         raise ClusterError(
             f"the cluster has {free} of {total} CPUs free, a worker needs 1: wait for the other jobs, add nodes, or "
             "use cluster=local"
         )
-    return min(free, config.num_cpus or free)
+    return Workers(min(free, config.num_cpus or free), int(available.get("GPU", 0)))

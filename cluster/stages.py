@@ -1,7 +1,7 @@
 """Running a stage: reuse what the ledger knows, do the rest, keep count, and never take part of it for all of it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -11,13 +11,13 @@ from storage.ledger import Finished, Store, Unit
 
 
 class UnitsFailed(RuntimeError):
-    """Some units of a stage could not be done; everything that needs them stops here."""
+    """Some units could not be done; everything that needs them was left undone."""
 
-    def __init__(self, stage: str, failures: Sequence[Failure]) -> None:
+    def __init__(self, failures: Sequence[Failure]) -> None:
         self.failures = list(failures)
         listed = "".join(f"\n  {failure.unit.name}: {failure.error}" for failure in failures[:10])
         more = f"\n  and {len(failures) - 10} more" if len(failures) > 10 else ""
-        super().__init__(f"{len(failures)} of the units of stage '{stage}' failed:{listed}{more}")
+        super().__init__(f"{len(failures)} units failed:{listed}{more}")
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,22 @@ class Stage:
     Attributes:
         name: for people.
         work: what does a batch of them.
-        units: all of them, whether done before or not.
-        batch_size: the most units that one worker takes together. It is how work is dealt out, never what is computed.
+        units: all of them, whether done before or not, in groups such as the corpora: what fails in one group leaves
+            the others alone.
+        batch_size: the most units of a group that one worker takes together. It is how work is dealt out, never what
+            is computed.
+        on_gpu: whether each worker needs a GPU.
     """
 
     name: str
     work: Work
-    units: Sequence[Unit]
+    units: Mapping[str, Sequence[Unit]]
     batch_size: int = 1
+    on_gpu: bool = False
+
+    def all_units(self) -> Iterator[Unit]:
+        """The units of all groups."""
+        return (unit for units in self.units.values() for unit in units)
 
 
 @dataclass
@@ -61,46 +69,72 @@ class StageRecord:
 
 @dataclass
 class Runner:
-    """Runs stages one after the other on a pool of workers, and remembers what they did."""
+    """Runs stages one after the other on a pool of workers, and remembers what they did and what failed."""
 
     store: Store
     pool: Pool
     display: Display
     records: list[StageRecord] = field(default_factory=list)
+    failures: dict[str, list[Failure]] = field(default_factory=dict)
 
-    def run(self, stage: Stage) -> list[Finished]:
-        """The finished units, in the order of ``stage.units``.
-
-        Raises:
-            UnitsFailed: after every other unit of the stage was done.
-        """
+    def run(self, stage: Stage) -> dict[str, list[Finished]]:
+        """The finished units of each group, in their order; those that failed are missing, and in ``failures``."""
         started = time.monotonic()
-        finished = {unit.place: found for unit in stage.units if (found := self.store.find(unit))}
-        missing = list({unit.place: unit for unit in stage.units if unit.place not in finished}.values())
+        finished = {unit.place: found for unit in stage.all_units() if (found := self.store.find(unit))}
+        missing = {
+            group: list({unit.place: unit for unit in units if unit.place not in finished}.values())
+            for group, units in stage.units.items()
+        }
+        num_missing = sum(map(len, missing.values()))
         record = StageRecord(stage.name, num_reused=len(finished))
         self.records.append(record)
-        self.display.start(stage.name, total=len(finished) + len(missing), reused=len(finished))
+        self.display.start(stage.name, total=len(finished) + num_missing, reused=len(finished))
         try:
             failures = self._do(stage, missing, finished, record)
         finally:
             record.seconds = time.monotonic() - started
             self.display.end()
-        if failures:
-            raise UnitsFailed(stage.name, failures)
-        return [finished[unit.place] for unit in stage.units]
+        for group, units in stage.units.items():
+            self.failures.setdefault(group, []).extend(failures[unit.place] for unit in units if unit.place in failures)
+        return {
+            group: [finished[unit.place] for unit in units if unit.place in finished]
+            for group, units in stage.units.items()
+        }
+
+    def run_whole(self, stage: Stage) -> dict[str, list[Finished]]:
+        """As :meth:`run`, of the groups of which nothing has failed so far; the others would lack a part.
+
+        Raises:
+            UnitsFailed: if no group is whole.
+        """
+        finished = self.run(stage)
+        whole = {group: done for group, done in finished.items() if not self.failures[group]}
+        if not whole:
+            self.check()
+        return whole
+
+    def check(self) -> None:
+        """Raise what has failed.
+
+        Raises:
+            UnitsFailed: if something has.
+        """
+        if failures := [failure for group in self.failures.values() for failure in group]:
+            raise UnitsFailed(failures)
 
     def _do(
-        self, stage: Stage, missing: Sequence[Unit], finished: dict[str, Finished], record: StageRecord
-    ) -> list[Failure]:
-        failures = []
-        for outcome in self.pool.run(stage.work, evenly(missing, stage.batch_size)):
+        self, stage: Stage, missing: Mapping[str, Sequence[Unit]], finished: dict[str, Finished], record: StageRecord
+    ) -> dict[str, Failure]:
+        failures = {}
+        batches = [batch for units in missing.values() for batch in evenly(units, stage.batch_size)]
+        for outcome in self.pool.run(stage.work, batches, on_gpu=stage.on_gpu):
             match outcome:
                 case Report(done, seconds, peak_memory_bytes):
                     finished[done.place] = done
                     record.add(done, seconds, peak_memory_bytes)
                     self.display.advance()
-                case Failure():
-                    failures.append(outcome)
+                case Failure(unit):
+                    failures[unit.place] = outcome
                     record.num_failed += 1
                     self.display.advance(failed=True)
                 case Death():

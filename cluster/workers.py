@@ -61,7 +61,8 @@ Outcome = Report | Failure | Death | Tick
 
 @dataclass
 class Pool:
-    """Worker actors, one CPU each, kept alive across stages so that what they imported and compiled stays warm.
+    """Worker actors, one CPU each and a GPU where asked for, kept alive across stages so that what they imported and
+    compiled stays warm.
 
     Only a worker that has started receives a batch, one at a time, so that a worker for which the cluster has no room
     holds nothing up. A worker that dies is replaced. As a batch is done in order, its first unfinished unit is the one
@@ -72,6 +73,8 @@ class Pool:
     store: Store
     max_retries: int
     num_workers: int = 0
+    num_gpus: int = 0
+    _on_gpu: bool = False
     _idle: list[Any] = field(default_factory=list)
     _starting: dict[Any, Any] = field(default_factory=dict)
     _running: dict[Any, "_Batch"] = field(default_factory=dict)
@@ -79,18 +82,19 @@ class Pool:
     _num_deaths: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
-    def started(self, num_workers: int) -> Iterator[None]:
-        """Keep up to this many workers for the length of a ``with`` block."""
-        self.num_workers = num_workers
+    def started(self, num_workers: int, num_gpus: int = 0) -> Iterator[None]:
+        """Keep up to this many workers for the length of a ``with`` block; of those with a GPU, one per GPU."""
+        self.num_workers, self.num_gpus = num_workers, num_gpus
         try:
             yield
         finally:
-            workers = [*self._idle, *self._starting.values(), *(batch.worker for batch in self._running.values())]
-            for worker in workers:
-                ray.kill(worker)
+            self._dismiss()
 
-    def run(self, work: Work, batches: Sequence[Sequence[Unit]]) -> Iterator[Outcome]:
-        """Do all batches; yields what becomes of each unit, as it comes."""
+    def run(self, work: Work, batches: Sequence[Sequence[Unit]], *, on_gpu: bool = False) -> Iterator[Outcome]:
+        """Do all batches, on workers that hold a GPU or on such that do not; yields what becomes of each unit."""
+        if batches and on_gpu != self._on_gpu:
+            self._dismiss()
+            self._on_gpu = on_gpu
         self._waiting.extend(list(units) for units in batches)
         # A node may have been lost since the last stage: a worker is asked for a sign of life before it is relied on.
         self._starting |= {worker.ready.remote(): worker for worker in self._idle}
@@ -106,14 +110,20 @@ class Pool:
             else:
                 yield from self._advance(ready[0])
 
+    def _dismiss(self) -> None:
+        for worker in [*self._idle, *self._starting.values(), *(batch.worker for batch in self._running.values())]:
+            ray.kill(worker)
+        self._idle.clear()
+        self._starting.clear()
+
     def _deal_out(self, work: Work) -> None:
         while self._waiting and self._idle:
             worker = self._idle.pop()
             units = self._waiting.popleft()
             self._running[worker.run.remote(work, units)] = _Batch(units, worker)
-        num_wanted = min(len(self._waiting), self.num_workers - len(self._running)) - len(self._starting)
-        for _ in range(num_wanted):
-            worker = _new_worker(self.store.root)
+        num_places = min(self.num_workers, self.num_gpus) if self._on_gpu else self.num_workers
+        for _ in range(min(len(self._waiting), num_places - len(self._running)) - len(self._starting)):
+            worker = _new_worker(self.store.root, num_gpus=int(self._on_gpu))
             self._starting[worker.ready.remote()] = worker
 
     def _welcome(self, ready: Any) -> None:
@@ -184,9 +194,10 @@ def _unit_lost(unit: Unit, num_deaths: int, error: RayError) -> Failure:
     return Failure(unit, reason, "".join(traceback.format_exception(error)))
 
 
-def _new_worker(store_root: str) -> Any:
+def _new_worker(store_root: str, num_gpus: int) -> Any:
     # Ray would restart a dead actor by itself, but could not resume the stream of reports where it broke off.
-    return ray.remote(_Worker).options(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD").remote(store_root)
+    options = {"num_cpus": 1, "num_gpus": num_gpus, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
+    return ray.remote(_Worker).options(**options).remote(store_root)
 
 
 class _Worker:

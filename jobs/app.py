@@ -23,7 +23,7 @@ EXIT_INTERRUPTED = 130
 @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="tiltmeter")
 def _run(composed: DictConfig) -> None:
     try:
-        config = build(composed)
+        config = build(composed, HydraConfig.get().overrides.task)
         if config.run_dir and HydraConfig.get().mode == RunMode.MULTIRUN:
             raise ConfigError(f"run_dir={config.run_dir}: the runs of a sweep cannot share it; leave it out")
         # Drawing libraries take a second to import; a bad setting should not wait for them.

@@ -1,25 +1,47 @@
-"""Job `bootstrap`: from a corpus to its vocabulary and one embedding per bootstrap replica."""
+"""Job `bootstrap`: from corpora to their vocabularies and one embedding per bootstrap replica."""
 
+from collections.abc import Mapping
+from typing import cast
+
+from jobs.config import BootstrapJob
 from jobs.context import Run
 from jobs.embedding import Embeddings, embed
-from jobs.reading import TokenisedCorpus, read_corpus
+from jobs.exports import export
+from jobs.reading import read_corpora
 from jobs.report import write_report
+from jobs.vocabulary import TokenisedCorpus
 
 TABLES = ("corpora", "vocabulary", "training", "embeddings")
 
 
 def run(run: Run) -> None:
-    """Embed the corpus and publish what came of it."""
-    corpus, config = run.config.corpus, run.config.embedding
-    text = read_corpus(run.runner, corpus, run.inputs[corpus.name], config.min_count)
-    embeddings = embed(run.runner, text, corpus.language, config, run.config.seed)
-    publish(run, text, embeddings)
+    """Embed the corpora and publish what came of it."""
+    corpora, embeddings = read_and_embed(run)
+    publish(run, corpora, embeddings)
+    export(run, corpora, embeddings, cast(BootstrapJob, run.config.job).export)
     write_report(run)
 
 
-def publish(run: Run, text: TokenisedCorpus, embeddings: Embeddings) -> None:
+def read_and_embed(run: Run) -> tuple[dict[str, TokenisedCorpus], dict[str, Embeddings]]:
+    """The corpora that could be read and embedded whole, by language.
+
+    Raises:
+        UnitsFailed: if none could.
+    """
+    config, worker_bytes = run.config, run.config.cluster.worker_data_bytes
+    corpora = read_corpora(run.runner, run.texts, config.reading, config.embedding.min_count, worker_bytes)
+    embeddings = embed(run.runner, corpora, config.embedding, config.seed, worker_bytes)
+    return {name: corpora[name] for name in embeddings}, embeddings
+
+
+def publish(run: Run, corpora: Mapping[str, TokenisedCorpus], embeddings: Mapping[str, Embeddings]) -> None:
     """The tables that both jobs share."""
-    run.publish("corpora", [text.summary])
-    run.publish("vocabulary", [text.vocabulary])
-    run.publish("training", embeddings.training)
-    run.publish_parts("embeddings", {f"replica_{number:04d}": ref for number, ref in enumerate(embeddings.replicas)})
+    run.publish("corpora", [corpus.summary for corpus in corpora.values()])
+    run.publish("vocabulary", [corpus.listed for corpus in corpora.values()])
+    run.publish("training", [ref for found in embeddings.values() for ref in found.training])
+    parts = {
+        f"{corpora[name].language}_replica_{number:04d}": ref
+        for name, found in embeddings.items()
+        for number, ref in enumerate(found.replicas)
+    }
+    run.publish_parts("embeddings", parts)

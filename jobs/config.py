@@ -1,8 +1,9 @@
 """From composed YAML to one frozen, checked record; nothing of Hydra goes further than this."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, cast
 
 import pydantic
 from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
@@ -11,9 +12,11 @@ from pydantic_core import ErrorDetails
 
 from cluster.connection import ClusterConfig
 from jobs.embedding import EmbeddingConfig
-from jobs.measuring import SurveyConfig
+from jobs.measuring import SurveyConfig, survey_words
+from jobs.reading import ReadingConfig
 from operators.wordsets import WordSets
 from storage.corpora import CorpusConfig
+from storage.embedding_files import ExportFormat
 
 
 class ConfigError(ValueError):
@@ -22,9 +25,14 @@ class ConfigError(ValueError):
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class BootstrapJob:
-    """``job=bootstrap``"""
+    """``job=bootstrap``
+
+    Attributes:
+        export: formats in which the embeddings are written too, beside the table.
+    """
 
     name: Literal["bootstrap"]
+    export: tuple[ExportFormat, ...] = ()
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -39,15 +47,18 @@ class RunConfig:
     """Everything that one run was asked to do.
 
     Attributes:
+        corpora: one or more, each in a language of its own, which is what the tables tell them apart by.
+        wordset: word lists by language.
         store: where finished units are kept, a path or a URI.
         run_dir: where the tables and the report go; None: inside the store, by job and time.
         seed: of every random draw.
     """
 
     job: Annotated[BootstrapJob | SurveyJob, Field(discriminator="name")]
-    corpus: CorpusConfig
+    corpora: Annotated[tuple[CorpusConfig, ...], Field(min_length=1)]
+    reading: ReadingConfig
     embedding: EmbeddingConfig
-    wordset: WordSets
+    wordset: dict[str, WordSets]
     cluster: ClusterConfig
     store: Annotated[str, Field(min_length=1)] = "./store"
     run_dir: Annotated[str, Field(min_length=1)] | None = None
@@ -61,29 +72,72 @@ class RunConfig:
         return value
 
     @pydantic.model_validator(mode="after")
-    def _one_language(self) -> Self:
-        if self.job.name == "survey" and self.wordset.language != self.corpus.language:
+    def _corpora_can_be_told_apart(self) -> Self:
+        languages = Counter(corpus.language for corpus in self.corpora)
+        repeated = [language for language, count in languages.items() if count > 1]
+        if repeated:
             raise ValueError(
-                f"wordset.language={self.wordset.language} but corpus.language={self.corpus.language}: choose a word "
-                "set in the corpus's language with wordset=<name>"
+                f"corpus: {len(self.corpora)} corpora, of which several are in the language {repeated[0]}, by which "
+                "tables tell them apart: give one corpus several files (corpus.path=[a,b]), or run them separately"
             )
         return self
 
+    @pydantic.model_validator(mode="after")
+    def _word_sets_are_in_their_language(self) -> Self:
+        for language, wordset in self.wordset.items():
+            if wordset.language != language:
+                raise ValueError(f"wordset.{language}.language={wordset.language}: must be {language}, like its key")
+        return self
 
-def build(composed: DictConfig) -> RunConfig:
+    @pydantic.model_validator(mode="after")
+    def _survey_is_of_one_corpus(self) -> Self:
+        if self.job.name == "survey":
+            if len(self.corpora) > 1:
+                raise ValueError(f"job=survey takes one corpus, not {len(self.corpora)}: choose job=bootstrap")
+            survey_words(self.wordset.get(self.corpora[0].language), self.corpora[0].language)
+        return self
+
+
+def build(composed: DictConfig, overrides: Sequence[str] = ()) -> RunConfig:
     """Check a composed config and turn it into plain records.
+
+    Args:
+        composed: by Hydra.
+        overrides: what the user asked for, to notice corpora that overwrote each other.
 
     Raises:
         ConfigError: naming every wrong key at once.
     """
     try:
-        plain = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-        return pydantic.TypeAdapter(RunConfig).validate_python(plain)
+        plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True, throw_on_missing=True))
+        corpora = _corpora(plain.pop("corpus"))
+        _check_number(len(corpora), overrides)
+        return pydantic.TypeAdapter(RunConfig).validate_python(plain | {"corpora": corpora})
     except MissingMandatoryValue as error:
         key = error.full_key or str(error)
         raise ConfigError(f"{key} has no value: set it with {key}=<value>") from error
     except pydantic.ValidationError as error:
         raise ConfigError("\n".join(_explain(details, composed) for details in error.errors())) from error
+
+
+def _corpora(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A named corpus has a node of its own below ``corpus``, so that several can be chosen; corpus=file has not."""
+    named = [value for value in node.values() if isinstance(value, Mapping)]
+    unnamed = {key: value for key, value in node.items() if not isinstance(value, Mapping)}
+    return [*([unnamed] if unnamed else []), *named]
+
+
+def _check_number(num_corpora: int, overrides: Sequence[str]) -> None:
+    chosen = [
+        override.removeprefix("corpus=[").rstrip("]").split(",")
+        for override in overrides
+        if override.startswith("corpus=[")
+    ]
+    if chosen and num_corpora != len(chosen[-1]):
+        raise ConfigError(
+            f"corpus=[{','.join(chosen[-1])}]: only {num_corpora} corpora remain, since configs of the same place "
+            "overwrote each other: the first line of each must be `# @package corpus.<name>`"
+        )
 
 
 def _explain(details: ErrorDetails, composed: Mapping[Any, Any]) -> str:

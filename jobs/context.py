@@ -8,16 +8,17 @@ from rich.console import Console
 
 from cluster.stages import Runner
 from jobs.config import RunConfig
+from jobs.texts import Text
 from storage.ledger import TableRef
 from storage.runs import RunDirectory
 
 
 @dataclass
 class Run:
-    """One execution of one job; ``inputs`` has the digest of each corpus's file by the corpus's name."""
+    """One execution of one job; ``texts`` are its corpora, found and ready to be read."""
 
     config: RunConfig
-    inputs: Mapping[str, str]
+    texts: Sequence[Text]
     runner: Runner
     directory: RunDirectory
     console: Console

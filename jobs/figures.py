@@ -155,4 +155,4 @@ def training(losses: pl.DataFrame) -> go.Figure:
     dashed = {"color": INK, "width": 2, "dash": "dash"}
     figure.add_scatter(x=original["epoch"], y=original["loss"], line=dashed, name="original corpus", **look)
     figure.update_xaxes(title_text="epoch", tickformat="d", dtick=max(1, original.height // 10))
-    return figure.update_yaxes(title_text="mean loss (nats²)", rangemode="tozero")
+    return figure.update_yaxes(title_text="mean loss", rangemode="tozero")

@@ -4,7 +4,8 @@ From every replica the vectors of the word lists are taken out; three units then
 forced choice, the association tests, and the bias of professions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from operators.bootstrap import ORIGINAL
 from operators.gender import direct_bias, gender_direction, projection
 from operators.intervals import percentile_interval
 from operators.psychophysics import flip_points, psychometrics, response_curve
-from operators.wordsets import Association, WordSets
+from operators.wordsets import Association, GenderWords, Occupations, Pairs, WordSets
 from storage.ledger import Store, TableRef, Unit
 
 Tables = Iterator[tuple[str, pa.Table]]
@@ -56,7 +57,34 @@ class WordSetError(ValueError):
     """Word lists that can't measure anything on this corpus; the message names the list and what to set."""
 
 
-def check_coverage(vocabulary: pa.Table, wordset: WordSets) -> None:
+@dataclass(frozen=True)
+class SurveyWords:
+    """The word lists that a survey needs, all of them there."""
+
+    language: str
+    cue_pairs: Pairs
+    occupations: Occupations
+    associations: Mapping[str, Association]
+    gender: GenderWords
+
+
+def survey_words(wordset: WordSets | None, language: str) -> SurveyWords:
+    """The lists of a language for a survey.
+
+    Raises:
+        WordSetError: if there are none, or some are missing.
+    """
+    how = "choose or write a word set that has them (wordset=[<name>]), or run job=bootstrap"
+    if wordset is None:
+        raise WordSetError(f"wordset: there is none in the corpus's language {language}, which a survey needs: {how}")
+    occupations, gender = wordset.occupations, wordset.gender
+    if not (wordset.cue_pairs and wordset.associations and occupations and gender and gender.professions):
+        needed = "cue_pairs, occupations, associations, gender.definitional_pairs and gender.professions"
+        raise WordSetError(f"wordset.{language}: a survey needs {needed}, of which some are missing: {how}")
+    return SurveyWords(language, wordset.cue_pairs, occupations, wordset.associations, gender)
+
+
+def check_coverage(vocabulary: pa.Table, wordset: SurveyWords) -> None:
     """Refuse, before anything is trained, word lists that measure nothing.
 
     Raises:
@@ -76,13 +104,13 @@ def check_coverage(vocabulary: pa.Table, wordset: WordSets) -> None:
         if known.isdisjoint(words):
             raise WordSetError(
                 f"wordset.{key}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in the vocabulary of "
-                f"{len(known)} words: choose a word set in the corpus's language (wordset=<name>), a larger corpus, or "
-                "a lower embedding.min_count"
+                f"{len(known)} words: choose a word set in the corpus's language (wordset=[<name>]), a larger corpus, "
+                "or a lower embedding.min_count"
             )
 
 
 def measure(
-    runner: Runner, embeddings: Embeddings, vocabulary: TableRef, wordset: WordSets, config: SurveyConfig, seed: int
+    runner: Runner, embeddings: Embeddings, vocabulary: TableRef, wordset: SurveyWords, config: SurveyConfig, seed: int
 ) -> dict[str, TableRef]:
     """The measured tables by name."""
     words = sorted(_all_words(wordset))
@@ -95,18 +123,19 @@ def measure(
         )
         for replica, ref in enumerate(embeddings.replicas)
     ]
-    selected = runner.run(Stage("select words", each(_select), select, batch_size=8))
+    group = wordset.language
+    selected = runner.run_whole(Stage("select words", each(_select), {group: select}, batch_size=8))
     inputs = {
-        "vectors": [done.tables["vectors"] for done in selected],
+        "vectors": [done.tables["vectors"] for done in selected[group]],
         "vocabulary": [vocabulary],
     }
     identity = {"wordset": wordset, "survey": config, "seed": seed}
     units = [Unit(operator, operator.split("/")[0], identity, inputs) for operator in _MEASURES]
-    measured = runner.run(Stage("measure", _measure, units))
-    return {name: ref for done in measured for name, ref in done.tables.items()}
+    measured = runner.run_whole(Stage("measure", _measure, {group: units}))
+    return {name: ref for done in measured[group] for name, ref in done.tables.items()}
 
 
-def _all_words(wordset: WordSets) -> set[str]:
+def _all_words(wordset: SurveyWords) -> set[str]:
     pairs = (*wordset.cue_pairs, *wordset.gender.definitional_pairs)
     tests = [words for test in wordset.associations.values() for words in _word_sets(test)]
     lists = [*pairs, *tests, wordset.occupations.percent_women, wordset.gender.professions]

@@ -1,19 +1,18 @@
 """The report of a run: one page that says what was measured, shows it, and keeps the account."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from cluster.stages import StageRecord
-from jobs import figures, tables
+from jobs import tables
 from jobs.config import RunConfig
 from jobs.context import Run
-from jobs.embedding import EmbeddingConfig
+from jobs.corpus_sections import corpora_lead, training, word_lists
 from jobs.measuring import SurveyConfig
 from jobs.survey_sections import Frames, main_findings, survey_sections
-from storage.html import Block, Chart, Details, Grid, Listing, Page, Paragraph, Section, render
+from storage.html import Block, Details, Grid, Listing, Page, Paragraph, Section, render
 from storage.runs import read_run_table
 from storage.tables import documentation
 
@@ -46,17 +45,18 @@ def compose(
     frames = {name: pl.DataFrame(table) for name, table in published.items()}
     survey = config.job if isinstance(config.job, SurveyConfig) else None
     schemas = {name: table.schema for name, table in published.items()}
-    schemas["embeddings"] = tables.embeddings(config.embedding.glove.dimensions)
+    schemas["embeddings"] = tables.embeddings(config.embedding.trainer.dimensions)
     findings: list[Block] = []
-    sections = [_training(frames["training"])]
+    words = word_lists(frames["vocabulary"])
+    sections = [*([words] if words else []), training(frames["training"], config.embedding)]
     if survey:
         findings = main_findings(survey.level, config.embedding.num_replicas, frames)
         sections = [*survey_sections(frames), *sections, _missing(frames)]
     title = "How far the words lean" if survey else "Bootstrapped word vectors"
-    lead = [Paragraph(_lead(row, config.embedding)) for row in frames["corpora"].to_dicts()]
+    lead = corpora_lead(frames["corpora"], config.embedding)
     measures = [Paragraph(_MEASURES)] if survey else []
     return Page(
-        f"{title}: {config.corpus.name}",
+        f"{title}: {', '.join(corpus.name for corpus in config.corpora)}",
         _facts(config),
         [*lead, *measures, *findings],
         [*sections, _account(stages, configuration, schemas)],
@@ -64,30 +64,9 @@ def compose(
 
 
 def _facts(config: RunConfig) -> dict[str, str]:
+    languages = ", ".join(corpus.language for corpus in config.corpora)
     counts = {"replicas": str(config.embedding.num_replicas), "seed": str(config.seed)}
-    return {"job": config.job.name, "language": config.corpus.language} | counts
-
-
-def _lead(row: Mapping[str, Any], embedding: EmbeddingConfig) -> str:
-    return (
-        f"The corpus {row['corpus']} has {row['num_articles']:,} articles with {row['num_tokens']:,} running words; "
-        f"{row['num_words']:,} different words occur at least {embedding.min_count} times. Word vectors of "
-        f"{embedding.glove.dimensions} dimensions were trained on it and on {embedding.num_replicas} bootstrap "
-        "replicas of it, in which every line occurs a random number of times, once on average. How much the replicas "
-        "differ shows how far a result hangs on the lines that happen to be in the corpus, and on the random vectors "
-        "that each training starts from."
-    )
-
-
-def _training(losses: pl.DataFrame) -> Section:
-    chart = Chart(
-        "Line chart: the training loss falls from epoch to epoch, for the original corpus and for the replicas.",
-        "Mean over the replicas with the range from the lowest to the highest of them; dashed: the original corpus, "
-        "whose counts are not those of a resampled one.",
-        {"loss": figures.training(losses)},
-    )
-    text = "Loss of the word vectors (GloVe, Pennington et al. 2014) in each pass over the co-occurrence counts."
-    return Section("training", "Training", [Paragraph(text), chart])
+    return {"job": config.job.name, "languages" if len(config.corpora) > 1 else "language": languages} | counts
 
 
 def _missing(frames: Frames) -> Section:
@@ -109,8 +88,7 @@ def _missing(frames: Frames) -> Section:
         if missing
     ]
     text = (
-        "Rows without a result stay in the tables with their reason. A word is missing if it is too rare in the "
-        "corpus, or if it is an expression of several words, for which there is no vector."
+        "Rows without a result stay in the tables with their reason. A word is missing if it is too rare in the corpus."
     )
     return Section("missing", "What is missing, and why", [Paragraph(text), grid, *words])
 
@@ -124,7 +102,7 @@ def _count(frame: pl.DataFrame, status: str) -> str:
 
 
 def _missing_words(frames: Frames) -> dict[str, list[str]]:
-    known = set(frames["vocabulary"]["word"])
+    known = set(frames["vocabulary"].filter(pl.col("status") == "ok")["word"])
     rows = frames["psychometrics"]
     words = {
         "Occupations": rows["word"],

@@ -25,7 +25,8 @@ from jobs import bootstrap, survey
 from jobs.config import ConfigError, RunConfig
 from jobs.context import Run
 from jobs.summary import print_outcome
-from storage.corpora import locate, source_digest
+from jobs.texts import Text, find_text
+from storage.corpora import CorpusConfig
 from storage.identity import canonical
 from storage.ledger import Store
 from storage.runs import RunDirectory, opened
@@ -49,8 +50,8 @@ def execute(config: RunConfig) -> Path:
         UnitsFailed: if units failed; ``run.json`` then names them with their tracebacks.
         ConfigError, CorpusError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
     """
-    corpus = locate(config.corpus)
     store = Store(config.store)
+    texts = [_text(corpus, config, store) for corpus in config.corpora]
     settings = yaml.safe_dump(canonical(_plain(config, store)), sort_keys=False, allow_unicode=True)
     console = Console()
     with opened(_run_directory(config, store)) as directory:
@@ -59,11 +60,11 @@ def execute(config: RunConfig) -> Path:
         with _recorded(directory, runner):
             directory.write_text("config.yaml", settings)
             store.sweep()
-            inputs = {config.corpus.name: source_digest(corpus)}
-            directory.record["inputs"] = inputs
-            with connected(config.cluster) as num_workers, runner.pool.started(num_workers), runner.display:
-                _JOBS[config.job.name].run(Run(config, inputs, runner, directory, console))
+            directory.record["inputs"] = {text.corpus.name: _files(text) for text in texts}
+            with connected(config.cluster) as workers, runner.pool.started(*workers), runner.display:
+                _JOBS[config.job.name].run(Run(config, texts, runner, directory, console))
             store.sweep()
+            runner.check()
         print_outcome(console, directory)
     return directory.path
 
@@ -84,6 +85,15 @@ def _recorded(directory: RunDirectory, runner: Runner) -> Iterator[None]:
         directory.write_record(status="failed", **_account(runner, started))
         raise
     directory.write_record(status="succeeded", **_account(runner, started))
+
+
+def _text(corpus: CorpusConfig, config: RunConfig, store: Store) -> Text:
+    wordset = config.wordset.get(corpus.language)
+    return find_text(corpus, wordset, fold_case=config.embedding.fold_case, store=store.root)
+
+
+def _files(text: Text) -> list[dict[str, Any]]:
+    return [{"name": file.name, "bytes": file.num_bytes, "version": file.version} for file in text.sources]
 
 
 def _failure(failure: Failure) -> dict[str, str]:

@@ -27,6 +27,8 @@ def _print_corpora(console: Console, directory: RunDirectory) -> None:
     for row in read_run_table(directory.path, "corpora").to_pylist():
         counts = f"{row['num_articles']:,} articles, {row['num_tokens']:,} tokens, {row['num_words']:,} words"
         console.print(f"\n{row['corpus']} ({row['language']}): {counts}", highlight=False)
+        if row["warning"]:
+            console.print(f"  warning: {row['warning']}", style="yellow", highlight=False, soft_wrap=True)
 
 
 def _print_occupations(console: Console, directory: RunDirectory) -> None:

@@ -6,23 +6,28 @@ from jobs import bootstrap
 from jobs.config import SurveyJob
 from jobs.context import Run
 from jobs.embedding import embed
-from jobs.measuring import check_coverage, measure
-from jobs.reading import read_corpus
+from jobs.measuring import check_coverage, measure, survey_words
+from jobs.reading import read_corpora
 from jobs.report import write_report
 from jobs.tables import MEASURED
+from operators.wordsets import normalised
 
 TABLES = (*bootstrap.TABLES, *MEASURED)
 
 
 def run(run: Run) -> None:
     """Embed the corpus, measure on every replica, publish tables and report."""
-    config, how = run.config, cast(SurveyJob, run.config.job)
-    corpus = config.corpus
-    text = read_corpus(run.runner, corpus, run.inputs[corpus.name], config.embedding.min_count)
-    check_coverage(run.runner.store.read(text.vocabulary), config.wordset)
-    embeddings = embed(run.runner, text, corpus.language, config.embedding, config.seed)
-    bootstrap.publish(run, text, embeddings)
-    measured = measure(run.runner, embeddings, text.vocabulary, config.wordset, how, config.seed)
-    for name, ref in measured.items():
-        run.publish(name, [ref])
+    config, runner, worker_bytes = run.config, run.runner, run.config.cluster.worker_data_bytes
+    [text] = run.texts
+    language = text.corpus.language
+    wordset = survey_words(normalised(config.wordset[language], text.tokenizer), language)
+    corpora = read_corpora(runner, run.texts, config.reading, config.embedding.min_count, worker_bytes)
+    [(name, corpus)] = corpora.items()
+    check_coverage(runner.store.read(corpus.vocabulary), wordset)
+    embeddings = embed(runner, corpora, config.embedding, config.seed, worker_bytes)
+    bootstrap.publish(run, corpora, embeddings)
+    how = cast(SurveyJob, config.job)
+    measured = measure(runner, embeddings[name], corpus.vocabulary, wordset, how, config.seed)
+    for table, ref in measured.items():
+        run.publish(table, [ref])
     write_report(run)

@@ -36,6 +36,14 @@ _THRESHOLDS = _poisson_thresholds()
 
 
 @numba.njit(cache=True)
+def _poisson(bits: np.uint64, thresholds: NDArray[np.uint64]) -> int:
+    count = 0
+    while count < thresholds.size and bits >= thresholds[count]:
+        count += 1
+    return count
+
+
+@numba.njit(cache=True)
 def _fill(
     multiplicities: NDArray[np.uint8],
     seed: np.uint64,
@@ -50,10 +58,22 @@ def _fill(
         for start in range(0, num_columns - 1, 4):
             words = philox(seed, stream, documents[row], np.uint64(lines[row]), np.uint64(start // 4), np.uint64(0))
             for lane in range(min(4, num_columns - 1 - start)):
-                count = 0
-                while count < thresholds.size and words[lane] >= thresholds[count]:
-                    count += 1
-                multiplicities[row, 1 + start + lane] = count
+                multiplicities[row, 1 + start + lane] = _poisson(words[lane], thresholds)
+
+
+@numba.njit(cache=True)
+def _fill_replica(
+    multiplicities: NDArray[np.uint8],
+    seed: np.uint64,
+    documents: NDArray[np.uint64],
+    lines: NDArray[np.int32],
+    draw: int,
+    thresholds: NDArray[np.uint64],
+) -> None:
+    stream, quarter = np.uint64(Stream.LINE_MULTIPLICITY.value), np.uint64(draw // 4)
+    for row in range(multiplicities.size):
+        words = philox(seed, stream, documents[row], np.uint64(lines[row]), quarter, np.uint64(0))
+        multiplicities[row] = _poisson(words[draw % 4], thresholds)
 
 
 def line_multiplicities(
@@ -79,4 +99,18 @@ def line_multiplicities(
     """
     multiplicities = np.empty((len(documents), 1 + num_replicas), dtype=np.uint8)
     _fill(multiplicities, np.uint64(seed), documents, lines, _THRESHOLDS)
+    return multiplicities
+
+
+def replica_multiplicities(
+    seed: int, documents: NDArray[np.uint64], lines: NDArray[np.int32], replica: int
+) -> NDArray[np.uint8]:
+    """Column ``replica`` of :func:`line_multiplicities`, without the others.
+
+    >>> replica_multiplicities(0, np.array([7, 7], np.uint64), np.array([0, 1], np.int32), 5)
+    array([3, 3], dtype=uint8)
+    """
+    multiplicities = np.ones(len(documents), dtype=np.uint8)
+    if replica != ORIGINAL:
+        _fill_replica(multiplicities, np.uint64(seed), documents, lines, replica - 1, _THRESHOLDS)
     return multiplicities

@@ -2,14 +2,19 @@
 
 The lists are data (``conf/wordset/<name>.yaml``); ``pydantic.TypeAdapter(WordSets).validate_python`` builds them from
 the plain dictionary that a YAML file gives. A wrong list is refused with its key, its value and what is allowed.
+:func:`normalised` spells them as the text is spelled, so that they can be looked up in a vocabulary.
 """
 
+import dataclasses
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
+from itertools import chain
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
+
+from operators.tokens import Tokenizer
 
 _CONFIG = ConfigDict(extra="forbid")
 
@@ -99,20 +104,20 @@ class GenderWords:
 
     Attributes:
         definitional_pairs: (female, male) pairs that differ in gender alone.
-        professions: words whose bias is measured.
+        professions: words whose bias is measured; empty for a language that has no list yet.
     """
 
     definitional_pairs: Pairs
-    professions: Words
+    professions: Words = ()
 
     def __post_init__(self) -> None:
         _check_pairs("wordset.gender.definitional_pairs", self.definitional_pairs)
-        _check_words("wordset.gender.professions", self.professions)
+        _check_repetition("wordset.gender.professions", self.professions)
 
 
 @dataclass(frozen=True, config=_CONFIG)
 class WordSets:
-    """All word lists of one language.
+    """All word lists of one language; each measurement needs its own, and at least one must be there.
 
     Attributes:
         language: language code, as Wikipedia's.
@@ -129,22 +134,135 @@ class WordSets:
     """
 
     language: str
-    cue_pairs: Pairs
-    occupations: Occupations
-    associations: dict[str, Association]
-    gender: GenderWords
+    cue_pairs: Pairs = ()
+    occupations: Occupations | None = None
+    associations: dict[str, Association] = Field(default_factory=dict)
+    gender: GenderWords | None = None
 
     def __post_init__(self) -> None:
         if not self.language.strip():
             raise ValueError(f"wordset.language={self.language!r}: must be a language code, for example en")
-        _check_pairs("wordset.cue_pairs", self.cue_pairs)
-        if not self.associations:
-            raise ValueError("wordset.associations is empty: give at least one test")
+        if self.cue_pairs:
+            _check_pairs("wordset.cue_pairs", self.cue_pairs)
+        if not (self.cue_pairs or self.occupations or self.associations or self.gender):
+            raise ValueError(
+                f"wordset of language {self.language} holds no list: give at least one of cue_pairs, occupations, "
+                "associations, gender"
+            )
+
+
+def word_lists(wordset: WordSets) -> dict[str, tuple[str, ...]]:
+    """Every list that is there, by a readable name; pairs are flat, the female word first.
+
+    >>> word_lists(WordSets("wo", gender=GenderWords((("Jigéen", "Góor"), ("Yaay", "Baay")))))
+    {'gender.definitional_pairs': ('Jigéen', 'Góor', 'Yaay', 'Baay')}
+    """
+    lists: dict[str, Iterable[str]] = {
+        "cue_pairs": chain.from_iterable(wordset.cue_pairs),
+        "occupations": wordset.occupations.percent_women if wordset.occupations else (),
+    }
+    for name, test in wordset.associations.items():
+        lists |= {f"associations.{name}.{side}": getattr(test, side).words for side in _SIDES}
+    if wordset.gender:
+        lists["gender.definitional_pairs"] = chain.from_iterable(wordset.gender.definitional_pairs)
+        lists["gender.professions"] = wordset.gender.professions
+    return {name: entries for name, words in lists.items() if (entries := tuple(words))}
+
+
+def phrases(wordset: WordSets, tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Entries that have several words once they are normalised, sorted, each once.
+
+    >>> phrases(WordSets("en", cue_pairs=(("Queen  mother", "king"),)), Tokenizer("en"))
+    ('queen mother',)
+
+    Raises:
+        ValueError: for an entry without any word.
+    """
+    return tuple(sorted({entry for entry in _spelling(wordset, tokenizer).values() if " " in entry}))
+
+
+def normalised(wordset: WordSets, tokenizer: Tokenizer) -> WordSets:
+    """The same lists with every entry as the vocabulary writes it.
+
+    Entries of a list that become equal are one, at the place of the first.
+
+    Raises:
+        ValueError: for an entry without any word; for a pair whose two words become equal; for occupations that become
+            equal but have different shares; for a word that comes into both targets of an association test.
+
+    >>> german = WordSets("de", gender=GenderWords((("Frau", "Mann"),), ("Ärztin", "ÄRZTIN")))
+    >>> normalised(german, Tokenizer("de")).gender
+    GenderWords(definitional_pairs=(('frau', 'mann'),), professions=('ärztin',))
+    """
+    spell = _spelling(wordset, tokenizer).__getitem__
+    gender = wordset.gender and GenderWords(
+        _normalised_pairs("wordset.gender.definitional_pairs", wordset.gender.definitional_pairs, spell),
+        _normalised_words(wordset.gender.professions, spell),
+    )
+    return WordSets(
+        wordset.language,
+        _normalised_pairs("wordset.cue_pairs", wordset.cue_pairs, spell),
+        wordset.occupations and _normalised_occupations(wordset.occupations, spell),
+        {name: _normalised_association(test, spell) for name, test in wordset.associations.items()},
+        gender,
+    )
+
+
+_SIDES = ("target_x", "target_y", "attribute_a", "attribute_b")
+
+
+def _spelling(wordset: WordSets, tokenizer: Tokenizer) -> dict[str, str]:
+    spelling: dict[str, str] = {}
+    for name, entries in word_lists(wordset).items():
+        for entry in entries:
+            try:
+                spelling[entry] = tokenizer.entry(entry)
+            except ValueError as error:
+                raise ValueError(f"wordset.{name}: {error}") from error
+    return spelling
+
+
+def _normalised_words(words: Words, spell: Callable[[str], str]) -> Words:
+    return tuple(dict.fromkeys(map(spell, words)))
+
+
+def _normalised_pairs(key: str, pairs: Pairs, spell: Callable[[str], str]) -> Pairs:
+    spelled = {(spell(female), spell(male)): (female, male) for female, male in pairs}
+    for pair, published in spelled.items():
+        if pair[0] == pair[1]:
+            raise ValueError(
+                f"{key}: {list(published)} are one word, {pair[0]!r}, once they are normalised as the text is: take "
+                "the pair out, or keep what tells them apart in the text too"
+            )
+    return tuple(spelled)
+
+
+def _normalised_occupations(occupations: Occupations, spell: Callable[[str], str]) -> Occupations:
+    shares: dict[str, Percent] = {}
+    for word, percent in occupations.percent_women.items():
+        if shares.setdefault(spell(word), percent) != percent:
+            raise ValueError(
+                f"wordset.occupations.percent_women: {word}: {percent}, but the same word, normalised as the text is, "
+                f"has {shares[spell(word)]} before it: keep one of them"
+            )
+    return dataclasses.replace(occupations, percent_women=shares)
+
+
+def _normalised_association(test: Association, spell: Callable[[str], str]) -> Association:
+    x, y, a, b = (
+        NamedWords(named.name, _normalised_words(named.words, spell))
+        for named in (test.target_x, test.target_y, test.attribute_a, test.attribute_b)
+    )
+    return dataclasses.replace(test, target_x=x, target_y=y, attribute_a=a, attribute_b=b)
 
 
 def _check_words(key: str, words: Collection[str]) -> None:
     if not words:
         raise ValueError(f"{key} is empty: give at least one word")
+    _check_repetition(key, words)
+
+
+def _check_repetition(key: str, words: Collection[str]) -> None:
     blank = [word for word in words if not word or word != word.strip()]
     if blank:
         raise ValueError(f"{key}: {blank} must be words without spaces at their ends")

@@ -1,50 +1,39 @@
 """JSON lines: one object per line with ``text``, and if known ``id`` (or ``pageid``) and ``title``."""
 
-import io
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
-from storage.pages import CorpusError, Page, head, opened
+from storage.lines import Lines
+from storage.pages import CorpusError, Page, Repairs, Source, Span
 
 
-def read_json_lines(path: Path) -> Iterator[Page]:
-    """Every document of a file, in file order; without an id of its own, its line number, from 1, is the id.
+def read_json_lines(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
+    """Every document of a span, in file order; blank lines are passed over.
 
-    Blank lines count and are passed over. The file is UTF-8, or UTF-16 or UTF-32.
+    Without an id of its own, a document is called by the place of its line: ``<name of the file>@<byte, unpacked>``.
 
     Raises:
         CorpusError: for a line that is not a JSON object, has no ``text`` or an id that is neither text nor a number,
-            naming file and line.
+            naming file and byte.
     """
-    encoding = json.detect_encoding(head(path, 4))
-    with opened(path) as stream:
-        for number, line in _numbered_lines(io.TextIOWrapper(stream, encoding=encoding, newline="\n"), path):
-            if line.strip():
-                yield _document(line, number, f"{path}: line {number}")
+    lines = Lines(source, span, repairs)
+    for offset, line in lines.of_span():
+        if line.strip():
+            yield _document(line, f"{source.name}@{offset}", lines.where(offset))
 
 
-def _numbered_lines(lines: io.TextIOWrapper, path: Path) -> Iterator[tuple[int, str]]:
-    number = 0
-    try:
-        for number, line in enumerate(lines, start=1):
-            yield number, line
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{path}: not {error.encoding} soon after line {number}: {error.reason}") from error
-
-
-def _document(line: str, number: int, where: str) -> Page:
+def _document(line: str, place: str, where: str) -> Page:
     try:
         fields = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise CorpusError(f"{where} is not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise CorpusError(f"{where} holds a JSON {type(fields).__name__}, not an object with 'text'")
-    return Page(_id(fields, number, where), _text(fields, "title", where, ""), _text(fields, "text", where), "article")
+    return Page(_id(fields, place, where), _text(fields, "title", where, ""), _text(fields, "text", where), "article")
 
 
-def _id(fields: dict[str, object], number: int, where: str) -> str:
-    value = fields.get("id", fields.get("pageid", number))
+def _id(fields: dict[str, object], place: str, where: str) -> str:
+    value = fields.get("id", fields.get("pageid", place))
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise CorpusError(f"{where}: its id {value!r} is neither text nor a whole number")
     return str(value)

@@ -4,16 +4,18 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyarrow import fs
 
 from storage.identity import column_digests, digest
-from storage.tables import StorageError, sweep_partial_files, write_bytes, write_table
+from storage.tables import StorageError, sweep_partial_files, write_bytes, write_file, write_table
 
 _SETTING = "store=<path or URI>"
 
@@ -82,7 +84,8 @@ class Store:
     """Finished units under one root, on a local disk or an object store.
 
     ``units/<operator>/<digest>/<table>.parquet`` holds the data, ``ledger/<operator>/<digest>.json`` says that all of
-    it is there. The ledger row is written last: data without a row is redone. On a local disk the data is read-only,
+    it is there. The ledger row is written last: data without a row is redone. ``states/<operator>/<digest>.npz`` is how
+    far a long unit has come. On a local disk the data is read-only,
     because the run directories share it.
 
     Args:
@@ -133,12 +136,34 @@ class Store:
         refs = {}
         for name, table in tables:
             path = self._table_path(unit.place, name)
-            num_bytes += write_table(self.filesystem, path, table, setting=_SETTING, read_only=True)
+            num_bytes += write_table(self.filesystem, path, table, setting=_SETTING, read_only=True, split_numbers=True)
             refs[name] = TableRef(unit.place, name, table.num_rows, column_digests(table))
         finished = Finished(unit.place, unit.name, num_bytes, refs)
         row = json.dumps(dataclasses.asdict(finished), indent=1, ensure_ascii=False)
         write_bytes(self.filesystem, self._ledger_path(unit.place), row.encode(), setting=_SETTING)
+        self._drop_state(unit)
         return finished
+
+    def save_state(self, unit: Unit, state: Mapping[str, NDArray[Any]]) -> None:
+        """Keep the state of a unit that is at work, so that whoever takes it up after a death goes on from there.
+
+        Raises:
+            StorageError: if the store can't be written; the former state then stays.
+        """
+        write_file(self.filesystem, self._state_path(unit.place), partial(_write_state, state), setting=_SETTING)
+
+    def load_state(self, unit: Unit) -> dict[str, NDArray[Any]] | None:
+        """The state that was saved last of a unit that is not finished."""
+        try:
+            with self.filesystem.open_input_file(self._state_path(unit.place)) as source:
+                return dict(np.load(source, allow_pickle=False))
+        except FileNotFoundError:
+            return None
+
+    def _drop_state(self, unit: Unit) -> None:
+        path = self._state_path(unit.place)
+        if self.filesystem.get_file_info(path).is_file:
+            self.filesystem.delete_file(path)
 
     def read(self, ref: TableRef) -> pa.Table:
         """The columns that the reference names.
@@ -148,6 +173,23 @@ class Store:
         """
         with self.open(ref) as source:
             return pq.read_table(source, columns=list(ref.columns))
+
+    def read_between(self, ref: TableRef, column: str, low: int, high: int) -> pa.Table:
+        """Of a table that is sorted by a column, the rows whose value v has low <= v < high.
+
+        Only the row groups that hold them are read.
+
+        Raises:
+            StorageError: as :meth:`read`.
+        """
+        with self.open(ref) as source:
+            file = pq.ParquetFile(source)
+            index = file.schema_arrow.get_field_index(column)
+            ends = [file.metadata.row_group(group).column(index).statistics for group in range(file.num_row_groups)]
+            groups = [group for group, end in enumerate(ends) if end.max >= low and end.min < high]
+            table = file.read_row_groups(groups, columns=list(ref.columns))
+        start, stop = np.searchsorted(table[column].to_numpy(), [low, high])
+        return table.slice(start, stop - start)
 
     def open(self, ref: TableRef) -> pa.NativeFile:
         """A table's file, to be read.
@@ -171,13 +213,21 @@ class Store:
         """Remove half-written files of killed processes; returns their number."""
         if self.local_path is None:
             return 0
-        return sweep_partial_files([self.local_path / "units", self.local_path / "ledger"])
+        return sweep_partial_files([self.local_path / name for name in ("units", "ledger", "states")])
 
     def _table_path(self, place: str, name: str) -> str:
         return f"{self.path}/units/{place}/{name}.parquet"
 
     def _ledger_path(self, place: str) -> str:
         return f"{self.path}/ledger/{place}.json"
+
+    def _state_path(self, place: str) -> str:
+        return f"{self.path}/states/{place}.npz"
+
+
+def _write_state(state: Mapping[str, NDArray[Any]], sink: IO[bytes] | pa.NativeFile) -> None:
+    # A state may be as large as memory allows: it goes straight into the file.
+    np.savez(cast(IO[bytes], sink), allow_pickle=False, **state)
 
 
 def _resolve(root: str) -> tuple[fs.FileSystem, str]:

@@ -1,14 +1,11 @@
-"""What every corpus reader shares: the page it yields, the error it raises, and how it opens a file."""
+"""What every corpus reader shares: a file and a part of it, the page that is read, the error that is raised."""
 
-import bz2
-import gzip
-import io
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
+Format = Literal["mediawiki", "wikiextractor", "jsonl", "parquet", "text"]
+Compression = Literal["none", "bz2", "gzip", "zstd"]
+Markup = Literal["wikitext", "plain"]
 PageKind = Literal["article", "redirect", "other_namespace"]
 
 
@@ -32,34 +29,47 @@ class Page(NamedTuple):
     kind: PageKind
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a plain, bzip2 or gzip file, unpacked while they are read.
+@dataclass(frozen=True)
+class Source:
+    """One file of a corpus, recognised by its content; small, and means the same in every process.
 
-    The compression is told by the first bytes, whatever the file is called.
-
-    Raises:
-        CorpusError: also from within the ``with`` block, if the compressed data break off or are damaged.
+    Attributes:
+        uri: absolute path or URI, keys and options included.
+        name: unique within the corpus: the file's name, or its path below the folder that all files have in common.
+        num_bytes: size of the file as it lies there.
+        version: changes when the file does: its time of modification, or what a web server says of it.
+        format: how its documents are written down.
+        compression: how the whole file is packed.
+        encoding: of its text; a byte-order mark is passed over. Empty for Parquet.
+        markup: whether a page's text is MediaWiki markup or plain lines.
+        media_prefixes: names of the file and category namespaces, sorted; none for plain text.
     """
-    with path.open("rb") as raw:
-        magic = raw.read(3)
-        raw.seek(0)
-        stream = _unpacked(raw, magic)
-        try:
-            yield stream
-        except (EOFError, OSError, zlib.error) as error:
-            raise CorpusError(f"{path}: cannot be read on from byte {stream.tell():,} (unpacked): {error}") from error
+
+    uri: str
+    name: str
+    num_bytes: int
+    version: str
+    format: Format
+    compression: Compression
+    encoding: str
+    markup: Markup
+    media_prefixes: tuple[str, ...]
 
 
-def _unpacked(raw: BinaryIO, magic: bytes) -> BinaryIO:
-    if magic == b"BZh":
-        return cast(BinaryIO, io.BufferedReader(bz2.BZ2File(raw)))
-    if magic[:2] == b"\x1f\x8b":
-        return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=raw)))
-    return raw
+@dataclass(frozen=True)
+class Span:
+    """Part of a file: bytes ``start`` (inclusive) to ``stop`` (exclusive) as it lies there; of Parquet, row groups."""
+
+    start: int
+    stop: int
 
 
-def head(path: Path, num_bytes: int) -> bytes:
-    """The first bytes of a file, unpacked."""
-    with opened(path) as stream:
-        return stream.read(num_bytes)
+@dataclass
+class Repairs:
+    """What had to be mended while a span was read.
+
+    Attributes:
+        num_replaced: invalid bytes and characters that became U+FFFD.
+    """
+
+    num_replaced: int = 0

@@ -20,6 +20,8 @@ from storage.ledger import Store, TableRef
 from storage.tables import StorageError, sweep_partial_files, write_bytes, write_table
 
 _LOCK = ".lock"
+_EXPORTS = "exports"
+_PLAIN_NAME = r"\w[\w.-]*"
 _RECORD = "run.json"
 _SETTING = "run_dir=<path>"
 _COPY_BYTES = 1 << 20
@@ -79,6 +81,14 @@ class RunDirectory:
             "digest": digest([list(ref.columns.items()) for ref in parts.values()]),
         }
 
+    def export(self, name: str) -> Path:
+        """Where to write a file beside the tables; it is noted first, so that the next run removes it."""
+        folder = self.path / _EXPORTS
+        with _errors_naming(folder):
+            folder.mkdir(exist_ok=True)
+        self.write_record(exports=[*self.record.get("exports", []), name])
+        return folder / name
+
     def write_text(self, name: str, content: str) -> None:
         """Write a text file such as the report."""
         write_bytes(fs.LocalFileSystem(), str(self.path / name), content.encode(), setting=_SETTING)
@@ -137,6 +147,7 @@ def _published(path: Path) -> list[Path]:
     if not _is_ours(record):
         raise _foreign(path, _RECORD)
     files = [path / f"{name}.parquet" for name in record["tables"]]
+    files += [path / _EXPORTS / name for name in record.get("exports", []) if re.fullmatch(_PLAIN_NAME, name)]
     folders = [path / form for name in record["tables"] for form in (name, f"{name}.partial")]
     found = [place for place in (*files, *folders) if os.path.lexists(place)]
     for place in found:
@@ -154,7 +165,7 @@ def _is_ours(record: object) -> bool:
         return False
     tables = record["tables"]
     return isinstance(tables, dict) and all(
-        re.fullmatch(r"\w[\w.-]*", name) and isinstance(entry, dict) for name, entry in tables.items()
+        re.fullmatch(_PLAIN_NAME, name) and isinstance(entry, dict) for name, entry in tables.items()
     )
 
 

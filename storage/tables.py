@@ -39,13 +39,26 @@ def documentation(schema: pa.Schema) -> list[dict[str, str]]:
     ]
 
 
-_Writer = Callable[[IO[bytes] | pa.NativeFile], object]
+Writer = Callable[[IO[bytes] | pa.NativeFile], object]
+
+_ROWS_PER_GROUP = 65_536
+"""Small enough to read a part of a table without the rest, large enough to compress."""
+
+_SPLIT_TYPES = (pa.int32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())
 
 _WRITABLE = 0o666
 _READ_ONLY = 0o444
 
 
-def write_table(filesystem: fs.FileSystem, path: str, table: pa.Table, *, setting: str, read_only: bool = False) -> int:
+def write_table(
+    filesystem: fs.FileSystem,
+    path: str,
+    table: pa.Table,
+    *,
+    setting: str,
+    read_only: bool = False,
+    split_numbers: bool = False,
+) -> int:
     """Write a Parquet file that becomes visible only when it is complete; returns its size in bytes.
 
     On a local disk the file is written beside its place, flushed, and renamed over it; on an object store a file
@@ -57,22 +70,40 @@ def write_table(filesystem: fs.FileSystem, path: str, table: pa.Table, *, settin
         table: what to write.
         setting: what a user changes to move the file elsewhere, such as ``run_dir=<path>``; the error names it.
         read_only: on a local disk, whether to keep others from changing the file in place; it can be replaced.
+        split_numbers: whether to store numbers byte by byte, which is several times as fast for numbers that rarely
+            repeat, and which older readers of Parquet do not know for integers.
 
     Raises:
         StorageError: naming the path, when the disk is full or the place can't be written.
     """
     mode = _READ_ONLY if read_only else _WRITABLE
-    return _write_whole(
-        filesystem, path, lambda sink: pq.write_table(table, sink, compression="zstd"), setting=setting, mode=mode
-    )
+    return _write_whole(filesystem, path, partial(_write_parquet, table, split_numbers), setting=setting, mode=mode)
 
 
 def write_bytes(filesystem: fs.FileSystem, path: str, content: bytes, *, setting: str) -> int:
     """As :func:`write_table`, for a file of any content."""
-    return _write_whole(filesystem, path, lambda sink: sink.write(content), setting=setting, mode=_WRITABLE)
+    return write_file(filesystem, path, lambda sink: sink.write(content), setting=setting)
 
 
-def _write_whole(filesystem: fs.FileSystem, path: str, write: _Writer, *, setting: str, mode: int) -> int:
+def write_file(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str) -> int:
+    """As :func:`write_table`, for a file that a function writes."""
+    return _write_whole(filesystem, path, write, setting=setting, mode=_WRITABLE)
+
+
+def _write_parquet(table: pa.Table, split_numbers: bool, sink: IO[bytes] | pa.NativeFile) -> None:
+    numbers = [field.name for field in table.schema if split_numbers and field.type in _SPLIT_TYPES]
+    others = [field.name for field in table.schema if field.name not in numbers]
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        row_group_size=_ROWS_PER_GROUP,
+        use_byte_stream_split=numbers,
+        use_dictionary=others,
+    )
+
+
+def _write_whole(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, mode: int) -> int:
     try:
         if isinstance(filesystem, fs.LocalFileSystem):
             return _write_and_rename(path, write, mode)
@@ -87,7 +118,7 @@ def _write_whole(filesystem: fs.FileSystem, path: str, write: _Writer, *, settin
         raise StorageError.writing(path, error, setting) from error
 
 
-def _write_and_rename(path: str, write: _Writer, mode: int) -> int:
+def _write_and_rename(path: str, write: Writer, mode: int) -> int:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.partial"
     try:

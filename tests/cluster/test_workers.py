@@ -55,28 +55,32 @@ def runner(tmp_path, ray_cluster):
         yield Runner(store, pool, display)
 
 
+def stage(work, units, batch_size=1):
+    return Stage("square", each(work), {"all": units}, batch_size)
+
+
 def numbers(runner, finished):
     return [runner.store.read(done.tables["square"])["n"][0].as_py() for done in finished]
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
 def test_results_come_in_the_order_of_the_units(runner, batch_size):
-    finished = runner.run(Stage("square", each(square), units(range(7)), batch_size))
+    finished = runner.run(stage(square, units(range(7)), batch_size))["all"]
     assert numbers(runner, finished) == [n**2 for n in range(7)]
 
 
 def test_what_is_done_is_reused_and_only_the_rest_is_run(runner):
-    runner.run(Stage("square", each(square), units(range(3))))
-    runner.run(Stage("square", each(square), units(range(5))))
+    runner.run(stage(square, units(range(3))))
+    runner.run(stage(square, units(range(5))))
     assert [(record.num_done, record.num_reused) for record in runner.records] == [(3, 0), (2, 3)]
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_a_failing_unit_fails_alone_and_is_named(runner, batch_size):
-    with pytest.raises(
-        UnitsFailed, match=r"(?s)1 of the units of stage 'square' failed.*number 2: ValueError: 2 is bad"
-    ) as failed:
-        runner.run(Stage("square", each(square), units(range(8), bad=[2]), batch_size))
+    finished = runner.run(stage(square, units(range(8), bad=[2]), batch_size))["all"]
+    assert numbers(runner, finished) == [n**2 for n in range(8) if n != 2]
+    with pytest.raises(UnitsFailed, match=r"(?s)1 units failed.*number 2: ValueError: 2 is bad") as failed:
+        runner.check()
     [failure] = failed.value.failures
     assert failure.unit.name == "number 2"
     assert 'raise ValueError(f"{unit.config' in failure.traceback
@@ -84,9 +88,16 @@ def test_a_failing_unit_fails_alone_and_is_named(runner, batch_size):
     assert (record.num_done, record.num_failed) == (7, 1)
 
 
+def test_a_group_with_a_failure_leaves_the_others_whole(runner):
+    groups = {"a": units(range(3)), "b": units(range(3, 6), bad=[4])}
+    assert list(runner.run_whole(Stage("square", each(square), groups))) == ["a"]
+    with pytest.raises(UnitsFailed, match="number 4"):
+        runner.run_whole(Stage("square", each(square), {"b": units(range(6, 8))}))
+
+
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_a_killed_worker_is_replaced_and_its_units_tried_again(runner, batch_size):
-    finished = runner.run(Stage("square", each(die_once), units(range(6)), batch_size))
+    finished = runner.run(stage(die_once, units(range(6)), batch_size))["all"]
     assert numbers(runner, finished) == [n**2 for n in range(6)]
     assert sorted(path.name for path in Path(runner.store.path).glob("died-*")) == ["died-1", "died-4"]
     assert runner.records[0].num_worker_deaths == 2
@@ -94,9 +105,9 @@ def test_a_killed_worker_is_replaced_and_its_units_tried_again(runner, batch_siz
 
 @pytest.mark.parametrize("batch_size", [1, 5])
 def test_a_unit_that_kills_every_worker_fails_alone_after_its_retries(runner, batch_size):
-    message = r"(?s)1 of the units.*number 2: its worker died 3 times \(raise cluster.max_retries"
-    with pytest.raises(UnitsFailed, match=message):
-        runner.run(Stage("square", each(die_at_2), units(range(5)), batch_size))
+    runner.run(stage(die_at_2, units(range(5)), batch_size))
+    with pytest.raises(UnitsFailed, match=r"number 2: its worker died 3 times \(raise cluster.max_retries"):
+        runner.check()
     record = runner.records[0]
     assert (record.num_done, record.num_failed, record.num_worker_deaths) == (4, 1, 2)
 
@@ -105,7 +116,7 @@ def test_workers_for_which_there_is_no_room_hold_nothing_up(ray_cluster, tmp_pat
     store = Store(str(tmp_path))
     pool = Pool(store, max_retries=0)
     with pool.started(6), Display(Console(file=io.StringIO())) as display:
-        finished = Runner(store, pool, display).run(Stage("square", each(wait_a_little), units(range(12))))
+        finished = Runner(store, pool, display).run(stage(wait_a_little, units(range(12))))["all"]
     assert len(finished) == 12
 
 

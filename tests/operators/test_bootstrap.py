@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.bootstrap import ORIGINAL, document_key, line_multiplicities
+from operators.bootstrap import ORIGINAL, document_key, line_multiplicities, replica_multiplicities
 from operators.philox import Stream
 
 
@@ -49,6 +49,13 @@ def test_counts_follow_poisson_one_and_replicas_are_uncorrelated():
         assert share == pytest.approx(math.exp(-1) / math.factorial(count), abs=0.002)
     correlations = np.corrcoef(drawn[:, 1:].T)
     assert np.abs(correlations - np.eye(8)).max() < 0.015
+
+
+@given(st.integers(0, 2**63), st.integers(0, 9))
+def test_one_replica_alone_is_its_column(seed, replica):
+    documents, lines = np.arange(20, dtype=np.uint64), np.arange(20, dtype=np.int32)
+    column = line_multiplicities(seed, documents, lines, 9)[:, replica]
+    assert replica_multiplicities(seed, documents, lines, replica).tolist() == column.tolist()
 
 
 def test_document_keys_are_stable():

@@ -7,7 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.bootstrap import line_multiplicities
-from operators.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig, PairCounts, count_pairs, merge_pairs
+from operators.cooccurrence import (
+    UNITS_PER_PAIR,
+    CooccurrenceConfig,
+    Merger,
+    bytes_per_pair,
+    count_pairs,
+    line_chunks,
+    num_occurrences,
+)
+from operators.tiles import Tiling, tiled_pairs
 
 NUM_REPLICAS = 5
 lines_of_tokens = st.lists(st.lists(st.integers(0, 6), max_size=14), min_size=1, max_size=12)
@@ -29,19 +38,22 @@ def reference_counts(lines, multiplicities, window):
     return counts
 
 
-def counted(lines, multiplicities, window, num_blocks=1):
+TILING = Tiling(num_words=7, tile_words=3)
+
+
+def counted(lines, multiplicities, window, tiling=TILING):
     tokens = np.array([token for line in lines for token in line], np.int32)
     offsets = np.append(0, np.cumsum([len(line) for line in lines])).astype(np.int64)
-    return list(count_pairs(tokens, offsets, multiplicities, CooccurrenceConfig(window, num_blocks)))
+    return count_pairs(tokens, offsets, multiplicities, tiling, window)
 
 
-def as_matrices(parts):
-    matrices = [Counter() for _ in range(len(parts[0].counts))]
-    for part in parts:
-        for replica, counts in enumerate(part.counts):
-            for i, j, count in zip(part.first.tolist(), part.second.tolist(), counts.tolist(), strict=True):
-                assert (i, j) not in matrices[replica]
-                matrices[replica][i, j] = matrices[replica][j, i] = Fraction(count, UNITS_PER_PAIR)
+def as_matrices(part, tiling):
+    pairs = tiled_pairs(part.names, tiling)
+    matrices = [Counter() for _ in part.counts]
+    for matrix, counts in zip(matrices, part.counts, strict=True):
+        for i, j, count in zip(pairs.rows.tolist(), pairs.columns.tolist(), counts.tolist(), strict=True):
+            assert (i, j) not in matrix
+            matrix[i, j] = matrix[j, i] = Fraction(count, UNITS_PER_PAIR)
     return [+matrix for matrix in matrices]
 
 
@@ -51,40 +63,51 @@ def drawn(num_lines, seed=0):
     )
 
 
-@settings(max_examples=60, deadline=None)
-@given(lines_of_tokens, st.integers(1, 10), st.integers(0, 99), st.sampled_from([1, 2, 4, 127, 128]))
-def test_one_pass_equals_resampling_and_counting_each_replica(lines, window, seed, num_blocks):
-    multiplicities = drawn(len(lines), seed)
-    parts = counted(lines, multiplicities, window, num_blocks)
-    assert as_matrices(parts) == reference_counts(lines, multiplicities, window)
-    assert all((part.first % num_blocks == block).all() for block, part in enumerate(parts))
+@settings(max_examples=60)
+@given(lines_of_tokens, st.integers(1, 10), st.integers(0, 99), st.sampled_from([2, 3, 7, 100]))
+def test_one_pass_equals_resampling_and_counting_each_replica(lines, window, seed, tile_words):
+    multiplicities, tiling = drawn(len(lines), seed), Tiling(7, tile_words)
+    part = counted(lines, multiplicities, window, tiling)
+    assert as_matrices(part, tiling) == reference_counts(lines, multiplicities, window)
+    assert (np.diff(part.names) > 0).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(lines_of_tokens, st.data())
 def test_shards_merge_to_the_whole_in_any_order(lines, data):
     multiplicities = drawn(len(lines))
-    [whole] = counted(lines, multiplicities, 10)
+    whole = counted(lines, multiplicities, 10)
     cut = data.draw(st.integers(0, len(lines)))
-    shards = [slice(None, cut), slice(cut, None)]
-    parts = [part for shard in reversed(shards) for part in counted(lines[shard], multiplicities[shard], 10)]
-    merged = merge_pairs(parts)
-    assert [merged.first.tolist(), merged.second.tolist()] == [whole.first.tolist(), whole.second.tolist()]
-    assert [count.tolist() for count in merged.counts] == [count.tolist() for count in whole.counts]
+    parts = [counted(lines[shard], multiplicities[shard], 10) for shard in (slice(cut, None), slice(cut))]
+    merger = Merger([part.names for part in parts])
+    assert merger.names.tolist() == whole.names.tolist()
+    for replica, counts in enumerate(whole.counts):
+        assert merger.sum([part.counts[replica] for part in parts]).tolist() == counts.tolist()
 
 
 def test_weights_by_hand():
     # a b a: neighbours (a, b) twice at distance 1; (a, a) at distance 2, in both directions.
-    [part] = counted([[0, 1, 0]], np.ones((1, 1), np.uint8), 10)
-    assert part.first.tolist() == [0, 0]
-    assert part.second.tolist() == [0, 1]
+    part = counted([[0, 1, 0]], np.ones((1, 1), np.uint8), 10, Tiling(2, 2))
+    assert part.names.tolist() == [0, 1]
     assert part.counts[0].tolist() == [2 * UNITS_PER_PAIR // 2, 2 * UNITS_PER_PAIR]
 
 
 def test_many_repetitions_do_not_overflow():
     line = [0, 1] * 20_000
-    [part] = counted([line], np.array([[1, 20]], np.uint8), 1)
+    part = counted([line], np.array([[1, 20]], np.uint8), 1)
     assert [count.tolist() for count in part.counts] == [[39_999 * UNITS_PER_PAIR], [39_999 * 20 * UNITS_PER_PAIR]]
+
+
+@given(lines_of_tokens, st.integers(1, 10), st.integers(0, 2000))
+def test_chunks_of_lines_cover_all_and_keep_to_the_memory(lines, window, num_bytes):
+    offsets = np.append(0, np.cumsum([len(line) for line in lines]))
+    numbers = [sum(min(window, position) for position in range(len(line))) for line in lines]
+    assert num_occurrences(offsets, window).tolist() == numbers
+    chunks = line_chunks(offsets, 2, window, num_bytes)
+    assert [line for start, stop in chunks for line in range(start, stop)] == list(range(len(lines)))
+    bytes_per_occurrence = 48 + 2 * bytes_per_pair(2)
+    for start, stop in chunks:
+        assert stop - start == 1 or sum(numbers[start:stop]) * bytes_per_occurrence <= num_bytes
 
 
 def test_a_window_without_whole_units_is_refused():
@@ -92,18 +115,12 @@ def test_a_window_without_whole_units_is_refused():
         CooccurrenceConfig(window=11)
 
 
-def test_the_last_of_128_blocks_is_not_lost():
-    parts = counted([[127, 300], [0, 127]], np.ones((2, 1), np.uint8), 10, num_blocks=128)
-    assert [part.first.tolist() for part in (parts[0], parts[127])] == [[0], [127]]
-
-
-def test_a_vocabulary_beyond_the_packing_is_refused():
-    with pytest.raises(ValueError, match=r"word index 268435456.*embedding.min_count"):
-        counted([[0, 2**28]], np.ones((1, 1), np.uint8), 10)
+def test_a_vocabulary_beyond_the_names_is_refused():
+    with pytest.raises(ValueError, match=r"2147483648 words: .*embedding.min_count"):
+        counted([[0, 1]], np.ones((1, 1), np.uint8), 10, Tiling(2**31, 2048))
 
 
 def test_merging_nothing_gives_nothing():
-    empty = PairCounts(np.empty(0, np.int32), np.empty(0, np.int32), [np.empty(0, np.int64)] * 3)
-    merged = merge_pairs([empty, empty])
-    assert merged.first.size == 0
-    assert [count.size for count in merged.counts] == [0, 0, 0]
+    nothing = [np.empty(0, np.int64)] * 2
+    merger = Merger(nothing)
+    assert merger.names.size == merger.sum(nothing).size == 0

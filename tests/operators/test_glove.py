@@ -5,14 +5,15 @@ import numpy as np
 import pytest
 
 from operators import glove
-from operators.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig, count_pairs
-from operators.glove import GloveConfig, tile_pairs, train_replica
+from operators.cooccurrence import UNITS_PER_PAIR, count_pairs
+from operators.glove import GloveConfig, GloveTraining
+from operators.tiles import Tiling, rounds, shuffled_in_tiles, tiled_pairs
 
 NUM_WORDS = 1500
 
 
 @pytest.fixture(scope="module")
-def pairs():
+def text():
     """Counts of a made-up text: words of 30 topics, with Zipf's frequencies inside a topic."""
     rng = np.random.default_rng(5)
     topics = rng.integers(0, 30, 4000)
@@ -21,8 +22,22 @@ def pairs():
     tokens = np.where(common, ranks % 60, 60 + topics[:, None] * 48 + ranks % 48).astype(np.int32).ravel()
     multiplicities = np.stack([np.ones(4000), rng.poisson(1, 4000)], axis=1).astype(np.uint8)
     offsets = np.arange(4001, dtype=np.int64) * 30
-    [counted] = count_pairs(tokens, offsets, multiplicities, CooccurrenceConfig(num_blocks=1))
-    return counted
+    return tokens, offsets, multiplicities
+
+
+def counted(text, tile_words):
+    """Pairs and counts in the order of training."""
+    tiling = Tiling(NUM_WORDS, tile_words)
+    counts = count_pairs(*text, tiling, window=10)
+    order = shuffled_in_tiles(counts.names, tiling, 0)
+    return tiling, tiled_pairs(counts.names[order], tiling), [column[order] for column in counts.counts]
+
+
+def trained(tiling, pairs, counts, replica, config, seed=0):
+    training = GloveTraining(pairs, counts, tiling, replica, seed, config)
+    for _ in range(config.epochs):
+        training.advance()
+    return training.result()
 
 
 @numba.njit
@@ -49,37 +64,42 @@ def plain_adagrad(w, c, bw, bc, rows, columns, counts, orders, rate, x_max, alph
     return losses
 
 
-def plain_reference(pairs, replica, config, seed=3):
-    present = pairs.counts[replica] > 0
-    i, j = pairs.first[present], pairs.second[present]
-    x = pairs.counts[replica][present] / UNITS_PER_PAIR
+def plain_reference(pairs, counts, config, seed=3):
+    present = counts > 0
+    i, j = pairs.rows[present], pairs.columns[present]
+    x = counts[present] / UNITS_PER_PAIR
     mirrored = i != j
     rows, columns = np.append(i, j[mirrored]), np.append(j, i[mirrored])
-    counts = np.append(x, x[mirrored])
+    x = np.append(x, x[mirrored])
     rng = np.random.default_rng(seed)
     w, c = (rng.uniform(-0.5, 0.5, (NUM_WORDS, config.dimensions)) / config.dimensions for _ in range(2))
     bw, bc = (rng.uniform(-0.5, 0.5, NUM_WORDS) / config.dimensions for _ in range(2))
     orders = np.stack([rng.permutation(rows.size) for _ in range(config.epochs)])
-    return plain_adagrad(w, c, bw, bc, rows, columns, counts, orders, config.learning_rate, config.x_max, config.alpha)
+    return plain_adagrad(w, c, bw, bc, rows, columns, x, orders, config.learning_rate, config.x_max, config.alpha)
 
 
-@pytest.mark.parametrize("tile_words", [100, 1024])
+@pytest.mark.parametrize("tile_words", [100, 2048])
 @pytest.mark.parametrize("replica", [0, 1])
-def test_loss_after_15_epochs_is_that_of_a_plain_untiled_reference(pairs, replica, tile_words):
-    config = GloveConfig(tile_words=tile_words)
-    tiled = tile_pairs(pairs.first, pairs.second, NUM_WORDS, 0, config)
-    trained = train_replica(tiled, pairs.counts[replica], NUM_WORDS, replica, 0, config)
-    assert trained.losses[-1] == pytest.approx(plain_reference(pairs, replica, config)[-1], rel=0.02)
+def test_loss_after_15_epochs_is_that_of_a_plain_untiled_reference(text, replica, tile_words):
+    config = GloveConfig()
+    tiling, pairs, counts = counted(text, tile_words)
+    found = trained(tiling, pairs, counts[replica], replica, config)
+    assert found.losses[-1] == pytest.approx(plain_reference(pairs, counts[replica], config)[-1], rel=0.02)
+
+
+def one_pair(first=0, second=1):
+    tiling = Tiling(4, 4)
+    return tiling, tiled_pairs(np.array([first * 4 + second]), tiling)
 
 
 def test_one_pair_by_hand():
     # Two words, one pair with X = 4: every number of the two steps of an epoch follows from the initial values.
     config = GloveConfig(dimensions=2, epochs=1, x_max=16.0)
-    tiled = tile_pairs(np.array([0], np.int32), np.array([1], np.int32), 2, 0, config)
-    words, contexts = glove._initial_vectors(2, 0, 0, 2).astype(np.float64)
+    tiling, pairs = one_pair()
+    words, contexts = glove.initial_vectors(4, 0, 0, 2).astype(np.float64)
     loss = 0.0
-    swapped = [visit == 1 for visit in glove._tile_visits(1, 0, 0)]
-    for i, j in [(1, 0) if swap else (0, 1) for swap in swapped]:
+    for visit in rounds(pairs, 1, epoch=0, seed=0).visits:
+        i, j = (0, 1) if visit == 0 else (1, 0)
         (w, w_squares), (c, c_squares) = words[i], contexts[j]
         error = w[:2] @ c[:2] + w[2] + c[3] - np.log(4)
         loss += 0.5 * (4 / 16) ** 0.75 * error**2 / 2
@@ -88,47 +108,51 @@ def test_one_pair_by_hand():
         w[:3] -= (w_step / np.sqrt(w_squares))[:3]
         c[[0, 1, 3]] -= (c_step / np.sqrt(c_squares))[[0, 1, 3]]
         w_squares[:3] += w_step[:3] ** 2
-    trained = train_replica(tiled, np.array([4 * UNITS_PER_PAIR]), 2, 0, 0, config)
-    assert trained.losses == pytest.approx([loss], rel=1e-6)
-    assert trained.vectors == pytest.approx((words[:, 0] + contexts[:, 0])[:, :2], rel=1e-5)
+    found = trained(tiling, pairs, np.array([4 * UNITS_PER_PAIR]), 0, config)
+    assert found.losses == pytest.approx([loss], rel=1e-6)
+    assert found.vectors[:2] == pytest.approx((words[:, 0] + contexts[:, 0])[:2, :2], rel=1e-5)
+    assert np.isnan(found.vectors[2:]).all()
 
 
-def test_the_order_of_the_input_and_of_replicas_changes_no_bit(pairs):
-    config = GloveConfig(dimensions=10, epochs=2, tile_words=256)
-    whole = tile_pairs(pairs.first, pairs.second, NUM_WORDS, 0, config)
-    order = np.random.default_rng(2).permutation(pairs.first.size)
-    shuffled = tile_pairs(pairs.first[order], pairs.second[order], NUM_WORDS, 0, config)
-    a = train_replica(whole, pairs.counts[1], NUM_WORDS, 1, 0, config)
-    b = train_replica(shuffled, pairs.counts[1][order], NUM_WORDS, 1, 0, config)
-    assert a.vectors.tobytes() == b.vectors.tobytes()
-    assert a.losses.tolist() == b.losses.tolist()
+def test_a_saved_state_goes_on_with_the_same_bits(text):
+    config = GloveConfig(dimensions=10, epochs=4)
+    tiling, pairs, counts = counted(text, 256)
+    first = GloveTraining(pairs, counts[1], tiling, 1, 0, config)
+    first.advance()
+    first.advance()
+    saved = {name: values.copy() for name, values in first.state().items()}
+    second = GloveTraining(pairs, counts[1], tiling, 1, 0, config)
+    second.restore(saved)
+    assert second.epochs_done == 2
+    second.advance()
+    second.advance()
+    whole, resumed = trained(tiling, pairs, counts[1], 1, config), second.result()
+    assert resumed.vectors.tobytes() == whole.vectors.tobytes()
+    assert resumed.losses.tolist() == whole.losses.tolist()
 
 
-def test_replicas_and_seeds_start_differently(pairs):
-    config = GloveConfig(dimensions=10, epochs=1)
-    starts = [glove._initial_vectors(5, replica, seed, 10) for replica, seed in [(0, 0), (1, 0), (0, 1)]]
+def test_replicas_and_seeds_start_differently():
+    starts = [glove.initial_vectors(5, replica, seed, 10) for replica, seed in [(0, 0), (1, 0), (0, 1)]]
     assert all((a != b).any() for a, b in [(starts[0], starts[1]), (starts[0], starts[2])])
     assert np.abs(starts[0][0, :, 0, :11]).max() <= 0.5 / 11
-    orders = [tile_pairs(pairs.first, pairs.second, NUM_WORDS, seed, config).order.tolist() for seed in (0, 1)]
-    assert orders[0] != orders[1]
 
 
 def test_a_word_without_pairs_has_no_vector():
-    config = GloveConfig(dimensions=3, epochs=1)
-    tiled = tile_pairs(np.array([0, 2], np.int32), np.array([1, 2], np.int32), 4, 0, config)
-    trained = train_replica(tiled, np.array([0, UNITS_PER_PAIR]), 4, 1, 0, config)
-    assert np.isnan(trained.vectors).all(axis=1).tolist() == [True, True, False, True]
+    tiling = Tiling(4, 4)
+    pairs = tiled_pairs(np.array([0 * 4 + 1, 2 * 4 + 2]), tiling)
+    found = trained(tiling, pairs, np.array([0, UNITS_PER_PAIR]), 1, GloveConfig(dimensions=3, epochs=1))
+    assert np.isnan(found.vectors).all(axis=1).tolist() == [True, True, False, True]
 
 
 @pytest.mark.parametrize("epochs", [1, 3])
-def test_divergence_is_refused(pairs, epochs):
+def test_divergence_is_refused(text, epochs):
     config = GloveConfig(dimensions=10, epochs=epochs, learning_rate=1e6)
-    tiled = tile_pairs(pairs.first, pairs.second, NUM_WORDS, 0, config)
-    with pytest.raises(ValueError, match=r"embedding\.glove\.learning_rate below 1000000"):
-        train_replica(tiled, pairs.counts[0], NUM_WORDS, 0, 0, config)
+    tiling, pairs, counts = counted(text, 256)
+    with pytest.raises(ValueError, match=r"embedding\.trainer\.learning_rate below 1000000"):
+        trained(tiling, pairs, counts[0], 0, config)
 
 
-@pytest.mark.parametrize("field", ["dimensions", "epochs", "learning_rate", "x_max", "alpha", "tile_words"])
+@pytest.mark.parametrize("field", ["dimensions", "epochs", "learning_rate", "x_max", "alpha"])
 def test_settings_must_be_positive(field):
     with pytest.raises(ValueError, match=field):
         dataclasses.replace(GloveConfig(), **{field: 0})

@@ -1,0 +1,100 @@
+"""The sections of a report that every job with corpora has: what was read, its words, its training."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from jobs import figures
+from jobs.embedding import EmbeddingConfig
+from storage.html import Block, Chart, Details, Grid, Listing, Paragraph, Section
+
+_TRAINERS = {
+    "glove": "GloVe (Pennington et al. 2014)",
+    "word2vec": "word2vec (Mikolov et al. 2013)",
+    "fasttext": "fastText (Bojanowski et al. 2017)",
+}
+
+
+def corpora_lead(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> list[Block]:
+    """What was read and trained, in a sentence for one corpus and in a table for several, with the warnings."""
+    rows = corpora.to_dicts()
+    what = [Paragraph(_sentence(rows[0], embedding))] if len(rows) == 1 else [_grid(rows)]
+    warnings = [Paragraph(f"{row['corpus']}: {row['warning']}.", "warning") for row in rows if row["warning"]]
+    return [*what, Paragraph(_how(embedding)), *warnings]
+
+
+def _sentence(row: Mapping[str, Any], embedding: EmbeddingConfig) -> str:
+    return (
+        f"The corpus {row['corpus']} has {row['num_articles']:,} articles with {row['num_tokens']:,} running words; "
+        f"{row['num_words']:,} different words occur at least {embedding.min_count} times."
+    )
+
+
+def _grid(rows: list[dict[str, Any]]) -> Grid:
+    numeric = ["articles", "running words", "words in the vocabulary"]
+    keys = ["num_articles", "num_tokens", "num_words"]
+    cells = [[row["corpus"], row["language"], *(f"{row[key]:,}" for key in keys)] for row in rows]
+    return Grid("The corpora, each read and trained on its own.", ["corpus", "language", *numeric], cells, numeric)
+
+
+def _how(embedding: EmbeddingConfig) -> str:
+    return (
+        f"Word vectors of {embedding.trainer.dimensions} dimensions were trained with "
+        f"{_TRAINERS[embedding.trainer.name]} on each corpus and on {embedding.num_replicas} bootstrap replicas of it, "
+        "in which every line occurs a random number of times, once on average. How much the replicas differ shows how "
+        "far a result hangs on the lines that happen to be in the corpus, and on the random vectors that each training "
+        "starts from."
+    )
+
+
+def word_lists(vocabulary: pl.DataFrame) -> Section | None:
+    """How many words of each list the corpora have, as section 3.2 of Matthews et al. 2021 asks; None without lists."""
+    listed = vocabulary.explode("lists").drop_nulls("lists")
+    if listed.is_empty():
+        return None
+    counts = (
+        listed.group_by("language", "lists", maintain_order=True)
+        .agg(
+            pl.len().alias("words"),
+            *((pl.col("status") == status).sum().alias(status) for status in ("ok", "too_rare", "absent")),
+            pl.col("count").median().alias("median count"),
+        )
+        .sort("language", "lists")
+    )
+    numeric = ["words", "with a vector", "too rare", "absent", "median count"]
+    cells = [[*row[:2], *(f"{number:,.0f}" for number in row[2:])] for row in counts.iter_rows()]
+    grid = Grid("Words of each list in the corpus of its language.", ["language", "list", *numeric], cells, numeric)
+    text = (
+        "Word lists are normalised like the text, so that an entry and the text cannot miss each other by spelling; an "
+        "expression of several words is counted, and gets a vector, as one word. A listed word that is too rare or "
+        "absent keeps its row in the table vocabulary."
+    )
+    return Section("words", "Words of the lists", [Paragraph(text), grid, *_without_vector(listed)])
+
+
+def _without_vector(listed: pl.DataFrame) -> list[Block]:
+    missing = listed.filter(pl.col("status") != "ok").unique(["language", "word"]).sort("language", "word")
+    return [
+        Details(
+            f"{language}: {rows.height:,} listed words without a vector",
+            [Listing(", ".join(f"{word} ({count})" for word, count in rows.select("word", "count").iter_rows()))],
+        )
+        for (language,), rows in missing.group_by("language", maintain_order=True)
+    ]
+
+
+def training(losses: pl.DataFrame, embedding: EmbeddingConfig) -> Section:
+    """The loss by epoch, of each language."""
+    text = f"Loss of {_TRAINERS[embedding.trainer.name]} in each pass over the corpus."
+    known = losses.drop_nulls("loss")
+    if known.is_empty():
+        return Section("training", "Training", [Paragraph(f"{text} This trainer gives none.")])
+    chart = Chart(
+        "Line chart: the training loss falls from epoch to epoch, for the original corpus and for the replicas.",
+        "Mean over the replicas with the range from the lowest to the highest of them; dashed: the original corpus, "
+        "whose counts are not those of a resampled one.",
+        {language: figures.training(rows) for (language,), rows in known.group_by("language", maintain_order=True)},
+        "Language",
+    )
+    return Section("training", "Training", [Paragraph(text), chart])

@@ -1,0 +1,218 @@
+"""Stages from tokenised corpora to the pair counts of all replicas: co-occurrence (map) and merge (reduce).
+
+Each shard is counted for all replicas at once, into tables sorted by pair. The tables are then merged range of tiles by
+range of tiles: a merge unit reads its range from every table, and no more than fits its memory. Where there are too
+many tables to merge at once, groups of them are merged first. Nothing holds more than a worker's share in memory,
+however large the corpus.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from cluster.stages import Runner, Stage
+from cluster.workers import each
+from jobs.lines import indexed_lines, vocabulary_index
+from jobs.vocabulary import Shard, TokenisedCorpus
+from operators import bootstrap, cooccurrence
+from operators.bootstrap import line_multiplicities
+from operators.cooccurrence import CooccurrenceConfig, Merger, PairCounts, bytes_per_pair, count_pairs, line_chunks
+from operators.tiles import Tiling, shuffled_in_tiles
+from storage.ledger import Store, TableRef, Unit
+
+Tables = Iterator[tuple[str, pa.Table]]
+
+_MOST_PARTS = 32
+"""Parts that are merged at once; more are merged in rounds, or the number of small reads would grow with its square."""
+
+_COPIES_OF_PAIRS = 3
+"""A merge holds its input and its output, and parts of them in several forms."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A table with the pairs of the tiles low, low + 1, ..., high - 1, sorted."""
+
+    low: int
+    high: int
+    table: TableRef
+
+
+Part = Sequence[Range]
+"""Pair counts of a part of a corpus: ranges of tiles that follow one another and cover them all."""
+
+
+@dataclass(frozen=True)
+class PairTables:
+    """Pair counts of a whole corpus, in the order of training: ``name`` and ``count_<replica>`` of every pair."""
+
+    tiling: Tiling
+    tables: Sequence[TableRef]
+
+
+def count_column(replica: int) -> str:
+    """The column with a replica's counts, in units of 1/2520."""
+    return f"count_{replica:04d}"
+
+
+def count_corpora(
+    runner: Runner,
+    corpora: Mapping[str, TokenisedCorpus],
+    config: CooccurrenceConfig,
+    num_replicas: int,
+    seed: int,
+    worker_bytes: int,
+) -> dict[str, PairTables]:
+    """Run the stages; returns the corpora that could be counted whole, by name.
+
+    Raises:
+        UnitsFailed: if none could.
+    """
+    tilings = {name: Tiling(corpus.vocabulary.num_rows, config.tile_words) for name, corpus in corpora.items()}
+    parts = _cooccurrence_stage(runner, corpora, config, num_replicas, seed, worker_bytes)
+    num_pairs = worker_bytes // (_COPIES_OF_PAIRS * bytes_per_pair(1 + num_replicas))
+    merging = {name: _Merging(name, tilings[name], num_pairs) for name in parts}
+    while any(len(found) > _MOST_PARTS for found in parts.values()):
+        parts = _combine_stage(runner, merging, parts)
+    return _merge_stage(runner, merging, parts, seed)
+
+
+# --- map: each shard for all replicas -------------------------------------------------------------------------------
+
+
+def _cooccurrence_stage(
+    runner: Runner,
+    corpora: Mapping[str, TokenisedCorpus],
+    config: CooccurrenceConfig,
+    num_replicas: int,
+    seed: int,
+    worker_bytes: int,
+) -> dict[str, list[Part]]:
+    identity = {"bootstrap": bootstrap.VERSION, "seed": seed, "num_replicas": num_replicas, "counting": config}
+    units = {
+        name: [
+            Unit(cooccurrence.VERSION, f"{name} part {number}", identity, _counting_inputs(shard, corpus.vocabulary))
+            for number, shard in enumerate(corpus.shards)
+        ]
+        for name, corpus in corpora.items()
+    }
+    done = runner.run_whole(Stage("co-occurrence", each(partial(_count_shard, worker_bytes)), units))
+    return {
+        name: [
+            [Range(0, Tiling(corpora[name].vocabulary.num_rows, config.tile_words).num_tiles, table)]
+            for counted in finished
+            for _, table in sorted(counted.tables.items())
+        ]
+        for name, finished in done.items()
+    }
+
+
+def _counting_inputs(shard: Shard, vocabulary: TableRef) -> dict[str, list[TableRef]]:
+    return {"lines": [shard.lines], "words": [shard.words.select("word")], "vocabulary": [vocabulary.select("word")]}
+
+
+def _count_shard(worker_bytes: int, store: Store, unit: Unit) -> Tables:
+    how: CooccurrenceConfig = unit.config["counting"]
+    num_replicas = unit.config["num_replicas"]
+    vocabulary = unit.input("vocabulary")
+    lines = indexed_lines(store, unit.input("lines"), vocabulary_index(store, unit.input("words"), vocabulary))
+    tiling = Tiling(vocabulary.num_rows, how.tile_words)
+    chunks = line_chunks(lines.offsets, 1 + num_replicas, how.window, worker_bytes)
+    for number, (start, stop) in enumerate(chunks):
+        chosen = slice(start, stop)
+        multiplicities = line_multiplicities(
+            unit.config["seed"], lines.documents[chosen], lines.numbers[chosen], num_replicas
+        )
+        offsets = lines.offsets[start : stop + 1]
+        tokens = lines.tokens[offsets[0] : offsets[-1]]
+        yield (
+            f"pairs_{number:05d}",
+            _pairs_table(count_pairs(tokens, offsets - offsets[0], multiplicities, tiling, how.window)),
+        )
+
+
+def _pairs_table(pairs: PairCounts) -> pa.Table:
+    counts = {count_column(replica): counts for replica, counts in enumerate(pairs.counts)}
+    return pa.table({"name": pairs.names} | counts)
+
+
+# --- reduce: sums over the parts, range of tiles by range of tiles --------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Merging:
+    """How a corpus's counts are merged: a range of tiles has about ``num_pairs`` pairs in all its parts together."""
+
+    corpus: str
+    tiling: Tiling
+    num_pairs: int
+
+    def units(self, parts: Sequence[Part], config: dict[str, int]) -> list[Unit]:
+        """One unit for each range of tiles, that merges this range of all parts."""
+        total = sum(piece.table.num_rows for part in parts for piece in part)
+        bounds = _tile_ranges(self.tiling, math.ceil(total / self.num_pairs))
+        return [self._unit(parts, low, high, config) for low, high in bounds]
+
+    def _unit(self, parts: Sequence[Part], low: int, high: int, config: dict[str, int]) -> Unit:
+        overlapping = [piece.table for part in parts for piece in part if piece.low < high and low < piece.high]
+        identity = {"low": low, "high": high, "tiling": list(self.tiling)} | config
+        return Unit("merge/2", f"{self.corpus} tiles {low} to {high - 1}", identity, {"parts": overlapping})
+
+
+def _tile_ranges(tiling: Tiling, num_ranges: int) -> list[tuple[int, int]]:
+    """Ranges of about equally many tiles of those that hold pairs; together they are all tiles.
+
+    >>> _tile_ranges(Tiling(num_words=30, tile_words=10), 2)
+    [(0, 4), (4, 9)]
+    """
+    row_blocks, column_blocks = np.divmod(np.arange(tiling.num_tiles), tiling.num_blocks)
+    used = np.flatnonzero(row_blocks <= column_blocks)
+    starts = [int(run[0]) for run in np.array_split(used, min(max(1, num_ranges), used.size))]
+    return list(zip(starts, [*starts[1:], tiling.num_tiles], strict=True))
+
+
+def _combine_stage(
+    runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]]
+) -> dict[str, list[Part]]:
+    """Fewer parts, each the sum of up to so many."""
+    groups = {
+        name: [found[start : start + _MOST_PARTS] for start in range(0, len(found), _MOST_PARTS)]
+        for name, found in parts.items()
+    }
+    units = {name: [merging[name].units(group, {}) for group in found] for name, found in groups.items()}
+    flat = {name: [unit for group in found for unit in group] for name, found in units.items()}
+    done = runner.run_whole(Stage("combine", each(_merge_range), flat))
+    tables = {finished.place: finished.tables["pairs"] for found in done.values() for finished in found}
+    return {
+        name: [
+            [Range(unit.config["low"], unit.config["high"], tables[unit.place]) for unit in group]
+            for group in units[name]
+        ]
+        for name in done
+    }
+
+
+def _merge_stage(
+    runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]], seed: int
+) -> dict[str, PairTables]:
+    units = {name: merging[name].units(found, {"seed": seed}) for name, found in parts.items()}
+    done = runner.run_whole(Stage("merge", each(_merge_range), units))
+    return {
+        name: PairTables(merging[name].tiling, [merged.tables["pairs"] for merged in finished])
+        for name, finished in done.items()
+    }
+
+
+def _merge_range(store: Store, unit: Unit) -> Tables:
+    """The sum of all parts in a range of tiles; with a seed, in the order of training, else sorted."""
+    tiling = Tiling(*unit.config["tiling"])
+    low, high = unit.config["low"] * tiling.num_names, unit.config["high"] * tiling.num_names
+    parts = [store.read_between(ref, "name", low, high) for ref in unit.inputs["parts"]]
+    merger = Merger([part["name"].to_numpy() for part in parts])
+    order = shuffled_in_tiles(merger.names, tiling, unit.config["seed"]) if "seed" in unit.config else slice(None)
+    sums = {name: merger.sum([part[name].to_numpy() for part in parts])[order] for name in parts[0].column_names[1:]}
+    yield "pairs", pa.table({"name": merger.names[order]} | sums)

@@ -1,0 +1,35 @@
+"""The corpora of a run: their files, how their words are told, and which words are looked for in them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from operators.tokens import Tokenizer
+from operators.wordsets import WordSets, normalised, phrases, word_lists
+from storage.corpora import CorpusConfig, Source, downloaded, find_sources
+
+
+@dataclass(frozen=True)
+class Text:
+    """A corpus that is to be read: where it lies, how its words are told, and which words are looked for."""
+
+    corpus: CorpusConfig
+    sources: Sequence[Source]
+    tokenizer: Tokenizer
+    lists: Mapping[str, Sequence[str]]
+
+
+def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool, store: str) -> Text:
+    """Look for a corpus's files, and for the phrases and words of its language's lists.
+
+    Files that the corpus asks to have downloaded are copied into the store first, unless they are there.
+
+    Raises:
+        CorpusError: if there is no readable file.
+        ValueError: for word lists that normalisation makes meaningless.
+    """
+    sources = find_sources(downloaded(corpus, store))
+    plain = Tokenizer(corpus.language, fold_case)
+    if wordset is None:
+        return Text(corpus, sources, plain, {})
+    tokenizer = Tokenizer(corpus.language, fold_case, phrases(wordset, plain))
+    return Text(corpus, sources, tokenizer, word_lists(normalised(wordset, plain)))

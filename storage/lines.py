@@ -1,0 +1,85 @@
+"""Lines of a span of a text file, with the offsets at which they begin in the unpacked file."""
+
+import codecs
+from collections.abc import Iterator
+
+from storage.decoding import Decoder, decoded
+from storage.files import shown
+from storage.pages import CorpusError, Repairs, Source, Span
+from storage.unpacking import Unpacked
+
+_MAX_LINE_BYTES = 2**28
+
+
+class Lines:
+    """The lines whose first byte lies in a span, and for who goes on, those after it.
+
+    A file in any encoding but UTF-8, or a compressed one, must be read as a single span.
+    """
+
+    def __init__(self, source: Source, span: Span, repairs: Repairs) -> None:
+        # One byte earlier: a line that begins with the span is whole, which only the newline before it can tell.
+        self._first = max(span.start - 1, 0)
+        self._unpacked = Unpacked(source.uri, source.compression, self._first, span.stop)
+        self._source, self._span, self._repairs = source, span, repairs
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        """Offset and content, in UTF-8, of each line of the span and after it, without the newline.
+
+        Raises:
+            CorpusError: if the file can't be read on, or has a line that is too long to be one.
+        """
+        lines = self._utf8_lines() if self._source.encoding == "utf-8" else self._other_lines()
+        if self._span.start:
+            next(lines, None)
+        for offset, line in lines:
+            yield offset, line if offset else line.removeprefix(codecs.BOM_UTF8)
+
+    def of_span(self) -> Iterator[tuple[int, str]]:
+        """Offset and text of the lines of the span only."""
+        for offset, line in self:
+            if self.is_beyond(offset):
+                return
+            yield offset, self.text(line)
+
+    def text(self, line: bytes) -> str:
+        """The text of a line, mended where it is not UTF-8."""
+        return decoded(line, self._repairs)
+
+    def is_beyond(self, offset: int) -> bool:
+        """Whether a line belongs to the next span."""
+        return offset >= self._unpacked.limit
+
+    def where(self, offset: int) -> str:
+        """File and place of a line, for messages."""
+        if self._source.compression == "none":
+            return f"{shown(self._source.uri)}: line at byte {offset:,}"
+        place = self._unpacked.place(offset)
+        return f"{shown(self._source.uri)}: line at byte {offset:,} when unpacked (before {place})"
+
+    def _utf8_lines(self) -> Iterator[tuple[int, bytes]]:
+        rest, offset = b"", self._first
+        for _, chunk in self._unpacked:
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield offset, line
+                offset += len(line) + 1
+            self._check_length(len(rest), offset)
+        if rest:
+            yield offset, rest
+
+    def _other_lines(self) -> Iterator[tuple[int, bytes]]:
+        decoder = Decoder(self._source.encoding, self._repairs)
+        rest, offset = "", 0
+        for _, chunk in self._unpacked:
+            *lines, rest = (rest + decoder.decode(chunk)).split("\n")
+            for line in lines:
+                yield offset, line.encode()
+                offset += len(f"{line}\n".encode(self._source.encoding))
+            self._check_length(len(rest), offset)
+        if rest := rest + decoder.decode(b"", final=True):
+            yield offset, rest.encode()
+
+    def _check_length(self, length: int, offset: int) -> None:
+        if length > _MAX_LINE_BYTES:
+            raise CorpusError(f"{self.where(offset)} is longer than {_MAX_LINE_BYTES:,} bytes: this is no text file")

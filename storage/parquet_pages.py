@@ -1,0 +1,88 @@
+"""Parquet with a document per row, as in the data set ``wikimedia/wikipedia``: id, url, title, text."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate, count
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from storage.decoding import decoded
+from storage.files import opened, shown
+from storage.pages import CorpusError, Page, Repairs, Source, Span
+
+MAGIC = b"PAR1"
+
+_BATCH_ROWS = 256
+_COLUMNS = ("id", "title", "text")
+
+
+def row_group_bytes(uri: str) -> list[int]:
+    """Bytes that each row group takes in the file.
+
+    Raises:
+        CorpusError: if the file is no Parquet or its server does not send parts of a file.
+    """
+    with _parquet(uri) as file:
+        groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
+        return [sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in groups]
+
+
+def read_parquet(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
+    """The rows of a span of row groups; without an id of its own, a row is called ``<name of the file>#<row>``.
+
+    Raises:
+        CorpusError: if the file is damaged, has no column ``text`` of strings, or an id or text is missing in a row.
+    """
+    with _parquet(source.uri) as file:
+        columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
+        for name in _COLUMNS:
+            _check_type(file.schema_arrow, name, source.uri)
+        sizes = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
+        rows = count([0, *accumulate(sizes)][span.start])
+        groups = list(range(span.start, min(span.stop, len(sizes))))
+        for batch in file.iter_batches(_BATCH_ROWS, groups, columns=columns, use_threads=False):
+            yield from (_page(row, number, source, repairs) for row, number in zip(_rows(batch), rows, strict=False))
+
+
+@contextmanager
+def _parquet(uri: str) -> Iterator[pq.ParquetFile]:
+    # The footer lies at the end. A server that sends whole files only would be found out too late: ask for a part.
+    with opened(uri, len(MAGIC)) as raw, pq.ParquetFile(raw) as file:
+        yield file
+
+
+def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
+    if name not in schema.names:
+        if name == "text":
+            raise CorpusError(f"{shown(uri)}: has no column 'text'; its columns are {schema.names}")
+        return
+    kind = schema.field(name).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    if not is_text and not (name == "id" and pa.types.is_integer(kind)):
+        raise CorpusError(f"{shown(uri)}: column {name!r} must hold strings, but is of type {kind}")
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, int | bytes | None]]:
+    """Strings as bytes: nobody has checked that they are UTF-8."""
+    columns = {name: _as_bytes(batch.column(name)) for name in batch.schema.names}
+    rows: list[dict[str, int | bytes | None]] = pa.RecordBatch.from_pydict(columns).to_pylist()
+    return rows
+
+
+def _as_bytes(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column if pa.types.is_integer(column.type) else column.cast(pa.large_binary())
+
+
+def _page(row: dict[str, int | bytes | None], number: int, source: Source, repairs: Repairs) -> Page:
+    fields = {name: _text(value, name, number, source, repairs) for name, value in row.items()}
+    return Page(fields.get("id", f"{source.name}#{number}"), fields.get("title", ""), fields["text"], "article")
+
+
+def _text(value: int | bytes | None, name: str, number: int, source: Source, repairs: Repairs) -> str:
+    if value is None:
+        raise CorpusError(f"{shown(source.uri)}: row {number:,} has no {name}")
+    return decoded(value, repairs) if isinstance(value, bytes) else str(value)

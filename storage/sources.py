@@ -1,0 +1,164 @@
+"""The files of a corpus: found under what the config names, and told apart by their content."""
+
+import importlib.util
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal, NamedTuple
+from urllib.parse import unquote
+
+import pydantic
+from pyarrow import fs
+from pydantic import ConfigDict, Field
+
+from storage.files import FileState, file_state, is_web, reading, resolve, shown, state_of, uri_of
+from storage.mediawiki import read_header
+from storage.pages import CorpusError, Format, Source
+from storage.recognition import Recognised, recognised
+
+_PACKAGE_SCHEME = "package://"
+_NUM_THREADS = 16
+_HIDDEN = (".", "_")
+_WILDCARD = re.compile(r"(\*\*/|\*\*|\*)")
+_WILDCARD_MEANS = {"**/": r"(?:(?!\.)[^/]+/)*", "**": ".*", "*": r"(?!(?<=/)\.)[^/]*"}
+"""Hidden files have to be named in full."""
+
+_Path = Annotated[str, Field(min_length=1)]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class CorpusConfig:
+    """One corpus.
+
+    Attributes:
+        name: what tables and reports call it, e.g. ``enwiki_sample``.
+        language: lower-case language code, e.g. ``en``, ``zh``, ``pt-br``.
+        path: a local path, a URI (``http``, ``https``, ``s3``, ``gs``, ``file``), or ``package://<package>/<file>`` for
+            a file that an installed Python package carries. On a disk or object store it may be a folder or hold the
+            wildcards ``*`` and ``**``. Several paths are the parts of one corpus, in this order.
+        format: ``auto`` looks at the content; plain text must be named, since anything might be that.
+        download: copy files from web servers into the store first.
+    """
+
+    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
+    path: _Path | Annotated[tuple[_Path, ...], Field(min_length=1)]
+    format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "parquet", "text"] = "auto"
+    download: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths, however many."""
+        return (self.path,) if isinstance(self.path, str) else self.path
+
+
+class _Found(NamedTuple):
+    """A file that was named, or found under a folder or wildcard that was."""
+
+    uri: str
+    state: FileState
+    is_named: bool
+
+
+def find_sources(config: CorpusConfig) -> list[Source]:
+    """The files of a corpus, in the order of its paths and within a folder or wildcard by name.
+
+    Hidden files of a folder are left out, and so is the index of a multistream dump: it isn't needed.
+
+    Raises:
+        CorpusError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
+    """
+    found = [file for path in config.paths for file in _found(path)]
+    names = _names([unquote(shown(file.uri)) if "://" in file.uri else file.uri for file in found])
+    name, number = Counter(names).most_common(1)[0]
+    if number > 1:
+        raise CorpusError(f"corpus.path: {number} files are called {name!r}; name each file once, under its own name")
+    with ThreadPoolExecutor(_NUM_THREADS) as threads:
+        sources = threads.map(lambda file, name: _source(file, name, config), found, names)
+        documents = [source for source in sources if source is not None]
+    if not documents:
+        raise CorpusError(f"{_where(config.paths[0])}: only indexes of multistream dumps; name the dumps themselves")
+    return documents
+
+
+def _where(path: str) -> str:
+    return f"corpus.path={shown(path)}"
+
+
+def _source(file: _Found, name: str, config: CorpusConfig) -> Source | None:
+    if not file.state.num_bytes:
+        raise CorpusError(f"corpus.path: {shown(file.uri)} is empty (0 bytes)")
+    what = recognised(file.uri, None if config.format == "auto" else config.format)
+    if what.format is None and file.is_named:
+        raise CorpusError(f"{_where(file.uri)}: is the index of a multistream dump; name the dump, it needs no index")
+    return None if what.format is None else _described(file, name, what.format, what)
+
+
+def _described(file: _Found, name: str, form: Format, what: Recognised) -> Source:
+    num_bytes, version, _ = file.state
+    prefixes: tuple[str, ...] = ()
+    if form == "mediawiki":
+        prefixes = read_header(file.uri, what.compression, what.encoding).media_prefixes()
+    markup: Literal["wikitext", "plain"] = "wikitext" if form == "mediawiki" else "plain"
+    return Source(file.uri, name, num_bytes, version, form, what.compression, what.encoding, markup, prefixes)
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """What of each path lies below the folder that all have in common."""
+    parts = [path.split("/") for path in paths]
+    folders = [file[:-1] for file in parts]
+    depth = next((i for i, level in enumerate(zip(*folders, strict=False)) if len(set(level)) > 1), None)
+    shared = min(map(len, folders), default=0) if depth is None else depth
+    return ["/".join(file[shared:]) for file in parts]
+
+
+def _found(path: str) -> Iterator[_Found]:
+    if is_web(path):
+        if "*" in path:
+            raise CorpusError(f"{_where(path)}: a web server can't be searched; name each file")
+        yield _Found(path, file_state(path), is_named=True)
+        return
+    beside = _in_package(path) if path.startswith(_PACKAGE_SCHEME) else path
+    filesystem, place = resolve(beside)
+    with reading(path):
+        info = filesystem.get_file_info(place)
+    if info.is_file:
+        yield _Found(uri_of(info.path, beside), state_of(info), is_named=True)
+        return
+    files = _listed(filesystem, place, path) if "*" in place or info.type == fs.FileType.Directory else []
+    if not files:
+        what = "no file matches" if "*" in place else "there is no file"
+        raise CorpusError(f"{_where(path)}: {what} {place}; set corpus.path to a dump or another text corpus")
+    yield from (_Found(uri_of(file.path, beside), state_of(file), is_named=False) for file in files)
+
+
+def _listed(filesystem: fs.FileSystem, place: str, path: str) -> list[fs.FileInfo]:
+    """Files under a folder, or that match a path with wildcards, by name."""
+    folder = place.partition("*")[0].rpartition("/")[0] if "*" in place else place.rstrip("/")
+    pattern = "".join(_WILDCARD_MEANS.get(part, re.escape(part)) for part in _WILDCARD.split(place))
+    with reading(path):
+        is_deep = "/" in place[len(folder) + 1 :] or "**" in place or "*" not in place
+        infos = filesystem.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True, recursive=is_deep))
+    if "*" in place:
+        chosen = [info for info in infos if info.is_file and re.fullmatch(pattern, info.path)]
+    else:
+        chosen = [info for info in infos if info.is_file and not _is_hidden(info.path[len(folder) :])]
+    return sorted(chosen, key=lambda info: info.path)
+
+
+def _is_hidden(below: str) -> bool:
+    return any(part.startswith(_HIDDEN) for part in below.split("/"))
+
+
+def _in_package(uri: str) -> str:
+    """Asks only where the top-level package lies, which does not import it."""
+    package, _, inside = uri.removeprefix(_PACKAGE_SCHEME).partition("/")
+    if not package.isidentifier() or not inside or ".." in PurePosixPath(inside).parts:
+        raise CorpusError(f"corpus.path={uri}: must read package://<package>/<file inside it>")
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise CorpusError(f"corpus.path={uri}: no package {package!r} is installed; install it or set corpus.path")
+    places = [Path(folder) / inside for folder in spec.submodule_search_locations]
+    return str(next((place for place in places if place.exists()), places[0]).absolute())

@@ -1,0 +1,115 @@
+"""A real web server and a real S3 server process, both on this machine."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import boto3
+import pytest
+from aiohttp import web
+
+
+@dataclass
+class WebServer:
+    """Serves the files of a folder, under ``/<how>/<file>``.
+
+    ``ranges``: as good servers do. ``whole``: never a part of a file. ``bare``: neither ETag nor Last-Modified.
+    ``unsized``: no size. ``breaking``: breaks off in the middle of what it was asked for. ``hopeless``: does so, and
+    sends no parts either.
+    """
+
+    folder: Path
+    port: int = 0
+    ranges: list[str] = field(default_factory=list)
+
+    def url(self, how: str, name: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{how}/{name}"
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        how, name = request.match_info["how"], request.match_info["name"]
+        path = self.folder / name
+        if not path.is_file():
+            raise web.HTTPNotFound
+        self.ranges.append(request.headers.get("Range", ""))
+        if how == "ranges":
+            return web.FileResponse(path)
+        return await self.poor_answer(request, how, path.read_bytes())
+
+    async def poor_answer(self, request: web.Request, how: str, content: bytes) -> web.StreamResponse:
+        part = request.http_range if how in ("breaking", "bare") else slice(None)
+        first, total = part.start or 0, len(content)
+        is_part = part.start is not None
+        response = web.StreamResponse(status=206 if is_part else 200)
+        body = content[first : part.stop]
+        if is_part:
+            response.headers["Content-Range"] = f"bytes {first}-{first + len(body) - 1}/{total}"
+        if how != "bare":
+            response.headers["ETag"] = f'"{hash(content)}"'
+        if how != "unsized":
+            response.content_length = len(body)
+        await response.prepare(request)
+        breaks = how in ("breaking", "hopeless") and len(body) > 1000
+        await response.write(body[: len(body) // 2] if breaks else body)
+        if breaks:
+            request.transport.close()
+        return response
+
+
+@pytest.fixture
+def web_server(tmp_path):
+    """A running :class:`WebServer` for an empty folder."""
+    server = WebServer(tmp_path / "served")
+    server.folder.mkdir()
+    loop = asyncio.new_event_loop()
+    application = web.Application()
+    application.router.add_get("/{how}/{name:.+}", server.answer)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+
+    async def start() -> None:
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        server.port = runner.addresses[0][1]
+
+    loop.run_until_complete(start())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    yield server
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """An S3 bucket: its client, and URIs of what lies in it, with keys that no message may show."""
+
+    client: object
+    port: int
+
+    def uri(self, path: str) -> str:
+        return f"s3://key:secret@tilt/{path}?endpoint_override=127.0.0.1:{self.port}&scheme=http&region=us-east-1"
+
+
+@pytest.fixture(scope="session")
+def s3_bucket():
+    """An empty bucket of a moto server process."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            assert server.poll() is None
+            time.sleep(0.1)
+        keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+        client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1", **keys)
+        client.create_bucket(Bucket="tilt")
+        yield Bucket(client, port)
+    finally:
+        server.kill()
