@@ -212,6 +212,8 @@ class _Worker:
         started = time.monotonic()
         for unit, tables in work(self.store, units):
             finished = self.store.commit(unit, tables)
+            # Arrow keeps what it has freed, on top of which the next unit would allocate.
+            pa.default_memory_pool().release_unused()
             now = time.monotonic()
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
             yield Report(finished, now - started, peak)

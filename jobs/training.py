@@ -108,14 +108,23 @@ class CudaPairTraining:
 
 
 def _pair_structure(store: Store, unit: Unit) -> tuple[pa.ChunkedArray, Tiling, TiledPairs]:
-    names = [store.read(ref.select("name"))["name"].to_numpy() for ref in unit.inputs["pairs"]]
     tiling = Tiling(*unit.config["tiling"])
-    return store.read(unit.input("vocabulary"))["word"], tiling, tiled_pairs(np.concatenate(names), tiling)
+    words = store.read(unit.input("vocabulary"))["word"]
+    return words, tiling, tiled_pairs(_joined(store, unit, "name"), tiling)
+
+
+def _joined(store: Store, unit: Unit, column: str) -> NDArray[np.int64]:
+    """A column of all pair tables, read one after the other into its place."""
+    refs = unit.inputs["pairs"]
+    joined, stop = np.empty(sum(ref.num_rows for ref in refs), np.int64), 0
+    for ref in refs:
+        start, stop = stop, stop + ref.num_rows
+        joined[start:stop] = store.read(ref.select(column))[column].to_numpy()
+    return joined
 
 
 def _counts(store: Store, unit: Unit) -> NDArray[np.int64]:
-    column = count_column(unit.config["replica"])
-    return np.concatenate([store.read(ref.select(column))[column].to_numpy() for ref in unit.inputs["pairs"]])
+    return _joined(store, unit, count_column(unit.config["replica"]))
 
 
 def _advance_to_end(store: Store, unit: Unit, training: Training, checkpoint_seconds: float) -> None:

@@ -69,7 +69,7 @@ def num_occurrences(offsets: NDArray[np.int64], window: int) -> NDArray[np.int64
 
 def line_chunks(offsets: NDArray[np.int64], num_columns: int, window: int, num_bytes: int) -> list[tuple[int, int]]:
     """Runs of lines, each of which :func:`count_pairs` counts within so much memory; one line may need more."""
-    per_occurrence = _BYTES_PER_OCCURRENCE + 2 * bytes_per_pair(num_columns)
+    per_occurrence = _BYTES_PER_OCCURRENCE + bytes_per_pair(num_columns)
     cumulative = np.append(0, np.cumsum(num_occurrences(offsets, window)))
     chunks, start, num_lines = [], 0, offsets.size - 1
     while start < num_lines:

@@ -10,11 +10,12 @@ pairs and the seed, not on the replica: replicas of one group share it, and each
 data race.
 """
 
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Literal, NamedTuple
 
 import numba
 import numpy as np
-from numba.misc.special import literally
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
@@ -35,6 +36,8 @@ _FROZEN = np.float32(1e30)
 
 _PAIRS_AHEAD = 4
 """Vectors are asked for so many pairs before their step; measured, it raises the rate by 30 %."""
+
+_PAIRS_PER_SLICE = 1 << 20
 
 VALUE, SQUARES = 0, 1
 WORD, CONTEXT = 0, 1
@@ -98,7 +101,7 @@ class GloveTraining:
         steps = self._steps
         visits = rounds(self._pairs, self.tiling.num_blocks, self.epochs_done, self.seed).visits
         rate = np.float32(self.config.learning_rate)
-        total = _train_epoch(self._vectors, steps, visits, rate, self._vectors.shape[-1])
+        total = _epoch_kernel(self._vectors.shape[-1])(self._vectors, steps, visits, rate)
         num_steps = 2 * steps.rows.size - int((steps.rows == steps.columns).sum())
         self._losses = np.append(self._losses, total / max(1, num_steps))
 
@@ -147,9 +150,19 @@ class _Steps(NamedTuple):
 
 
 def _present_pairs(pairs: TiledPairs, counts: NDArray[np.int64], config: GloveConfig) -> _Steps:
+    """The steps of a replica, made slice by slice: in 64 bits and all at once they would take several times as much."""
     present = counts > 0
-    starts = np.append(0, np.cumsum(present))[pairs.starts]
-    return _Steps(pairs.rows[present], pairs.columns[present], *logs_and_weights(counts[present], config), starts)
+    num_present = int(present.sum())
+    logs, weights = np.empty(num_present, np.float32), np.empty(num_present, np.float32)
+    stop = 0
+    for first in range(0, counts.size, _PAIRS_PER_SLICE):
+        chosen = counts[first : first + _PAIRS_PER_SLICE]
+        chosen = chosen[chosen > 0]
+        start, stop = stop, stop + chosen.size
+        logs[start:stop], weights[start:stop] = logs_and_weights(chosen, config)
+    num_before = np.add.reduceat(present, pairs.starts[:-1], dtype=np.int64) if counts.size else np.empty(0, np.int64)
+    starts = np.append(0, np.cumsum(num_before))
+    return _Steps(pairs.rows[present], pairs.columns[present], logs, weights, starts)
 
 
 def logs_and_weights(counts: NDArray[np.int64], config: GloveConfig) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -189,43 +202,47 @@ def initial_vectors(num_words: int, replica: int, seed: int, dimensions: int) ->
     return vectors
 
 
-@numba.njit(cache=True, fastmath=True, error_model="numpy")
-def _train_epoch(
-    vectors: NDArray[np.float32], steps: _Steps, visits: NDArray[np.int64], rate: np.float32, width: int
-) -> float:
-    width = literally(width)
-    words, contexts = vectors[WORD], vectors[CONTEXT]
-    flat_words, flat_contexts = words.reshape(-1), contexts.reshape(-1)
-    all_rows, all_columns, log_counts, weights, starts = steps
-    num_tiles = starts.size - 1
-    loss = 0.0
-    for visit in visits:
-        swapped = visit >= num_tiles
-        tile = visit - num_tiles if swapped else visit
-        rows, columns = (all_columns, all_rows) if swapped else (all_rows, all_columns)
-        stop = starts[tile + 1]
-        for pair in range(starts[tile], stop):
-            if pair + _PAIRS_AHEAD < stop:
-                word = np.int64(rows[pair + _PAIRS_AHEAD]) * 2 * width
-                context = np.int64(columns[pair + _PAIRS_AHEAD]) * 2 * width
-                for line in range(0, 2 * width, FLOATS_PER_LINE):
-                    prefetch(flat_words, word + line)
-                    prefetch(flat_contexts, context + line)
-            i, j = rows[pair], columns[pair]
-            if swapped and i == j:
-                continue
-            w, w_squares = words[i, VALUE], words[i, SQUARES]
-            c, c_squares = contexts[j, VALUE], contexts[j, SQUARES]
-            error = -log_counts[pair]
-            for d in range(width):
-                error += w[d] * c[d]
-            gradient = weights[pair] * error
-            loss += 0.5 * gradient * error
-            gradient *= rate
-            for d in range(width):
-                w_step, c_step = gradient * c[d], gradient * w[d]
-                w[d] -= w_step / np.sqrt(w_squares[d])
-                c[d] -= c_step / np.sqrt(c_squares[d])
-                w_squares[d] += w_step * w_step
-                c_squares[d] += c_step * c_step
-    return loss
+@cache
+def _epoch_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float]:
+    """One epoch over vectors of a width that the compiler knows, so that it can lay out the inner loops."""
+
+    @numba.njit(cache=True, fastmath=True, error_model="numpy")
+    def train_epoch(vectors: NDArray[np.float32], steps: _Steps, visits: NDArray[np.int64], rate: np.float32) -> float:
+        words, contexts = vectors[WORD], vectors[CONTEXT]
+        flat_words, flat_contexts = words.reshape(-1), contexts.reshape(-1)
+        all_rows, all_columns, log_counts, weights, starts = steps
+        num_tiles = starts.size - 1
+        loss = 0.0
+        for visit in visits:
+            swapped = visit >= num_tiles
+            tile = visit - num_tiles if swapped else visit
+            rows, columns = (all_columns, all_rows) if swapped else (all_rows, all_columns)
+            stop = starts[tile + 1]
+            for pair in range(starts[tile], stop):
+                if pair + _PAIRS_AHEAD < stop:
+                    word = np.int64(rows[pair + _PAIRS_AHEAD]) * 2 * width
+                    context = np.int64(columns[pair + _PAIRS_AHEAD]) * 2 * width
+                    for line in range(0, 2 * width, FLOATS_PER_LINE):
+                        prefetch(flat_words, word + line)
+                        prefetch(flat_contexts, context + line)
+                i, j = rows[pair], columns[pair]
+                if swapped and i == j:
+                    continue
+                w, w_squares = words[i, VALUE], words[i, SQUARES]
+                c, c_squares = contexts[j, VALUE], contexts[j, SQUARES]
+                error = -log_counts[pair]
+                for d in range(width):
+                    error += w[d] * c[d]
+                gradient = weights[pair] * error
+                loss += 0.5 * gradient * error
+                gradient *= rate
+                for d in range(width):
+                    w_step, c_step = gradient * c[d], gradient * w[d]
+                    w[d] -= w_step / np.sqrt(w_squares[d])
+                    c[d] -= c_step / np.sqrt(c_squares[d])
+                    w_squares[d] += w_step * w_step
+                    c_squares[d] += c_step * c_step
+        return loss
+
+    compiled: Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float] = train_epoch
+    return compiled

@@ -81,25 +81,29 @@ def tiled_pairs(names: NDArray[np.int64], tiling: Tiling) -> TiledPairs:
     TiledPairs(rows=array([0, 0, 0, 2], dtype=int32), columns=array([0, 2, 3, 1], dtype=int32), starts=array([0, 2, 4]),
         row_blocks=array([0, 0], dtype=int32), column_blocks=array([0, 1], dtype=int32))
     """
-    num_blocks = tiling.num_blocks
-    rows, columns, tiles = _unpack(names, num_blocks, tiling.tile_words)
-    starts = np.flatnonzero(np.diff(tiles, prepend=-1))
-    row_blocks, column_blocks = (part.astype(np.int32) for part in np.divmod(tiles[starts], num_blocks))
+    rows, columns, starts, tiles = _unpack(names, tiling.num_blocks, tiling.tile_words)
+    row_blocks, column_blocks = (part.astype(np.int32) for part in np.divmod(tiles, tiling.num_blocks))
     return TiledPairs(rows, columns, np.append(starts, names.size), row_blocks, column_blocks)
 
 
 @numba.njit(cache=True)
 def _unpack(
     names: NDArray[np.int64], num_blocks: int, tile_words: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the pairs; starts and numbers of the tiles."""
     rows, columns = np.empty(names.size, np.int32), np.empty(names.size, np.int32)
-    tiles = np.empty(names.size, np.int64)
+    starts, tiles = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    previous = np.int64(-1)
     for at in range(names.size):
         rest, column = divmod(names[at], tile_words)
-        tiles[at], row = divmod(rest, tile_words)
-        rows[at] = row * num_blocks + tiles[at] // num_blocks
-        columns[at] = column * num_blocks + tiles[at] % num_blocks
-    return rows, columns, tiles
+        tile, row = divmod(rest, tile_words)
+        rows[at] = row * num_blocks + tile // num_blocks
+        columns[at] = column * num_blocks + tile % num_blocks
+        if tile != previous:
+            starts.append(np.int64(at))
+            tiles.append(tile)
+            previous = tile
+    return rows, columns, np.array(starts, dtype=np.int64), np.array(tiles, dtype=np.int64)
 
 
 def shuffled_in_tiles(names: NDArray[np.int64], tiling: Tiling, seed: int) -> NDArray[np.int64]:

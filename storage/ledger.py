@@ -10,6 +10,7 @@ from typing import IO, Any, Self, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import fs
@@ -188,8 +189,8 @@ class Store:
             ends = [file.metadata.row_group(group).column(index).statistics for group in range(file.num_row_groups)]
             groups = [group for group, end in enumerate(ends) if end.max >= low and end.min < high]
             table = file.read_row_groups(groups, columns=list(ref.columns))
-        start, stop = np.searchsorted(table[column].to_numpy(), [low, high])
-        return table.slice(start, stop - start)
+        # A slice would keep the whole row groups in memory.
+        return table.filter(pc.and_(pc.greater_equal(table[column], low), pc.less(table[column], high)))
 
     def open(self, ref: TableRef) -> pa.NativeFile:
         """A table's file, to be read.

@@ -41,7 +41,7 @@ def documentation(schema: pa.Schema) -> list[dict[str, str]]:
 
 Writer = Callable[[IO[bytes] | pa.NativeFile], object]
 
-_ROWS_PER_GROUP = 65_536
+_ROWS_PER_GROUP = 32_768
 """Small enough to read a part of a table without the rest, large enough to compress."""
 
 _SPLIT_TYPES = (pa.int32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())

@@ -48,3 +48,22 @@ def tiltmeter(tmp_path):
         return subprocess.Popen(command, cwd=tmp_path, env=environment, **(pipes | options))
 
     return start
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Mounts an empty file system of a given size, such as ``3m``, or skips where that is not allowed."""
+    places = []
+
+    def mount(size: str) -> Path:
+        place = tmp_path / f"disk{len(places)}"
+        place.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("needs the right to mount a small file system")
+        places.append(place)
+        return place
+
+    yield mount
+    for place in places:
+        subprocess.run(["umount", place], check=True)

@@ -1,9 +1,19 @@
-"""Configs as the command composes them."""
+"""Configs as the command composes them, runs with what came of them, and tiny corpora."""
+
+import json
+import random
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import hydra
+import pyarrow as pa
 import pytest
 
 from jobs.config import build
+from jobs.run import execute
+from storage.runs import read_run_table
 
 
 @pytest.fixture(scope="session")
@@ -11,7 +21,107 @@ def configured():
     """Builds a config from overrides, as ``tiltmeter`` would."""
 
     def compose(*overrides):
+        overrides = [str(override) for override in overrides]
         with hydra.initialize_config_module("conf", version_base="1.3"):
-            return build(hydra.compose("tiltmeter", [str(override) for override in overrides]))
+            return build(hydra.compose("tiltmeter", overrides), overrides)
 
     return compose
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left in its directory."""
+
+    path: Path
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        return json.loads((self.path / "run.json").read_text())
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Of the tables of a run that succeeded."""
+        assert self.record["status"] == "succeeded"
+        return {name: table["digest"] for name, table in self.record["tables"].items()}
+
+    def stage(self, name: str) -> dict[str, Any]:
+        """The only record of a stage."""
+        [stage] = [stage for stage in self.record["stages"] if stage["name"] == name]
+        return stage
+
+    def num_done(self, name: str) -> int:
+        return self.stage(name)["num_done"]
+
+    def table(self, name: str) -> pa.Table:
+        return read_run_table(self.path, name)
+
+    def words(self) -> dict[str, dict[str, Any]]:
+        """Rows of the table `vocabulary` of a run on one corpus, by word."""
+        return {row["word"]: row for row in self.table("vocabulary").to_pylist()}
+
+    def parts(self, language: str) -> dict[str, pa.Table]:
+        """The embeddings of a language, by the name of their file."""
+        folder = self.path / "embeddings"
+        return {path.name: read_run_table(folder, path.stem) for path in sorted(folder.glob(f"{language}_*"))}
+
+
+@pytest.fixture(scope="session")
+def outcome_of():
+    """What the run in a directory left there."""
+    return Outcome
+
+
+@pytest.fixture(scope="session")
+def run_job(configured, ray_cluster):
+    """Runs a job on the session's cluster."""
+    return lambda *overrides: Outcome(execute(configured(*overrides)))
+
+
+def _made_up(language: str, num_documents: int = 40) -> list[dict[str, str]]:
+    """Documents of ten lines with ten words each, whose frequencies fall as in language."""
+    rng = random.Random(language)
+    words = [f"{language}{chr(97 + rank % 26)}{chr(97 + rank // 26)}" for rank in range(120)]
+    weights = [1 / (1 + rank) for rank in range(len(words))]
+    return [
+        {"id": str(number), "text": "\n".join(" ".join(rng.choices(words, weights, k=10)) for _ in range(10))}
+        for number in range(num_documents)
+    ]
+
+
+@pytest.fixture(scope="session")
+def made_up():
+    """Makes up the documents of a corpus: the same ones whenever it is asked for the same."""
+    return _made_up
+
+
+def _write(path: Path, documents: list[dict[str, str]]) -> Path:
+    path.write_text("".join(json.dumps(document, ensure_ascii=False) + "\n" for document in documents))
+    return path
+
+
+@pytest.fixture(scope="session")
+def write_lines():
+    """Writes documents as JSON lines."""
+    return _write
+
+
+def _file(language: str, path: Path | str) -> list[str]:
+    return ["corpus=file", f"corpus.language={language}", f"corpus.path={path}"]
+
+
+@pytest.fixture(scope="session")
+def one_corpus():
+    """Overrides that choose a file of a language."""
+    return _file
+
+
+@pytest.fixture(scope="session")
+def several_corpora():
+    """Overrides that choose a file for each of several languages, all in one run."""
+
+    def choose(files: dict[str, Path]) -> list[str]:
+        (language, path), *others = files.items()
+        more = [f"+corpus.{code}={{name: {code}, language: {code}, path: {file}}}" for code, file in others]
+        return [*_file(language, path), f"corpus.name={language}", *more]
+
+    return choose

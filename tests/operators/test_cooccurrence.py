@@ -105,7 +105,7 @@ def test_chunks_of_lines_cover_all_and_keep_to_the_memory(lines, window, num_byt
     assert num_occurrences(offsets, window).tolist() == numbers
     chunks = line_chunks(offsets, 2, window, num_bytes)
     assert [line for start, stop in chunks for line in range(start, stop)] == list(range(len(lines)))
-    bytes_per_occurrence = 48 + 2 * bytes_per_pair(2)
+    bytes_per_occurrence = 48 + bytes_per_pair(2)
     for start, stop in chunks:
         assert stop - start == 1 or sum(numbers[start:stop]) * bytes_per_occurrence <= num_bytes
 
