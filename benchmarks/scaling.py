@@ -1,6 +1,6 @@
 """How time and memory grow with the corpus, and what a whole Wikipedia would take.
 
-    python -m benchmarks.scaling [--sizes 1 3 10] [--workers 1 2] [key=value ...]
+    python -m benchmarks.scaling [key=value ...] [--sizes 1 3 10] [--workers 1 2]
 
 Runs the command on the first 1, 3 and 10 million tokens of an English Wikipedia extract, with one and with two workers,
 all 32 replicas and the original, but fewer epochs: training is as many times longer as it has more of them. Prints, in
@@ -173,14 +173,15 @@ def main() -> None:
     parser.add_argument(
         "--parse-rate", type=float, default=4e6, help="bytes of XML per second and core: benchmarks/reading.py"
     )
-    known, overrides = parser.parse_known_args()
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="further settings, before the options")
+    known = parser.parse_args()
     runs = []
     with tempfile.TemporaryDirectory() as folder:
         for size, num_workers in product(known.sizes, known.workers):
             corpus = Path(folder) / f"{size}.jsonl"
             if not corpus.exists():
                 write_corpus(known.corpus, int(size * 1e6), corpus)
-            runs.append(measure(corpus, num_workers, overrides))
+            runs.append(measure(corpus, num_workers, known.overrides))
     print_runs(runs)
     print_model(runs)
     print_projection(runs, known.tokens, known.dump_bytes, known.parse_rate)

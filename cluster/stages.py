@@ -2,12 +2,18 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeVar
 
 from cluster.progress import Display
 from cluster.workers import Death, Failure, Pool, Report, Work
 from storage.ledger import Finished, Store, Unit
+
+T = TypeVar("T")
+
+_LOOKS_AT_ONCE = 16
 
 
 class UnitsFailed(RuntimeError):
@@ -80,11 +86,8 @@ class Runner:
     def run(self, stage: Stage) -> dict[str, list[Finished]]:
         """The finished units of each group, in their order; those that failed are missing, and in ``failures``."""
         started = time.monotonic()
-        finished = {unit.place: found for unit in stage.all_units() if (found := self.store.find(unit))}
-        missing = {
-            group: list({unit.place: unit for unit in units if unit.place not in finished}.values())
-            for group, units in stage.units.items()
-        }
+        finished = self._find(stage)
+        missing = _missing(stage, finished)
         num_missing = sum(map(len, missing.values()))
         record = StageRecord(stage.name, num_reused=len(finished))
         self.records.append(record)
@@ -100,6 +103,11 @@ class Runner:
             group: [finished[unit.place] for unit in units if unit.place in finished]
             for group, units in stage.units.items()
         }
+
+    def _find(self, stage: Stage) -> dict[str, Finished]:
+        # In a bucket each look takes a while.
+        with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
+            return {found.place: found for found in pool.map(self.store.find, stage.all_units()) if found}
 
     def run_whole(self, stage: Stage) -> dict[str, list[Finished]]:
         """As :meth:`run`, of the groups of which nothing has failed so far; the others would lack a part.
@@ -143,7 +151,19 @@ class Runner:
         return failures
 
 
-def evenly(units: Sequence[Unit], batch_size: int) -> list[Sequence[Unit]]:
+def _missing(stage: Stage, finished: Mapping[str, Finished]) -> dict[str, list[Unit]]:
+    """The units to be done, each once even if several groups have it."""
+    groups: dict[str, list[Unit]] = {group: [] for group in stage.units}
+    seen = set(finished)
+    for group, units in stage.units.items():
+        for unit in units:
+            if unit.place not in seen:
+                seen.add(unit.place)
+                groups[group].append(unit)
+    return groups
+
+
+def evenly(units: Sequence[T], batch_size: int) -> list[Sequence[T]]:
     """As few batches as possible of at most ``batch_size`` units, whose sizes differ by at most one, larger first.
 
     >>> [len(batch) for batch in evenly(range(33), 8)]

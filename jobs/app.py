@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from cluster.connection import ClusterError
 from cluster.stages import UnitsFailed
 from jobs.config import ConfigError, build
-from jobs.measuring import WordSetError
+from jobs.texts import WordSetError
 from storage.corpora import CorpusError
 from storage.runs import RunDirectoryBusy
 from storage.tables import StorageError

@@ -5,7 +5,7 @@ from typing import cast
 
 from jobs.config import BootstrapJob
 from jobs.context import Run
-from jobs.embedding import Embeddings, embed
+from jobs.embedding import Embeddings, embed, trains_on_gpu
 from jobs.exports import export
 from jobs.reading import read_corpora
 from jobs.report import write_report
@@ -23,12 +23,13 @@ def run(run: Run) -> None:
 
 
 def read_and_embed(run: Run) -> tuple[dict[str, TokenisedCorpus], dict[str, Embeddings]]:
-    """The corpora that could be read and embedded whole, by language.
+    """The corpora that could be read and embedded whole, by name.
 
     Raises:
         UnitsFailed: if none could.
     """
     config, worker_bytes = run.config, run.config.cluster.worker_data_bytes
+    trains_on_gpu(config.embedding.device, run.runner.pool.num_gpus)  # refuses before hours of reading
     corpora = read_corpora(run.runner, run.texts, config.reading, config.embedding.min_count, worker_bytes)
     embeddings = embed(run.runner, corpora, config.embedding, config.seed, worker_bytes)
     return {name: corpora[name] for name in embeddings}, embeddings

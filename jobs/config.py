@@ -1,6 +1,7 @@
 """From composed YAML to one frozen, checked record; nothing of Hydra goes further than this."""
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, cast
@@ -17,6 +18,9 @@ from jobs.reading import ReadingConfig
 from operators.wordsets import WordSets
 from storage.corpora import CorpusConfig
 from storage.embedding_files import ExportFormat
+
+_MEMORY_PER_TEXT = 10
+"""Bytes of memory for each byte of a shard's text while it is tokenised."""
 
 
 class ConfigError(ValueError):
@@ -83,6 +87,18 @@ class RunConfig:
         return self
 
     @pydantic.model_validator(mode="after")
+    def _shards_fit_a_worker(self) -> Self:
+        needed = self.reading.shard_megabytes * 1e6 * _MEMORY_PER_TEXT
+        if needed > self.cluster.worker_data_bytes:
+            most = self.cluster.worker_data_bytes / _MEMORY_PER_TEXT / 1e6
+            raise ValueError(
+                f"reading.shard_megabytes={self.reading.shard_megabytes:g}: needs {needed / 1e6:,.0f} MB of a worker, "
+                f"which has {self.cluster.worker_data_bytes / 1e6:,.0f} for its data; set it to {most:g} at most, or "
+                "raise cluster.worker_megabytes"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
     def _word_sets_are_in_their_language(self) -> Self:
         for language, wordset in self.wordset.items():
             if wordset.language != language:
@@ -110,29 +126,32 @@ def build(composed: DictConfig, overrides: Sequence[str] = ()) -> RunConfig:
     """
     try:
         plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True, throw_on_missing=True))
-        corpora = _corpora(plain.pop("corpus"))
+        corpora = _corpora(plain.pop("corpus", {}))
         _check_number(len(corpora), overrides)
-        return pydantic.TypeAdapter(RunConfig).validate_python(plain | {"corpora": corpora})
+        return pydantic.TypeAdapter(RunConfig).validate_python(plain | {"corpora": list(corpora.values())})
     except MissingMandatoryValue as error:
         key = error.full_key or str(error)
         raise ConfigError(f"{key} has no value: set it with {key}=<value>") from error
     except pydantic.ValidationError as error:
-        raise ConfigError("\n".join(_explain(details, composed) for details in error.errors())) from error
+        # A list that is too short only says again that its items are wrong.
+        wrong = [details for details in error.errors() if details["type"] != "too_short" or error.error_count() == 1]
+        raise ConfigError("\n".join(_explain(details, composed) for details in wrong)) from error
 
 
-def _corpora(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A named corpus has a node of its own below ``corpus``, so that several can be chosen; corpus=file has not."""
-    named = [value for value in node.values() if isinstance(value, Mapping)]
+def _corpora(node: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Corpora by the key that they stand under.
+
+    A named corpus has a node of its own below ``corpus``, so that several can be chosen; corpus=file has not.
+    """
+    named = {f"corpus.{key}": value for key, value in node.items() if isinstance(value, Mapping)}
     unnamed = {key: value for key, value in node.items() if not isinstance(value, Mapping)}
-    return [*([unnamed] if unnamed else []), *named]
+    return ({"corpus": unnamed} if unnamed else {}) | named
 
 
 def _check_number(num_corpora: int, overrides: Sequence[str]) -> None:
-    chosen = [
-        override.removeprefix("corpus=[").rstrip("]").split(",")
-        for override in overrides
-        if override.startswith("corpus=[")
-    ]
+    if not num_corpora:
+        raise ConfigError("corpus: none is chosen; set corpus=<name> or corpus=[<name>,...]")
+    chosen = [override[8:-1].split(",") for override in overrides if re.fullmatch(r"corpus=\[.*\]", override)]
     if chosen and num_corpora != len(chosen[-1]):
         raise ConfigError(
             f"corpus=[{','.join(chosen[-1])}]: only {num_corpora} corpora remain, since configs of the same place "
@@ -142,9 +161,15 @@ def _check_number(num_corpora: int, overrides: Sequence[str]) -> None:
 
 def _explain(details: ErrorDetails, composed: Mapping[Any, Any]) -> str:
     message = details["msg"].removeprefix("Value error, ")
+    keys, parts = [], list(details["loc"])
+    if parts[:1] == ["corpora"] and len(parts) > 1:
+        keys.append(list(_corpora(composed.get("corpus", {})))[int(parts[1])])
+        parts[:2] = []
+        node = OmegaConf.select(cast(DictConfig, composed), keys[0])
+    else:
+        node = composed
     # A union adds its member's name to the location; only what is in the composed config is a key.
-    keys, node = [], composed
-    for part in details["loc"]:
+    for part in parts:
         if isinstance(node, Mapping) and part in node:
             node = node[part]
             keys.append(str(part))

@@ -9,22 +9,20 @@ however large the corpus.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from cluster.stages import Runner, Stage
-from cluster.workers import each
-from jobs.lines import indexed_lines, vocabulary_index
+from cluster.stages import Runner, Stage, evenly
+from cluster.workers import Tables, each
+from jobs.lines import IndexedLines, code_index, indexed_lines, word_indices
 from jobs.vocabulary import Shard, TokenisedCorpus
 from operators import bootstrap, cooccurrence
 from operators.bootstrap import line_multiplicities
 from operators.cooccurrence import CooccurrenceConfig, Merger, PairCounts, bytes_per_pair, count_pairs, line_chunks
 from operators.tiles import Tiling, shuffled_in_tiles
 from storage.ledger import Store, TableRef, Unit
-
-Tables = Iterator[tuple[str, pa.Table]]
 
 _MOST_PARTS = 32
 """Parts that are merged at once; more are merged in rounds, or the number of small reads would grow with its square."""
@@ -92,7 +90,14 @@ def _cooccurrence_stage(
     seed: int,
     worker_bytes: int,
 ) -> dict[str, list[Part]]:
-    identity = {"bootstrap": bootstrap.VERSION, "seed": seed, "num_replicas": num_replicas, "counting": config}
+    identity = {
+        "bootstrap": bootstrap.VERSION,
+        "seed": seed,
+        "num_replicas": num_replicas,
+        "counting": config,
+        # It decides which tables the unit has.
+        "worker_bytes": worker_bytes,
+    }
     units = {
         name: [
             Unit(cooccurrence.VERSION, f"{name} part {number}", identity, _counting_inputs(shard, corpus.vocabulary))
@@ -100,7 +105,7 @@ def _cooccurrence_stage(
         ]
         for name, corpus in corpora.items()
     }
-    done = runner.run_whole(Stage("co-occurrence", each(partial(_count_shard, worker_bytes)), units))
+    done = runner.run_whole(Stage("co-occurrence", each(_count_shard), units))
     return {
         name: [
             [Range(0, Tiling(corpora[name].vocabulary.num_rows, config.tile_words).num_tiles, table)]
@@ -115,13 +120,13 @@ def _counting_inputs(shard: Shard, vocabulary: TableRef) -> dict[str, list[Table
     return {"lines": [shard.lines], "words": [shard.words.select("word")], "vocabulary": [vocabulary.select("word")]}
 
 
-def _count_shard(worker_bytes: int, store: Store, unit: Unit) -> Tables:
+def _count_shard(store: Store, unit: Unit) -> Tables:
     how: CooccurrenceConfig = unit.config["counting"]
     num_replicas = unit.config["num_replicas"]
     vocabulary = unit.input("vocabulary")
-    lines = indexed_lines(store, unit.input("lines"), vocabulary_index(store, unit.input("words"), vocabulary))
+    lines = _indexed(store, unit)
     tiling = Tiling(vocabulary.num_rows, how.tile_words)
-    chunks = line_chunks(lines.offsets, 1 + num_replicas, how.window, worker_bytes)
+    chunks = line_chunks(lines.offsets, 1 + num_replicas, how.window, unit.config["worker_bytes"])
     for number, (start, stop) in enumerate(chunks):
         chosen = slice(start, stop)
         multiplicities = line_multiplicities(
@@ -133,6 +138,11 @@ def _count_shard(worker_bytes: int, store: Store, unit: Unit) -> Tables:
             f"pairs_{number:05d}",
             _pairs_table(count_pairs(tokens, offsets - offsets[0], multiplicities, tiling, how.window)),
         )
+
+
+def _indexed(store: Store, unit: Unit) -> IndexedLines:
+    known = word_indices(store, unit.input("vocabulary"))
+    return indexed_lines(store, unit.input("lines"), code_index(store, unit.input("words"), known))
 
 
 def _pairs_table(pairs: PairCounts) -> pa.Table:
@@ -151,16 +161,16 @@ class _Merging:
     tiling: Tiling
     num_pairs: int
 
-    def units(self, parts: Sequence[Part], config: dict[str, int]) -> list[Unit]:
+    def units(self, operator: str, parts: Sequence[Part], config: dict[str, int]) -> list[Unit]:
         """One unit for each range of tiles, that merges this range of all parts."""
         total = sum(piece.table.num_rows for part in parts for piece in part)
         bounds = _tile_ranges(self.tiling, math.ceil(total / self.num_pairs))
-        return [self._unit(parts, low, high, config) for low, high in bounds]
+        return [self._unit(operator, parts, low, high, config) for low, high in bounds]
 
-    def _unit(self, parts: Sequence[Part], low: int, high: int, config: dict[str, int]) -> Unit:
+    def _unit(self, operator: str, parts: Sequence[Part], low: int, high: int, config: dict[str, int]) -> Unit:
         overlapping = [piece.table for part in parts for piece in part if piece.low < high and low < piece.high]
         identity = {"low": low, "high": high, "tiling": list(self.tiling)} | config
-        return Unit("merge/2", f"{self.corpus} tiles {low} to {high - 1}", identity, {"parts": overlapping})
+        return Unit(operator, f"{self.corpus} tiles {low} to {high - 1}", identity, {"parts": overlapping})
 
 
 def _tile_ranges(tiling: Tiling, num_ranges: int) -> list[tuple[int, int]]:
@@ -179,13 +189,10 @@ def _combine_stage(
     runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]]
 ) -> dict[str, list[Part]]:
     """Fewer parts, each the sum of up to so many."""
-    groups = {
-        name: [found[start : start + _MOST_PARTS] for start in range(0, len(found), _MOST_PARTS)]
-        for name, found in parts.items()
-    }
-    units = {name: [merging[name].units(group, {}) for group in found] for name, found in groups.items()}
+    groups = {name: evenly(found, _MOST_PARTS) for name, found in parts.items()}
+    units = {name: [merging[name].units("combine/1", group, {}) for group in found] for name, found in groups.items()}
     flat = {name: [unit for group in found for unit in group] for name, found in units.items()}
-    done = runner.run_whole(Stage("combine", each(_merge_range), flat))
+    done = runner.run_whole(Stage("combine", each(_combine_range), flat))
     tables = {finished.place: finished.tables["pairs"] for found in done.values() for finished in found}
     return {
         name: [
@@ -199,7 +206,7 @@ def _combine_stage(
 def _merge_stage(
     runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]], seed: int
 ) -> dict[str, PairTables]:
-    units = {name: merging[name].units(found, {"seed": seed}) for name, found in parts.items()}
+    units = {name: merging[name].units("merge/2", found, {"seed": seed}) for name, found in parts.items()}
     done = runner.run_whole(Stage("merge", each(_merge_range), units))
     return {
         name: PairTables(merging[name].tiling, [merged.tables["pairs"] for merged in finished])
@@ -207,12 +214,24 @@ def _merge_stage(
     }
 
 
+def _combine_range(store: Store, unit: Unit) -> Tables:
+    """The sum of all parts in a range of tiles, sorted."""
+    names, sums = _sum_range(store, unit)
+    yield "pairs", pa.table({"name": names} | dict(sums))
+
+
 def _merge_range(store: Store, unit: Unit) -> Tables:
-    """The sum of all parts in a range of tiles; with a seed, in the order of training, else sorted."""
-    tiling = Tiling(*unit.config["tiling"])
-    low, high = unit.config["low"] * tiling.num_names, unit.config["high"] * tiling.num_names
+    """The sum of all parts in a range of tiles, in the order of training."""
+    names, sums = _sum_range(store, unit)
+    order = shuffled_in_tiles(names, Tiling(*unit.config["tiling"]), unit.config["seed"])
+    yield "pairs", pa.table({"name": names[order]} | {column: counts[order] for column, counts in sums})
+
+
+def _sum_range(store: Store, unit: Unit) -> tuple[NDArray[np.int64], Iterator[tuple[str, NDArray[np.int64]]]]:
+    """Names of the pairs, and the sums column by column."""
+    num_names = Tiling(*unit.config["tiling"]).num_names
+    low, high = unit.config["low"] * num_names, unit.config["high"] * num_names
     parts = [store.read_between(ref, "name", low, high) for ref in unit.inputs["parts"]]
     merger = Merger([part["name"].to_numpy() for part in parts])
-    order = shuffled_in_tiles(merger.names, tiling, unit.config["seed"]) if "seed" in unit.config else slice(None)
-    sums = {name: merger.sum([part[name].to_numpy() for part in parts])[order] for name in parts[0].column_names[1:]}
-    yield "pairs", pa.table({"name": merger.names[order]} | sums)
+    columns = parts[0].column_names[1:]
+    return merger.names, ((column, merger.sum([part[column].to_numpy() for part in parts])) for column in columns)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Annotated, Literal, Self
 
 import pydantic
@@ -19,7 +20,7 @@ from operators.glove import GloveConfig
 from operators.word2vec import Word2VecConfig
 from storage.ledger import TableRef, Unit
 
-_VERSIONS = {"glove": glove.VERSION, "word2vec": word2vec.VERSION, "fasttext": fasttext.VERSION}
+_LINE_TRAINERS = {"word2vec": word2vec.VERSION, "fasttext": fasttext.VERSION}
 
 Trainer = Annotated[GloveConfig | Word2VecConfig | FastTextConfig, Field(discriminator="name")]
 
@@ -32,7 +33,8 @@ class EmbeddingConfig:
         trainer: what trains a replica, and how.
         cooccurrence: how GloVe's pairs are counted; the other trainers read the lines themselves.
         num_replicas: bootstrap replicas; the original corpus comes on top, as replica 0.
-        group_size: replicas that one worker trains together, sharing their pair structure; no effect on vectors.
+        group_size: replicas on which one worker trains GloVe on a CPU, sharing their pair structure; no effect on
+            vectors.
         min_count: occurrences that a word needs to be in the vocabulary.
         fold_case: whether text and word lists are lower-cased.
         device: where GloVe trains; ``auto`` takes the cluster's GPUs if it has any. Both devices take the same steps in
@@ -100,7 +102,7 @@ def embed(
 def _glove_stage(
     runner: Runner, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig, seed: int, worker_bytes: int
 ) -> Stage:
-    on_gpu = _on_gpu(config.device, runner.pool.num_gpus)
+    on_gpu = trains_on_gpu(config.device, runner.pool.num_gpus)
     counted = count_corpora(runner, corpora, config.cooccurrence, config.num_replicas, seed, worker_bytes)
     units = {name: _pair_units(corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
     if on_gpu:
@@ -110,7 +112,12 @@ def _glove_stage(
     return Stage("train", training.PairTraining(config.checkpoint_seconds), units, config.group_size)
 
 
-def _on_gpu(device: str, num_gpus: int) -> bool:
+def trains_on_gpu(device: str, num_gpus: int) -> bool:
+    """Whether GloVe trains on a cluster's GPUs.
+
+    Raises:
+        ClusterError: if it must and there are none.
+    """
     if device == "cuda" and not num_gpus:
         raise ClusterError(
             "embedding.device=cuda: the cluster has no free GPU; add a node with one, or set embedding.device=cpu"
@@ -121,15 +128,14 @@ def _on_gpu(device: str, num_gpus: int) -> bool:
 def _pair_units(
     corpus: TokenisedCorpus, pairs: PairTables, config: EmbeddingConfig, seed: int, on_gpu: bool
 ) -> list[Unit]:
-    same: dict[str, object] = {"tiling": list(pairs.tiling), "device": "cuda" if on_gpu else "cpu"}
+    operator = glove.CUDA_VERSION if on_gpu else glove.VERSION
     vocabulary = [corpus.vocabulary.select("word")]
     return [
         _unit(
+            operator,
             corpus,
-            replica,
             config,
-            seed,
-            same,
+            {"replica": replica, "seed": seed, "tiling": list(pairs.tiling)},
             {
                 "vocabulary": vocabulary,
                 "pairs": [table.select("name", count_column(replica)) for table in pairs.tables],
@@ -145,17 +151,20 @@ def _line_units(corpus: TokenisedCorpus, config: EmbeddingConfig, seed: int) -> 
         "lines": [shard.lines for shard in corpus.shards],
         "words": [shard.words.select("word") for shard in corpus.shards],
     }
-    same: dict[str, object] = {"bootstrap": bootstrap.VERSION}
-    return [_unit(corpus, replica, config, seed, same, inputs) for replica in range(1 + config.num_replicas)]
+    same: dict[str, object] = {"seed": seed, "bootstrap": bootstrap.VERSION, "gensim": version("gensim")}
+    operator = _LINE_TRAINERS[config.trainer.name]
+    return [
+        _unit(operator, corpus, config, same | {"replica": replica}, inputs)
+        for replica in range(1 + config.num_replicas)
+    ]
 
 
 def _unit(
+    operator: str,
     corpus: TokenisedCorpus,
-    replica: int,
     config: EmbeddingConfig,
-    seed: int,
-    same: dict[str, object],
+    identity: dict[str, object],
     inputs: Mapping[str, Sequence[TableRef]],
 ) -> Unit:
-    identity = {"replica": replica, "seed": seed, "language": corpus.language, "training": config.trainer}
-    return Unit(_VERSIONS[config.trainer.name], f"{corpus.language} replica {replica}", identity | same, inputs)
+    same = {"language": corpus.language, "training": config.trainer}
+    return Unit(operator, f"{corpus.language} replica {identity['replica']}", same | identity, inputs)

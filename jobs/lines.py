@@ -9,9 +9,13 @@ from numpy.typing import NDArray
 from storage.ledger import Store, TableRef
 
 
-def vocabulary_index(store: Store, words: TableRef, vocabulary: TableRef) -> NDArray[np.int32]:
+def word_indices(store: Store, vocabulary: TableRef) -> pl.DataFrame:
+    """``word`` and ``index`` of a vocabulary."""
+    return pl.DataFrame(store.read(vocabulary.select("word"))).with_row_index("index")
+
+
+def code_index(store: Store, words: TableRef, known: pl.DataFrame) -> NDArray[np.int32]:
     """For each word code of a shard the word's index in the vocabulary, or -1."""
-    known = pl.DataFrame(store.read(vocabulary)).with_row_index("index")
     joined = pl.DataFrame(store.read(words)).join(known, on="word", how="left", maintain_order="left")
     return joined["index"].cast(pl.Int32).fill_null(-1).to_numpy()
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from cluster.stages import Runner, Stage
-from cluster.workers import each
+from cluster.workers import Tables, each
 from jobs import tables
 from jobs.embedding import Embeddings
+from jobs.texts import WordSetError
 from operators import association, gender, psychophysics
 from operators.association import effect_size
 from operators.bootstrap import ORIGINAL
@@ -28,7 +29,6 @@ from operators.psychophysics import flip_points, psychometrics, response_curve
 from operators.wordsets import Association, GenderWords, Occupations, Pairs, WordSets
 from storage.ledger import Store, TableRef, Unit
 
-Tables = Iterator[tuple[str, pa.Table]]
 Vectors = NDArray[np.float32]
 
 _MIN_REPLICAS = 2
@@ -51,10 +51,6 @@ class SurveyConfig:
     num_resamples: Annotated[int, Field(ge=10)] = 1000
     ddof: Annotated[int, Field(ge=0, le=1)] = 1
     exponent: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-
-
-class WordSetError(ValueError):
-    """Word lists that can't measure anything on this corpus; the message names the list and what to set."""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ sharding that yields the same content, leads to the same units downstream. Each 
 corpus of which a part can't be read goes on as far as its other parts allow, and leaves the rest to the others.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from typing import Annotated, Any
 
 import polars as pl
@@ -16,14 +16,16 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from cluster.stages import Runner, Stage
-from cluster.workers import each
+from cluster.workers import Tables, each
 from jobs.texts import Text
-from jobs.vocabulary import TokenisedCorpus, tokens_stage, vocabulary_stage, words_stage
+from jobs.vocabulary import Parts, TokenisedCorpus, tokens_stage, vocabulary_stage, words_stage
 from operators import wikitext
+from operators.bootstrap import document_key
 from storage.corpora import CorpusError, Source, Span, read_pages, split
 from storage.ledger import Finished, Store, TableRef, Unit
 
-Tables = Iterator[tuple[str, pa.Table]]
+_BYTES_PER_PAGE = 100
+"""Memory of a page while an inventory is taken."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -50,14 +52,17 @@ def read_corpora(
         UnitsFailed: if none could.
     """
     by_name = {text.corpus.name: text for text in texts}
-    inventories = _inventory_stage(runner, _read_stage(runner, by_name, reading))
-    shards = tokens_stage(runner, by_name, _documents_stage(runner, inventories))
-    whole = {name: parts for name, parts in shards.items() if not runner.failures[name]}
+    read = _read_stage(runner, by_name, reading)
+    inventories = _inventory_stage(runner, read, worker_bytes)
+    documents = _documents_stage(runner, inventories)
+    shards = tokens_stage(runner, by_name, documents)
+    whole = {name: found for name, found in shards.items() if not runner.failures[name]}
     if not whole:
         runner.check()
-    words = words_stage(runner, by_name, whole, min_count, worker_bytes)
-    counts = {name: inventory.counts for name, inventory in inventories.items()}
-    return vocabulary_stage(runner, by_name, whole, counts, words, min_count)
+    parts = {name: Parts(read[name], documents[name], shards[name]) for name in whole}
+    return vocabulary_stage(
+        runner, by_name, parts, words_stage(runner, by_name, whole, min_count, worker_bytes), min_count
+    )
 
 
 # --- read: every page of a file, in spans that many workers share --------------------------------------------------
@@ -73,7 +78,9 @@ _SOURCE = pa.schema(
         ("num_replaced", pa.int64()),
     ]
 )
-_PAGES = pa.schema([("id", pa.string()), ("title", pa.string()), ("text", pa.string()), ("content", pa.uint64())])
+_PAGES = pa.schema(
+    [("id", pa.string()), ("title", pa.string()), ("text", pa.string()), ("key", pa.uint64()), ("content", pa.uint64())]
+)
 
 
 def _read_stage(runner: Runner, texts: Mapping[str, Text], reading: ReadingConfig) -> dict[str, list[Finished]]:
@@ -81,11 +88,19 @@ def _read_stage(runner: Runner, texts: Mapping[str, Text], reading: ReadingConfi
         name: [
             _read_unit(name, source, span, reading)
             for source in text.sources
-            for span in split(source, reading.span_megabytes)
+            for span in _spans(source, reading.span_megabytes)
         ]
         for name, text in texts.items()
     }
     return runner.run(Stage("read", each(_read_pages), units))
+
+
+def _spans(source: Source, megabytes: float) -> list[Span]:
+    try:
+        return split(source, megabytes)
+    except CorpusError:
+        # Reading it fails in the same way, as a unit, and so alone.
+        return [Span(0, source.num_bytes)]
 
 
 def _read_unit(name: str, source: Source, span: Span, reading: ReadingConfig) -> Unit:
@@ -96,15 +111,14 @@ def _read_unit(name: str, source: Source, span: Span, reading: ReadingConfig) ->
 def _read_pages(_store: Store, unit: Unit) -> Tables:
     source = unit.config["source"]
     counts = {"article": 0, "redirect": 0, "other_namespace": 0}
-    shard: list[tuple[str, str, str, int]] = []
+    shard: list[tuple[str, str, str, int, int]] = []
     num_bytes = num_shards = 0
     pages = read_pages(source, unit.config["span"])
     for page in pages:
         counts[page.kind] += 1
         if page.kind == "article":
-            content = page.text.encode()
-            shard.append((page.id, page.title, page.text, _key(content)))
-            num_bytes += len(content)
+            shard.append((page.id, page.title, page.text, document_key(page.id), document_key(page.text)))
+            num_bytes += len(page.text.encode())
         if num_bytes >= unit.config["shard_megabytes"] * 1e6:
             yield f"shard_{num_shards:05d}", _pages_table(shard)
             shard, num_bytes, num_shards = [], 0, num_shards + 1
@@ -115,11 +129,7 @@ def _read_pages(_store: Store, unit: Unit) -> Tables:
     yield "source", pa.Table.from_pylist([row], _SOURCE)
 
 
-def _key(content: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
-
-
-def _pages_table(pages: Sequence[tuple[str, str, str, int]]) -> pa.Table:
+def _pages_table(pages: Sequence[tuple[str, str, str, int, int]]) -> pa.Table:
     columns = zip(*pages, strict=True)
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, _PAGES, strict=True)], _PAGES)
 
@@ -131,112 +141,120 @@ def _shards(read: Sequence[Finished]) -> list[tuple[TableRef, TableRef]]:
     ]
 
 
-# --- inventory: what a corpus has, each page once -------------------------------------------------------------------
+# --- inventory: each page once --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Inventory:
-    """Shards of pages with the source that they are from, and the rows of each that are in the corpus already."""
+    """Shards of pages, each with the source that it is from and the rows that the corpus has already."""
 
-    counts: TableRef
     shards: Sequence[tuple[TableRef, TableRef]]
     repeated: Mapping[int, Sequence[int]]
 
 
-def _inventory_stage(runner: Runner, read: Mapping[str, Sequence[Finished]]) -> dict[str, _Inventory]:
+def _inventory_stage(
+    runner: Runner, read: Mapping[str, Sequence[Finished]], worker_bytes: int
+) -> dict[str, _Inventory]:
     shards = {name: _shards(finished) for name, finished in read.items()}
-    units = {
-        name: [
-            Unit(
-                "inventory/1",
-                f"{name} inventory",
-                {"corpus": name},
-                {
-                    "pages": [pages.select("id", "content") for pages, _ in shards[name]],
-                    "sources": [done.tables["source"] for done in finished],
-                },
-            )
-        ]
-        for name, finished in read.items()
-        if finished
-    }
+    units = {name: _inventory_units(name, found, worker_bytes) for name, found in shards.items() if found}
     done = runner.run(Stage("inventory", each(_take_inventory), units))
     return {
-        name: _Inventory(found.tables["inventory"], shards[name], _rows_by_shard(runner.store, found))
+        name: _Inventory(shards[name], _rows_by_shard(runner.store, finished))
         for name, finished in done.items()
-        for found in finished
+        if len(finished) == len(units[name])
     }
 
 
-def _rows_by_shard(store: Store, found: Finished) -> dict[int, list[int]]:
-    rows = pl.DataFrame(store.read(found.tables["repeated"])).sort("shard", "row")
+def _inventory_units(name: str, shards: Sequence[tuple[TableRef, TableRef]], worker_bytes: int) -> list[Unit]:
+    pages = {"pages": [table.select("key", "content") for table, _ in shards]}
+    num_parts = 1 + sum(table.num_rows for table, _ in shards) * _BYTES_PER_PAGE // worker_bytes
+    return [
+        Unit("inventory/1", f"{name} inventory {part}", {"part": part, "num_parts": num_parts}, pages)
+        for part in range(num_parts)
+    ]
+
+
+def _rows_by_shard(store: Store, inventories: Sequence[Finished]) -> dict[int, list[int]]:
+    rows = pl.concat([pl.DataFrame(store.read(found.tables["repeated"])) for found in inventories]).sort("shard", "row")
     return {shard: part["row"].to_list() for (shard,), part in rows.group_by("shard")}
 
 
 def _take_inventory(store: Store, unit: Unit) -> Tables:
-    """Counts over all sources; and which pages come again: extracts that were joined from parts repeat some."""
-    corpus = unit.config["corpus"]
-    sources = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["sources"]])
-    counts = sources.select(pl.selectors.starts_with("num_").sum())
-    if not unit.inputs["pages"]:
-        raise CorpusError(f"corpus {corpus}: holds no article ({counts.to_dicts()[0]}); choose another corpus.path")
-    shards = [pl.DataFrame(store.read(ref)).with_row_index("row") for ref in unit.inputs["pages"]]
-    pages = pl.concat([shard.with_columns(pl.lit(number).alias("shard")) for number, shard in enumerate(shards)])
-    repeated = pages.filter(~pl.col("id").is_first_distinct())
-    firsts = pages.filter(pl.col("id").is_first_distinct()).select("id", first="content")
-    differing = repeated.join(firsts, on="id").filter(pl.col("content") != pl.col("first"))["id"].unique().sort()
-    if differing.len():
+    """The pages that come again: extracts that were joined from parts repeat some."""
+    in_part = pl.col("key") % unit.config["num_parts"] == unit.config["part"]
+    shards = [
+        pl.DataFrame(store.read(ref)).with_row_index("row").filter(in_part).with_columns(pl.lit(number).alias("shard"))
+        for number, ref in enumerate(unit.inputs["pages"])
+    ]
+    pages = pl.concat(shards)
+    repeated = pages.filter(~pl.col("key").is_first_distinct())
+    firsts = pages.filter(pl.col("key").is_first_distinct()).select("key", first="content")
+    differing = repeated.join(firsts, on="key").filter(pl.col("content") != pl.col("first"))
+    if differing.height:
         raise CorpusError(
-            f"corpus {corpus}: {differing.len()} ids come again with another text, such as {differing[:3].to_list()}; "
-            "a document needs an id of its own"
+            f"{differing.height} ids come again with another text, such as {_ids(store, unit, differing)}"
         )
     yield "repeated", repeated.select("shard", "row").to_arrow().cast(_ROWS)
-    yield "inventory", counts.with_columns(pl.lit(repeated.height).alias("num_repeated")).to_arrow()
 
 
 _ROWS = pa.schema([("shard", pa.int32()), ("row", pa.int32())])
 
 
+def _ids(store: Store, unit: Unit, pages: pl.DataFrame) -> list[str]:
+    """The first few ids, from the tables of the pages."""
+    refs = unit.inputs["pages"]
+    places = pages.sort("shard", "row").head(3).select("shard", "row").iter_rows()
+    return [store.read(replace(refs[shard], columns={"id": ""}))["id"][row].as_py() for shard, row in places]
+
+
 # --- documents: markup to plain lines -------------------------------------------------------------------------------
 
 
-def _documents_stage(runner: Runner, inventories: Mapping[str, _Inventory]) -> dict[str, list[TableRef]]:
+def _documents_stage(runner: Runner, inventories: Mapping[str, _Inventory]) -> dict[str, list[Finished]]:
     units = {
         name: [
             Unit(
                 wikitext.VERSION,
-                f"{name} part {number}",
-                {"repeated": inventory.repeated.get(number, [])},
+                f"{name} shard {number}",
+                {"repeated": inventory.repeated.get(number, []), "mwparserfromhell": version("mwparserfromhell")},
                 {"pages": [pages.select("id", "text")], "source": [source.select("markup", "media_prefixes")]},
             )
             for number, (pages, source) in enumerate(inventory.shards)
         ]
         for name, inventory in inventories.items()
     }
-    done = runner.run(Stage("documents", each(_plain_text), units))
-    return {name: [documents.tables["lines"] for documents in finished] for name, finished in done.items()}
+    return runner.run(Stage("documents", each(_plain_text), units))
 
 
 def _plain_text(store: Store, unit: Unit) -> Tables:
+    """Lines of all pages but those that come again; a page whose markup can't be read is left out, and listed."""
     pages = store.read(unit.input("pages"))
     [how] = store.read(unit.input("source")).to_pylist()
+    repeated = set(unit.config["repeated"])
     ids: list[str] = []
     numbers: list[int] = []
     lines: list[str] = []
-    repeated = set(unit.config["repeated"])
+    unreadable: list[dict[str, str]] = []
     for row, (page_id, text) in enumerate(zip(pages["id"].to_pylist(), pages["text"].to_pylist(), strict=True)):
-        found = _lines_of_page(page_id, text, how) if row not in repeated else []
+        if row in repeated:
+            continue
+        try:
+            found = _lines_of_page(text, how)
+        except Exception as error:
+            unreadable.append({"id": page_id, "reason": f"{type(error).__name__}: {error}"})
+            continue
         ids += [page_id] * len(found)
         numbers += range(len(found))
         lines += found
     columns = {"document": pa.array(ids, pa.string()), "line": pa.array(numbers, pa.int32())}
     yield "lines", pa.table(columns | {"text": pa.array(lines, pa.string())})
+    yield "unreadable", pa.Table.from_pylist(unreadable, _UNREADABLE)
 
 
-def _lines_of_page(page_id: str, text: str, how: dict[str, Any]) -> list[str]:
+_UNREADABLE = pa.schema([("id", pa.string()), ("reason", pa.string())])
+
+
+def _lines_of_page(text: str, how: dict[str, Any]) -> list[str]:
     if how["markup"] == "plain":
         return wikitext.text_lines(text)
-    try:
-        return wikitext.plain_lines(text, how["media_prefixes"])
-    except Exception as error:
-        raise CorpusError(f"page {page_id}: its markup cannot be read ({type(error).__name__}: {error})") from error
+    return wikitext.plain_lines(text, how["media_prefixes"])

@@ -6,13 +6,14 @@ import polars as pl
 import pyarrow as pa
 
 from cluster.stages import StageRecord
+from cluster.workers import Failure
 from jobs import tables
 from jobs.config import RunConfig
 from jobs.context import Run
 from jobs.corpus_sections import corpora_lead, training, word_lists
 from jobs.measuring import SurveyConfig
 from jobs.survey_sections import Frames, main_findings, survey_sections
-from storage.html import Block, Details, Grid, Listing, Page, Paragraph, Section, render
+from storage.html import Block, Bullets, Details, Grid, Listing, Page, Paragraph, Section, render
 from storage.runs import read_run_table
 from storage.tables import documentation
 
@@ -28,11 +29,17 @@ def write_report(run: Run) -> None:
     directory = run.directory
     published = {name: read_run_table(directory.path, name) for name in directory.tables if name != "embeddings"}
     configuration = (directory.path / "config.yaml").read_text(encoding="utf-8")
-    directory.write_text("report.html", render(compose(run.config, published, run.runner.records, configuration)))
+    failures = [failure for group in run.runner.failures.values() for failure in group]
+    page = compose(run.config, published, run.runner.records, configuration, failures)
+    directory.write_text("report.html", render(page))
 
 
 def compose(
-    config: RunConfig, published: Mapping[str, pa.Table], stages: Sequence[StageRecord], configuration: str
+    config: RunConfig,
+    published: Mapping[str, pa.Table],
+    stages: Sequence[StageRecord],
+    configuration: str,
+    failures: Sequence[Failure] = (),
 ) -> Page:
     """The page for a job's tables, all but ``embeddings``; the tables of a survey are optional.
 
@@ -41,6 +48,7 @@ def compose(
         published: the tables by name; ``corpora``, ``vocabulary`` and ``training`` at least.
         stages: what the run did so far.
         configuration: the resolved config as text.
+        failures: units that could not be done; the page says what is missing for them.
     """
     frames = {name: pl.DataFrame(table) for name, table in published.items()}
     survey = config.job if isinstance(config.job, SurveyConfig) else None
@@ -56,17 +64,24 @@ def compose(
     lead = corpora_lead(frames["corpora"], config.embedding)
     measures = [Paragraph(_MEASURES)] if survey else []
     return Page(
-        f"{title}: {', '.join(corpus.name for corpus in config.corpora)}",
-        _facts(config),
-        [*lead, *measures, *findings],
+        f"{title}: {', '.join(frames['corpora']['corpus'])}",
+        _facts(config, frames["corpora"]["language"].to_list()),
+        [*_failed(failures), *lead, *measures, *findings],
         [*sections, _account(stages, configuration, schemas)],
     )
 
 
-def _facts(config: RunConfig) -> dict[str, str]:
-    languages = ", ".join(corpus.language for corpus in config.corpora)
+def _facts(config: RunConfig, languages: Sequence[str]) -> dict[str, str]:
     counts = {"replicas": str(config.embedding.num_replicas), "seed": str(config.seed)}
-    return {"job": config.job.name, "languages" if len(config.corpora) > 1 else "language": languages} | counts
+    heading = "languages" if len(languages) > 1 else "language"
+    return {"job": config.job.name, heading: ", ".join(languages)} | counts
+
+
+def _failed(failures: Sequence[Failure]) -> list[Block]:
+    if not failures:
+        return []
+    text = "Units failed, and with them what needs them: the corpora that they belong to are missing from this page."
+    return [Paragraph(text, "warning"), Bullets([f"{failure.unit.name}: {failure.error}" for failure in failures])]
 
 
 def _missing(frames: Frames) -> Section:

@@ -27,11 +27,15 @@ from jobs.context import Run
 from jobs.summary import print_outcome
 from jobs.texts import Text, find_text
 from storage.corpora import CorpusConfig
+from storage.files import shown
 from storage.identity import canonical
 from storage.ledger import Store
 from storage.runs import RunDirectory, opened
 
-_RECORDED_PACKAGES = ("gensim", "mwparserfromhell", "numba", "numpy", "polars", "pyarrow", "ray", "scipy")
+_RECORDED_PACKAGES = (
+    *("gensim", "mwparserfromhell", "numba", "numpy", "opencc", "polars", "pyarrow", "ray", "regex", "rjieba"),
+    *("scipy", "torch"),
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def execute(config: RunConfig) -> Path:
     with opened(_run_directory(config, store)) as directory:
         directory.begin(_JOBS[config.job.name].tables, **_provenance(config))
         runner = Runner(store, Pool(store, config.cluster.max_retries), Display(console))
-        with _recorded(directory, runner):
+        with _told(console, directory), _recorded(directory, runner):
             directory.write_text("config.yaml", settings)
             store.sweep()
             directory.record["inputs"] = {text.corpus.name: _files(text) for text in texts}
@@ -65,8 +69,17 @@ def execute(config: RunConfig) -> Path:
                 _JOBS[config.job.name].run(Run(config, texts, runner, directory, console))
             store.sweep()
             runner.check()
-        print_outcome(console, directory)
     return directory.path
+
+
+@contextmanager
+def _told(console: Console, directory: RunDirectory) -> Iterator[None]:
+    """Say at the end what has been published, also by a run of which some units failed."""
+    try:
+        yield
+    finally:
+        if directory.tables.get("corpora"):
+            print_outcome(console, directory)
 
 
 @contextmanager
@@ -88,6 +101,8 @@ def _recorded(directory: RunDirectory, runner: Runner) -> Iterator[None]:
 
 
 def _text(corpus: CorpusConfig, config: RunConfig, store: Store) -> Text:
+    if corpus.download:
+        print(f"{corpus.name}: fetching {shown(corpus.paths[0])}, unless it is in the store", flush=True)
     wordset = config.wordset.get(corpus.language)
     return find_text(corpus, wordset, fold_case=config.embedding.fold_case, store=store.root)
 
@@ -141,8 +156,10 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
 
 
 def _plain(config: RunConfig, store: Store) -> dict[str, Any]:
-    """The config as it may be shown: a store's URI without the keys that it may hold."""
-    return dataclasses.asdict(config) | {"store": store.name}
+    """The config as it may be shown: URIs without the keys that they may hold."""
+    corpora = [dataclasses.replace(corpus, path=tuple(map(shown, corpus.paths))) for corpus in config.corpora]
+    plain = dataclasses.asdict(dataclasses.replace(config, corpora=tuple(corpora)))
+    return plain | {"store": store.name}
 
 
 def _git_commit() -> str | None:

@@ -5,7 +5,7 @@ import pyarrow as pa
 from storage.tables import column
 
 LANGUAGE = column("language", pa.string(), "language of the corpus, as a Wikipedia code")
-WORD = column("word", pa.string(), "the word as the tokeniser writes it, in lower case")
+WORD = column("word", pa.string(), "the word as the tokeniser writes it; a phrase has spaces inside")
 STATUS = column("status", pa.string(), "'ok', 'missing_words' or 'too_few_replicas'")
 REASON = column("reason", pa.string(), "why the status is not 'ok'; empty otherwise")
 NUM_REPLICAS = column("num_replicas", pa.int32(), "bootstrap replicas in which every word needed occurs", "replicas")
@@ -37,7 +37,8 @@ CORPORA = pa.schema(
     [
         column("corpus", pa.string(), "name of the corpus"),
         LANGUAGE,
-        column("num_articles", pa.int64(), "pages that are articles", "pages"),
+        column("num_articles", pa.int64(), "articles that were read", "pages"),
+        column("num_unreadable", pa.int64(), "articles left out because their markup can't be read", "pages"),
         column("num_repeated", pa.int64(), "articles left out because they are there already, word by word", "pages"),
         column("num_redirects", pa.int64(), "pages left out because they only redirect", "pages"),
         column(
@@ -66,7 +67,7 @@ TRAINING = pa.schema(
     [
         LANGUAGE,
         column("replica", pa.int16(), "0 is the original corpus, 1 and up are its bootstrap replicas"),
-        column("epoch", pa.int16(), "pass over all pairs, from 1"),
+        column("epoch", pa.int16(), "pass over the corpus, from 1"),
         _number("loss", "mean over the steps of the epoch of what the trainer minimises; null where it gives none", ""),
     ]
 )

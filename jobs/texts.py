@@ -8,6 +8,10 @@ from operators.wordsets import WordSets, normalised, phrases, word_lists
 from storage.corpora import CorpusConfig, Source, downloaded, find_sources
 
 
+class WordSetError(ValueError):
+    """Word lists that can't measure anything; the message names the list and what to set."""
+
+
 @dataclass(frozen=True)
 class Text:
     """A corpus that is to be read: where it lies, how its words are told, and which words are looked for."""
@@ -25,11 +29,14 @@ def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool
 
     Raises:
         CorpusError: if there is no readable file.
-        ValueError: for word lists that normalisation makes meaningless.
+        WordSetError: for word lists that normalisation makes meaningless.
     """
     sources = find_sources(downloaded(corpus, store))
     plain = Tokenizer(corpus.language, fold_case)
     if wordset is None:
         return Text(corpus, sources, plain, {})
-    tokenizer = Tokenizer(corpus.language, fold_case, phrases(wordset, plain))
-    return Text(corpus, sources, tokenizer, word_lists(normalised(wordset, plain)))
+    try:
+        tokenizer = Tokenizer(corpus.language, fold_case, phrases(wordset, plain))
+        return Text(corpus, sources, tokenizer, word_lists(normalised(wordset, plain)))
+    except ValueError as error:
+        raise WordSetError(f"wordset.{corpus.language}: {error}; mend the list in its file") from error

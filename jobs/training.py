@@ -3,14 +3,17 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cluster.workers import Tables
 from jobs import tables
 from jobs.counting import count_column
-from jobs.lines import IndexedLines, indexed_lines, vocabulary_index
+from jobs.lines import IndexedLines, code_index, indexed_lines, word_indices
 from operators.bootstrap import replica_multiplicities
 from operators.fasttext import FastTextConfig, FastTextTraining
 from operators.glove import GloveTraining
@@ -18,8 +21,6 @@ from operators.tiles import TiledPairs, Tiling, tiled_pairs
 from operators.training import TrainedReplica, Training
 from operators.word2vec import Word2VecTraining
 from storage.ledger import Store, Unit
-
-Tables = Iterator[tuple[str, pa.Table]]
 
 
 @dataclass(frozen=True)
@@ -161,10 +162,14 @@ class _ResampledLines:
             counts += np.bincount(lines.tokens, repeated, minlength=counts.size).astype(np.int64)
         return counts
 
+    @cached_property
+    def _known(self) -> pl.DataFrame:
+        return word_indices(self.store, self.unit.input("vocabulary"))
+
     def _shards(self) -> Iterator[tuple[IndexedLines, NDArray[np.uint8]]]:
         config = self.unit.config
         for ref, words in zip(self.unit.inputs["lines"], self.unit.inputs["words"], strict=True):
-            lines = indexed_lines(self.store, ref, vocabulary_index(self.store, words, self.unit.input("vocabulary")))
+            lines = indexed_lines(self.store, ref, code_index(self.store, words, self._known))
             yield lines, replica_multiplicities(config["seed"], lines.documents, lines.numbers, config["replica"])
 
 

@@ -31,11 +31,13 @@ class CooccurrenceConfig:
 
     Attributes:
         window: largest distance of a pair in words; at most 10, where 1/d is a whole number of 1/2520.
-        tile_words: words in each of the two blocks of a tile; the vectors of a tile should fit the cache of a core.
+        tile_words: words in each of the two blocks of a tile; the vectors of a tile should fit the cache of a core. A
+            merge holds at least one tile, which has up to tile_words^2 pairs; no effect on counts, but on the order of
+            training.
     """
 
     window: Annotated[int, Field(ge=1, le=10)] = 10
-    tile_words: Annotated[int, Field(ge=2)] = 1024
+    tile_words: Annotated[int, Field(ge=2)] = 2048
 
 
 class PairCounts(NamedTuple):

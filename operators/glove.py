@@ -27,6 +27,8 @@ from operators.tiles import TiledPairs, Tiling, rounds
 from operators.training import State, TrainedReplica
 
 VERSION = "glove/2"
+CUDA_VERSION = "glove_cuda/1"
+"""Of :mod:`operators.glove_cuda`, which can't be imported without torch."""
 
 _LANES = 16
 """Vectors are padded to whole 512-bit registers, so that the compiled loops have no remainder."""
@@ -88,6 +90,11 @@ class GloveTraining:
         self.tiling, self.replica, self.seed, self.config = tiling, replica, seed, config
         self._pairs = pairs
         self._steps = _present_pairs(pairs, counts, config)
+        if not self._steps.rows.size:
+            raise ValueError(
+                f"replica {replica} has no pair of words: the corpus has too few lines to be resampled, or lines of "
+                "one word; take a larger one, or lower embedding.min_count"
+            )
         self._vectors = initial_vectors(tiling.num_words, replica, seed, config.dimensions)
         self._losses = np.empty(0)
 

@@ -32,8 +32,6 @@ if _CAN_RUN:  # Triton comes with torch for CUDA only; planning and reading need
     import triton
     import triton.language as tl
 
-VERSION = "glove_cuda/1"
-
 _LANES_PER_WARP = 32
 _VALUES_PER_WARP = 512
 """A longer vector is spread over several warps, so that eight of its parts fit the 255 registers of a thread."""

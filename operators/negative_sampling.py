@@ -113,7 +113,7 @@ class NegativeSamplingTraining(ABC):
         self._replica, self._seed, self._config = replica, seed, config
         self._order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
         if not self._order.size:
-            raise ValueError(f"replica {replica} has no word: lower vocabulary.min_count or take a larger corpus")
+            raise ValueError(f"replica {replica} has no word: lower embedding.min_count or take a larger corpus")
         frequencies = zip(tokens[self._order].tolist(), counts[self._order].tolist(), strict=True)
         model.build_vocab_from_freq(dict(frequencies))
         self._bits = _generator_bits(seed, replica, Draw.STEPS)

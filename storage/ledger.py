@@ -3,10 +3,12 @@
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, Self, cast
+from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -106,6 +108,7 @@ class Store:
         scheme, is_uri, _ = root.partition("://")
         self.root = root if is_uri else self.path
         self.name = f"{scheme}://{self.path}" if is_uri else self.path
+        self._with_state: set[str] = set()
 
     @property
     def local_path(self) -> Path | None:
@@ -151,20 +154,31 @@ class Store:
         Raises:
             StorageError: if the store can't be written; the former state then stays.
         """
+        self._with_state.add(unit.place)
         write_file(self.filesystem, self._state_path(unit.place), partial(_write_state, state), setting=_SETTING)
 
     def load_state(self, unit: Unit) -> dict[str, NDArray[Any]] | None:
-        """The state that was saved last of a unit that is not finished."""
+        """The state that was saved last of a unit that is not finished.
+
+        Raises:
+            StorageError: if it is damaged.
+        """
+        path = self._state_path(unit.place)
         try:
-            with self.filesystem.open_input_file(self._state_path(unit.place)) as source:
-                return dict(np.load(source, allow_pickle=False))
+            with self.filesystem.open_input_file(path) as source:
+                state = dict(np.load(source, allow_pickle=False))
         except FileNotFoundError:
             return None
+        except (ValueError, BadZipFile) as error:
+            raise StorageError(f"{path}: the saved state is damaged ({error}); remove it to start anew") from error
+        self._with_state.add(unit.place)
+        return state
 
     def _drop_state(self, unit: Unit) -> None:
-        path = self._state_path(unit.place)
-        if self.filesystem.get_file_info(path).is_file:
-            self.filesystem.delete_file(path)
+        if unit.place in self._with_state:
+            # Another run on the same unit may have been faster.
+            with suppress(FileNotFoundError):
+                self.filesystem.delete_file(self._state_path(unit.place))
 
     def read(self, ref: TableRef) -> pa.Table:
         """The columns that the reference names.
@@ -187,7 +201,7 @@ class Store:
             file = pq.ParquetFile(source)
             index = file.schema_arrow.get_field_index(column)
             ends = [file.metadata.row_group(group).column(index).statistics for group in range(file.num_row_groups)]
-            groups = [group for group, end in enumerate(ends) if end.max >= low and end.min < high]
+            groups = [group for group, end in enumerate(ends) if end is not None and end.max >= low and end.min < high]
             table = file.read_row_groups(groups, columns=list(ref.columns))
         # A slice would keep the whole row groups in memory.
         return table.filter(pc.and_(pc.greater_equal(table[column], low), pc.less(table[column], high)))
@@ -211,10 +225,17 @@ class Store:
         return self._table_path(ref.unit, ref.name)
 
     def sweep(self) -> int:
-        """Remove half-written files of killed processes; returns their number."""
+        """Remove half-written files of killed processes, and states of finished units; returns their number."""
         if self.local_path is None:
             return 0
-        return sweep_partial_files([self.local_path / name for name in ("units", "ledger", "states")])
+        states = self.local_path / "states"
+        outlived = [state for state in states.rglob("*.npz") if self._is_finished(state.relative_to(states))]
+        for state in outlived:
+            state.unlink(missing_ok=True)
+        return len(outlived) + sweep_partial_files([self.local_path / name for name in ("units", "ledger", "states")])
+
+    def _is_finished(self, state: Path) -> bool:
+        return Path(self._ledger_path(str(state.with_suffix("")))).exists()
 
     def _table_path(self, place: str, name: str) -> str:
         return f"{self.path}/units/{place}/{name}.parquet"
@@ -227,7 +248,7 @@ class Store:
 
 
 def _write_state(state: Mapping[str, NDArray[Any]], sink: IO[bytes] | pa.NativeFile) -> None:
-    # A state may be as large as memory allows: it goes straight into the file.
+    # A state may be as large as memory allows: on a disk it goes straight into the file.
     np.savez(cast(IO[bytes], sink), allow_pickle=False, **state)
 
 

@@ -20,7 +20,7 @@ from storage.ledger import Store, Unit
 
 
 def which_gpus(_store, _unit):
-    yield "gpus", pa.table({"number": [len(ray.get_gpu_ids())], "visible": [os.environ.get("CUDA_VISIBLE_DEVICES")]})
+    yield "gpus", pa.table({"number": [len(ray.get_gpu_ids())], "visible": [os.environ.get("CUDA_VISIBLE_DEVICES", "")]})
 
 
 def main():
@@ -34,6 +34,7 @@ def main():
             units = [Unit("which_gpus/1", f"{name} {n}", {"name": name, "n": n}) for n in range(4)]
             done = runner.run(Stage(name, each(which_gpus), {"all": units}, on_gpu=on_gpu))["all"]
             found.append([store.read(finished.tables["gpus"]).to_pylist()[0] for finished in done])
+        runner.check()
     print(json.dumps({"workers": workers, "found": found}))
 
 
