@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 _SECONDS_TO_ANSWER = 10.0
 
-_WORKER_ITSELF_MEGABYTES = 350
+_WORKER_ITSELF_MEGABYTES = 400
 """Python with the libraries that a worker imports and the functions that it compiles."""
 
 

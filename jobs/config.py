@@ -77,13 +77,15 @@ class RunConfig:
 
     @pydantic.model_validator(mode="after")
     def _corpora_can_be_told_apart(self) -> Self:
-        languages = Counter(corpus.language for corpus in self.corpora)
-        repeated = [language for language, count in languages.items() if count > 1]
-        if repeated:
-            raise ValueError(
-                f"corpus: {len(self.corpora)} corpora, of which several are in the language {repeated[0]}, by which "
-                "tables tell them apart: give one corpus several files (corpus.path=[a,b]), or run them separately"
-            )
+        for language, count in Counter(corpus.language for corpus in self.corpora).items():
+            if count > 1:
+                raise ValueError(
+                    f"corpus: {len(self.corpora)} corpora, of which {count} are in the language {language}, by which "
+                    "tables tell them apart: give one corpus several files (corpus.path=[a,b]), or run them separately"
+                )
+        for name, count in Counter(corpus.name for corpus in self.corpora).items():
+            if count > 1:
+                raise ValueError(f"corpus: {count} corpora are called {name}, by which messages tell them apart")
         return self
 
     @pydantic.model_validator(mode="after")

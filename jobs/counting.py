@@ -27,6 +27,9 @@ from storage.ledger import Store, TableRef, Unit
 _MOST_PARTS = 32
 """Parts that are merged at once; more are merged in rounds, or the number of small reads would grow with its square."""
 
+_BYTES_TO_SORT = 80
+"""Memory that a pair takes while the names of all parts are sorted and shuffled."""
+
 _COPIES_OF_PAIRS = 3
 """A merge holds its input and its output, and parts of them in several forms."""
 
@@ -72,7 +75,7 @@ def count_corpora(
     """
     tilings = {name: Tiling(corpus.vocabulary.num_rows, config.tile_words) for name, corpus in corpora.items()}
     parts = _cooccurrence_stage(runner, corpora, config, num_replicas, seed, worker_bytes)
-    num_pairs = worker_bytes // (_COPIES_OF_PAIRS * bytes_per_pair(1 + num_replicas))
+    num_pairs = worker_bytes // (_COPIES_OF_PAIRS * bytes_per_pair(1 + num_replicas) + _BYTES_TO_SORT)
     merging = {name: _Merging(name, tilings[name], num_pairs) for name in parts}
     while any(len(found) > _MOST_PARTS for found in parts.values()):
         parts = _combine_stage(runner, merging, parts)

@@ -5,6 +5,7 @@ words. A tile joins two blocks; as blocks are alike, tiles hold about equally ma
 fair share of the work. A pair is named by one integer that sorts by tile, then by word.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numba
@@ -112,9 +113,10 @@ def shuffled_in_tiles(names: NDArray[np.int64], tiling: Tiling, seed: int) -> ND
     Sorted pairs would cost quality. The order is keyed by (seed, pair): it is the same whatever else is in the corpus.
     """
     drawn = _random_words(np.uint64(seed), names)
-    starts = np.flatnonzero(np.diff(names // tiling.num_names, prepend=-1))
+    tiles = np.append(names // tiling.num_names, -1)
+    borders = np.flatnonzero(np.diff(tiles, prepend=-1))
     order = np.empty(names.size, np.int64)
-    for start, stop in zip(starts, np.append(starts[1:], names.size), strict=True):
+    for start, stop in pairwise(borders):
         order[start:stop] = start + np.argsort(drawn[start:stop], kind="stable")
     return order
 

@@ -19,12 +19,13 @@ WORD, VECTOR = "word", "vector"
 
 def read_parquet(path: str) -> EmbeddingFile:
     """Raises :class:`EmbeddingFileError`, naming column or row."""
-    try:
-        with opened(path) as file, pq.ParquetFile(file) as parquet:
+    with opened(path) as file:
+        try:
+            parquet = pq.ParquetFile(file)
             _refuse_other_columns(path, parquet)
             table = parquet.read([WORD, VECTOR])
-    except (OSError, pa.ArrowException) as error:
-        raise EmbeddingFileError(f"{shown(path)}: cannot be read: {error}") from error
+        except pa.ArrowException as error:
+            raise EmbeddingFileError(f"{shown(path)}: cannot be read: {error}") from error
     table = table.filter(table[VECTOR].is_valid())
     if table[WORD].null_count:
         raise EmbeddingFileError(f"{shown(path)}: {table[WORD].null_count} rows have a vector and no word")

@@ -20,7 +20,10 @@ from storage.ledger import Store, Unit
 
 
 def which_gpus(_store, _unit):
-    yield "gpus", pa.table({"number": [len(ray.get_gpu_ids())], "visible": [os.environ.get("CUDA_VISIBLE_DEVICES", "")]})
+    yield (
+        "gpus",
+        pa.table({"number": [len(ray.get_gpu_ids())], "visible": [os.environ.get("CUDA_VISIBLE_DEVICES", "")]}),
+    )
 
 
 def main():

@@ -23,8 +23,8 @@ TINY = [
     "corpus.language=en",
     "corpus.path=package://gensim/test/test_data/enwiki-table-markup.xml.bz2",
     "embedding.num_replicas=2",
-    "embedding.glove.dimensions=4",
-    "embedding.glove.epochs=1",
+    "embedding.trainer.dimensions=4",
+    "embedding.trainer.epochs=1",
 ]
 
 

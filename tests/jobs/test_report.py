@@ -32,6 +32,15 @@ from storage.html import Chart, Page, Paragraph, render
 TAGGED = "<b>&"
 PAIRS = (("woman", "man"), ("she", "he"))
 SHARES = {"guard": 20.0, "cook": 40.0, "editor": 50.0, "nurse": 90.0, TAGGED: 60.0}
+VOCABULARY = [
+    {"language": "en", "word": word, "count": count, "lists": lists, "status": status}
+    for word, count, lists, status in (
+        ("she", 9, ["cue_pairs"], "ok"),
+        ("the", 8, [], "ok"),
+        ("he", 2, ["cue_pairs"], "too_rare"),
+        ("hers", 0, ["cue_pairs"], "absent"),
+    )
+]
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -87,11 +96,18 @@ def survey(*, ok=True):
     profession = {"language": "en", "profession": "nurse", "count": 9, "num_replicas": 32}
     shares = interval("first_share", 0.3) | interval("second_share", 0.2) | interval("direct_bias", 0.1)
     language = {"language": "en", "num_pairs": 9, "num_professions": 1, "missing_words": ["gal"], "num_replicas": 32}
-    corpus = {"corpus": TAGGED, "language": "en", "num_articles": 1234, "num_tokens": 98765, "num_words": 432}
+    corpus = {
+        "corpus": TAGGED,
+        "language": "en",
+        "num_articles": 1234,
+        "num_tokens": 98765,
+        "num_words": 432,
+        "warning": "",
+    }
     losses = [{"language": "en", "replica": r, "epoch": e, "loss": 1 / e + r} for r in range(3) for e in (1, 2)]
     return {
         "corpora": pa.Table.from_pylist([corpus], tables.CORPORA),
-        "vocabulary": pa.Table.from_pylist([{"language": "en", "word": "she", "count": 9}], tables.VOCABULARY),
+        "vocabulary": pa.Table.from_pylist(VOCABULARY, tables.VOCABULARY),
         "training": pa.Table.from_pylist(losses, tables.TRAINING),
         "psychometrics": rows,
         "psychometric_points": points(rows),
@@ -107,7 +123,7 @@ def survey(*, ok=True):
 
 def report(published, *overrides):
     with hydra.initialize_config_module("conf", version_base="1.3"):
-        config = build(hydra.compose("tiltmeter", overrides=list(overrides)))
+        config = build(hydra.compose("tiltmeter", overrides=list(overrides)), overrides)
     stages = [StageRecord("train", num_done=3, num_reused=1, seconds=2.04, peak_worker_memory_bytes=5 * 2**20)]
     return compose(config, published, stages, f"word: {TAGGED}\n")
 
@@ -123,8 +139,8 @@ def without_library(html):
 
 def test_the_sections_of_a_survey_come_in_order():
     page = report(survey())
-    anchors = ["curves", "occupations", "women", "associations", "professions", "training", "missing", "account"]
-    assert [section.anchor for section in page.sections] == anchors
+    anchors = ["curves", "occupations", "women", "associations", "professions", "words", "training", "missing"]
+    assert [section.anchor for section in page.sections] == [*anchors, "account"]
     labels = ["woman – man", "she – he"]
     assert [list(chart.figures) for chart in charts(page)[:2]] == [labels, ["mean over cue pairs", *labels]]
 
@@ -132,8 +148,45 @@ def test_the_sections_of_a_survey_come_in_order():
 def test_the_report_of_bootstrap_has_no_word_of_what_it_did_not_measure():
     published = {name: survey()[name] for name in ("corpora", "vocabulary", "training")}
     page = report(published, "job=bootstrap")
-    assert [section.anchor for section in page.sections] == ["training", "account"]
+    assert [section.anchor for section in page.sections] == ["words", "training", "account"]
     assert "PSE" not in without_library(render(page))
+
+
+def test_words_of_the_lists_are_counted_by_status():
+    page = report({name: survey()[name] for name in ("corpora", "vocabulary", "training")}, "job=bootstrap")
+    grid, details = [block for block in page.sections[0].blocks if not isinstance(block, Paragraph)]
+    # The median of the counts 9, 2 and 0.
+    assert grid.rows == [["en", "cue_pairs", "3", "1", "1", "1", "2"]]
+    assert details.summary == "en: 2 listed words without a vector"
+    assert details.blocks[0].text == "he (2), hers (0)"
+
+
+def test_several_corpora_are_a_table_with_their_warnings_and_losses():
+    published = {name: survey()[name] for name in ("corpora", "vocabulary", "training")}
+    both = [{"corpus": "enwiki"}, {"corpus": "dewiki", "language": "de", "warning": "only 5 running words"}]
+    corpora = [row | change for row, change in zip(published["corpora"].to_pylist() * 2, both, strict=True)]
+    losses = [row | {"language": code} for code in ("en", "de") for row in published["training"].to_pylist()]
+    published |= {
+        "corpora": pa.Table.from_pylist(corpora, tables.CORPORA),
+        "training": pa.Table.from_pylist(losses, tables.TRAINING),
+    }
+    page = report(published, "job=bootstrap", "corpus=[enwiki,dewiki]")
+    assert page.title == "Bootstrapped word vectors: enwiki, dewiki"
+    assert page.facts["languages"] == "en, de"
+    assert [row[:3] for row in page.lead[0].rows] == [["enwiki", "en", "1,234"], ["dewiki", "de", "1,234"]]
+    assert [block.text for block in page.lead if getattr(block, "tone", "") == "warning"] == [
+        "dewiki: only 5 running words."
+    ]
+    assert list(charts(page)[0].figures) == ["en", "de"]
+
+
+def test_a_trainer_without_losses_has_a_sentence_for_them():
+    published = {name: survey()[name] for name in ("corpora", "vocabulary", "training")}
+    rows = [row | {"loss": None} for row in published["training"].to_pylist()]
+    published["training"] = pa.Table.from_pylist(rows, tables.TRAINING)
+    page = report(published, "job=bootstrap", "embedding=fasttext")
+    assert charts(page) == []
+    assert "This trainer gives none." in render(page)
 
 
 def test_where_nothing_is_measured_there_is_a_sentence_and_no_chart():

@@ -49,7 +49,7 @@ def random_pairs(tiling, share):
     starts = np.flatnonzero(np.diff(tiles, prepend=-1))
     joined = (part.astype(np.int32) for part in np.divmod(tiles[starts], tiling.num_blocks))
     counts = rng.integers(1, 30 * UNITS_PER_PAIR, (2, kept.size))
-    counts[1] *= rng.random(kept.size) < 0.6
+    counts[1, 1:] *= rng.random(kept.size - 1) < 0.6
     return TiledPairs(rows, columns, np.append(starts, kept.size), *joined), counts
 
 

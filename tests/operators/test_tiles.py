@@ -82,3 +82,11 @@ def test_shuffling_keeps_tiles_and_depends_on_the_pair_alone(seed):
     expected = [name for name in names[order].tolist() if name in set(fewer.tolist())]
     assert fewer[shuffled_in_tiles(fewer, tiling, seed)].tolist() == expected
     assert (order != shuffled_in_tiles(names, tiling, seed + 1)).any()
+
+
+def test_nothing_stays_nothing():
+    tiling, none = Tiling(40, 10), np.empty(0, np.int64)
+    assert shuffled_in_tiles(none, tiling, 0).size == 0
+    pairs = tiled_pairs(none, tiling)
+    assert pairs.starts.tolist() == [0]
+    assert rounds(pairs, tiling.num_blocks, 0, 0).visits.size == 0

@@ -56,6 +56,8 @@ class WebServer:
         breaks = how in ("breaking", "hopeless") and len(body) > 1000
         await response.write(body[: len(body) // 2] if breaks else body)
         if breaks:
+            # A client that learns of the end before it has read what came before it throws that away.
+            await asyncio.sleep(0.1)
             request.transport.close()
         return response
 

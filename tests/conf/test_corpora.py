@@ -1,0 +1,93 @@
+"""Corpora as the command chooses them: every language's config composes, and its files are what it says."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import hydra
+import pytest
+
+from jobs.config import RunConfig, build
+from storage.corpora import CorpusConfig, find_sources
+
+_LANGUAGES = {
+    "enwiki": "en",
+    "zhwiki": "zh",
+    "eswiki": "es",
+    "arwiki": "ar",
+    "dewiki": "de",
+    "french": "fr",
+    "farsi": "fa",
+    "urdu": "ur",
+    "wowiki": "wo",
+}
+_FORMATS = {
+    "arwiki": ["wikiextractor"],
+    "dewiki": ["wikiextractor"],
+    "enwiki": ["wikiextractor"],
+    "enwiki_sample": ["mediawiki"],
+    "eswiki": ["wikiextractor"],
+    "farsi": ["jsonl"] * 3 + ["text"] * 3,
+    "french": ["text"] * 3,
+    "simplewiki": ["jsonl"],
+    "urdu": ["text"],
+    "wowiki": ["jsonl"],
+    "zhwiki": ["wikiextractor"],
+}
+_FOLDER = Path(__file__).parents[2] / "conf/corpus"
+
+
+def _built(*overrides: str) -> RunConfig:
+    with hydra.initialize_config_module("conf", version_base="1.3"):
+        return build(hydra.compose("tiltmeter", list(overrides)), overrides)
+
+
+def test_the_nine_languages_compose_side_by_side() -> None:
+    config = _built("job=bootstrap", f"corpus=[{','.join(_LANGUAGES)}]")
+    assert {corpus.name: corpus.language for corpus in config.corpora} == _LANGUAGES
+    assert set(config.wordset) == set(_LANGUAGES.values())
+
+
+@pytest.mark.parametrize("name", sorted(_FORMATS))
+def test_the_files_of_a_corpus_are_recognised(name: str, data_file: Callable[[str], Path]) -> None:
+    [corpus] = _built("job=bootstrap", f"corpus={name}").corpora
+    assert corpus.name == name
+    if name != "enwiki_sample":
+        data = data_file("corpora")
+        paths = tuple(str(data / path.split("/corpora/")[1]) for path in corpus.paths)
+        corpus = CorpusConfig(corpus.name, corpus.language, paths)
+    assert [source.format for source in find_sources(corpus)] == _FORMATS[name]
+
+
+def test_every_config_but_those_for_any_corpus_has_a_place_of_its_own() -> None:
+    names = {path.stem for path in _FOLDER.glob("*.yaml")} - {"file", "wikipedia"}
+    assert names == set(_FORMATS)
+    for name in names:
+        assert (_FOLDER / f"{name}.yaml").read_text().startswith(f"# @package corpus.{name}\n")
+
+
+@pytest.mark.parametrize("language", ["en", "wo", "pt"])
+def test_the_current_dump_of_any_wikipedia_is_downloaded(language: str) -> None:
+    [corpus] = _built("job=bootstrap", "corpus=wikipedia", f"corpus.language={language}").corpora
+    assert (corpus.name, corpus.language, corpus.download) == (f"{language}wiki", language, True)
+    assert corpus.paths[0].startswith(f"https://dumps.wikimedia.org/{language}wiki/latest/{language}wiki-latest-pages")
+
+
+@pytest.mark.parametrize(
+    ("setting", "found"),
+    [
+        ("cluster.worker_megabytes=700", lambda config: config.cluster.worker_data_bytes == 300_000_000),
+        ("reading.span_megabytes=1", lambda config: config.reading.span_megabytes == 1),
+        ("job.export=[glove]", lambda config: config.job.export == ("glove",)),
+        ("embedding.checkpoint_seconds=0", lambda config: config.embedding.checkpoint_seconds == 0),
+        ("cluster=existing", lambda config: config.cluster.worker_megabytes == 1500),
+    ],
+)
+def test_settings_are_set_by_their_plain_names(setting: str, found: Callable[[RunConfig], bool]) -> None:
+    assert found(_built("job=bootstrap", setting))
+
+
+@pytest.mark.parametrize("trainer", ["glove", "word2vec", "fasttext"])
+def test_every_trainer_composes_with_what_all_have_in_common(trainer: str) -> None:
+    config = _built(f"embedding={trainer}").embedding
+    assert config.trainer.name == trainer
+    assert (config.num_replicas, config.min_count, config.trainer.dimensions) == (32, 5, 100)
