@@ -35,7 +35,8 @@ def draw_pairs(tiling: Tiling, num_draws: int) -> tuple[TiledPairs, NDArray[np.i
     words = np.minimum(drawn, tiling.num_words - 1)
     keys = words % num_blocks * tiling.tile_words + words // num_blocks
     (row_block, row), (column_block, column) = (np.divmod(key, tiling.tile_words) for key in np.sort(keys, axis=0))
-    names = ((row_block * num_blocks + column_block) * tiling.tile_words + row) * tiling.tile_words + column
+    tile = (column_block - row_block) * num_blocks + row_block
+    names = (tile * tiling.tile_words + row) * tiling.tile_words + column
     unique, multiplicities = np.unique(names, return_counts=True)
     order = shuffled_in_tiles(unique, tiling, SEED)
     return tiled_pairs(unique[order], tiling), multiplicities[order]
@@ -134,7 +135,7 @@ def main() -> None:
     print(f"card: {rate / 1e6:,.1f} M pair updates per second, {update_bytes:,} bytes each: {moved / 1e9:,.0f} GB/s")
     print(f"      a large copy moves {bandwidth / 1e9:,.0f} GB/s; share of it: {moved / bandwidth:.2f}")
 
-    cpu = GloveTraining(pairs, next(replica_counts(multiplicities, 1)), tiling, 0, SEED, config)
+    cpu = GloveTraining(pairs, replica_counts(multiplicities, 1), tiling, 0, SEED, config)
     cpu_rate = count_updates(pairs, multiplicities, 1) / time_epochs(cpu, sizes.epochs)
     print(f"CPU:  {cpu_rate / 1e6:,.1f} M pair updates per second on one core, {rate / cpu_rate:,.1f} times fewer")
     loss, largest, cosine = disagreement(group, cpu)

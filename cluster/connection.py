@@ -5,8 +5,10 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
+import pydantic
 import ray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
@@ -31,8 +33,10 @@ class ClusterConfig:
         num_cpus: worker processes of a local cluster, one unit at a time each; None: one per core. On an existing
             cluster, the most CPUs to take; None: all that are free when the run starts.
         max_retries: how often a unit is tried again after its worker died (not after an error of its own).
-        worker_megabytes: memory that a worker keeps to while corpora are read, counted and merged: work is cut
-            accordingly, whatever the size of the corpus. Training takes what the pairs of a replica take.
+        worker_megabytes: memory that a worker keeps to while corpora are read, counted, merged and trained on: work is
+            cut accordingly, whatever the size of the corpus. Training takes the vectors of a replica beside it.
+        scratch: folder on a fast local disk of each node, absolute, for the pairs of a training that are more than a
+            worker's memory; None: the system's folder for temporary files.
         object_store_megabytes: shared memory of a local cluster; units pass tables through the store, not through Ray.
     """
 
@@ -41,7 +45,15 @@ class ClusterConfig:
     num_cpus: Annotated[int, Field(ge=1)] | None = None
     max_retries: Annotated[int, Field(ge=0)] = 3
     worker_megabytes: Annotated[int, Field(ge=500)] = 1500
+    scratch: Annotated[str, Field(min_length=1)] | None = None
     object_store_megabytes: Annotated[int, Field(ge=80)] = 128
+
+    @pydantic.field_validator("scratch")
+    @classmethod
+    def _absolute(cls, value: str | None) -> str | None:
+        if value is not None and not Path(value).is_absolute():
+            raise ValueError("must be an absolute path, as every node has a folder of its own there")
+        return value
 
     @property
     def worker_data_bytes(self) -> int:

@@ -28,10 +28,10 @@ def read_and_embed(run: Run) -> tuple[dict[str, TokenisedCorpus], dict[str, Embe
     Raises:
         UnitsFailed: if none could.
     """
-    config, worker_bytes = run.config, run.config.cluster.worker_data_bytes
+    config, cluster = run.config, run.config.cluster
     trains_on_gpu(config.embedding.device, run.runner.pool.num_gpus)  # refuses before hours of reading
-    corpora = read_corpora(run.runner, run.texts, config.reading, config.embedding.min_count, worker_bytes)
-    embeddings = embed(run.runner, corpora, config.embedding, config.seed, worker_bytes)
+    corpora = read_corpora(run.runner, run.texts, config.reading, config.embedding.min_count, cluster.worker_data_bytes)
+    embeddings = embed(run.runner, corpora, config.embedding, config.seed, cluster)
     return {name: corpora[name] for name in embeddings}, embeddings
 
 

@@ -180,10 +180,10 @@ def _tile_ranges(tiling: Tiling, num_ranges: int) -> list[tuple[int, int]]:
     """Ranges of about equally many tiles of those that hold pairs; together they are all tiles.
 
     >>> _tile_ranges(Tiling(num_words=30, tile_words=10), 2)
-    [(0, 4), (4, 9)]
+    [(0, 3), (3, 9)]
     """
-    row_blocks, column_blocks = np.divmod(np.arange(tiling.num_tiles), tiling.num_blocks)
-    used = np.flatnonzero(row_blocks <= column_blocks)
+    distances, row_blocks = np.divmod(np.arange(tiling.num_tiles), tiling.num_blocks)
+    used = np.flatnonzero(row_blocks + distances < tiling.num_blocks)
     starts = [int(run[0]) for run in np.array_split(used, min(max(1, num_ranges), used.size))]
     return list(zip(starts, [*starts[1:], tiling.num_tiles], strict=True))
 
@@ -193,7 +193,7 @@ def _combine_stage(
 ) -> dict[str, list[Part]]:
     """Fewer parts, each the sum of up to so many."""
     groups = {name: evenly(found, _MOST_PARTS) for name, found in parts.items()}
-    units = {name: [merging[name].units("combine/1", group, {}) for group in found] for name, found in groups.items()}
+    units = {name: [merging[name].units("combine/2", group, {}) for group in found] for name, found in groups.items()}
     flat = {name: [unit for group in found for unit in group] for name, found in units.items()}
     done = runner.run_whole(Stage("combine", each(_combine_range), flat))
     tables = {finished.place: finished.tables["pairs"] for found in done.values() for finished in found}
@@ -209,7 +209,7 @@ def _combine_stage(
 def _merge_stage(
     runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]], seed: int
 ) -> dict[str, PairTables]:
-    units = {name: merging[name].units("merge/2", found, {"seed": seed}) for name, found in parts.items()}
+    units = {name: merging[name].units("merge/3", found, {"seed": seed}) for name, found in parts.items()}
     done = runner.run_whole(Stage("merge", each(_merge_range), units))
     return {
         name: PairTables(merging[name].tiling, [merged.tables["pairs"] for merged in finished])

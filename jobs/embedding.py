@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import ConfigDict, Field
 
-from cluster.connection import ClusterError
+from cluster.connection import ClusterConfig, ClusterError
 from cluster.stages import Runner, Stage
 from jobs import training
 from jobs.counting import PairTables, count_column, count_corpora
@@ -79,7 +79,7 @@ def embed(
     corpora: Mapping[str, TokenisedCorpus],
     config: EmbeddingConfig,
     seed: int,
-    worker_bytes: int,
+    cluster: ClusterConfig,
 ) -> dict[str, Embeddings]:
     """Run the stages; returns the corpora that could be embedded whole, by name.
 
@@ -88,7 +88,7 @@ def embed(
         ClusterError: if ``embedding.device=cuda`` and the cluster has no GPU.
     """
     if config.trainer.name == "glove":
-        stage = _glove_stage(runner, corpora, config, seed, worker_bytes)
+        stage = _glove_stage(runner, corpora, config, seed, cluster)
     else:
         units = {name: _line_units(corpus, config, seed) for name, corpus in corpora.items()}
         stage = Stage("train", training.LineTraining(config.checkpoint_seconds), units)
@@ -100,16 +100,17 @@ def embed(
 
 
 def _glove_stage(
-    runner: Runner, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig, seed: int, worker_bytes: int
+    runner: Runner, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig, seed: int, cluster: ClusterConfig
 ) -> Stage:
     on_gpu = trains_on_gpu(config.device, runner.pool.num_gpus)
-    counted = count_corpora(runner, corpora, config.cooccurrence, config.num_replicas, seed, worker_bytes)
+    counted = count_corpora(runner, corpora, config.cooccurrence, config.num_replicas, seed, cluster.worker_data_bytes)
     units = {name: _pair_units(corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
     if on_gpu:
         # As many as a card's memory holds are trained together; the worker finds out how many these are.
         batch_size = -(-(1 + config.num_replicas) // runner.pool.num_gpus)
         return Stage("train", training.CudaPairTraining(config.checkpoint_seconds), units, batch_size, on_gpu=True)
-    return Stage("train", training.PairTraining(config.checkpoint_seconds), units, config.group_size)
+    work = training.PairTraining(config.checkpoint_seconds, cluster.worker_data_bytes, cluster.scratch)
+    return Stage("train", work, units, config.group_size)
 
 
 def trains_on_gpu(device: str, num_gpus: int) -> bool:

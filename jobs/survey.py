@@ -17,14 +17,14 @@ TABLES = (*bootstrap.TABLES, *MEASURED)
 
 def run(run: Run) -> None:
     """Embed the corpus, measure on every replica, publish tables and report."""
-    config, runner, worker_bytes = run.config, run.runner, run.config.cluster.worker_data_bytes
+    config, runner, cluster = run.config, run.runner, run.config.cluster
     [text] = run.texts
     language = text.corpus.language
     wordset = survey_words(normalised(config.wordset[language], text.tokenizer), language)
-    corpora = read_corpora(runner, run.texts, config.reading, config.embedding.min_count, worker_bytes)
+    corpora = read_corpora(runner, run.texts, config.reading, config.embedding.min_count, cluster.worker_data_bytes)
     [(name, corpus)] = corpora.items()
     check_coverage(runner.store.read(corpus.vocabulary), wordset)
-    embeddings = embed(runner, corpora, config.embedding, config.seed, worker_bytes)
+    embeddings = embed(runner, corpora, config.embedding, config.seed, cluster)
     bootstrap.publish(run, corpora, embeddings)
     how = cast(SurveyJob, config.job)
     measured = measure(runner, embeddings[name], corpus.vocabulary, wordset, how, config.seed)

@@ -16,30 +16,43 @@ from jobs.counting import count_column
 from jobs.lines import IndexedLines, code_index, indexed_lines, word_indices
 from operators.bootstrap import replica_multiplicities
 from operators.fasttext import FastTextConfig, FastTextTraining
-from operators.glove import GloveTraining
-from operators.tiles import TiledPairs, Tiling, tiled_pairs
+from operators.glove import BYTES_PER_PAIR, GloveTraining
+from operators.tiles import TiledPairs, Tiling, joined_pairs
 from operators.training import TrainedReplica, Training
 from operators.word2vec import Word2VecTraining
+from operators.workspace import IN_MEMORY, Workspace
 from storage.ledger import Store, Unit
+from storage.scratch import Scratch
 
 
 @dataclass(frozen=True)
 class PairTraining:
-    """Trains GloVe on a group of replicas, one after the other, which share the structure of their pairs."""
+    """Trains GloVe on a group of replicas, one after the other, which share the structure of their pairs.
+
+    Pairs that take more than ``memory_bytes`` are kept on a local disk, in the folder ``scratch``.
+    """
 
     checkpoint_seconds: float
+    memory_bytes: int
+    scratch: str | None
 
     def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
         """Each unit's tables."""
-        words, tiling, pairs = _pair_structure(store, units[0])
+        words = store.read(units[0].input("vocabulary"))["word"]
+        workspace = self._workspace(units[0])
+        pairs = _pair_structure(store, units[0], workspace)
         for unit in units:
-            yield unit, self._tables(store, unit, words, tiling, pairs)
+            yield unit, self._tables(store, unit, words, pairs, workspace)
 
-    def _tables(self, store: Store, unit: Unit, words: pa.ChunkedArray, tiling: Tiling, pairs: TiledPairs) -> Tables:
-        config = unit.config
-        training = GloveTraining(
-            pairs, _counts(store, unit), tiling, config["replica"], config["seed"], config["training"]
-        )
+    def _workspace(self, unit: Unit) -> Workspace:
+        fits = _num_pairs(unit) * BYTES_PER_PAIR <= self.memory_bytes
+        return IN_MEMORY if fits else Scratch(self.scratch, "cluster.scratch=<path>")
+
+    def _tables(
+        self, store: Store, unit: Unit, words: pa.ChunkedArray, pairs: TiledPairs, workspace: Workspace
+    ) -> Tables:
+        how = (_tiling(unit), unit.config["replica"], unit.config["seed"], unit.config["training"])
+        training = GloveTraining(pairs, _count_pieces(store, unit), *how, workspace)
         _advance_to_end(store, unit, training, self.checkpoint_seconds)
         yield from _trained_tables(unit, words, training.result())
 
@@ -79,9 +92,57 @@ class CudaPairTraining:
         from operators.glove_cuda import check_device, replicas_that_fit
 
         check_device("cuda")
+        words = store.read(units[0].input("vocabulary"))["word"]
+        pairs, config = _pair_structure(store, units[0], IN_MEMORY), units[0].config["training"]
+        size = replicas_that_fit(pairs.rows.size, len(words), config, torch.cuda.mem_get_info()[0])
+        for start in range(0, len(units), size):
+            yield from self._group(store, units[start : start + size], words, pairs)
+
+    def _group(
+        self, store: Store, units: Sequence[Unit], words: pa.ChunkedArray, pairs: TiledPairs
+    ) -> Iterator[tuple[Unit, Tables]]:
+        from operators.glove_cuda import CudaGlove
+
+        config, tiling = units[0].config, _tiling(units[0])
+        replicas = [unit.config["replica"] for unit in units]
+        counts = (np.concatenate(list(_count_pieces(store, unit))) for unit in units)
+        training = CudaGlove(pairs, counts, tiling, replicas, config["seed"], config["training"])
+        for at, unit in enumerate(units):
+            if state := store.load_state(unit):
+                training.restore(at, state)
+        saved = time.monotonic()
+        while min(map(training.epochs_done, range(len(units)))) < config["training"].epochs:
+            training.advance()
+            if time.monotonic() - saved >= self.checkpoint_seconds:
+                for at, unit in enumerate(units):
+                    store.save_state(unit, training.state(at))
+                saved = time.monotonic()
+        for at, unit in enumerate(units):
+            yield unit, _trained_tables(unit, words, training.result(at))
+
+
+def _tiling(unit: Unit) -> Tiling:
+    return Tiling(*unit.config["tiling"])
+
+
+def _num_pairs(unit: Unit) -> int:
+    return sum(ref.num_rows for ref in unit.inputs["pairs"])
+
+
+@dataclass(frozen=True)
+class CudaPairTraining:
+    """Trains GloVe on as many replicas of a batch at once as the worker's card has memory for."""
+
+    checkpoint_seconds: float
+
+    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+        """Each unit's tables."""
+        # Workers without a card need not load torch.
+        from operators.glove_cuda import free_bytes, replicas_that_fit
+
         words, tiling, pairs = _pair_structure(store, units[0])
         config = units[0].config["training"]
-        size = replicas_that_fit(pairs.rows.size, tiling.num_words, config, torch.cuda.mem_get_info()[0])
+        size = replicas_that_fit(pairs.rows.size, tiling.num_words, config, free_bytes())
         for start in range(0, len(units), size):
             yield from self._group(store, units[start : start + size], words, tiling, pairs)
 
@@ -108,24 +169,57 @@ class CudaPairTraining:
             yield unit, _trained_tables(unit, words, training.result(at))
 
 
-def _pair_structure(store: Store, unit: Unit) -> tuple[pa.ChunkedArray, Tiling, TiledPairs]:
-    tiling = Tiling(*unit.config["tiling"])
-    words = store.read(unit.input("vocabulary"))["word"]
-    return words, tiling, tiled_pairs(_joined(store, unit, "name"), tiling)
+@dataclass(frozen=True)
+class CudaPairTraining:
+    """Trains GloVe on as many replicas of a batch at once as the worker's card has memory for."""
+
+    checkpoint_seconds: float
+
+    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+        """Each unit's tables."""
+        # Workers without a card need not load torch.
+        from operators.glove_cuda import free_bytes, replicas_that_fit
+
+        words, tiling, pairs = _pair_structure(store, units[0])
+        config = units[0].config["training"]
+        size = replicas_that_fit(pairs.rows.size, tiling.num_words, config, free_bytes())
+        for start in range(0, len(units), size):
+            yield from self._group(store, units[start : start + size], words, tiling, pairs)
+
+    def _group(
+        self, store: Store, units: Sequence[Unit], words: pa.ChunkedArray, tiling: Tiling, pairs: TiledPairs
+    ) -> Iterator[tuple[Unit, Tables]]:
+        from operators.glove_cuda import CudaGlove
+
+        config = units[0].config
+        replicas = [unit.config["replica"] for unit in units]
+        counts = (_counts(store, unit) for unit in units)
+        training = CudaGlove(pairs, counts, tiling, replicas, config["seed"], config["training"])
+        for at, unit in enumerate(units):
+            if state := store.load_state(unit):
+                training.restore(at, state)
+        saved = time.monotonic()
+        while min(map(training.epochs_done, range(len(units)))) < config["training"].epochs:
+            training.advance()
+            if time.monotonic() - saved >= self.checkpoint_seconds:
+                for at, unit in enumerate(units):
+                    store.save_state(unit, training.state(at))
+                saved = time.monotonic()
+        for at, unit in enumerate(units):
+            yield unit, _trained_tables(unit, words, training.result(at))
 
 
-def _joined(store: Store, unit: Unit, column: str) -> NDArray[np.int64]:
-    """A column of all pair tables, read one after the other into its place."""
-    refs = unit.inputs["pairs"]
-    joined, stop = np.empty(sum(ref.num_rows for ref in refs), np.int64), 0
-    for ref in refs:
-        start, stop = stop, stop + ref.num_rows
-        joined[start:stop] = store.read(ref.select(column))[column].to_numpy()
-    return joined
+def _pair_structure(store: Store, unit: Unit, workspace: Workspace) -> TiledPairs:
+    return joined_pairs(_pieces(store, unit, "name"), _num_pairs(unit), _tiling(unit), workspace)
 
 
-def _counts(store: Store, unit: Unit) -> NDArray[np.int64]:
-    return _joined(store, unit, count_column(unit.config["replica"]))
+def _count_pieces(store: Store, unit: Unit) -> Iterator[NDArray[np.int64]]:
+    return _pieces(store, unit, count_column(unit.config["replica"]))
+
+
+def _pieces(store: Store, unit: Unit, column: str) -> Iterator[NDArray[np.int64]]:
+    """A column of one pair table after the other."""
+    return (store.read(ref.select(column))[column].to_numpy() for ref in unit.inputs["pairs"])
 
 
 def _advance_to_end(store: Store, unit: Unit, training: Training, checkpoint_seconds: float) -> None:

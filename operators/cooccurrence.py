@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 
 from operators.tiles import MAX_WORDS, Tiling, name_pair
 
-VERSION = "cooccurrence/2"
+VERSION = "cooccurrence/3"
 
 UNITS_PER_PAIR = 2520
 """A pair of neighbours counts this many units: the least common multiple of 1, ..., 10."""

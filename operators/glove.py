@@ -10,8 +10,9 @@ pairs and the seed, not on the replica: replicas of one group share it, and each
 data race.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple
 
 import numba
@@ -25,8 +26,9 @@ from operators.philox import Stream, philox, unit_interval
 from operators.prefetch import FLOATS_PER_LINE, prefetch
 from operators.tiles import TiledPairs, Tiling, rounds
 from operators.training import State, TrainedReplica
+from operators.workspace import IN_MEMORY, Workspace
 
-VERSION = "glove/2"
+VERSION = "glove/3"
 CUDA_VERSION = "glove_cuda/1"
 """Of :mod:`operators.glove_cuda`, which can't be imported without torch."""
 
@@ -40,6 +42,9 @@ _PAIRS_AHEAD = 4
 """Vectors are asked for so many pairs before their step; measured, it raises the rate by 30 %."""
 
 _PAIRS_PER_SLICE = 1 << 20
+
+BYTES_PER_PAIR = 24
+"""What a training keeps of a pair: two words in the order of all replicas and two in its own, log X and f(X)."""
 
 VALUE, SQUARES = 0, 1
 WORD, CONTEXT = 0, 1
@@ -71,26 +76,30 @@ class GloveTraining:
 
     Args:
         pairs: the pairs of the whole corpus.
-        counts: ``[pairs]`` of this replica, in units of 1/2520; pairs with count 0 do not occur in this replica and are
-            left out.
+        counts: ``[pairs]`` of this replica in units of 1/2520, in one or more pieces; pairs with count 0 do not occur
+            in this replica and are left out.
         tiling: the one behind ``pairs``.
         replica: its number.
         seed: of initial vectors and of the order of rounds.
+        workspace: keeps what a step needs, 16 bytes for each pair. Of these, and of ``pairs``, one round of an epoch is
+            in use at a time.
     """
 
     def __init__(
         self,
         pairs: TiledPairs,
-        counts: NDArray[np.int64],
+        counts: Iterable[NDArray[np.int64]],
         tiling: Tiling,
         replica: int,
         seed: int,
         config: GloveConfig,
+        workspace: Workspace = IN_MEMORY,
     ) -> None:
         self.tiling, self.replica, self.seed, self.config = tiling, replica, seed, config
-        self._pairs = pairs
-        self._steps = _present_pairs(pairs, counts, config)
-        if not self._steps.rows.size:
+        self._pairs, self._workspace = pairs, workspace
+        self._steps = _present_pairs(pairs, counts, config, workspace)
+        self._num_steps, self._present = _survey(self._steps, tiling.num_words, workspace)
+        if not self._num_steps:
             raise ValueError(
                 f"replica {replica} has no pair of words: the corpus has too few lines to be resampled, or lines of "
                 "one word; take a larger one, or lower embedding.min_count"
@@ -105,12 +114,13 @@ class GloveTraining:
 
     def advance(self) -> None:
         """One more epoch."""
-        steps = self._steps
-        visits = rounds(self._pairs, self.tiling.num_blocks, self.epochs_done, self.seed).visits
-        rate = np.float32(self.config.learning_rate)
-        total = _epoch_kernel(self._vectors.shape[-1])(self._vectors, steps, visits, rate)
-        num_steps = 2 * steps.rows.size - int((steps.rows == steps.columns).sum())
-        self._losses = np.append(self._losses, total / max(1, num_steps))
+        visits, starts = rounds(self._pairs, self.tiling.num_blocks, self.epochs_done, self.seed)
+        train, rate = _round_kernel(self._vectors.shape[-1]), np.float32(self.config.learning_rate)
+        total = 0.0
+        for start, stop in pairwise(starts):
+            total += train(self._vectors, self._steps, visits[start:stop], rate)
+            self._workspace.release()
+        self._losses = np.append(self._losses, total / self._num_steps)
 
     def state(self) -> State:
         """All that :meth:`restore` needs to go on with the same bits; not a copy."""
@@ -126,9 +136,7 @@ class GloveTraining:
         Raises:
             ValueError: if training diverged, which a smaller learning rate mends.
         """
-        present = np.zeros(self.tiling.num_words, dtype=bool)
-        present[self._steps.rows] = present[self._steps.columns] = True
-        return trained_replica(self._vectors, self._losses, present, self.replica, self.config)
+        return trained_replica(self._vectors, self._losses, self._present, self.replica, self.config)
 
 
 def trained_replica(
@@ -156,20 +164,44 @@ class _Steps(NamedTuple):
     starts: NDArray[np.int64]
 
 
-def _present_pairs(pairs: TiledPairs, counts: NDArray[np.int64], config: GloveConfig) -> _Steps:
+def _present_pairs(
+    pairs: TiledPairs, counts: Iterable[NDArray[np.int64]], config: GloveConfig, workspace: Workspace
+) -> _Steps:
     """The steps of a replica, made slice by slice: in 64 bits and all at once they would take several times as much."""
-    present = counts > 0
-    num_present = int(present.sum())
-    logs, weights = np.empty(num_present, np.float32), np.empty(num_present, np.float32)
-    stop = 0
-    for first in range(0, counts.size, _PAIRS_PER_SLICE):
-        chosen = counts[first : first + _PAIRS_PER_SLICE]
-        chosen = chosen[chosen > 0]
-        start, stop = stop, stop + chosen.size
-        logs[start:stop], weights[start:stop] = logs_and_weights(chosen, config)
-    num_before = np.add.reduceat(present, pairs.starts[:-1], dtype=np.int64) if counts.size else np.empty(0, np.int64)
-    starts = np.append(0, np.cumsum(num_before))
-    return _Steps(pairs.rows[present], pairs.columns[present], logs, weights, starts)
+    rows, columns = (workspace.empty(pairs.rows.size, np.int32) for _ in range(2))
+    logs, weights = (workspace.empty(pairs.rows.size, np.float32) for _ in range(2))
+    starts = np.zeros_like(pairs.starts)
+    first = stop = 0
+    for piece in _slices(counts):
+        present = np.flatnonzero(piece)
+        start, stop = stop, stop + present.size
+        rows[start:stop] = pairs.rows[first : first + piece.size][present]
+        columns[start:stop] = pairs.columns[first : first + piece.size][present]
+        logs[start:stop], weights[start:stop] = logs_and_weights(piece[present], config)
+        low, high = np.searchsorted(pairs.starts, [first, first + piece.size])
+        starts[low:high] = start + np.searchsorted(present, pairs.starts[low:high] - first)
+        first += piece.size
+        workspace.release()
+    starts[-1] = stop
+    return _Steps(rows[:stop], columns[:stop], logs[:stop], weights[:stop], starts)
+
+
+def _slices(pieces: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
+    for piece in pieces:
+        for start in range(0, piece.size, _PAIRS_PER_SLICE):
+            yield piece[start : start + _PAIRS_PER_SLICE]
+
+
+def _survey(steps: _Steps, num_words: int, workspace: Workspace) -> tuple[int, NDArray[np.bool_]]:
+    """Steps in an epoch, and ``[words]`` whether a word has one."""
+    num_beside_itself, present = 0, np.zeros(num_words, dtype=bool)
+    for start in range(0, steps.rows.size, _PAIRS_PER_SLICE):
+        chosen = slice(start, start + _PAIRS_PER_SLICE)
+        rows, columns = steps.rows[chosen], steps.columns[chosen]
+        present[rows] = present[columns] = True
+        num_beside_itself += int((rows == columns).sum())
+        workspace.release()
+    return 2 * steps.rows.size - num_beside_itself, present
 
 
 def logs_and_weights(counts: NDArray[np.int64], config: GloveConfig) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -210,11 +242,11 @@ def initial_vectors(num_words: int, replica: int, seed: int, dimensions: int) ->
 
 
 @cache
-def _epoch_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float]:
-    """One epoch over vectors of a width that the compiler knows, so that it can lay out the inner loops."""
+def _round_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float]:
+    """One round over vectors of a width that the compiler knows, so that it can lay out the inner loops."""
 
     @numba.njit(cache=True, fastmath=True, error_model="numpy")
-    def train_epoch(vectors: NDArray[np.float32], steps: _Steps, visits: NDArray[np.int64], rate: np.float32) -> float:
+    def train_round(vectors: NDArray[np.float32], steps: _Steps, visits: NDArray[np.int64], rate: np.float32) -> float:
         words, contexts = vectors[WORD], vectors[CONTEXT]
         flat_words, flat_contexts = words.reshape(-1), contexts.reshape(-1)
         all_rows, all_columns, log_counts, weights, starts = steps
@@ -251,5 +283,5 @@ def _epoch_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[
                     c_squares[d] += c_step * c_step
         return loss
 
-    compiled: Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float] = train_epoch
+    compiled: Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float] = train_round
     return compiled

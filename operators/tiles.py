@@ -2,9 +2,11 @@
 
 Words are dealt to blocks like cards, word w to block ``w % num_blocks``, so that every block has its share of frequent
 words. A tile joins two blocks; as blocks are alike, tiles hold about equally many pairs, and any range of tiles is a
-fair share of the work. A pair is named by one integer that sorts by tile, then by word.
+fair share of the work. A pair is named by one integer that sorts by tile, then by word. Tiles whose blocks are equally
+far apart follow one another: a round of training goes through two runs of pairs, wherever these are kept.
 """
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from operators.philox import Stream, philox
+from operators.workspace import IN_MEMORY, Workspace
 
 MAX_WORDS = 2**31 - 1
 """So that word indices fit 32 bits, and the names of pairs 63."""
@@ -36,7 +39,7 @@ class Tiling(NamedTuple):
 
     @property
     def num_tiles(self) -> int:
-        """Tiles are numbered row block by row block: tile (r, c) is ``r * num_blocks + c``; only r <= c hold pairs."""
+        """The tile of blocks r <= c is number ``(c - r) * num_blocks + r``; the other numbers have no pairs."""
         return self.num_blocks**2
 
     @property
@@ -56,7 +59,7 @@ def name_pair(
     """
     if block > other_block or (block == other_block and place > other_place):
         block, other_block, place, other_place = other_block, block, other_place, place
-    return ((block * num_blocks + other_block) * tile_words + place) * tile_words + other_place
+    return (((other_block - block) * num_blocks + block) * tile_words + place) * tile_words + other_place
 
 
 class TiledPairs(NamedTuple):
@@ -78,13 +81,33 @@ class TiledPairs(NamedTuple):
 def tiled_pairs(names: NDArray[np.int64], tiling: Tiling) -> TiledPairs:
     """The pairs of the given names, which come tile by tile.
 
-    >>> tiled_pairs(np.array([0, 1, 5, 6]), Tiling(num_words=4, tile_words=2))  # doctest: +NORMALIZE_WHITESPACE
+    >>> tiled_pairs(np.array([0, 1, 9, 10]), Tiling(num_words=4, tile_words=2))  # doctest: +NORMALIZE_WHITESPACE
     TiledPairs(rows=array([0, 0, 0, 2], dtype=int32), columns=array([0, 2, 3, 1], dtype=int32), starts=array([0, 2, 4]),
         row_blocks=array([0, 0], dtype=int32), column_blocks=array([0, 1], dtype=int32))
     """
     rows, columns, starts, tiles = _unpack(names, tiling.num_blocks, tiling.tile_words)
-    row_blocks, column_blocks = (part.astype(np.int32) for part in np.divmod(tiles, tiling.num_blocks))
-    return TiledPairs(rows, columns, np.append(starts, names.size), row_blocks, column_blocks)
+    distances, row_blocks = (part.astype(np.int32) for part in np.divmod(tiles, tiling.num_blocks))
+    return TiledPairs(rows, columns, np.append(starts, names.size), row_blocks, row_blocks + distances)
+
+
+def joined_pairs(
+    pieces: Iterable[NDArray[np.int64]], num_pairs: int, tiling: Tiling, workspace: Workspace = IN_MEMORY
+) -> TiledPairs:
+    """:func:`tiled_pairs` of names that come in pieces, each of whole tiles, and are kept in a workspace.
+
+    >>> joined_pairs([np.array([0, 1]), np.array([5])], 3, Tiling(num_words=4, tile_words=2)).starts
+    array([0, 2, 3])
+    """
+    rows, columns = workspace.empty(num_pairs, np.int32), workspace.empty(num_pairs, np.int32)
+    tiles, stop = [], 0
+    for names in pieces:
+        piece = tiled_pairs(names, tiling)
+        start, stop = stop, stop + names.size
+        rows[start:stop], columns[start:stop] = piece.rows, piece.columns
+        workspace.release()
+        tiles.append((start + piece.starts[:-1], piece.row_blocks, piece.column_blocks))
+    starts, row_blocks, column_blocks = (np.concatenate(parts) for parts in zip(*tiles, strict=True))
+    return TiledPairs(rows, columns, np.append(starts, num_pairs), row_blocks, column_blocks)
 
 
 @numba.njit(cache=True)
@@ -98,8 +121,9 @@ def _unpack(
     for at in range(names.size):
         rest, column = divmod(names[at], tile_words)
         tile, row = divmod(rest, tile_words)
-        rows[at] = row * num_blocks + tile // num_blocks
-        columns[at] = column * num_blocks + tile % num_blocks
+        distance, row_block = divmod(tile, num_blocks)
+        rows[at] = row * num_blocks + row_block
+        columns[at] = column * num_blocks + row_block + distance
         if tile != previous:
             starts.append(np.int64(at))
             tiles.append(tile)
@@ -112,7 +136,7 @@ def shuffled_in_tiles(names: NDArray[np.int64], tiling: Tiling, seed: int) -> ND
 
     Sorted pairs would cost quality. The order is keyed by (seed, pair): it is the same whatever else is in the corpus.
     """
-    drawn = _random_words(np.uint64(seed), names)
+    drawn = _random_words(np.uint64(seed), names, tiling.num_blocks, tiling.num_names)
     tiles = np.append(names // tiling.num_names, -1)
     borders = np.flatnonzero(np.diff(tiles, prepend=-1))
     order = np.empty(names.size, np.int64)
@@ -122,11 +146,15 @@ def shuffled_in_tiles(names: NDArray[np.int64], tiling: Tiling, seed: int) -> ND
 
 
 @numba.njit(cache=True)
-def _random_words(seed: np.uint64, names: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _random_words(seed: np.uint64, names: NDArray[np.int64], num_blocks: int, num_names: int) -> NDArray[np.uint64]:
     stream, zero = np.uint64(Stream.PAIR_ORDER.value), np.uint64(0)
     drawn = np.empty(names.size, dtype=np.uint64)
     for at in range(names.size):
-        drawn[at] = philox(seed, stream, np.uint64(names[at]), zero, zero, zero)[0]
+        tile, inside = divmod(names[at], num_names)
+        distance, row_block = divmod(tile, num_blocks)
+        # A pair is what it is whichever way tiles are numbered: they count as the cells of a square do.
+        cell = row_block * num_blocks + row_block + distance
+        drawn[at] = philox(seed, stream, np.uint64(cell * num_names + inside), zero, zero, zero)[0]
     return drawn
 
 

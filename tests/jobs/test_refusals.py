@@ -91,6 +91,7 @@ def test_the_command_ends_at_once_and_leaves_nothing(tiltmeter, tmp_path, argume
             ["embedding.trainer.x_max=inf"],
             r"embedding.trainer.x_max=inf: .*finite number; set it with embedding.trainer.x_max",
         ),
+        (["cluster.scratch=here"], r"cluster.scratch=here: must be an absolute path.*set it with cluster.scratch="),
         (["run_dir=s3://bucket/run"], r"run_dir=s3://bucket/run: must be a local path"),
         (["run_dir=''"], r"run_dir=: .*at least 1 character"),
         (

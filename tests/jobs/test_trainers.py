@@ -11,7 +11,9 @@ import psutil
 import pytest
 
 from cluster.connection import ClusterError
+from cluster.stages import UnitsFailed
 from jobs.config import ConfigError
+from jobs.training import PairTraining
 
 NUM_EPOCHS = 40
 TRAINERS = {
@@ -161,6 +163,20 @@ def test_more_replicas_and_other_settings_leave_what_is_read_alone(usual, run_jo
     more = run_job(*settings, "embedding.num_replicas=3")
     assert (more.num_done("train"), more.stage("train")["num_reused"]) == (1, 3)
     assert more.record["units"]["done"] == 1
+
+
+def on_disk(checkpoint_seconds, _, scratch):
+    return PairTraining(checkpoint_seconds, memory_bytes=0, scratch=scratch)
+
+
+def test_pairs_beyond_memory_are_kept_on_the_disk_and_give_the_same_bits(usual, run_job, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("jobs.training.PairTraining", on_disk)
+    settings = [*corpus, *TINY, *USUAL, f"store={tmp_path}/store"]
+    with pytest.raises(UnitsFailed, match=r"replica 0: StorageError: .*/nowhere: No such file.*cluster.scratch=<path>"):
+        run_job(*settings, f"cluster.scratch={tmp_path}/nowhere")
+    (tmp_path / "scratch").mkdir()
+    assert run_job(*settings, f"cluster.scratch={tmp_path}/scratch").digests == usual("glove").digests
+    assert not list((tmp_path / "scratch").iterdir())
 
 
 def test_cuda_without_a_gpu_is_refused_with_advice(run_job, corpus, tmp_path):

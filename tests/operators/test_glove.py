@@ -34,7 +34,7 @@ def counted(text, tile_words):
 
 
 def trained(tiling, pairs, counts, replica, config, seed=0):
-    training = GloveTraining(pairs, counts, tiling, replica, seed, config)
+    training = GloveTraining(pairs, [counts], tiling, replica, seed, config)
     for _ in range(config.epochs):
         training.advance()
     return training.result()
@@ -117,11 +117,11 @@ def test_one_pair_by_hand():
 def test_a_saved_state_goes_on_with_the_same_bits(text):
     config = GloveConfig(dimensions=10, epochs=4)
     tiling, pairs, counts = counted(text, 256)
-    first = GloveTraining(pairs, counts[1], tiling, 1, 0, config)
+    first = GloveTraining(pairs, counts[1:], tiling, 1, 0, config)
     first.advance()
     first.advance()
     saved = {name: values.copy() for name, values in first.state().items()}
-    second = GloveTraining(pairs, counts[1], tiling, 1, 0, config)
+    second = GloveTraining(pairs, counts[1:], tiling, 1, 0, config)
     second.restore(saved)
     assert second.epochs_done == 2
     second.advance()
@@ -129,6 +129,19 @@ def test_a_saved_state_goes_on_with_the_same_bits(text):
     whole, resumed = trained(tiling, pairs, counts[1], 1, config), second.result()
     assert resumed.vectors.tobytes() == whole.vectors.tobytes()
     assert resumed.losses.tolist() == whole.losses.tolist()
+
+
+@pytest.mark.parametrize("num_pieces", [2, 7])
+def test_counts_in_pieces_and_slices_give_the_same_bits(text, num_pieces, monkeypatch):
+    config = GloveConfig(dimensions=10, epochs=2)
+    tiling, pairs, counts = counted(text, 256)
+    whole = trained(tiling, pairs, counts[1], 1, config)
+    monkeypatch.setattr(glove, "_PAIRS_PER_SLICE", 1000)
+    training = GloveTraining(pairs, np.array_split(counts[1], num_pieces), tiling, 1, 0, config)
+    training.advance()
+    training.advance()
+    assert training.result().vectors.tobytes() == whole.vectors.tobytes()
+    assert training.result().losses.tolist() == whole.losses.tolist()
 
 
 def test_replicas_and_seeds_start_differently():

@@ -70,7 +70,7 @@ def start(data, replicas=REPLICAS, tiling=TILING, config=CONFIG):
 
 def start_cpu(data, at, tiling=TILING, config=CONFIG):
     pairs, counts = data
-    return GloveTraining(pairs, counts[at], tiling, REPLICAS[at], SEED, config)
+    return GloveTraining(pairs, [counts[at]], tiling, REPLICAS[at], SEED, config)
 
 
 def advance(training, epochs):

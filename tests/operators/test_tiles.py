@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.tiles import Tiling, name_pair, rounds, shuffled_in_tiles, tiled_pairs
+from operators.tiles import Tiling, joined_pairs, name_pair, rounds, shuffled_in_tiles, tiled_pairs
 
 
 def named(a, b, tiling):
@@ -40,6 +40,24 @@ def test_a_tile_joins_its_two_blocks(tiling):
     assert (pairs.rows % tiling.num_blocks == np.repeat(pairs.row_blocks, sizes)).all()
     assert (pairs.columns % tiling.num_blocks == np.repeat(pairs.column_blocks, sizes)).all()
     assert sizes.max() <= tiling.tile_words**2
+
+
+@given(tilings)
+def test_tiles_of_one_round_lie_in_two_runs(tiling):
+    pairs = tiled_pairs(all_pairs(tiling), tiling)
+    visits, starts = rounds(pairs, tiling.num_blocks, 0, 0)
+    num_tiles = pairs.row_blocks.size
+    for start, stop in pairwise(starts):
+        tiles = visits[start:stop] % num_tiles
+        assert (np.diff(tiles) != 1).sum() <= 1
+
+
+@given(tilings, st.integers(1, 5))
+def test_pieces_of_whole_tiles_join_into_the_same_pairs(tiling, num_tiles):
+    names = all_pairs(tiling)
+    whole = tiled_pairs(names, tiling)
+    joined = joined_pairs(np.split(names, whole.starts[1:-1:num_tiles]), names.size, tiling)
+    assert all(np.array_equal(*fields) for fields in zip(joined, whole, strict=True))
 
 
 def test_the_largest_vocabulary_has_names_of_63_bits():
