@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -14,6 +15,8 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 _SECONDS_TO_ANSWER = 10.0
+
+_PACKAGES = ("cluster", "conf", "jobs", "operators", "storage")
 
 _WORKER_ITSELF_MEGABYTES = 400
 """Python with the libraries that a worker imports and the functions that it compiles."""
@@ -73,8 +76,10 @@ def connected(config: ClusterConfig) -> Iterator[Workers]:
     """Connect to the cluster for the length of a ``with`` block, which receives the workers to start.
 
     Raises:
-        ClusterError: if the cluster can't be reached or has no free CPU.
+        ClusterError: if the cluster can't be reached or has no free CPU, or if the working directory has modules that
+            workers would take for ours.
     """
+    _refuse_namesakes(Path.cwd())
     if ray.is_initialized():
         yield _workers(config)
         return
@@ -84,6 +89,18 @@ def connected(config: ClusterConfig) -> Iterator[Workers]:
         yield _workers(config)
     finally:
         ray.shutdown()
+
+
+def _refuse_namesakes(folder: Path) -> None:
+    """Ray's workers import from the driver's working directory first."""
+    ours = Path(__file__).parents[1]
+    for package in _PACKAGES:
+        found = PathFinder.find_spec(package, [str(folder)])
+        if found and found.origin and Path(found.origin).parent != ours / package:
+            raise ClusterError(
+                f"{found.origin}: workers would import this and not Tiltmeter's own package {package}: rename it, or "
+                "run in another folder"
+            )
 
 
 def _start(config: ClusterConfig) -> None:

@@ -1,5 +1,6 @@
 """The actors that do units, and the loop that keeps them busy."""
 
+import gc
 import re
 import resource
 import time
@@ -213,6 +214,8 @@ class _Worker:
         for unit, tables in work(self.store, units):
             finished = self.store.commit(unit, tables)
             # Arrow keeps what it has freed, on top of which the next unit would allocate.
+            # A function that numba compiles stays in a cycle of references with the arguments of this call.
+            gc.collect()
             pa.default_memory_pool().release_unused()
             now = time.monotonic()
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -142,6 +142,8 @@ class Store:
             path = self._table_path(unit.place, name)
             num_bytes += write_table(self.filesystem, path, table, setting=_SETTING, read_only=True, split_numbers=True)
             refs[name] = TableRef(unit.place, name, table.num_rows, column_digests(table))
+            # The next table is made in the memory of this one.
+            del table
         finished = Finished(unit.place, unit.name, num_bytes, refs)
         row = json.dumps(dataclasses.asdict(finished), indent=1, ensure_ascii=False)
         write_bytes(self.filesystem, self._ledger_path(unit.place), row.encode(), setting=_SETTING)
