@@ -7,11 +7,14 @@ all 32 replicas and the original, but fewer epochs: training is as many times lo
 Markdown, what each run took, and a model fitted to these runs: the work of a stage in core-seconds is a constant times
 what the stage goes through (text, tokens, rows of pair counts, steps of training), and the number of different pairs
 and words is a power of the number of tokens. The last table is what this model says of the full English Wikipedia.
+There a step of training takes longer, since its vectors are less often in cache: its rate is measured at the number of
+words and of pairs in a tile that the model expects.
 """
 
 import argparse
 import json
 import tempfile
+import time
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -21,6 +24,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.bootstrap import count_updates
 from benchmarks.command import DATA, Outcome, run_command
+from operators.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig
+from operators.glove import BYTES_PER_PAIR, GloveConfig, GloveTraining, vector_bytes
+from operators.tiles import Tiling, shuffled_in_tiles, tiled_pairs
 from operators.tokens import Tokenizer
 from storage.corpora import CorpusConfig, find_sources, read_pages, split
 from storage.runs import read_run_table
@@ -29,6 +35,13 @@ EPOCHS = 3
 FULL_EPOCHS = 15
 STAGES = {"read": "text_bytes", "tokens": "tokens", "co-occurrence": "tokens", "merge": "rows", "train": "updates"}
 """What the work of each stage is proportional to; the others take no time that counts."""
+
+STORED = {"read": "text_bytes", "tokens": "tokens", "co-occurrence": "rows", "merge": "pairs", "train": "words"}
+"""What the size of its tables is proportional to."""
+
+TEXT_BYTES_PER_PART = 2e6
+"""A shard of 4 MB gives two tables of pair counts in a worker of 1500 MB."""
+MERGED_AT_ONCE = 32
 
 
 @dataclass(frozen=True)
@@ -124,16 +137,53 @@ def power_law(runs: list[Measured], quantity: str) -> tuple[float, float]:
 def print_model(runs: list[Measured]) -> None:
     """The constants and the laws of growth, with the largest error of the model on the runs themselves."""
     fitted = constants(runs)
-    print("\n| stage | grows with | core-seconds per million | largest error on these runs | bytes stored per unit |")
+    print("\n| stage | grows with | core-seconds per million | largest error on these runs | bytes stored |")
     print("|---|---|---|---|---|")
     for stage, quantity in STAGES.items():
         errors = [fitted[stage] * getattr(run, quantity) / run.core_seconds[stage] - 1 for run in runs]
-        stored = np.mean([run.stored_bytes[stage] / getattr(run, quantity) for run in runs])
         worst = max(map(abs, errors))
-        print(f"| {stage} | {quantity} | {1e6 * fitted[stage]:.3f} | {worst:.0%} | {stored:.2f} |")
+        stored = f"{stored_per_unit(runs, stage):,.2f} per unit of {STORED[stage]}"
+        print(f"| {stage} | {quantity} | {1e6 * fitted[stage]:.3f} | {worst:.0%} | {stored} |")
     for quantity in ("words", "rows", "pairs", "updates"):
         factor, exponent = power_law(runs, quantity)
         print(f"\n{quantity} = {factor:.3g} x tokens^{exponent:.3f}")
+
+
+def stored_per_unit(runs: list[Measured], stage: str) -> float:
+    """Bytes of a stage's tables for one unit of what they grow with."""
+    return float(np.mean([run.stored_bytes[stage] / getattr(run, STORED[stage]) for run in runs]))
+
+
+def combined_rows(tokens: float, text_bytes: float, pairs: tuple[float, float]) -> float:
+    """Rows that the rounds before the merge write: each makes one part of up to 32, with its different pairs."""
+    factor, exponent = pairs
+    num_parts, rows = text_bytes / TEXT_BYTES_PER_PART, 0.0
+    while num_parts > MERGED_AT_ONCE:
+        num_parts = np.ceil(num_parts / MERGED_AT_ONCE)
+        rows += num_parts * factor * (tokens / num_parts) ** exponent
+    return rows
+
+
+def updates_per_second(num_words: float, num_pairs: float, num_distances: int = 5) -> float:
+    """Pair updates that one core does in a second on some rounds of a training of this size.
+
+    Counts are all 1; words within a block are drawn by Zipf's law.
+    """
+    rng, tiling = np.random.default_rng(0), Tiling(int(num_words), CooccurrenceConfig.tile_words)
+    distances = np.linspace(0, tiling.num_blocks - 1, num_distances + 1)[:-1].astype(np.int64)
+    tiles = np.concatenate([d * tiling.num_blocks + np.arange(tiling.num_blocks - d) for d in np.unique(distances)])
+    per_tile = max(1, int(2 * num_pairs / tiling.num_blocks / (tiling.num_blocks + 1)))
+    places = np.exp(rng.random((2, tiles.size * per_tile)) * np.log(tiling.tile_words)).astype(np.int64) - 1
+    words_in_last = (tiling.num_words - 1) // tiling.num_blocks
+    row, column = np.minimum(places, words_in_last - 1)
+    names = np.unique((np.repeat(tiles, per_tile) * tiling.tile_words + row) * tiling.tile_words + column)
+    names = names[shuffled_in_tiles(names, tiling, 0)]
+    counts = np.full(names.size, UNITS_PER_PAIR)
+    training = GloveTraining(tiled_pairs(names, tiling), [counts], tiling, 0, 0, GloveConfig())
+    training.advance()
+    started = time.perf_counter()
+    training.advance()
+    return 2 * names.size / (time.perf_counter() - started)
 
 
 def print_projection(runs: list[Measured], tokens: float, dump_bytes: float, parse_rate: float) -> None:
@@ -141,21 +191,34 @@ def print_projection(runs: list[Measured], tokens: float, dump_bytes: float, par
     fitted = constants(runs)
     amounts = {name: factor * tokens**exponent for name, (factor, exponent) in _laws(runs).items()}
     amounts |= {"tokens": tokens, "text_bytes": tokens * np.mean([run.text_bytes / run.tokens for run in runs])}
+    combined = combined_rows(tokens, amounts["text_bytes"], _laws(runs)["pairs"])
     hours = {stage: fitted[stage] * amounts[quantity] / 3600 for stage, quantity in STAGES.items()}
-    hours["train"] *= FULL_EPOCHS / EPOCHS
+    largest = max(runs, key=lambda run: run.tokens)
+    rates = [
+        updates_per_second(*size) for size in ((largest.words, largest.pairs), (amounts["words"], amounts["pairs"]))
+    ]
+    hours["train"] *= FULL_EPOCHS / EPOCHS * rates[0] / rates[1]
     hours["documents (markup)"] = dump_bytes / parse_rate / 3600
+    hours["combine"] = fitted["merge"] * combined / 3600
+    stored = {stage: stored_per_unit(runs, stage) * amounts[STORED[stage]] for stage in STAGES}
+    stored["documents (markup)"] = stored.pop("read")
+    # Between those of the parts and those of all: rows have more zeros the smaller the part.
+    stored["combine"] = combined * max(stored_per_unit(runs, stage) for stage in ("co-occurrence", "merge"))
     print(f"\n{tokens:,.0f} tokens; {dump_bytes / 1e9:.0f} GB of XML at {parse_rate / 1e6:.1f} MB per core-second:")
     print("\n| stage | core-hours | share | stored |")
     print("|---|---|---|---|")
     for stage, spent in sorted(hours.items(), key=lambda item: -item[1]):
-        stored = (
-            np.mean([run.stored_bytes[stage] / getattr(run, STAGES[stage]) for run in runs]) if stage in STAGES else 0
-        )
-        size = stored * amounts.get(STAGES.get(stage, ""), 0.0) / 1e9
+        size = stored.get(stage, 0.0) / 1e9
         print(f"| {stage} | {spent:,.1f} | {spent / sum(hours.values()):.0%} | {size:,.0f} GB |")
     print(
         f"\n{amounts['words']:,.0f} words, {amounts['pairs']:,.0f} pairs, {sum(hours.values()):,.0f} core-hours in all"
     )
+    print(
+        f"\nmillion updates per second, one core by itself: {rates[0] / 1e6:.1f} at {largest.tokens:,} tokens, ", end=""
+    )
+    print(f"{rates[1] / 1e6:.1f} there; {1e-6 / fitted['train']:.1f} in the runs")
+    vectors = vector_bytes(int(amounts["words"]), GloveConfig.dimensions)
+    print(f"\na worker: {vectors / 1e9:.1f} GB of vectors, {BYTES_PER_PAIR * amounts['pairs'] / 1e9:.0f} GB of scratch")
 
 
 def _laws(runs: list[Measured]) -> dict[str, tuple[float, float]]:

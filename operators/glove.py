@@ -221,13 +221,26 @@ def _fill_uniform(values: NDArray[np.float32], seed: np.uint64, stream: np.uint6
                 values[word, start + lane] = (unit_interval(drawn[lane]) - 0.5) * scale
 
 
+def vector_bytes(num_words: int, dimensions: int) -> int:
+    """Memory that the vectors of a training take.
+
+    >>> vector_bytes(1000, 100)
+    1792000
+    """
+    return 16 * num_words * _width(dimensions)
+
+
+def _width(dimensions: int) -> int:
+    return -(-(dimensions + 2) // _LANES) * _LANES
+
+
 def initial_vectors(num_words: int, replica: int, seed: int, dimensions: int) -> NDArray[np.float32]:
     """``[side, words, value or squares, width]``: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word).
 
     Biases are stored as dimensions: a word carries (w, b, 1), a context (c, 1, b'), so that one scalar product gives
     w . c + b + b'; the two ones are frozen.
     """
-    width = -(-(dimensions + 2) // _LANES) * _LANES
+    width = _width(dimensions)
     vectors = np.zeros((2, num_words, 2, width), dtype=np.float32)
     vectors[:, :, SQUARES] = 1.0
     for side in (WORD, CONTEXT):
