@@ -27,6 +27,7 @@ class Stream(IntEnum):
     PAIR_ORDER = 3
     TILE_ORDER = 4
     RESAMPLING = 5
+    PERMUTATION = 6
 
 
 @numba.njit(cache=True)
