@@ -1,7 +1,8 @@
 """The gender direction of an embedding and the bias along it, after Bolukbasi et al. 2016.
 
 *Man is to computer programmer as woman is to homemaker? Debiasing word embeddings*, sections 5.1 and 5.2. Everything
-here is computed in each replica by itself, on vectors of unit length as in the paper.
+here is computed in each replica by itself, on vectors of unit length as in the paper. What follows from projections
+alone is in :mod:`operators.gender_bias`.
 """
 
 from typing import NamedTuple
@@ -9,9 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from operators.gender_bias import direct_bias_of
 from operators.similarity import FloatArray, cosine, unit_vectors
 
-VERSION = "gender/1"
+VERSION = "gender/2"
+
+DOMINANCE = 2.0
+"""How many times the second component's share the first has to carry for one direction to stand for gender.
+
+A convention: Bolukbasi et al. show a first component far above the others and name no limit.
+"""
 
 _ROUNDING = 1e-12
 """Unit vectors of coinciding pairs differ by rounding only; below this singular value there is no direction."""
@@ -32,6 +40,28 @@ class GenderDirection(NamedTuple):
     second_share: FloatArray
     agreement: FloatArray
     num_pairs: NDArray[np.int64]
+
+    @property
+    def gap(self) -> FloatArray:
+        """``[replicas]`` first_share - second_share, in [0, 1]: 1 if a single direction holds all the variance."""
+        return self.first_share - self.second_share
+
+
+class LeaveOneOut(NamedTuple):
+    """What becomes of the gender direction when one definitional pair is left out, for each pair in turn.
+
+    Attributes:
+        direction: ``[pairs, replicas, dims]`` the direction without pair i, in row i.
+        direct_bias: ``[pairs, replicas]`` direct bias of the words along it.
+        similarity: ``[pairs, replicas]`` its cosine with the direction of all pairs: 1 if the pair does not matter,
+            negative if the female side turns over without it.
+        first_share: ``[pairs, replicas]`` share of the remaining pairs' variance along it.
+    """
+
+    direction: FloatArray
+    direct_bias: FloatArray
+    similarity: FloatArray
+    first_share: FloatArray
 
 
 def gender_direction(female: NDArray[np.floating], male: NDArray[np.floating]) -> GenderDirection:
@@ -76,20 +106,73 @@ def gender_direction(female: NDArray[np.floating], male: NDArray[np.floating]) -
     return GenderDirection(direction, values[:, 0] ** 2 / total, values[:, 1] ** 2 / total, agreement, num_pairs)
 
 
+def dominates(direction: GenderDirection) -> NDArray[np.bool_]:
+    """Whether one direction stands for gender: first_share >= DOMINANCE x second_share.
+
+    Returns:
+        ``[replicas]``; False where there is no direction.
+
+    >>> female = np.array([[[3.0, 0.0, 4.0], [0.0, 7.0, 24.0]]])
+    >>> found = gender_direction(female, male=female * [-1, -1, 1])
+    >>> found.first_share.round(4), found.second_share.round(4), dominates(found)
+    (array([0.8212]), array([0.1788]), array([ True]))
+    """
+    return np.asarray(direction.first_share >= DOMINANCE * direction.second_share)
+
+
+def without_each_pair(
+    female: NDArray[np.floating], male: NDArray[np.floating], words: NDArray[np.floating], exponent: float = 1.0
+) -> LeaveOneOut:
+    """The gender direction without each pair in turn, and the direct bias along it.
+
+    Shows whether a result rests on a single pair, as Matthews et al. 2021 (*Gender bias in natural language processing
+    across human languages*) found of wife and husband.
+
+    Args:
+        female, male: ``[replicas, pairs, dims]`` as for :func:`gender_direction`. In a replica that misses a pair,
+            leaving it out changes nothing.
+        words: ``[replicas, words, dims]`` whose direct bias is taken, as for :func:`direct_bias`.
+        exponent: c >= 0, the strictness of the direct bias.
+
+    Returns:
+        The measures without pair i, in row i; NaN where no pair remains or the remaining ones coincide. The direct bias
+        of professions with several forms follows from ``projection(words, found.direction)``.
+
+    Raises:
+        ValueError: if female and male differ in shape or hold no pair, or the exponent is negative or not a number.
+
+    >>> female, male = np.array([[[0.0, 1.0], [0.6, 0.8]]]), np.array([[[0.0, -1.0], [-0.6, 0.8]]])
+    >>> found = without_each_pair(female, male, words=np.array([[[3.0, 4.0]]]))
+    >>> found.similarity.T, found.direct_bias.T
+    (array([[0., 1.]]), array([[0.6, 0.8]]))
+    """
+    complete = gender_direction(female, male)
+    pairs = np.arange(female.shape[1])[:, np.newaxis]
+    remaining = [gender_direction(np.where(pairs == left_out, np.nan, female), male) for left_out in pairs]
+    direction = np.stack([found.direction for found in remaining])
+    return LeaveOneOut(
+        direction,
+        direct_bias(words, direction, exponent),
+        cosine(direction, complete.direction),
+        np.stack([found.first_share for found in remaining]),
+    )
+
+
 def projection(words: NDArray[np.floating], direction: NDArray[np.floating]) -> FloatArray:
     """cos(w, g) of every word w with the gender direction g: positive on the female side.
 
     Args:
         words: ``[replicas, words, dims]``.
-        direction: ``[replicas, dims]``.
+        direction: ``[replicas, dims]``, or several of each replica as ``[..., replicas, dims]``.
 
     Returns:
-        ``[replicas, words]`` float64 in [-1, 1]; NaN for a word without a vector, or a replica without a direction.
+        ``[..., replicas, words]`` float64 in [-1, 1]; NaN for a word without a vector, and in a replica without a
+        direction.
 
     >>> projection(np.array([[[3.0, 4.0], [-1.0, 0.0]]]), np.array([[1.0, 0.0]])).round(4)
     array([[ 0.6, -1. ]])
     """
-    return cosine(words, direction[:, np.newaxis, :])
+    return cosine(words, direction[..., np.newaxis, :])
 
 
 def direct_bias(words: NDArray[np.floating], direction: NDArray[np.floating], exponent: float = 1.0) -> FloatArray:
@@ -97,11 +180,11 @@ def direct_bias(words: NDArray[np.floating], direction: NDArray[np.floating], ex
 
     Args:
         words: ``[replicas, words, dims]``; words without a vector in a replica are left out there.
-        direction: ``[replicas, dims]``, the gender direction g.
+        direction: ``[..., replicas, dims]``, the gender direction g.
         exponent: c >= 0, the strictness. 0 counts the words with any part along g at all, so 0^0 is 0 here.
 
     Returns:
-        ``[replicas]`` float64 in [0, 1]; NaN in replicas without a word or without a direction.
+        ``[..., replicas]`` float64 in [0, 1]; NaN in replicas without a word or without a direction.
 
     Raises:
         ValueError: if the exponent is negative or not a number.
@@ -109,14 +192,7 @@ def direct_bias(words: NDArray[np.floating], direction: NDArray[np.floating], ex
     >>> direct_bias(np.array([[[3.0, 4.0], [0.0, 1.0]]]), np.array([[1.0, 0.0]])).round(4)
     array([0.3])
     """
-    if not exponent >= 0:
-        raise ValueError(f"exponent={exponent}: must be 0 or more (1 in the paper); set the direct bias's exponent")
-    size = np.abs(projection(words, direction))
-    present = np.isfinite(size)
-    terms = np.where(present & (size > 0), size, 0.0)
-    terms = np.where(terms > 0, terms**exponent, 0.0)
-    num_words = present.sum(axis=1)
-    return np.asarray(terms.sum(axis=1) / np.where(num_words > 0, num_words, np.nan))
+    return direct_bias_of(projection(words, direction), exponent)
 
 
 def _principal_components(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
