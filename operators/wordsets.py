@@ -1,22 +1,23 @@
 """Word lists for the measurements of one language, as typed records that check themselves when built.
 
-The lists are data (``conf/wordset/<name>.yaml``); ``pydantic.TypeAdapter(WordSets).validate_python`` builds them from
-the plain dictionary that a YAML file gives. A wrong list is refused with its key, its value and what is allowed.
-:func:`normalised` spells them as the text is spelled, so that they can be looked up in a vocabulary.
+The lists are data (``conf/wordset/``); ``pydantic.TypeAdapter(WordSets).validate_python`` builds them from the plain
+dictionary that a YAML file gives. A wrong list is refused with its key, its value and what is allowed.
+:func:`operators.spelling.normalised` spells them as the text is spelled, so that they can be looked up in a vocabulary.
 """
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from typing import Annotated
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from operators.tokens import Tokenizer
+from operators.word_checks import check_pairs, check_repetition, check_words
 
 _CONFIG = ConfigDict(extra="forbid")
+_TARGETS, _ATTRIBUTES = ("target_x", "target_y"), ("attribute_a", "attribute_b")
 
 Words = tuple[str, ...]
 Pairs = tuple[tuple[str, str], ...]
@@ -39,7 +40,7 @@ class Occupations:
     percent_women: dict[str, Percent]
 
     def __post_init__(self) -> None:
-        _check_words("wordset.occupations.percent_women", list(self.percent_women))
+        check_words("wordset.occupations.percent_women", list(self.percent_women))
         for word, percent in self.percent_women.items():
             if not 0 <= percent <= 100:
                 raise ValueError(f"wordset.occupations.percent_women: {word}: {percent} must lie in 0..100 percent")
@@ -47,13 +48,13 @@ class Occupations:
 
 @dataclass(frozen=True, config=_CONFIG)
 class NamedWords:
-    """A word set of an association test and what it stands for."""
+    """A word set of an association test or a WEFAT and what it stands for."""
 
     name: str
     words: Words
 
     def __post_init__(self) -> None:
-        _check_words(f"words of {self.name!r} in wordset.associations", self.words)
+        check_words(f"words of {self.name!r} in wordset", self.words)
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -99,6 +100,22 @@ class Association:
 
 
 @dataclass(frozen=True, config=_CONFIG)
+class Wefat:
+    """The attribute sets of a word embedding factual association test, whose targets are the occupations.
+
+    Is an occupation the closer to attributes A than to B, the more women work in it?
+
+    Attributes:
+        source: where the word sets come from.
+        attribute_a, attribute_b: the attribute sets, A the female one if the occupations' shares are those of women.
+    """
+
+    source: str
+    attribute_a: NamedWords
+    attribute_b: NamedWords
+
+
+@dataclass(frozen=True, config=_CONFIG)
 class GenderWords:
     """Words for the gender direction and the bias along it.
 
@@ -111,8 +128,73 @@ class GenderWords:
     professions: Words = ()
 
     def __post_init__(self) -> None:
-        _check_pairs("wordset.gender.definitional_pairs", self.definitional_pairs)
-        _check_repetition("wordset.gender.professions", self.professions)
+        check_pairs("wordset.gender.definitional_pairs", self.definitional_pairs)
+        check_repetition("wordset.gender.professions", self.professions)
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class DefiningPair:
+    """Two words that differ in gender; ``note`` says what is doubtful about them."""
+
+    feminine: str
+    masculine: str
+    note: str = ""
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The feminine and the masculine word."""
+        return self.feminine, self.masculine
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class WordForms:
+    """The forms of one profession.
+
+    Attributes:
+        feminine, masculine: forms for a woman or a man alone, spellings and synonyms included.
+        neutral: forms for both.
+        note: what is doubtful or borrowed; why there is no form.
+
+    >>> WordForms(feminine=("Ärztin",), masculine=("Arzt",)).words
+    ('Ärztin', 'Arzt')
+    """
+
+    feminine: Words = ()
+    masculine: Words = ()
+    neutral: Words = ()
+    note: str = ""
+
+    @property
+    def words(self) -> Words:
+        """The feminine, then the masculine, then the neutral forms."""
+        return (*self.feminine, *self.masculine, *self.neutral)
+
+
+@dataclass(frozen=True, config=_CONFIG)
+class GenderSurvey:
+    """Words of one language for the comparison of gender bias across languages.
+
+    Matthews et al. 2021, *Gender bias in natural language processing across human languages*.
+
+    Attributes:
+        script: ISO 15924 code of the script that the words are written in.
+        source: where the words come from.
+        defining: defining pairs by the English pair that they translate, so that languages can be held side by side.
+        professions: forms of each profession by its English name.
+    """
+
+    script: Annotated[str, Field(pattern=r"^[A-Z][a-z]{3}$")]
+    source: str
+    defining: dict[str, DefiningPair]
+    professions: dict[str, WordForms]
+
+    def __post_init__(self) -> None:
+        if not self.defining:
+            raise ValueError("wordset.gender_survey.defining is empty: give at least one pair")
+        for name, pair in self.defining.items():
+            check_pairs(f"wordset.gender_survey.defining.{name}", (pair.words,))
+        for name, forms in self.professions.items():
+            _check_forms(f"wordset.gender_survey.professions.{name}", forms)
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -122,9 +204,12 @@ class WordSets:
     Attributes:
         language: language code, as Wikipedia's.
         cue_pairs: (female, male) cues of the forced choice task.
-        occupations: the words that the task asks about.
+        other_cue_pairs: cues of the task that are no gender pairs.
+        occupations: the words that the task asks about, and the targets of the WEFATs.
         associations: association tests by name.
+        wefats: WEFATs by name.
         gender: words for the gender direction.
+        gender_survey: words for the comparison across languages.
 
     >>> GenderWords((("she", "he"),), ("nurse", "nurse"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -135,19 +220,26 @@ class WordSets:
 
     language: str
     cue_pairs: Pairs = ()
+    other_cue_pairs: Pairs = ()
     occupations: Occupations | None = None
     associations: dict[str, Association] = Field(default_factory=dict)
+    wefats: dict[str, Wefat] = Field(default_factory=dict)
     gender: GenderWords | None = None
+    gender_survey: GenderSurvey | None = None
 
     def __post_init__(self) -> None:
         if not self.language.strip():
             raise ValueError(f"wordset.language={self.language!r}: must be a language code, for example en")
         if self.cue_pairs:
-            _check_pairs("wordset.cue_pairs", self.cue_pairs)
-        if not (self.cue_pairs or self.occupations or self.associations or self.gender):
+            check_pairs("wordset.cue_pairs", self.cue_pairs)
+        if self.other_cue_pairs:
+            check_pairs("wordset.other_cue_pairs", self.other_cue_pairs)
+        if self.wefats and not self.occupations:
+            raise ValueError(f"wordset.wefats: {list(self.wefats)} have no targets: give wordset.occupations")
+        lists = [field.name for field in dataclasses.fields(self) if field.name != "language"]
+        if not any(getattr(self, name) for name in lists):
             raise ValueError(
-                f"wordset of language {self.language} holds no list: give at least one of cue_pairs, occupations, "
-                "associations, gender"
+                f"wordset of language {self.language} holds no list: give at least one of {', '.join(lists)}"
             )
 
 
@@ -159,125 +251,45 @@ def word_lists(wordset: WordSets) -> dict[str, tuple[str, ...]]:
     """
     lists: dict[str, Iterable[str]] = {
         "cue_pairs": chain.from_iterable(wordset.cue_pairs),
+        "other_cue_pairs": chain.from_iterable(wordset.other_cue_pairs),
         "occupations": wordset.occupations.percent_women if wordset.occupations else (),
     }
     for name, test in wordset.associations.items():
-        lists |= {f"associations.{name}.{side}": getattr(test, side).words for side in _SIDES}
+        lists |= {f"associations.{name}.{side}": getattr(test, side).words for side in (*_TARGETS, *_ATTRIBUTES)}
+    for name, wefat in wordset.wefats.items():
+        lists |= {f"wefats.{name}.{side}": getattr(wefat, side).words for side in _ATTRIBUTES}
     if wordset.gender:
         lists["gender.definitional_pairs"] = chain.from_iterable(wordset.gender.definitional_pairs)
         lists["gender.professions"] = wordset.gender.professions
+    if survey := wordset.gender_survey:
+        lists["gender_survey.defining"] = chain.from_iterable(pair.words for pair in survey.defining.values())
+        lists["gender_survey.professions"] = chain.from_iterable(forms.words for forms in survey.professions.values())
     return {name: entries for name, words in lists.items() if (entries := tuple(words))}
 
 
-def phrases(wordset: WordSets, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Entries that have several words once they are normalised, sorted, each once.
+def neutral_survey(gender: GenderWords, script: str = "Latn") -> GenderSurvey:
+    """Words for the gender direction in the form of a survey: every profession is one neutral form.
 
-    >>> phrases(WordSets("en", cue_pairs=(("Queen  mother", "king"),)), Tokenizer("en"))
-    ('queen mother',)
+    Args:
+        gender: the pairs, and professions of a language without grammatical gender.
+        script: ISO 15924 code of the script that they are written in.
 
-    Raises:
-        ValueError: for an entry without any word.
+    >>> neutral_survey(GenderWords((("woman", "man"),), ("nurse",))).professions["nurse"].neutral
+    ('nurse',)
     """
-    return tuple(sorted({entry for entry in _spelling(wordset, tokenizer).values() if " " in entry}))
-
-
-def normalised(wordset: WordSets, tokenizer: Tokenizer) -> WordSets:
-    """The same lists with every entry as the vocabulary writes it.
-
-    Entries of a list that become equal are one, at the place of the first.
-
-    Raises:
-        ValueError: for an entry without any word; for a pair whose two words become equal; for occupations that become
-            equal but have different shares; for a word that comes into both targets of an association test.
-
-    >>> german = WordSets("de", gender=GenderWords((("Frau", "Mann"),), ("Ärztin", "ÄRZTIN")))
-    >>> normalised(german, Tokenizer("de")).gender
-    GenderWords(definitional_pairs=(('frau', 'mann'),), professions=('ärztin',))
-    """
-    spell = _spelling(wordset, tokenizer).__getitem__
-    gender = wordset.gender and GenderWords(
-        _normalised_pairs("wordset.gender.definitional_pairs", wordset.gender.definitional_pairs, spell),
-        _normalised_words(wordset.gender.professions, spell),
-    )
-    return WordSets(
-        wordset.language,
-        _normalised_pairs("wordset.cue_pairs", wordset.cue_pairs, spell),
-        wordset.occupations and _normalised_occupations(wordset.occupations, spell),
-        {name: _normalised_association(test, spell) for name, test in wordset.associations.items()},
-        gender,
+    return GenderSurvey(
+        script,
+        "wordset.gender",
+        {f"{female}-{male}": DefiningPair(female, male) for female, male in gender.definitional_pairs},
+        {word: WordForms(neutral=(word,)) for word in gender.professions},
     )
 
 
-_SIDES = ("target_x", "target_y", "attribute_a", "attribute_b")
-
-
-def _spelling(wordset: WordSets, tokenizer: Tokenizer) -> dict[str, str]:
-    spelling: dict[str, str] = {}
-    for name, entries in word_lists(wordset).items():
-        for entry in entries:
-            try:
-                spelling[entry] = tokenizer.entry(entry)
-            except ValueError as error:
-                raise ValueError(f"wordset.{name}: {error}") from error
-    return spelling
-
-
-def _normalised_words(words: Words, spell: Callable[[str], str]) -> Words:
-    return tuple(dict.fromkeys(map(spell, words)))
-
-
-def _normalised_pairs(key: str, pairs: Pairs, spell: Callable[[str], str]) -> Pairs:
-    spelled = {(spell(female), spell(male)): (female, male) for female, male in pairs}
-    for pair, published in spelled.items():
-        if pair[0] == pair[1]:
-            raise ValueError(
-                f"{key}: {list(published)} are one word, {pair[0]!r}, once they are normalised as the text is: take "
-                "the pair out, or keep what tells them apart in the text too"
-            )
-    return tuple(spelled)
-
-
-def _normalised_occupations(occupations: Occupations, spell: Callable[[str], str]) -> Occupations:
-    shares: dict[str, Percent] = {}
-    for word, percent in occupations.percent_women.items():
-        if shares.setdefault(spell(word), percent) != percent:
-            raise ValueError(
-                f"wordset.occupations.percent_women: {word}: {percent}, but the same word, normalised as the text is, "
-                f"has {shares[spell(word)]} before it: keep one of them"
-            )
-    return dataclasses.replace(occupations, percent_women=shares)
-
-
-def _normalised_association(test: Association, spell: Callable[[str], str]) -> Association:
-    x, y, a, b = (
-        NamedWords(named.name, _normalised_words(named.words, spell))
-        for named in (test.target_x, test.target_y, test.attribute_a, test.attribute_b)
-    )
-    return dataclasses.replace(test, target_x=x, target_y=y, attribute_a=a, attribute_b=b)
-
-
-def _check_words(key: str, words: Collection[str]) -> None:
-    if not words:
-        raise ValueError(f"{key} is empty: give at least one word")
-    _check_repetition(key, words)
-
-
-def _check_repetition(key: str, words: Collection[str]) -> None:
-    blank = [word for word in words if not word or word != word.strip()]
-    if blank:
-        raise ValueError(f"{key}: {blank} must be words without spaces at their ends")
-    repeated = [word for word, count in Counter(words).items() if count > 1]
-    if repeated:
-        raise ValueError(f"{key}: {repeated} listed more than once: list each word once")
-
-
-def _check_pairs(key: str, pairs: Pairs) -> None:
-    if not pairs:
-        raise ValueError(f"{key} is empty: give at least one (female, male) pair")
-    for pair in pairs:
-        if pair[0] == pair[1]:
-            raise ValueError(f"{key}: {list(pair)} must be two different words, the female one first")
-        _check_words(key, pair)
-    repeated = [list(pair) for pair, count in Counter(pairs).items() if count > 1]
-    if repeated:
-        raise ValueError(f"{key}: {repeated} listed more than once: list each pair once")
+def _check_forms(key: str, forms: WordForms) -> None:
+    for gender in (forms.feminine, forms.masculine, forms.neutral):
+        check_repetition(key, gender)
+    shared = [word for word, count in Counter(forms.words).items() if count > 1]
+    if shared:
+        raise ValueError(f"{key}: {shared} under several genders: list a form for both under neutral alone")
+    if not (forms.words or forms.note.strip()):
+        raise ValueError(f"{key}: no form; give one, or a note that says why there is none")

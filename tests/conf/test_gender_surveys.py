@@ -1,0 +1,205 @@
+"""The words of the gender survey in nine languages, as the command composes them."""
+
+import csv
+import functools
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import hydra
+import pytest
+from omegaconf import OmegaConf
+from pydantic import TypeAdapter
+
+from operators.spelling import normalised, phrases
+from operators.tokens import Tokenizer
+from operators.wordsets import GenderSurvey, WordSets, word_lists
+
+_FOLDER = Path(__file__).parents[2] / "conf" / "wordset"
+_CODES = {
+    "arabic": "ar", "chinese": "zh", "english": "en", "farsi": "fa", "french": "fr", "german": "de", "spanish": "es",
+    "urdu": "ur", "wolof": "wo",
+}  # fmt: skip
+_LANGUAGES = sorted(_CODES.values())
+_FOREIGN = {
+    "fa": "\u0643\u0649\u064a\u06be\u06c0\u06c1\u06c2",  # kaf, alef maksura and yeh of Arabic; hehs of Urdu
+    "ur": "\u0643\u0647\u0649\u064a\u0629",  # kaf, heh, alef maksura, yeh and teh marbuta of Arabic
+    "ar": "\u06a9\u06cc\u06c1\u06be",  # kaf and yeh of Farsi, hehs of Urdu
+}
+_MENDED = {"ام": "أم", "اب": "أب"}
+
+DataFile = Callable[[str], Path]
+
+
+@functools.cache
+def _compose(*overrides: str) -> dict[str, WordSets]:
+    with hydra.initialize_config_module("conf", version_base="1.3"):
+        plain = OmegaConf.to_container(hydra.compose("tiltmeter", list(overrides)).wordset, resolve=True)
+    return TypeAdapter(dict[str, WordSets]).validate_python(plain)
+
+
+def _survey(code: str) -> GenderSurvey:
+    survey = _compose()[code].gender_survey
+    assert survey is not None
+    return survey
+
+
+def _surveyed(code: str) -> list[str]:
+    lists = word_lists(WordSets(code, gender_survey=_survey(code)))
+    return [entry for entries in lists.values() for entry in entries]
+
+
+def test_the_surveys_of_nine_languages_stand_side_by_side_and_english_has_all_lists() -> None:
+    assert {code: sets.language for code, sets in _compose().items()} == {code: code for code in _LANGUAGES}
+    assert sorted(path.stem for path in _FOLDER.glob("gender/*.yaml")) == sorted(_CODES)
+    assert [path.stem for path in _FOLDER.glob("*.yaml")] == ["english"]
+    for code, sets in _compose().items():
+        lists = {name.split(".")[0] for name in word_lists(sets)} - {"gender_survey"}
+        others = {"cue_pairs", "other_cue_pairs", "occupations", "associations", "wefats", "gender"}
+        assert lists == (others if code == "en" else set())
+
+
+@pytest.mark.parametrize(("name", "code"), _CODES.items())
+def test_every_file_has_its_place_under_its_language(name: str, code: str) -> None:
+    assert (_FOLDER / f"gender/{name}.yaml").read_text().startswith(f"# @package wordset.{code}\n")
+
+
+def test_languages_can_be_left_out() -> None:
+    assert list(_compose("wordset/gender=[german]")) == ["en", "de"]
+    assert list(_compose("wordset/gender=[]")) == ["en"]
+
+
+def test_lists_of_one_s_own_join_those_of_their_language(tmp_path: Path) -> None:
+    (tmp_path / "wordset").mkdir()
+    (tmp_path / "wordset/german.yaml").write_text(
+        """\
+# @package wordset.de
+language: de
+associations:
+  xweat7:
+    source: test 7 in German
+    target_x: {name: math, words: [Mathematik, Algebra]}
+    target_y: {name: arts, words: [Poesie, Kunst]}
+    attribute_a: {name: male terms, words: [männlich, Mann]}
+    attribute_b: {name: female terms, words: [weiblich, Frau]}
+""",
+        encoding="utf-8",
+    )
+    # What --config-dir does.
+    composed = _compose("wordset=[english,german]", f"hydra.searchpath=[file://{tmp_path}]")
+    assert composed["de"].associations["xweat7"].target_x.words == ("Mathematik", "Algebra")
+    assert composed["de"].gender_survey == _survey("de")
+    assert {code: sets for code, sets in composed.items() if code != "de"} == {
+        code: sets for code, sets in _compose().items() if code != "de"
+    }
+
+
+@pytest.mark.parametrize("code", _LANGUAGES)
+def test_every_survey_has_the_published_pairs_and_professions(code: str) -> None:
+    survey = _survey(code)
+    pairs = "woman-man daughter-son mother-father girl-boy queen-king wife-husband madam-sir"
+    assert list(survey.defining) == pairs.split()
+    assert list(survey.professions) == list(_survey("en").professions)
+    assert len(survey.professions) == 32
+    assert survey.source.count("Matthews et al. 2021, Gender bias in natural language processing") == 1
+
+
+def test_scripts_are_those_of_the_languages() -> None:
+    scripts = {code: _survey(code).script for code in _LANGUAGES}
+    assert scripts == {**dict.fromkeys(_LANGUAGES, "Latn"), **dict.fromkeys(("ar", "fa", "ur"), "Arab"), "zh": "Hans"}
+
+
+@pytest.mark.parametrize(("name", "code"), _CODES.items())
+def test_defining_pairs_agree_with_their_source(data_file: DataFile, name: str, code: str) -> None:
+    path = data_file("wordlists/matthews2021/defining_set_9lang_codepoints_fixed.tsv")
+    with path.open(newline="") as file:
+        words = [
+            _MENDED.get(row[name.capitalize()], row[name.capitalize()]) for row in csv.DictReader(file, delimiter="\t")
+        ]
+    assert [pair.words for pair in _survey(code).defining.values()] == list(zip(words[::2], words[1::2], strict=True))
+
+
+@pytest.mark.parametrize(("name", "code"), _CODES.items())
+def test_pairs_that_are_not_spelled_as_published_say_so(data_file: DataFile, name: str, code: str) -> None:
+    path = data_file("wordlists/matthews2021/defining_set_9lang_verbatim.tsv")
+    with path.open(newline="") as file:
+        words = [row[name.capitalize()] for row in csv.DictReader(file, delimiter="\t")]
+    published = zip(words[::2], words[1::2], strict=True)
+    for pair, as_published in zip(_survey(code).defining.values(), published, strict=True):
+        for word, spelled in zip(as_published, pair.words, strict=True):
+            assert word == spelled or word in pair.note
+
+
+def test_professions_agree_with_their_source(data_file: DataFile) -> None:
+    published = data_file("wordlists/matthews2021/professions_32_en.txt").read_text().split("\n")
+    assert list(_survey("en").professions) == [word for word in published if word]
+
+
+@pytest.mark.parametrize(("code", "num_gendered"), [("ar", 30), ("de", 31), ("es", 24), ("fr", 22)])
+def test_languages_with_grammatical_gender_have_both_forms_of_most_professions(code: str, num_gendered: int) -> None:
+    forms = _survey(code).professions.values()
+    assert sum(bool(form.feminine and form.masculine) for form in forms) == num_gendered
+    assert all(form.words for form in forms)
+
+
+@pytest.mark.parametrize("code", ["fa", "zh", "wo"])
+def test_languages_without_grammatical_gender_have_neutral_forms_alone(code: str) -> None:
+    assert not any(form.feminine or form.masculine for form in _survey(code).professions.values())
+
+
+def test_only_wolof_lacks_words_for_professions() -> None:
+    lacking = {code: sum(not form.words for form in _survey(code).professions.values()) for code in _LANGUAGES}
+    assert lacking == {**dict.fromkeys(_LANGUAGES, 0), "wo": 11}
+
+
+@pytest.mark.parametrize("code", _LANGUAGES)
+def test_words_have_the_code_points_of_real_text(code: str) -> None:
+    for word in _surveyed(code):
+        assert word == unicodedata.normalize("NFC", word)
+        assert not set(word) & set(_FOREIGN.get(code, ""))
+        assert not [char for char in word if "\ufb50" <= char <= "\ufdff" or "\ufe70" <= char <= "\ufefc"]
+
+
+@pytest.mark.parametrize("code", _LANGUAGES)
+def test_words_are_in_their_script(code: str) -> None:
+    names = {"Latn": "LATIN", "Arab": "ARABIC", "Hans": "CJK"}
+    letters = {char for word in _surveyed(code) for char in word if char.isalpha()}
+    assert {unicodedata.name(char).split()[0] for char in letters} == {names[_survey(code).script]}
+
+
+@pytest.mark.parametrize("code", _LANGUAGES)
+@pytest.mark.parametrize("fold_case", [True, False])
+def test_every_form_survives_normalisation(code: str, fold_case: bool) -> None:
+    written = normalised(_compose()[code], Tokenizer(code, fold_case))
+    assert written.gender_survey is not None
+    assert len(written.gender_survey.defining) == 7
+    for name, forms in _survey(code).professions.items():
+        assert len(written.gender_survey.professions[name].words) == len(forms.words)
+
+
+@pytest.mark.parametrize("code", _LANGUAGES)
+def test_every_entry_is_found_in_text_that_holds_it(code: str) -> None:
+    sets, plain = _compose()[code], Tokenizer(code)
+    tokenizer = Tokenizer(code, phrases=phrases(sets, plain))
+    for entries in word_lists(sets).values():
+        for entry in entries:
+            assert tokenizer.entry(entry) in tokenizer(f"1990, {entry.upper()}!")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("wo", {"doom ju jigéen", "jabari buur", "xale bu góor", "boroom xam xam", "taskatu xibaar"}),
+        ("ar", {"عالمة الفلك", "رائد فضاء"}),
+        ("ur", {"طالب علم"}),
+        ("zh", {"电影 制作 人"}),
+        ("en", {"short term", "construction worker"}),
+    ],
+)
+def test_terms_of_several_words_are_phrases(code: str, expected: set[str]) -> None:
+    assert expected <= set(phrases(_compose()[code], Tokenizer(code)))
+
+
+@pytest.mark.parametrize("code", ["de", "es", "fr", "fa"])
+def test_other_languages_have_single_words(code: str) -> None:
+    assert phrases(_compose()[code], Tokenizer(code)) == ()
