@@ -5,7 +5,7 @@ from typing import cast
 
 from jobs.config import BootstrapJob
 from jobs.context import Run
-from jobs.embedding import Embeddings, embed, trains_on_gpu
+from jobs.embedding import EmbeddingConfig, Embeddings, embed, trains_on_gpu
 from jobs.exports import export
 from jobs.reading import read_corpora
 from jobs.report import write_report
@@ -16,29 +16,31 @@ TABLES = ("corpora", "vocabulary", "training", "embeddings")
 
 def run(run: Run) -> None:
     """Embed the corpora and publish what came of it."""
-    corpora, embeddings = read_and_embed(run)
+    config = cast(EmbeddingConfig, run.config.embedding)
+    corpora = read(run)
+    embeddings = embed(run.runner, corpora, config, run.config.seed, run.config.cluster)
     publish(run, corpora, embeddings)
     export(run, corpora, embeddings, cast(BootstrapJob, run.config.job).export)
     write_report(run)
 
 
-def read_and_embed(run: Run) -> tuple[dict[str, TokenisedCorpus], dict[str, Embeddings]]:
-    """The corpora that could be read and embedded whole, by name.
+def read(run: Run) -> dict[str, TokenisedCorpus]:
+    """The corpora that could be read whole, by name.
 
     Raises:
         UnitsFailed: if none could.
+        ClusterError: if embeddings could not be trained here anyway.
     """
     config, cluster = run.config, run.config.cluster
-    trains_on_gpu(config.embedding.device, run.runner.pool.num_gpus)  # refuses before hours of reading
-    corpora = read_corpora(run.runner, run.texts, config.reading, config.embedding.min_count, cluster.worker_data_bytes)
-    embeddings = embed(run.runner, corpora, config.embedding, config.seed, cluster)
-    return {name: corpora[name] for name in embeddings}, embeddings
+    embedding = cast(EmbeddingConfig, config.embedding)
+    trains_on_gpu(embedding.device, run.runner.pool.num_gpus)  # refuses before hours of reading
+    return read_corpora(run.runner, run.sources.texts, config.reading, embedding.min_count, cluster.worker_data_bytes)
 
 
 def publish(run: Run, corpora: Mapping[str, TokenisedCorpus], embeddings: Mapping[str, Embeddings]) -> None:
-    """The tables that both jobs share."""
-    run.publish("corpora", [corpus.summary for corpus in corpora.values()])
-    run.publish("vocabulary", [corpus.listed for corpus in corpora.values()])
+    """The tables of what was read and trained, of the corpora that could be embedded whole."""
+    run.publish("corpora", [corpora[name].summary for name in embeddings])
+    run.publish("vocabulary", [corpora[name].listed for name in embeddings])
     run.publish("training", [ref for found in embeddings.values() for ref in found.training])
     parts = {
         f"{corpora[name].language}_replica_{number:04d}": ref

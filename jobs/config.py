@@ -13,8 +13,12 @@ from pydantic_core import ErrorDetails
 
 from cluster.connection import ClusterConfig
 from jobs.embedding import EmbeddingConfig
-from jobs.measuring import SurveyConfig, survey_words
+from jobs.encoding import EncoderEmbedding
+from jobs.measures.associations import AssociationConfig
+from jobs.measures.genders import GenderConfig
+from jobs.measures.psychometrics import PsychophysicsConfig
 from jobs.reading import ReadingConfig
+from jobs.vector_files import FileEmbedding
 from operators.wordsets import WordSets
 from storage.corpora import CorpusConfig
 from storage.embedding_files import ExportFormat
@@ -40,10 +44,36 @@ class BootstrapJob:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class SurveyJob(SurveyConfig):
-    """``job=survey``"""
+class AssociationJob(AssociationConfig):
+    """``job=association``"""
+
+    name: Literal["association"] = "association"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class PsychophysicsJob(PsychophysicsConfig):
+    """``job=psychophysics``"""
+
+    name: Literal["psychophysics"] = "psychophysics"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class GenderSurveyJob(GenderConfig):
+    """``job=gender_survey``"""
+
+    name: Literal["gender_survey"] = "gender_survey"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class SurveyJob(AssociationConfig, PsychophysicsConfig, GenderConfig):
+    """``job=survey``, which has the settings of all three."""
 
     name: Literal["survey"] = "survey"
+
+
+Job = AssociationJob | BootstrapJob | GenderSurveyJob | PsychophysicsJob | SurveyJob
+
+Embedding = EmbeddingConfig | FileEmbedding | EncoderEmbedding
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -51,22 +81,32 @@ class RunConfig:
     """Everything that one run was asked to do.
 
     Attributes:
-        corpora: one or more, each in a language of its own, which is what the tables tell them apart by.
+        corpora: what embeddings are trained on, each in a language of its own, which is what the tables tell them apart
+            by; none for embeddings that are there already.
         wordset: word lists by language.
+        tests: names of association tests; None: all that the word lists have.
         store: where finished units are kept, a path or a URI.
         run_dir: where the tables and the report go; None: inside the store, by job and time.
         seed: of every random draw.
     """
 
-    job: Annotated[BootstrapJob | SurveyJob, Field(discriminator="name")]
-    corpora: Annotated[tuple[CorpusConfig, ...], Field(min_length=1)]
+    job: Annotated[Job, Field(discriminator="name")]
+    corpora: tuple[CorpusConfig, ...]
     reading: ReadingConfig
-    embedding: EmbeddingConfig
+    embedding: Annotated[Embedding, Field(discriminator="kind")]
     wordset: dict[str, WordSets]
     cluster: ClusterConfig
+    tests: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     store: Annotated[str, Field(min_length=1)] = "./store"
     run_dir: Annotated[str, Field(min_length=1)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+
+    @property
+    def languages(self) -> list[str]:
+        """What is measured, by language."""
+        if isinstance(self.embedding, EmbeddingConfig):
+            return [corpus.language for corpus in self.corpora]
+        return [self.embedding.language]
 
     @pydantic.field_validator("run_dir")
     @classmethod
@@ -108,12 +148,66 @@ class RunConfig:
         return self
 
     @pydantic.model_validator(mode="after")
-    def _survey_is_of_one_corpus(self) -> Self:
-        if self.job.name == "survey":
-            if len(self.corpora) > 1:
-                raise ValueError(f"job=survey takes one corpus, not {len(self.corpora)}: choose job=bootstrap")
-            survey_words(self.wordset.get(self.corpora[0].language), self.corpora[0].language)
+    def _embeddings_suit_the_job(self) -> Self:
+        trained = isinstance(self.embedding, EmbeddingConfig)
+        if self.job.name == "bootstrap" and not trained:
+            raise ValueError("job=bootstrap: trains embeddings; choose embedding=glove, word2vec or fasttext")
+        if isinstance(self.job, PsychophysicsJob) and not has_replicas(self.embedding):
+            raise ValueError(
+                f"job={self.job.name}: its observers are bootstrap replicas, which embedding={self.embedding.kind} "
+                "has not; train some (embedding=glove), or give the files of one model's replicas, the original's "
+                "first (embedding=file embedding.replicas=true)"
+            )
         return self
+
+    @pydantic.model_validator(mode="after")
+    def _word_lists_suit_the_job(self) -> Self:
+        for language in self.languages:
+            check_words(self.job, self.wordset.get(language), language)
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _tests_are_known(self) -> Self:
+        known = {
+            name: None
+            for language in self.languages
+            if language in self.wordset
+            for name in self.wordset[language].associations
+        }
+        unknown = [name for name in self.tests or () if name not in known]
+        if unknown:
+            raise ValueError(f"tests={list(self.tests or ())}: {unknown} not among the association tests {list(known)}")
+        return self
+
+
+def has_replicas(embedding: Embedding) -> bool:
+    """Whether there are bootstrap replicas of what is measured."""
+    return isinstance(embedding, EmbeddingConfig) or (isinstance(embedding, FileEmbedding) and embedding.replicas)
+
+
+def check_words(job: Job, wordset: WordSets | None, language: str) -> None:
+    """Refuse a language without the word lists of a job.
+
+    Raises:
+        ValueError: naming the lists and what to set.
+    """
+    needed = _NEEDED_LISTS.get(job.name, ())
+    lacking = [name for name in needed if not getattr(wordset, name, None)]
+    some = job.name != "survey" or any(getattr(wordset, name, None) for name in _SURVEY_LISTS)
+    if lacking or not some:
+        lists = " and ".join(needed or (" or ".join(_SURVEY_LISTS),))
+        raise ValueError(
+            f"wordset.{language}: job={job.name} needs {lists} in the language {language}; choose or write a word set "
+            "that has them (wordset=[<name>,...])"
+        )
+
+
+_NEEDED_LISTS = {
+    "association": ("associations",),
+    "psychophysics": ("cue_pairs", "occupations"),
+    "gender_survey": ("gender_survey",),
+}
+_SURVEY_LISTS = ("associations", "occupations", "gender", "gender_survey")
 
 
 def build(composed: DictConfig, overrides: Sequence[str] = ()) -> RunConfig:
@@ -129,7 +223,11 @@ def build(composed: DictConfig, overrides: Sequence[str] = ()) -> RunConfig:
     try:
         plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True, throw_on_missing=True))
         corpora = _corpora(plain.pop("corpus", {}))
-        _check_number(len(corpora), overrides)
+        if plain.get("embedding", {}).get("kind") == "trained":
+            _check_number(len(corpora), overrides)
+        else:
+            _refuse_corpora(overrides)
+            corpora = {}
         return pydantic.TypeAdapter(RunConfig).validate_python(plain | {"corpora": list(corpora.values())})
     except MissingMandatoryValue as error:
         key = error.full_key or str(error)
@@ -159,6 +257,13 @@ def _check_number(num_corpora: int, overrides: Sequence[str]) -> None:
             f"corpus=[{','.join(chosen[-1])}]: only {num_corpora} corpora remain, since configs of the same place "
             "overwrote each other: the first line of each must be `# @package corpus.<name>`"
         )
+
+
+def _refuse_corpora(overrides: Sequence[str]) -> None:
+    """The corpus that is chosen by default is not asked for."""
+    for override in overrides:
+        if override.startswith("corpus"):
+            raise ConfigError(f"{override}: embeddings that are there already need no corpus; leave it out")
 
 
 def _explain(details: ErrorDetails, composed: Mapping[Any, Any]) -> str:

@@ -8,17 +8,17 @@ from rich.console import Console
 
 from cluster.stages import Runner
 from jobs.config import RunConfig
-from jobs.texts import Text
+from jobs.sources import Sources
 from storage.ledger import TableRef
 from storage.runs import RunDirectory
 
 
 @dataclass
 class Run:
-    """One execution of one job; ``texts`` are its corpora, found and ready to be read."""
+    """One execution of one job."""
 
     config: RunConfig
-    texts: Sequence[Text]
+    sources: Sources
     runner: Runner
     directory: RunDirectory
     console: Console
@@ -26,6 +26,12 @@ class Run:
     def publish(self, name: str, refs: Sequence[TableRef]) -> None:
         """Publish tables of one schema, one after the other, as the table ``name``."""
         self.directory.write_table(name, pa.concat_tables([self.runner.store.read(ref) for ref in refs]))
+
+    def publish_all(self, tables: Mapping[str, Sequence[TableRef]]) -> None:
+        """Publish tables by name, those of which there is a part."""
+        for name, refs in tables.items():
+            if refs:
+                self.publish(name, refs)
 
     def publish_parts(self, name: str, parts: Mapping[str, TableRef]) -> None:
         """Publish a large table as a folder of parts."""

@@ -43,6 +43,7 @@ class EmbeddingConfig:
             save; no effect on vectors.
     """
 
+    kind: Literal["trained"] = "trained"
     trainer: Trainer = Field(default_factory=GloveConfig)
     cooccurrence: CooccurrenceConfig = Field(default_factory=CooccurrenceConfig)
     num_replicas: Annotated[int, Field(ge=2, le=4096)] = 32

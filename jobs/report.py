@@ -1,6 +1,7 @@
 """The report of a run: one page that says what was measured, shows it, and keeps the account."""
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import polars as pl
 import pyarrow as pa
@@ -10,24 +11,32 @@ from cluster.workers import Failure
 from jobs import tables
 from jobs.config import RunConfig
 from jobs.context import Run
-from jobs.corpus_sections import corpora_lead, training, word_lists
-from jobs.measuring import SurveyConfig
-from jobs.survey_sections import Frames, main_findings, survey_sections
+from jobs.embedding import EmbeddingConfig
+from jobs.measures.psychometrics import PsychophysicsConfig
+from jobs.reports import association_sections, gender_sections, psychophysics_sections
+from jobs.reports.corpus_sections import corpora_lead, training, word_lists
+from jobs.vector_files import FileEmbedding
 from storage.html import Block, Bullets, Details, Grid, Listing, Page, Paragraph, Section, render
 from storage.runs import read_run_table
 from storage.tables import documentation
 
+Frames = Mapping[str, pl.DataFrame]
+
 _MEBIBYTE = 2**20
-_MEASURES = (
-    "Measured on these vectors: how occupations lean when they have to be matched with a female or a male word, which "
-    "groups of words go together, and how far professions lie along the direction from male to female words."
-)
+_TITLES = {
+    "association": "Which words go with which",
+    "bootstrap": "Bootstrapped word vectors",
+    "gender_survey": "Gender along a direction, language by language",
+    "psychophysics": "Occupations between two cues",
+    "survey": "How far the words lean",
+}
 
 
 def write_report(run: Run) -> None:
     """Write ``report.html`` into the run directory, from the tables that the run has published."""
     directory = run.directory
-    published = {name: read_run_table(directory.path, name) for name in directory.tables if name != "embeddings"}
+    names = [name for name, entry in directory.tables.items() if entry and name != "embeddings"]
+    published = {name: read_run_table(directory.path, name) for name in names}
     configuration = (directory.path / "config.yaml").read_text(encoding="utf-8")
     failures = [failure for group in run.runner.failures.values() for failure in group]
     page = compose(run.config, published, run.runner.records, configuration, failures)
@@ -41,40 +50,87 @@ def compose(
     configuration: str,
     failures: Sequence[Failure] = (),
 ) -> Page:
-    """The page for a job's tables, all but ``embeddings``; the tables of a survey are optional.
+    """The page for a job's tables, all but ``embeddings``.
 
     Args:
         config: what the run was asked to do.
-        published: the tables by name; ``corpora``, ``vocabulary`` and ``training`` at least.
+        published: the tables by name, those that there are.
         stages: what the run did so far.
         configuration: the resolved config as text.
         failures: units that could not be done; the page says what is missing for them.
     """
     frames = {name: pl.DataFrame(table) for name, table in published.items()}
-    survey = config.job if isinstance(config.job, SurveyConfig) else None
     schemas = {name: table.schema for name, table in published.items()}
-    schemas["embeddings"] = tables.embeddings(config.embedding.trainer.dimensions)
-    findings: list[Block] = []
-    words = word_lists(frames["vocabulary"])
-    sections = [*([words] if words else []), training(frames["training"], config.embedding)]
-    if survey:
-        findings = main_findings(survey.level, config.embedding.num_replicas, frames)
-        sections = [*survey_sections(frames), *sections, _missing(frames)]
-    title = "How far the words lean" if survey else "Bootstrapped word vectors"
-    lead = corpora_lead(frames["corpora"], config.embedding)
-    measures = [Paragraph(_MEASURES)] if survey else []
+    lead, of_corpora = _of_embeddings(config, frames)
+    if isinstance(config.embedding, EmbeddingConfig):
+        schemas["embeddings"] = tables.embeddings(config.embedding.trainer.dimensions)
     return Page(
-        f"{title}: {', '.join(frames['corpora']['corpus'])}",
-        _facts(config, frames["corpora"]["language"].to_list()),
-        [*_failed(failures), *lead, *measures, *findings],
-        [*sections, _account(stages, configuration, schemas)],
+        f"{_TITLES[config.job.name]}: {', '.join(_models(config, frames))}",
+        _facts(config),
+        [*_failed(failures), *lead, *_findings(config, frames)],
+        [*_measured(frames), *of_corpora, *_missing(frames), _account(stages, configuration, schemas)],
     )
 
 
-def _facts(config: RunConfig, languages: Sequence[str]) -> dict[str, str]:
-    counts = {"replicas": str(config.embedding.num_replicas), "seed": str(config.seed)}
-    heading = "languages" if len(languages) > 1 else "language"
-    return {"job": config.job.name, heading: ", ".join(languages)} | counts
+def _models(config: RunConfig, frames: Frames) -> list[str]:
+    """What was measured: the models of the first table that has any, or the corpora."""
+    if "corpora" in frames:
+        return frames["corpora"]["corpus"].to_list()
+    measured = (frame["model"] for frame in frames.values() if "model" in frame.columns)
+    return next(measured, pl.Series(config.languages)).unique(maintain_order=True).to_list()
+
+
+def _of_embeddings(config: RunConfig, frames: Frames) -> tuple[list[Block], list[Section]]:
+    """What the embeddings are: a lead, and sections for those that were trained."""
+    embedding = config.embedding
+    if isinstance(embedding, EmbeddingConfig):
+        words = word_lists(frames["vocabulary"])
+        sections = [*([words] if words else []), training(frames["training"], embedding)]
+        return corpora_lead(frames["corpora"], embedding), sections
+    if isinstance(embedding, FileEmbedding):
+        basis = (
+            "the files are the original embedding and its bootstrap replicas" if embedding.replicas else _NO_REPLICAS
+        )
+        return [Paragraph(f"The word vectors come from files; {basis}.")], []
+    layers, how = ", ".join(map(str, embedding.encoder.layers)), embedding.encoder.pooling
+    text = f"The word vectors come from encoders that were given single words (layers {layers}; {how} over the tokens)"
+    return [Paragraph(f"{text}; {_NO_REPLICAS}.")], []
+
+
+_NO_REPLICAS = "they have no bootstrap replicas, so the numbers have no intervals"
+
+
+def _findings(config: RunConfig, frames: Frames) -> list[Block]:
+    blocks: list[Block] = []
+    if "psychometrics" in frames and isinstance(config.job, PsychophysicsConfig):
+        blocks += psychophysics_sections.findings(frames, config.job.level, _num_replicas(config, frames))
+    if "associations" in frames:
+        blocks += association_sections.findings(frames)
+    if "gender_languages" in frames:
+        blocks += gender_sections.findings(frames)
+    return blocks
+
+
+def _num_replicas(config: RunConfig, frames: Frames) -> int:
+    if isinstance(config.embedding, EmbeddingConfig):
+        return config.embedding.num_replicas
+    return int(cast(int, frames["psychometrics"]["num_replicas"].max() or 0))
+
+
+def _measured(frames: Frames) -> list[Section]:
+    """One section per question, of the measures that there are."""
+    psychometrics = psychophysics_sections.sections(frames) if "psychometrics" in frames else []
+    associations = association_sections.sections(frames) if "associations" in frames else []
+    genders = gender_sections.sections(frames) if "gender_languages" in frames else []
+    return [*psychometrics, *associations, *genders]
+
+
+def _facts(config: RunConfig) -> dict[str, str]:
+    heading = "languages" if len(config.languages) > 1 else "language"
+    facts = {"job": config.job.name, heading: ", ".join(config.languages)}
+    if isinstance(config.embedding, EmbeddingConfig):
+        facts["replicas"] = str(config.embedding.num_replicas)
+    return facts | {"seed": str(config.seed)}
 
 
 def _failed(failures: Sequence[Failure]) -> list[Block]:
@@ -84,9 +140,11 @@ def _failed(failures: Sequence[Failure]) -> list[Block]:
     return [Paragraph(text, "warning"), Bullets([f"{failure.unit.name}: {failure.error}" for failure in failures])]
 
 
-def _missing(frames: Frames) -> Section:
-    """Which rows have no result, and which words the corpus does not have."""
-    counted = {name: frame for name, frame in frames.items() if "status" in frame.columns}
+def _missing(frames: Frames) -> list[Section]:
+    """Which rows have no result."""
+    counted = {name: frame for name, frame in frames.items() if "reason" in frame.columns}
+    if not counted:
+        return []
     statuses = sorted({status for frame in counted.values() for status in frame["status"]} | {"ok"}, key=_ok_first)
     grid = Grid(
         "Rows by status.",
@@ -97,15 +155,8 @@ def _missing(frames: Frames) -> Section:
         ],
         numeric=["rows", *statuses],
     )
-    words = [
-        Details(f"{title}: {len(missing):,} not in the vocabulary", [Listing(", ".join(missing))])
-        for title, missing in _missing_words(frames).items()
-        if missing
-    ]
-    text = (
-        "Rows without a result stay in the tables with their reason. A word is missing if it is too rare in the corpus."
-    )
-    return Section("missing", "What is missing, and why", [Paragraph(text), grid, *words])
+    text = "Rows without a result stay in the tables with their reason."
+    return [Section("missing", "What is missing", [Paragraph(text), grid])]
 
 
 def _ok_first(status: str) -> tuple[bool, str]:
@@ -114,19 +165,6 @@ def _ok_first(status: str) -> tuple[bool, str]:
 
 def _count(frame: pl.DataFrame, status: str) -> str:
     return f"{frame.filter(pl.col('status') == status).height:,}"
-
-
-def _missing_words(frames: Frames) -> dict[str, list[str]]:
-    known = set(frames["vocabulary"].filter(pl.col("status") == "ok")["word"])
-    rows = frames["psychometrics"]
-    words = {
-        "Occupations": rows["word"],
-        "Cues": pl.concat([rows["cue_1"], rows["cue_2"]]),
-        "Words of association tests": frames["associations"]["missing_words"].explode(),
-        "Definitional words": frames["gender_languages"]["missing_words"].explode(),
-        "Professions": frames["gender_professions"]["profession"],
-    }
-    return {title: sorted(set(column.drop_nulls()) - known) for title, column in words.items()}
 
 
 def _account(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[str, pa.Schema]) -> Section:

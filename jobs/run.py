@@ -21,12 +21,12 @@ from cluster.connection import connected
 from cluster.progress import Display
 from cluster.stages import Runner, UnitsFailed
 from cluster.workers import Failure, Pool
-from jobs import bootstrap, survey
+from jobs import association, bootstrap, gender_survey, psychophysics, survey
 from jobs.config import ConfigError, RunConfig
 from jobs.context import Run
+from jobs.sources import find_sources
 from jobs.summary import print_outcome
-from jobs.texts import Text, find_text
-from storage.corpora import CorpusConfig
+from jobs.vector_files import FileEmbedding
 from storage.files import shown
 from storage.identity import canonical
 from storage.ledger import Store
@@ -34,7 +34,7 @@ from storage.runs import RunDirectory, opened
 
 _RECORDED_PACKAGES = (
     *("gensim", "mwparserfromhell", "numba", "numpy", "opencc", "polars", "pyarrow", "ray", "regex", "rjieba"),
-    *("scipy", "torch"),
+    *("scikit-learn", "scipy", "torch", "transformers"),
 )
 
 
@@ -44,7 +44,13 @@ class _Job:
     tables: tuple[str, ...]
 
 
-_JOBS = {"bootstrap": _Job(bootstrap.run, bootstrap.TABLES), "survey": _Job(survey.run, survey.TABLES)}
+_JOBS = {
+    "association": _Job(association.run, association.TABLES),
+    "bootstrap": _Job(bootstrap.run, bootstrap.TABLES),
+    "gender_survey": _Job(gender_survey.run, gender_survey.TABLES),
+    "psychophysics": _Job(psychophysics.run, psychophysics.TABLES),
+    "survey": _Job(survey.run, survey.TABLES),
+}
 
 
 def execute(config: RunConfig) -> Path:
@@ -55,7 +61,7 @@ def execute(config: RunConfig) -> Path:
         ConfigError, CorpusError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
     """
     store = Store(config.store)
-    texts = [_text(corpus, config, store) for corpus in config.corpora]
+    sources = find_sources(config, store.root)
     settings = yaml.safe_dump(canonical(_plain(config, store)), sort_keys=False, allow_unicode=True)
     console = Console()
     with opened(_run_directory(config, store)) as directory:
@@ -64,9 +70,9 @@ def execute(config: RunConfig) -> Path:
         with _told(console, directory), _recorded(directory, runner):
             directory.write_text("config.yaml", settings)
             store.sweep()
-            directory.record["inputs"] = {text.corpus.name: _files(text) for text in texts}
+            directory.record["inputs"] = sources.record()
             with connected(config.cluster) as workers, runner.pool.started(*workers), runner.display:
-                _JOBS[config.job.name].run(Run(config, texts, runner, directory, console))
+                _JOBS[config.job.name].run(Run(config, sources, runner, directory, console))
             store.sweep()
             runner.check()
     return directory.path
@@ -78,7 +84,7 @@ def _told(console: Console, directory: RunDirectory) -> Iterator[None]:
     try:
         yield
     finally:
-        if directory.tables.get("corpora"):
+        if any(directory.tables.values()):
             print_outcome(console, directory)
 
 
@@ -98,17 +104,6 @@ def _recorded(directory: RunDirectory, runner: Runner) -> Iterator[None]:
         directory.write_record(status="failed", **_account(runner, started))
         raise
     directory.write_record(status="succeeded", **_account(runner, started))
-
-
-def _text(corpus: CorpusConfig, config: RunConfig, store: Store) -> Text:
-    if corpus.download:
-        print(f"{corpus.name}: fetching {shown(corpus.paths[0])}, unless it is in the store", flush=True)
-    wordset = config.wordset.get(corpus.language)
-    return find_text(corpus, wordset, fold_case=config.embedding.fold_case, store=store.root)
-
-
-def _files(text: Text) -> list[dict[str, Any]]:
-    return [{"name": file.name, "bytes": file.num_bytes, "version": file.version} for file in text.sources]
 
 
 def _failure(failure: Failure) -> dict[str, str]:
@@ -157,8 +152,11 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
 
 def _plain(config: RunConfig, store: Store) -> dict[str, Any]:
     """The config as it may be shown: URIs without the keys that they may hold."""
-    corpora = [dataclasses.replace(corpus, path=tuple(map(shown, corpus.paths))) for corpus in config.corpora]
-    plain = dataclasses.asdict(dataclasses.replace(config, corpora=tuple(corpora)))
+    corpora = tuple(dataclasses.replace(corpus, path=tuple(map(shown, corpus.paths))) for corpus in config.corpora)
+    embedding = config.embedding
+    if isinstance(embedding, FileEmbedding):
+        embedding = dataclasses.replace(embedding, path=tuple(map(shown, embedding.paths)))
+    plain = dataclasses.asdict(dataclasses.replace(config, corpora=corpora, embedding=embedding))
     return plain | {"store": store.name}
 
 

@@ -1,33 +1,72 @@
-"""Job `survey`: embeddings of a corpus and of its bootstrap replicas, and how far they lean."""
+"""Job `survey`: embeddings of corpora and of their bootstrap replicas, and how far they lean by every measure."""
 
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
 from typing import cast
 
-from jobs import bootstrap
+from jobs import association, bootstrap, psychophysics
 from jobs.config import SurveyJob
 from jobs.context import Run
-from jobs.embedding import embed
-from jobs.measuring import check_coverage, measure, survey_words
-from jobs.reading import read_corpora
+from jobs.measures import genders
+from jobs.measures.associations import measure_associations
+from jobs.measures.genders import measure_gender
+from jobs.measures.psychometrics import measure_psychometrics
+from jobs.measures.word_associations import measure_words
+from jobs.modelling import find_models
+from jobs.models import Model, Needs
 from jobs.report import write_report
-from jobs.tables import MEASURED
-from operators.wordsets import normalised
+from operators.wordsets import GenderSurvey, WordSets, neutral_survey
+from storage.ledger import TableRef
 
-TABLES = (*bootstrap.TABLES, *MEASURED)
+TABLES = tuple(dict.fromkeys((*bootstrap.TABLES, *psychophysics.TABLES, *association.TABLES, *genders.TABLES)))
 
 
 def run(run: Run) -> None:
-    """Embed the corpus, measure on every replica, publish tables and report."""
-    config, runner, cluster = run.config, run.runner, run.config.cluster
-    [text] = run.texts
-    language = text.corpus.language
-    wordset = survey_words(normalised(config.wordset[language], text.tokenizer), language)
-    corpora = read_corpora(runner, run.texts, config.reading, config.embedding.min_count, cluster.worker_data_bytes)
-    [(name, corpus)] = corpora.items()
-    check_coverage(runner.store.read(corpus.vocabulary), wordset)
-    embeddings = embed(runner, corpora, config.embedding, config.seed, cluster)
-    bootstrap.publish(run, corpora, embeddings)
-    how = cast(SurveyJob, config.job)
-    measured = measure(runner, embeddings[name], corpus.vocabulary, wordset, how, config.seed)
-    for table, ref in measured.items():
-        run.publish(table, [ref])
+    """Embed the corpora, measure on every replica whatever the word lists allow, publish tables and report."""
+    config, tests = cast(SurveyJob, run.config.job), run.config.tests
+    of_tests = association.needs(config, tests)
+    models = find_models(
+        run, Needs(lambda wordset: _lists(wordset, of_tests), of_tests.attribute_sets, of_tests.num_neighbours)
+    )
+    run.publish_all(_measured(run, models, config))
     write_report(run)
+
+
+def _measured(run: Run, models: Sequence[Model], config: SurveyJob) -> dict[str, list[TableRef]]:
+    """Every measure of every model that has the words for it; tables that two measures make are one."""
+    runner, tests, seed = run.runner, run.config.tests, run.config.seed
+    with_occupations = [model for model in models if psychophysics.lists(model.wordset)]
+    with_tests = [model for model in models if model.wordset.associations]
+    genders = {model.name: words for model in models if (words := gender_words(model.wordset))}
+    parts = [
+        measure_psychometrics(runner, with_occupations, config, seed) if with_occupations else {},
+        measure_associations(runner, with_tests, config, tests, seed) if with_tests else {},
+        measure_words(runner, with_tests, config) if with_tests and tests is None else {},
+        measure_gender(runner, [model for model in models if model.name in genders], genders, config)
+        if genders
+        else {},
+    ]
+    measured: dict[str, list[TableRef]] = defaultdict(list)
+    for name, refs in chain.from_iterable(part.items() for part in parts):
+        measured[name].extend(refs)
+    measured.pop("profession_biases", None)  # there is nothing to correlate them with
+    return measured
+
+
+def _lists(wordset: WordSets, of_tests: Needs) -> dict[str, Sequence[str]]:
+    """All word lists that are measured, each of which must have a word in the vocabulary."""
+    found = {**psychophysics.lists(wordset), **(of_tests.lists(wordset) if wordset.associations else {})}
+    if words := gender_words(wordset):
+        found["gender.definitional_pairs"] = [
+            word for pair in words.defining.values() for word in (pair.feminine, pair.masculine)
+        ]
+        found["gender.professions"] = [
+            form for forms in words.professions.values() for form in (*forms.feminine, *forms.masculine, *forms.neutral)
+        ]
+    return found
+
+
+def gender_words(wordset: WordSets) -> GenderSurvey | None:
+    """The list of Bolukbasi et al. 2016 where a language has one, else that of the nine-language survey."""
+    return neutral_survey(wordset.gender) if wordset.gender else wordset.gender_survey

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from operators.spelling import normalised, phrases
 from operators.tokens import Tokenizer
-from operators.wordsets import WordSets, normalised, phrases, word_lists
+from operators.wordsets import WordSets, word_lists
 from storage.corpora import CorpusConfig, Source, downloaded, find_sources
 
 

@@ -20,6 +20,7 @@ from storage.recognition import Recognised, recognised
 
 _PACKAGE_SCHEME = "package://"
 _NUM_THREADS = 16
+_SETTING = "corpus.path"
 _HIDDEN = (".", "_")
 _WILDCARD = re.compile(r"(\*\*/|\*\*|\*)")
 _WILDCARD_MEANS = {"**/": r"(?:(?!\.)[^/]+/)*", "**": ".*", "*": r"(?!(?<=/)\.)[^/]*"}
@@ -54,7 +55,7 @@ class CorpusConfig:
         return (self.path,) if isinstance(self.path, str) else self.path
 
 
-class _Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file that was named, or found under a folder or wildcard that was."""
 
     uri: str
@@ -70,7 +71,7 @@ def find_sources(config: CorpusConfig) -> list[Source]:
     Raises:
         CorpusError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
     """
-    found = [file for path in config.paths for file in _found(path)]
+    found = find_files(config.paths, _SETTING)
     names = _names([unquote(shown(file.uri)) if "://" in file.uri else file.uri for file in found])
     name, number = Counter(names).most_common(1)[0]
     if number > 1:
@@ -83,11 +84,24 @@ def find_sources(config: CorpusConfig) -> list[Source]:
     return documents
 
 
-def _where(path: str) -> str:
-    return f"corpus.path={shown(path)}"
+def find_files(paths: Sequence[str], setting: str) -> list[FoundFile]:
+    """Files in the order of the paths, and within a folder or wildcard by name; hidden ones only if they are named.
+
+    Args:
+        paths: local paths, URIs, folders, wildcards, or ``package://<package>/<file>``.
+        setting: what names the paths, such as ``corpus.path``, for messages.
+
+    Raises:
+        CorpusError: if a path names no file.
+    """
+    return [file for path in paths for file in _found(path, setting)]
 
 
-def _source(file: _Found, name: str, config: CorpusConfig) -> Source | None:
+def _where(path: str, setting: str = _SETTING) -> str:
+    return f"{setting}={shown(path)}"
+
+
+def _source(file: FoundFile, name: str, config: CorpusConfig) -> Source | None:
     if not file.state.num_bytes:
         raise CorpusError(f"corpus.path: {shown(file.uri)} is empty (0 bytes)")
     what = recognised(file.uri, None if config.format == "auto" else config.format)
@@ -96,7 +110,7 @@ def _source(file: _Found, name: str, config: CorpusConfig) -> Source | None:
     return None if what.format is None else _described(file, name, what.format, what)
 
 
-def _described(file: _Found, name: str, form: Format, what: Recognised) -> Source:
+def _described(file: FoundFile, name: str, form: Format, what: Recognised) -> Source:
     num_bytes, version, _ = file.state
     prefixes: tuple[str, ...] = ()
     if form == "mediawiki":
@@ -114,24 +128,24 @@ def _names(paths: Sequence[str]) -> list[str]:
     return ["/".join(file[shared:]) for file in parts]
 
 
-def _found(path: str) -> Iterator[_Found]:
+def _found(path: str, setting: str) -> Iterator[FoundFile]:
     if is_web(path):
         if "*" in path:
-            raise CorpusError(f"{_where(path)}: a web server can't be searched; name each file")
-        yield _Found(path, file_state(path), is_named=True)
+            raise CorpusError(f"{_where(path, setting)}: a web server can't be searched; name each file")
+        yield FoundFile(path, file_state(path), is_named=True)
         return
-    beside = _in_package(path) if path.startswith(_PACKAGE_SCHEME) else path
+    beside = _in_package(path, setting) if path.startswith(_PACKAGE_SCHEME) else path
     filesystem, place = resolve(beside)
     with reading(path):
         info = filesystem.get_file_info(place)
     if info.is_file:
-        yield _Found(uri_of(info.path, beside), state_of(info), is_named=True)
+        yield FoundFile(uri_of(info.path, beside), state_of(info), is_named=True)
         return
     files = _listed(filesystem, place, path) if "*" in place or info.type == fs.FileType.Directory else []
     if not files:
         what = "no file matches" if "*" in place else "there is no file"
-        raise CorpusError(f"{_where(path)}: {what} {place}; set corpus.path to a dump or another text corpus")
-    yield from (_Found(uri_of(file.path, beside), state_of(file), is_named=False) for file in files)
+        raise CorpusError(f"{_where(path, setting)}: {what} {place}; set {setting} to one that is there")
+    yield from (FoundFile(uri_of(file.path, beside), state_of(file), is_named=False) for file in files)
 
 
 def _listed(filesystem: fs.FileSystem, place: str, path: str) -> list[fs.FileInfo]:
@@ -152,13 +166,13 @@ def _is_hidden(below: str) -> bool:
     return any(part.startswith(_HIDDEN) for part in below.split("/"))
 
 
-def _in_package(uri: str) -> str:
+def _in_package(uri: str, setting: str) -> str:
     """Asks only where the top-level package lies, which does not import it."""
     package, _, inside = uri.removeprefix(_PACKAGE_SCHEME).partition("/")
     if not package.isidentifier() or not inside or ".." in PurePosixPath(inside).parts:
-        raise CorpusError(f"corpus.path={uri}: must read package://<package>/<file inside it>")
+        raise CorpusError(f"{setting}={uri}: must read package://<package>/<file inside it>")
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise CorpusError(f"corpus.path={uri}: no package {package!r} is installed; install it or set corpus.path")
+        raise CorpusError(f"{setting}={uri}: no package {package!r} is installed; install it or set {setting}")
     places = [Path(folder) / inside for folder in spec.submodule_search_locations]
     return str(next((place for place in places if place.exists()), places[0]).absolute())

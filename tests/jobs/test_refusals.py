@@ -12,9 +12,9 @@ from gensim.test.utils import datapath
 
 from cluster.stages import UnitsFailed
 from jobs.config import ConfigError, build
-from jobs.measuring import WordSetError
 from jobs.reading import _read_pages
 from jobs.run import execute
+from jobs.texts import WordSetError
 from storage.corpora import CorpusConfig, CorpusError, Span, find_sources
 from storage.ledger import Store, Unit
 
@@ -74,18 +74,17 @@ def test_the_command_ends_at_once_and_leaves_nothing(tiltmeter, tmp_path, argume
         (["+embedding.no_such_key=1"], r"embedding.no_such_key=1: unexpected keyword argument"),
         (["seed=-1"], r"seed=-1: .*greater than or equal to 0"),
         (
-            ["corpus.enwiki_sample.language=de"],
-            r"^wordset.de: a survey needs cue_pairs, .* some are missing: choose or write .*wordset=\[<name>\]",
+            ["corpus.enwiki_sample.language=de", "job=association"],
+            r"^wordset.de: job=association needs associations in the language de; choose or write .*wordset=\[<name>",
         ),
-        (["wordset=[german]"], r"^wordset: there is none in the corpus's language en, which a survey needs"),
+        (["corpus.enwiki_sample.language=sw"], r"^wordset.sw: job=survey needs associations or .* in the language sw;"),
         (["wordset.en.cue_pairs=[[she,she]]"], r"wordset.*cue_pairs: \['she', 'she'\] must be two different words"),
-        (["wordset.en.cue_pairs=[]"], r"^wordset.en: a survey needs cue_pairs, .* of which some are missing"),
+        (["wordset.en.cue_pairs=[]", "job=psychophysics"], r"^wordset.en: job=psychophysics needs cue_pairs and occ"),
         (["wordset.en.gender.definitional_pairs=[]"], r"definitional_pairs is empty: give at least one .* pair"),
         (["corpus.enwiki_sample.language=EN"], r"^corpus.enwiki_sample.language=EN: string should match [^\n]*$"),
         (["corpus=[]"], r"^corpus: none is chosen; set corpus=<name>"),
         ([*TWO, "corpus.dewiki.name=enwiki"], r"corpus: 2 corpora are called enwiki"),
         ([*TWO[:1], "corpus=[enwiki,simplewiki]"], r"corpus: 2 corpora, .* in the language en, .*corpus.path=\[a,b\]"),
-        (["corpus=[enwiki,dewiki]"], r"job=survey takes one corpus, not 2: choose job=bootstrap"),
         (["job.level=1.5"], r"job.level=1.5: .*less than 1"),
         (
             ["embedding.trainer.x_max=inf"],
@@ -135,8 +134,8 @@ def broken(tmp_path):
         (
             "words.jsonl",
             WordSetError,
-            r"wordset.cue_pairs: none of its 16 words .* in the vocabulary of 2",
-            "check_coverage",
+            r"wordset.en.cue_pairs: none of its 16 words .* in the vocabulary of 2",
+            "_check_coverage",
         ),
     ],
 )
@@ -167,7 +166,7 @@ def test_a_failed_unit_ends_the_command_with_status_1_and_its_name(tiltmeter, br
 def test_a_word_set_that_measures_nothing_ends_the_command_with_status_2(tiltmeter, broken):
     status, said = refuse(tiltmeter, *FILE, "corpus.path=words.jsonl", "run_dir=run", *QUICK)
     assert status == 2
-    assert "wordset.cue_pairs: none of its 16 words (female, male, woman, ...) is in the vocabulary of 2" in said
+    assert "wordset.en.cue_pairs: none of its 16 words (female, male, woman, ...) is in the vocabulary of 2" in said
 
 
 def test_a_second_run_into_the_same_directory_is_refused_while_the_first_goes_on(tiltmeter, tmp_path):

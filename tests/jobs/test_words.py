@@ -18,11 +18,8 @@ TEXTS = {
     "fa": ["ملكه و آقاي شهر", "ملکه و آقای شهر", "زن و مرد شهر"],
 }
 FILLER = ["x y z", "z y", "y x"] * 8  # lines that are lost from a replica leave others
-PAIRS = {
-    "ar": "[['عالمة الفلك', 'عالم الفلك']]",
-    "fa": "[['ملکه', 'آقای'], ['زن', 'مرد']]",
-}
-LIST = ["gender.definitional_pairs"]
+SIR = "wordset.fa.gender_survey.defining.madam-sir.masculine='آقای'"
+DEFINING, PROFESSIONS = "gender_survey.defining", "gender_survey.professions"
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +30,9 @@ def folded(run_job, write_lines, several_corpora, tmp_path_factory):
         code: write_lines(folder / f"{code}.jsonl", [{"id": "1", "text": "\n".join(lines + FILLER)}])
         for code, lines in TEXTS.items()
     }
-    pairs = [f"wordset.{code}.gender.definitional_pairs={value}" for code, value in PAIRS.items()]
 
     def run(fold_case):
-        arguments = [*several_corpora(files), *TINY, *pairs, f"embedding.fold_case={fold_case}"]
+        arguments = [*several_corpora(files), *TINY, SIR, f"embedding.fold_case={fold_case}"]
         done = run_job(*arguments, f"store={folder}/store")
         rows = {(row.pop("language"), row.pop("word")): row for row in done.table("vocabulary").to_pylist()}
         vectors = {
@@ -49,17 +45,17 @@ def folded(run_job, write_lines, several_corpora, tmp_path_factory):
     return {fold_case: run(fold_case) for fold_case in (True, False)}
 
 
-def listed(count, status):
-    return {"count": count, "lists": LIST, "status": status}
+def listed(count, status, name=DEFINING):
+    return {"count": count, "lists": [name], "status": status}
 
 
 @pytest.mark.parametrize(
-    ("language", "word", "count"),
-    [("wo", "doom ju jigéen", 3), ("ar", "عالم الفلك", 2)],
+    ("language", "word", "count", "name"),
+    [("wo", "doom ju jigéen", 3, DEFINING), ("ar", "عالم الفلك", 2, PROFESSIONS)],
 )
-def test_a_phrase_is_counted_and_gets_a_vector_as_one_word(folded, language, word, count):
+def test_a_phrase_is_counted_and_gets_a_vector_as_one_word(folded, language, word, count, name):
     rows, vectors = folded[True]
-    assert rows[language, word] == listed(count, "ok")
+    assert rows[language, word] == listed(count, "ok", name)
     assert len(vectors[language, word]) == 4
     for part in word.split():
         assert (language, part) not in vectors, "occurs less than twice on its own"
@@ -89,7 +85,7 @@ def test_listed_words_without_a_vector_keep_a_row_that_says_why(folded):
         ("wo", "yaay"): listed(1, "too_rare"),
         ("wo", "doom ju góor"): listed(1, "too_rare"),
         ("wo", "xale bu góor"): listed(0, "absent"),
-        ("ar", "عالمة الفلك"): listed(0, "absent"),
+        ("ar", "عالمة الفلك"): listed(0, "absent", PROFESSIONS),
         ("de", "mutter"): listed(1, "too_rare"),
         ("de", "königin"): listed(0, "absent"),
         ("fa", "زن"): listed(1, "too_rare"),

@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from jobs import figures
 from jobs.embedding import EmbeddingConfig
+from jobs.reports import figures
 from storage.html import Block, Chart, Details, Grid, Listing, Paragraph, Section
 
 _TRAINERS = {

@@ -1,14 +1,25 @@
-"""Dot plots of the report: one row per occupation, test or profession, with its interval."""
+"""Dot plots of the report: one row per occupation or association test, with its interval."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 import polars as pl
 from plotly.subplots import make_subplots
 
-from jobs.figures import FEMALE, INK, MALE, NEUTRAL, STYLE, neutral_line, occupation_hovers, plain
-from jobs.findings import estimate
+from jobs.reports.figures import (
+    FEMALE,
+    FIRST,
+    INK,
+    MALE,
+    NEUTRAL,
+    SECOND,
+    STYLE,
+    neutral_line,
+    occupation_hovers,
+    plain,
+)
+from jobs.reports.findings import estimate, number, p_equals, stars
 
 
 class Side(NamedTuple):
@@ -38,67 +49,115 @@ class Measure(NamedTuple):
 _TO_FEMALE, _TO_MALE = Side("female side", FEMALE), Side("male side", MALE)
 _PSE = Measure("pse", "PSE (mixture α)", "flip", "pse", 0.5, _TO_FEMALE, _TO_MALE)
 _JND = Measure("jnd", "JND (mixture α)", monte_carlo="jnd")
-_BIAS = Measure("bias", "bias (cosine with the gender direction)", "bias", None, 0.0, _TO_FEMALE, _TO_MALE)
+_POOLED = _PSE._replace(
+    own="pse", monte_carlo=None, above=Side("interval above 0.5", FEMALE), below=Side("interval below 0.5", MALE)
+)
 _EFFECT = Measure(
     "effect_size",
     "effect size d (standard deviations)",
     "effect_size",
     None,
     0.0,
-    Side("first go with first", "#007a5a"),
-    Side("first go with second", "#8f4a78"),
+    Side("first go with first", FIRST),
+    Side("first go with second", SECOND),
 )
+_DEVIATIONS: dict[str, dict[str, Any]] = {
+    "sd_pairs": {"name": "sd: cue pairs", "marker": {"color": INK, "size": 9}},
+    "sd_replicas": {"name": "sd: replicas", "marker": {"color": SECOND, "size": 9, "symbol": "diamond"}},
+    "sd_rest": {
+        "name": "sd: rest",
+        "marker": {"color": NEUTRAL, "size": 8, "symbol": "circle-open", "line_width": 2},
+    },
+}
 
 
 def occupations(rows: pl.DataFrame) -> go.Figure:
     """PSE and JND with their intervals, as in figure 3 of Liang and Acuna 2020, and the interval of the flips.
 
     Args:
-        rows: one per occupation; a column ``num_pairs`` where they are means over cue pairs.
+        rows: of ``psychometrics`` for one cue pair.
     """
     ordered = rows.sort("pse", "word")
-    return _dot_plot(ordered, [plain(word) for word in ordered["word"]], occupation_hovers(ordered), [_PSE, _JND])
+    return _dot_plot(ordered, _words(ordered), occupation_hovers(ordered), [_pse(ordered.row(0, named=True)), _JND])
+
+
+def _pse(row: Mapping[str, object]) -> Measure:
+    if row["is_gender"]:
+        return _PSE
+    first, second = (f"side of “{plain(row[cue])}”" for cue in ("cue_1", "cue_2"))
+    return _PSE._replace(above=Side(first, FIRST), below=Side(second, SECOND))
+
+
+def pooled(rows: pl.DataFrame) -> go.Figure:
+    """PSE over all gender cue pairs with its interval, beside the standard deviations that the interval is made of.
+
+    Args:
+        rows: of ``pooled_psychometrics``.
+    """
+    ordered = rows.sort("pse", "word")
+    hovers = _pooled_hovers(ordered)
+    figure = _rows(ordered.height, _words(ordered), num_panels=2)
+    _add_panel(figure, 1, ordered, hovers, _POOLED)
+    for name, look in _DEVIATIONS.items():
+        dots = go.Scatter(x=ordered[name], y=list(range(ordered.height)), mode="markers", cliponaxis=False, **look)
+        figure.add_trace(dots.update(customdata=hovers, hovertemplate="%{customdata}<extra></extra>"), row=1, col=2)
+    return figure.update_xaxes(title_text="standard deviation (mixture α)", rangemode="tozero", tickformat=".2f", col=2)
+
+
+def _pooled_hovers(rows: pl.DataFrame) -> list[str]:
+    deviations = [
+        "".join(f"<br>{look['name']} {number(row[name], 3)}" for name, look in _DEVIATIONS.items())
+        for row in rows.iter_rows(named=True)
+    ]
+    return [hover + more for hover, more in zip(occupation_hovers(rows), deviations, strict=True)]
 
 
 def associations(rows: pl.DataFrame) -> go.Figure:
-    """WEAT effect sizes with their intervals, in the order of the word set."""
+    """WEAT effect sizes with their intervals and the stars of their p-values, in the order of the table."""
     ordered = rows.reverse()
     labels = [
         f"<b>{plain(row['test'])}</b><br>{plain(row['target_x'])} / {plain(row['target_y'])}"
         f"<br>with {plain(row['attribute_a'])} / {plain(row['attribute_b'])}"
         for row in ordered.iter_rows(named=True)
     ]
-    numbers = [f"<br>d {estimate(row, 'effect_size', 2)}" for row in ordered.iter_rows(named=True)]
-    return _dot_plot(ordered, labels, [a + b for a, b in zip(labels, numbers, strict=True)], [_EFFECT], row_height=72)
-
-
-def professions(rows: pl.DataFrame) -> go.Figure:
-    """Bias of professions along the gender direction, with intervals."""
-    ordered = rows.sort("bias", "profession")
-    words = [plain(word) for word in ordered["profession"]]
     hovers = [
-        f"<b>{plain(row['profession'])}</b><br>bias {estimate(row, 'bias')}<br>occurs {row['count']:,} times"
-        f"<br>{row['num_replicas']} replicas"
-        for row in ordered.iter_rows(named=True)
+        f"{label}<br>d {estimate(row, 'effect_size', 2)}<br>{p_equals(row['p_value'])}"
+        for label, row in zip(labels, ordered.iter_rows(named=True), strict=True)
     ]
-    return _dot_plot(ordered, words, hovers, [_BIAS])
+    figure = _dot_plot(ordered, labels, hovers, [_EFFECT], row_height=72)
+    marks = [stars(p) for p in ordered["p_value"]]
+    look = {"mode": "text", "textposition": "top center", "textfont": {"size": 16}, "hoverinfo": "skip"}
+    heights = list(range(ordered.height))
+    return figure.add_scatter(x=ordered["effect_size"], y=heights, text=marks, showlegend=False, **look)
+
+
+def _words(rows: pl.DataFrame) -> list[str]:
+    return [plain(word) for word in rows["word"]]
 
 
 def _dot_plot(
     rows: pl.DataFrame, labels: Sequence[str], hovers: Sequence[str], measures: Sequence[Measure], row_height: int = 22
 ) -> go.Figure:
     """One row per line, the first at the bottom; one panel per measure."""
-    figure = make_subplots(cols=len(measures), shared_yaxes=True, horizontal_spacing=0.04)
-    heights = [-0.7, rows.height - 0.3]
+    figure = _rows(rows.height, labels, len(measures), row_height)
     for col, measure in enumerate(measures, start=1):
-        if measure.neutral is not None:
-            figure.add_trace(neutral_line([measure.neutral] * 2, heights), row=1, col=col)
-        for side, members in _by_side(rows, measure):
-            figure.add_traces(_marks(rows, members, hovers, measure, side), rows=1, cols=col)
-        figure.update_xaxes(title_text=measure.title, tickformat=".2f", range=_span(rows, measure), col=col)
-    figure.update_layout(template=STYLE, height=110 + row_height * rows.height, hovermode="closest")
-    figure.update_yaxes(tickvals=list(range(rows.height)), range=heights)
+        _add_panel(figure, col, rows, hovers, measure)
+    return figure
+
+
+def _rows(num_rows: int, labels: Sequence[str], num_panels: int, row_height: int = 22) -> go.Figure:
+    figure = make_subplots(cols=num_panels, shared_yaxes=True, horizontal_spacing=0.04)
+    figure.update_layout(template=STYLE, height=110 + row_height * num_rows, hovermode="closest")
+    figure.update_yaxes(tickvals=list(range(num_rows)), range=[-0.7, num_rows - 0.3])
     return figure.update_yaxes(ticktext=list(labels), col=1)
+
+
+def _add_panel(figure: go.Figure, col: int, rows: pl.DataFrame, hovers: Sequence[str], measure: Measure) -> None:
+    if measure.neutral is not None:
+        figure.add_trace(neutral_line([measure.neutral] * 2, [-0.7, rows.height - 0.3]), row=1, col=col)
+    for side, members in _by_side(rows, measure):
+        figure.add_traces(_marks(rows, members, hovers, measure, side), rows=1, cols=col)
+    figure.update_xaxes(title_text=measure.title, tickformat=".2f", range=_span(rows, measure), col=col)
 
 
 def _span(rows: pl.DataFrame, measure: Measure) -> list[float]:
@@ -120,8 +179,9 @@ def _by_side(rows: pl.DataFrame, measure: Measure) -> list[tuple[Side, list[int]
     if low.null_count() == rows.height:
         return [(Side("", INK), list(range(rows.height)))]
     above, below = (low > measure.neutral).fill_null(value=False), (high < measure.neutral).fill_null(value=False)
-    between = Side(f"interval includes {measure.neutral:g}", NEUTRAL)
-    sides = [(measure.above, above), (between, ~(above | below)), (measure.below, below)]
+    between, none = Side(f"interval includes {measure.neutral:g}", NEUTRAL), low.is_null()
+    sides = [(measure.above, above), (between, ~(above | below | none)), (measure.below, below)]
+    sides.append((Side("no interval", INK), none))
     return [(side, chosen.arg_true().to_list()) for side, chosen in sides if chosen.any()]
 
 

@@ -1,0 +1,35 @@
+"""Job `association`: word association tests, with every measure of similarity and statistic, on any embeddings."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from jobs import bootstrap
+from jobs.config import AssociationJob
+from jobs.context import Run
+from jobs.measures.associations import AssociationConfig, attribute_sets, listed_words, measure_associations
+from jobs.measures.word_associations import measure_words
+from jobs.modelling import find_models
+from jobs.models import Needs
+from jobs.report import write_report
+from operators.wordsets import WordSets
+
+TABLES = (*bootstrap.TABLES, "associations", "association_summary", "word_associations", "validation")
+
+
+def run(run: Run) -> None:
+    """Test every model; publish tables and report."""
+    config, tests = cast(AssociationJob, run.config.job), run.config.tests
+    models = find_models(run, needs(config, tests))
+    run.publish_all(measure_associations(run.runner, models, config, tests, run.config.seed))
+    if tests is None:
+        run.publish_all(measure_words(run.runner, models, config))
+    write_report(run)
+
+
+def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:
+    """The words of the tests, and the neighbours of their attributes if covariances are asked for."""
+
+    def lists(wordset: WordSets) -> Mapping[str, Sequence[str]]:
+        return {"associations": listed_words(wordset, tests)}
+
+    return Needs(lists, lambda wordset: attribute_sets(wordset, config, tests), config.num_neighbours)

@@ -1,0 +1,116 @@
+"""Contextual encoders as embeddings: which models, and the stage that gives them the listed words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import pydantic
+from pydantic import ConfigDict, Field
+
+from cluster.stages import Runner, Stage
+from cluster.workers import Tables
+from jobs.selection import Selection, neighbours, vectors_table
+from operators import encoders
+from operators.encoders import EncoderConfig, encode_words
+from storage.checkpoints import Checkpoint, CheckpointError, find_checkpoint, load_encoder
+from storage.ledger import Finished, Store, Unit
+
+_Model = Annotated[str, Field(min_length=1)]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class EncoderEmbedding:
+    """Contextual encoders, each given single words.
+
+    Attributes:
+        model: a name on the hub or a local folder, or several; each is a model by itself.
+        language: of the words, which chooses the word lists.
+        revision: of a model on the hub: a branch, a tag or a commit.
+        device: where to run; ``auto`` takes the cluster's GPUs if it has any.
+        encoder: which layers, and how a word's tokens become one vector.
+    """
+
+    kind: Literal["encoder"]
+    model: _Model | Annotated[tuple[_Model, ...], Field(min_length=1)]
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")] = "en"
+    revision: str | None = None
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    encoder: EncoderConfig = Field(default_factory=EncoderConfig)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models, however many."""
+        return (self.model,) if isinstance(self.model, str) else self.model
+
+    def checkpoints(self) -> dict[str, Checkpoint]:
+        """Where each model lies, by the name that tables give it.
+
+        Raises:
+            CheckpointError: if a model can't be found, or two have one name.
+        """
+        found: dict[str, Checkpoint] = {}
+        for model in self.models:
+            checkpoint = find_checkpoint(model, self.revision)
+            if found.setdefault(_shown(model), checkpoint) is not checkpoint:
+                raise CheckpointError(
+                    f"embedding.model: two models are called {_shown(model)!r}, by which the tables tell them apart: "
+                    "rename a folder, or run them separately"
+                )
+        return found
+
+
+def _shown(model: str) -> str:
+    """The last part of a folder's path; a hub name as it is."""
+    return Path(model).resolve().name if Path(model).is_dir() else model
+
+
+def encode(
+    runner: Runner, config: EncoderEmbedding, checkpoints: Mapping[str, Checkpoint], selection: Selection
+) -> dict[str, list[Finished]]:
+    """Take the selected words' vectors out of each model; models that fail are missing.
+
+    Raises:
+        UnitsFailed: if all fail.
+    """
+    on_gpu = config.device != "cpu" and runner.pool.num_gpus > 0
+    models = zip(config.models, checkpoints.items(), strict=True)
+    units = {name: [_unit(model, checkpoint, config, selection, on_gpu=on_gpu)] for model, (name, checkpoint) in models}
+    return runner.run_whole(Stage("encode", _Encoding("cuda" if on_gpu else "cpu"), units, on_gpu=on_gpu))
+
+
+def _unit(model: str, checkpoint: Checkpoint, config: EncoderEmbedding, selection: Selection, *, on_gpu: bool) -> Unit:
+    how = {
+        # Workers look for the model themselves: they may be on other nodes.
+        "model": str(Path(model).resolve()) if Path(model).is_dir() else model,
+        "revision": config.revision,
+        "version": checkpoint.version,
+        "encoder": config.encoder,
+        "selection": selection,
+        "on_gpu": on_gpu,
+    }
+    return Unit(encoders.VERSION, model, how)
+
+
+@dataclass(frozen=True)
+class _Encoding:
+    device: str
+
+    def __call__(self, _: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+        """Each unit's tables."""
+        for unit in units:
+            yield unit, self._tables(unit)
+
+    def _tables(self, unit: Unit) -> Tables:
+        config, selection = unit.config, unit.config["selection"]
+        checkpoint = find_checkpoint(config["model"], config["revision"])
+        if checkpoint.version != config["version"]:
+            raise CheckpointError(f"embedding.model={config['model']}: has changed since the run began; start it again")
+        model, tokenizer = load_encoder(checkpoint.folder, self.device)
+        vectors = encode_words(model, tokenizer, selection.words, config["encoder"])
+        known = np.flatnonzero(np.isfinite(vectors).all(axis=1))
+        words = [selection.words[row] for row in known]
+        yield "vectors", vectors_table(dict(zip(words, words, strict=True)), vectors[known])
+        if selection.attribute_sets:
+            yield "neighbours", neighbours(selection, {word: row for row, word in enumerate(words)}, vectors[known])

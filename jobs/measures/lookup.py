@@ -1,0 +1,109 @@
+"""Vectors of listed words in all replicas, and numbers with their intervals: what every measure needs."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from jobs.selection import matrix
+from operators.bootstrap import ORIGINAL
+from operators.intervals import percentile_interval
+from storage.ledger import Store, TableRef
+
+_MIN_REPLICAS = 2
+
+Row = dict[str, Any]
+Config = TypeVar("Config")
+
+
+class Lookup:
+    """Vectors of words in the original embedding and its replicas; NaN where a replica does not have the word.
+
+    Args:
+        replicas: tables ``vectors`` of the original embedding and of its bootstrap replicas, if there are any.
+
+    Attributes:
+        counts: occurrences of each word in the original corpus; None where that is not known.
+        num_replicas: bootstrap replicas.
+    """
+
+    def __init__(self, store: Store, replicas: Sequence[TableRef]) -> None:
+        tables = [store.read(ref) for ref in replicas]
+        words, counts = (tables[ORIGINAL][name].to_pylist() for name in ("word", "count"))
+        self.counts = dict(zip(words, counts, strict=True))
+        self.num_replicas = len(tables) - 1
+        self._index = {word: row for row, word in enumerate(words)}
+        self._vectors = np.stack([self._rows(table) for table in tables])
+
+    def _rows(self, table: pa.Table) -> NDArray[np.floating]:
+        """Vectors in the order of the original's words, and a last row for every other word."""
+        vectors = matrix(table["vector"])
+        rows = np.full((len(self._index) + 1, vectors.shape[1]), np.nan, vectors.dtype)
+        for row, word in enumerate(table["word"].to_pylist()):
+            if word in self._index:
+                rows[self._index[word]] = vectors[row]
+        return rows
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._index
+
+    def __call__(self, words: Sequence[str]) -> NDArray[np.floating]:
+        """``[1 + replicas, words, dimensions]``."""
+        return self._vectors[:, [self._index.get(word, -1) for word in words]]
+
+    def present(self, words: Sequence[str]) -> list[str]:
+        """Those of the words that the embedding has, in their order."""
+        return [word for word in words if word in self]
+
+    def missing(self, words: Sequence[str]) -> list[str]:
+        """Those of the words that it lacks, each once, in their order."""
+        return [word for word in dict.fromkeys(words) if word not in self]
+
+    def estimate(self, name: str, values: NDArray[np.float64], level: float) -> Row:
+        """Point estimate from the original corpus and interval from the replicas; ``values`` is ``[1 + replicas]``."""
+        interval = percentile_interval(values[ORIGINAL + 1 :], level)
+        low, high = float(interval.low), float(interval.high)
+        return {name: float(values[ORIGINAL]), f"{name}_low": low, f"{name}_high": high}
+
+    def basis(self, values: NDArray[np.float64]) -> Row:
+        """How many replicas values rest on, and whether these are enough; ``values`` is ``[1 + replicas]``."""
+        num = int(np.isfinite(values[ORIGINAL + 1 :]).sum())
+        few = self.num_replicas > 0 and num < _MIN_REPLICAS
+        verdict = failed("too_few_replicas", f"all words occur together in {num} replicas only") if few else OK
+        return {"num_replicas": num, **verdict}
+
+
+OK: Row = {"status": "ok", "reason": ""}
+
+
+def failed(status: str, reason: str) -> Row:
+    """Why a row has no result, in a word and in a sentence."""
+    return {"status": status, "reason": reason}
+
+
+def missing_words(words: Sequence[str]) -> Row:
+    """The verdict on a row that lacks words."""
+    return failed("missing_words", f"not in the vocabulary: {', '.join(map(repr, words))}")
+
+
+def narrowed(kind: type[Config], config: Config) -> Config:
+    """The part of a job's config that a measure knows: with no more of it, every job finds the same units.
+
+    Args:
+        kind: the measure's own config.
+        config: that of a job, which has more.
+    """
+    return kind(**{field.name: getattr(config, field.name) for field in dataclasses.fields(cast(Any, kind))})
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows in a schema; a value that is missing or not finite becomes null."""
+    clean = [{name: None if _is_nan(value) else value for name, value in row.items()} for row in rows]
+    return pa.Table.from_pylist(clean, schema)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and not np.isfinite(value)

@@ -1,0 +1,85 @@
+"""From what a run was given to what it measures: embeddings trained, read from files, or taken from encoders."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from cluster.stages import Stage
+from cluster.workers import each
+from jobs import bootstrap
+from jobs.context import Run
+from jobs.embedding import EmbeddingConfig, Embeddings, embed
+from jobs.encoding import encode
+from jobs.models import Model, Needs
+from jobs.selection import VERSION, Selection, select
+from jobs.texts import WordSetError
+from jobs.vector_files import FileEmbedding, read_vector_files
+from jobs.vocabulary import TokenisedCorpus
+from operators.spelling import normalised
+from operators.wordsets import WordSets
+from storage.ledger import Finished, Unit
+
+
+def find_models(run: Run, needs: Needs) -> list[Model]:
+    """Train, read or load what the run measures; publishes the tables of what was trained.
+
+    Raises:
+        UnitsFailed: if no model is whole.
+        WordSetError: if word lists can't measure anything in a corpus.
+    """
+    embedding, sources = run.config.embedding, run.sources
+    if isinstance(embedding, EmbeddingConfig):
+        return _trained(run, embedding, needs)
+    language, wordset = embedding.language, run.config.wordset[embedding.language]
+    if isinstance(embedding, FileEmbedding):
+        done = read_vector_files(run.runner, embedding, sources.files, needs.selection(wordset))
+    else:
+        done = encode(run.runner, embedding, sources.checkpoints, needs.selection(wordset))
+    return [_model(name, language, wordset, needs, replicas) for name, replicas in done.items()]
+
+
+def _model(name: str, language: str, wordset: WordSets, needs: Needs, replicas: Sequence[Finished]) -> Model:
+    vectors = [unit.tables["vectors"] for unit in replicas]
+    neighbours = [unit.tables["neighbours"] for unit in replicas if "neighbours" in unit.tables]
+    return Model(name, language, wordset, vectors, needs.attribute_sets(wordset), neighbours)
+
+
+def _trained(run: Run, config: EmbeddingConfig, needs: Needs) -> list[Model]:
+    wordsets = {
+        text.corpus.name: normalised(run.config.wordset[text.corpus.language], text.tokenizer)
+        for text in run.sources.texts
+    }
+    corpora = bootstrap.read(run)
+    for name, corpus in corpora.items():
+        _check_coverage(run.runner.store.read(corpus.vocabulary), needs.lists(wordsets[name]), corpus.language)
+    embeddings = embed(run.runner, corpora, config, run.config.seed, run.config.cluster)
+    bootstrap.publish(run, corpora, embeddings)
+    units = {
+        name: _select_units(corpora[name], found, needs.selection(wordsets[name])) for name, found in embeddings.items()
+    }
+    done = run.runner.run_whole(Stage("select words", each(select), units, batch_size=8))
+    return [_model(name, corpora[name].language, wordsets[name], needs, replicas) for name, replicas in done.items()]
+
+
+def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Selection) -> list[Unit]:
+    vocabulary = [corpus.vocabulary.select("word", "count")]
+    return [
+        Unit(
+            VERSION,
+            f"{corpus.language} replica {number}",
+            {"selection": selection},
+            {"embedding": [replica.select("word", "vector")], "vocabulary": vocabulary},
+        )
+        for number, replica in enumerate(embeddings.replicas)
+    ]
+
+
+def _check_coverage(vocabulary: pa.Table, lists: Mapping[str, Sequence[str]], language: str) -> None:
+    known = set(vocabulary["word"].to_pylist())
+    for name, words in lists.items():
+        if known.isdisjoint(words):
+            raise WordSetError(
+                f"wordset.{language}.{name}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in the "
+                f"vocabulary of {len(known)} words: choose a word set in the corpus's language (wordset=[<name>]), a "
+                "larger corpus, or a lower embedding.min_count"
+            )

@@ -1,0 +1,33 @@
+"""Job `psychophysics`: occupations between two cues, with bootstrap replicas as the observers."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import cast
+
+from jobs import bootstrap
+from jobs.config import PsychophysicsJob
+from jobs.context import Run
+from jobs.measures import psychometrics
+from jobs.measures.psychometrics import measure_psychometrics
+from jobs.modelling import find_models
+from jobs.models import Needs
+from jobs.report import write_report
+from operators.wordsets import WordSets
+
+TABLES = (*bootstrap.TABLES, *psychometrics.TABLES)
+
+
+def run(run: Run) -> None:
+    """Measure every model; publish tables and report."""
+    config = cast(PsychophysicsJob, run.config.job)
+    models = find_models(run, Needs(lists))
+    run.publish_all(measure_psychometrics(run.runner, models, config, run.config.seed))
+    write_report(run)
+
+
+def lists(wordset: WordSets) -> Mapping[str, Sequence[str]]:
+    """The word lists of the study, each of which must have a word in the vocabulary."""
+    if not (wordset.occupations and wordset.cue_pairs):
+        return {}
+    cues = list(chain.from_iterable(wordset.cue_pairs))
+    return {"cue_pairs": cues, "occupations": list(wordset.occupations.percent_women)}

@@ -1,0 +1,175 @@
+"""The findings and the sections of the psychophysics: curves, PSE and JND, and how they hold against other measures."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from jobs.reports import dot_plots
+from jobs.reports.comparison_sections import comparison
+from jobs.reports.coverage import on_intervals
+from jobs.reports.findings import Frames, by_model, folded, joined, measured, said, sentences, why_nothing
+from jobs.reports.psychometric_figures import psychometric_curves
+from jobs.reports.psychophysics_findings import (
+    both_ends,
+    by_cue_pair,
+    occupation_findings,
+    pooled_findings,
+    validation_findings,
+)
+from jobs.reports.validation_sections import validation
+from storage.html import Block, Bullets, Chart, Paragraph, Section
+
+_KEY = ["model", "language", "word", "cue_1", "cue_2"]
+_ONE_MODEL = ["model", "language"]
+
+
+def findings(frames: Frames, level: float, num_replicas: int) -> list[Block]:
+    """What stands out, in sentences and a short table, and how to read the intervals.
+
+    Args:
+        frames: the tables that the report shows, by name; the other measures' too, as the note counts their intervals.
+        level: nominal coverage of the intervals.
+        num_replicas: bootstrap replicas that they rest on.
+    """
+    if "psychometrics" not in frames:
+        return []
+    rows = frames["psychometrics"]
+    if rows.is_empty():
+        return [Bullets([why_nothing(rows, "occupation")])]
+    models = by_model(rows)
+    if len(models) == 1:
+        first = [Bullets([*occupation_findings(rows), *_over_all_pairs(rows, frames)]), *_ends(rows, frames)]
+    else:
+        first = _of_several(models, frames)
+    return [*first, on_intervals(level, num_replicas, frames)]
+
+
+def _of_several(models: Mapping[str, pl.DataFrame], frames: Frames) -> list[Block]:
+    """What all cue pairs say of each model, and the rest folded."""
+    short = {label: _over_all_pairs(part, frames) or occupation_findings(part) for label, part in models.items()}
+    rest = {label: [Bullets(occupation_findings(part)), *_ends(part, frames)] for label, part in models.items()}
+    lines = Bullets(sentences({label: [" ".join(texts)] for label, texts in short.items()}))
+    return [lines, *folded(rest, "cue pair by cue pair, and occupations at both ends")]
+
+
+def _ends(rows: pl.DataFrame, frames: Frames) -> Sequence[Block]:
+    if "pooled_psychometrics" not in frames:
+        return []
+    return both_ends(_of(frames["pooled_psychometrics"], rows), rows)
+
+
+def _over_all_pairs(rows: pl.DataFrame, frames: Frames) -> list[str]:
+    tables = {"pooled_psychometrics": pooled_findings, "validation": validation_findings}
+    return [text for name, say in tables.items() if name in frames for text in say(_of(frames[name], rows))]
+
+
+def _of(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """The part of a table that is about the same model."""
+    return table.join(rows, on=_ONE_MODEL, how="semi")
+
+
+def sections(frames: Frames) -> list[Section]:
+    """What was measured, one section per question; where nothing was measured, it says why."""
+    if "psychometrics" not in frames:
+        return []
+    rows = frames["psychometrics"]
+    if measured(rows).is_empty():
+        nothing = [Paragraph(why_nothing(rows, "occupation"))]
+        return [Section("occupations", "PSE and JND of the occupations", nothing)]
+    return [
+        *([Section("curves", "Psychometric curves", _curves(frames))] if "psychometric_points" in frames else []),
+        Section("occupations", "PSE and JND of the occupations", _occupations(rows)),
+        *_pooled(frames),
+        *validation(frames),
+        *comparison(frames),
+    ]
+
+
+def _by_model_and_pair(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    return joined({label: by_cue_pair(part) for label, part in by_model(rows).items()})
+
+
+def _curves(frames: Frames) -> list[Block]:
+    parts, points = _by_model_and_pair(frames["psychometrics"]), frames["psychometric_points"]
+    chart = Chart(
+        "Line chart: the share of replicas that answer the second cue rises with the weight of that cue; one stepped "
+        "line and one fitted curve per occupation.",
+        "Thin steps: the replicas. Smooth lines: cumulative normal fitted to them. Filled dot: PSE of the fit, where "
+        "half of the replicas answer the second cue. Open dots: 25% and 75%, whose distance is the JND. The more an "
+        "occupation leans to the first cue, the further to the right its curve; colours follow that order and name no "
+        "side. Brackets: how well so many replicas fix the number. Shown at first are the two ends and a few "
+        "occupations between them; a click in the legend shows or hides one.",
+        {label: psychometric_curves(part, points.join(part, on=_KEY, how="semi")) for label, part in parts.items()},
+        "Cue pair",
+    )
+    text = (
+        "Each replica is asked which of two cues, such as “woman” and “man”, fits an occupation better, while a "
+        "mixture α leads from the first cue (0) to the second (1); of a gender pair, the first is the female one. An "
+        "occupation that leans to neither side is answered half and half at α = 0.5 (Liang and Acuna 2020, figure 2)."
+    )
+    return [Paragraph(text), chart]
+
+
+def _occupations(rows: pl.DataFrame) -> list[Block]:
+    chart = Chart(
+        "Dot plot: point of subjective equality and just noticeable difference of every measured occupation.",
+        "PSE above 0.5 (dotted line): more of the second cue is needed for balance, so the occupation leans to the "
+        "first one: to the female side, with a gender pair. Thin lines: interval of the replicas' own flips, which "
+        "says how far resampling the corpus moves them; a colour names a side where it excludes 0.5. Thick lines, and "
+        "brackets after PSE and JND: how well so many replicas fix the number. JND: small where the replicas agree.",
+        {label: dot_plots.occupations(part) for label, part in _by_model_and_pair(rows).items()},
+        "Cue pair",
+    )
+    text = (
+        "The point of subjective equality (PSE) is the mixture at which the replicas flip on average, the just "
+        "noticeable difference (JND) is 1.349 standard deviations of their flips (Liang and Acuna 2020, figure 3)."
+    )
+    return [Paragraph(text), chart]
+
+
+# --- all cue pairs together -----------------------------------------------------------------------------------------
+
+
+def _pooled(frames: Frames) -> list[Section]:
+    if "pooled_psychometrics" not in frames:
+        return []
+    rows = frames["pooled_psychometrics"]
+    found = by_model(measured(rows))
+    title = "PSE over all gender cue pairs"
+    if not found:
+        return [Section("pooled", title, [Paragraph(why_nothing(rows, "occupation with gender cue pairs"))])]
+    text = (
+        "A lean that shows with one cue pair need not show with another. Here the flips of all gender cue pairs and "
+        "replicas are taken together, with an effect of the pair and an effect of the replica, both random. The mean "
+        "is the pooled PSE; its interval says how far other cue words would move it, and is wide because there are "
+        "few pairs."
+    )
+    chart = Chart(
+        "Dot plot: pooled PSE of every occupation with its interval, and the standard deviations between cue pairs and "
+        "between replicas.",
+        "Left: pooled PSE, above 0.5 (dotted line) where an occupation leans to the female side, with its interval. "
+        "Right: how far the flips differ between cue pairs, between replicas in all pairs alike, and beyond both. The "
+        "interval counts replicas as observers and narrows with more of them: what another corpus like this one would "
+        "change is the standard deviation between replicas itself.",
+        {label: dot_plots.pooled(part) for label, part in found.items()},
+        "Model",
+    )
+    deviations = {label: _deviations(part) for label, part in found.items()}
+    return [Section("pooled", title, [Paragraph(text), *said(deviations), chart])]
+
+
+def _deviations(found: pl.DataFrame) -> list[str]:
+    """What spreads the flips, in the occupation in the middle of each standard deviation."""
+    pairs, replicas, rest = (float(np.median(found[f"sd_{name}"])) for name in ("pairs", "replicas", "rest"))
+    text = (
+        f"In the median over {found.height} occupations, the standard deviation of the flips is {pairs:.3f} between "
+        f"cue pairs, {replicas:.3f} between replicas and {rest:.3f} beyond both."
+    )
+    return [f"{text} {_which_matters(pairs, replicas)}"]
+
+
+def _which_matters(pairs: float, replicas: float) -> str:
+    if pairs > replicas:
+        return "So which words stand for the two sides matters more here than which lines are in the corpus."
+    return "So which lines are in the corpus matters at least as much here as which words stand for the two sides."

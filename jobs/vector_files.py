@@ -1,0 +1,153 @@
+"""Embeddings that a user brings as files: which they are, how they spell listed words, and the stage to read them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+
+import numpy as np
+import pydantic
+from pydantic import ConfigDict, Field
+
+from cluster.stages import Runner, Stage
+from cluster.workers import Tables, each
+from jobs.selection import Selection, neighbours, vectors_table
+from operators.tokens import Tokenizer
+from storage.corpora import CorpusError
+from storage.embedding_files import ExportFormat, read_embedding
+from storage.files import shown
+from storage.ledger import Finished, Store, Unit
+from storage.sources import FoundFile, find_files
+
+_Path = Annotated[str, Field(min_length=1)]
+_ENDINGS = (".bz2", ".gz", ".zst", ".txt", ".bin", ".vec", ".kv", ".parquet", ".model")
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class FileEmbedding:
+    """Word vectors in files.
+
+    Attributes:
+        path: a local path, a URI, a folder, a wildcard, or several of them. Each file is a model by itself.
+        language: of the words, which chooses the word lists.
+        format: ``auto`` looks at the content.
+        allow_pickle: whether to load gensim's own format, which runs whatever code the file holds.
+        fold_case: whether an entry of the word lists that a file does not have is looked for in lower case; ``auto``
+            does so in files that have no capital letter at all.
+        replicas: whether the files are one model: the first trained on the original corpus, the others on bootstrap
+            replicas of it.
+    """
+
+    kind: Literal["file"]
+    path: _Path | Annotated[tuple[_Path, ...], Field(min_length=1)]
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")] = "en"
+    format: Literal["auto", ExportFormat] = "auto"
+    allow_pickle: bool = False
+    fold_case: Literal["auto"] | bool = "auto"
+    replicas: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths, however many."""
+        return (self.path,) if isinstance(self.path, str) else self.path
+
+    def files(self) -> dict[str, list[FoundFile]]:
+        """The files of each model, by its name.
+
+        Raises:
+            CorpusError: if a path names no file, or two models have one name.
+        """
+        found = find_files(self.paths, "embedding.path")
+        if self.replicas:
+            return {_model_name(found[0]): found}
+        models: dict[str, list[FoundFile]] = {}
+        for file in found:
+            if models.setdefault(_model_name(file), [file]) != [file]:
+                raise CorpusError(
+                    f"embedding.path: two files are called {_model_name(file)!r}, by which the tables tell models "
+                    "apart: rename one, run them separately, or set embedding.replicas=true if they are replicas of one"
+                )
+        return models
+
+
+def _model_name(file: FoundFile) -> str:
+    """A file's name without the endings of formats.
+
+    >>> from storage.files import FileState
+    >>> _model_name(FoundFile("/data/glove.6B.100d.txt.gz", FileState(1, "", True), True))
+    'glove.6B.100d'
+    """
+    name = PurePosixPath(shown(file.uri)).name
+    while name.endswith(_ENDINGS):
+        name = name.rpartition(".")[0]
+    return name
+
+
+@dataclass(frozen=True)
+class _Spellings:
+    """How a file may spell each entry, most likely first."""
+
+    as_listed: Mapping[str, Sequence[str]]
+    lower_case: Mapping[str, Sequence[str]]
+
+
+def read_vector_files(
+    runner: Runner, config: FileEmbedding, models: Mapping[str, Sequence[FoundFile]], selection: Selection
+) -> dict[str, list[Finished]]:
+    """Take the selected vectors out of the files of each model; models of which a file can't be read are missing.
+
+    Raises:
+        UnitsFailed: if no model could be read.
+    """
+    spellings = _spellings(selection.words, config.language)
+    units = {name: [_unit(file, config, selection, spellings) for file in files] for name, files in models.items()}
+    return runner.run_whole(Stage("read vectors", each(_read), units))
+
+
+def _spellings(words: Sequence[str], language: str) -> _Spellings:
+    plain, folded = Tokenizer(language, fold_case=False), Tokenizer(language, fold_case=True)
+    return _Spellings(
+        {word: _with_underscores(word, plain.entry(word)) for word in words},
+        {word: _with_underscores(word.lower(), folded.entry(word)) for word in words},
+    )
+
+
+def _with_underscores(*forms: str) -> list[str]:
+    """word2vec's own phrases have underscores for spaces."""
+    return list(dict.fromkeys(form.replace(" ", joint) for form in forms for joint in (" ", "_")))
+
+
+def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spellings: _Spellings) -> Unit:
+    how = {
+        "uri": file.uri,
+        "bytes": file.state.num_bytes,
+        "version": file.state.version,
+        "format": config.format,
+        "allow_pickle": config.allow_pickle,
+        "fold_case": config.fold_case,
+        "spellings": spellings,
+        "selection": selection,
+    }
+    return Unit("select_file/1", shown(file.uri), how)
+
+
+def _read(_: Store, unit: Unit) -> Tables:
+    selection: Selection = unit.config["selection"]
+    words, vectors = read_embedding(unit.config["uri"], unit.config["format"], unit.config["allow_pickle"])
+    rows = {word: row for row, word in enumerate(words)}
+    spelled = _spelled(unit.config["spellings"], rows, unit.config["fold_case"])
+    index = {entry: rows[word] for entry, word in spelled.items()}
+    yield "vectors", vectors_table(spelled, vectors[np.fromiter(index.values(), np.int64, len(index))])
+    if selection.attribute_sets:
+        yield "neighbours", neighbours(selection, index, vectors)
+
+
+def _spelled(spellings: _Spellings, rows: Mapping[str, int], fold_case: Literal["auto"] | bool) -> dict[str, str]:
+    """How the file writes each entry that it has."""
+    folds = all(word == word.lower() for word in rows) if fold_case == "auto" else fold_case
+    found = {}
+    for entry, forms in spellings.as_listed.items():
+        candidates = [*forms, *(spellings.lower_case[entry] if folds else ())]
+        if word := next((form for form in candidates if form in rows), None):
+            found[entry] = word
+    return found

@@ -1,0 +1,196 @@
+"""Job `gender_survey` on made-up corpora: its numbers against others worked out from the vectors it published."""
+
+import numpy as np
+import pytest
+
+from jobs.config import ConfigError
+
+TINY = [
+    *("job=gender_survey", "embedding.num_replicas=3", "embedding.trainer.epochs=2", "embedding.trainer.dimensions=6"),
+    *("embedding.min_count=5", "cluster.num_cpus=2"),
+]
+LANGUAGES = ("en", "fr", "wo")
+ABSENT = "wo"
+"""None of whose defining words is in its corpus."""
+
+PAIRS = {
+    "woman-man": ("aa", "ba"),
+    "mother-father": ("ca", "da"),
+    "queen-king": ("ea", "fa"),
+    "madam-sir": ("ga", "qqq"),
+}
+FORMS = {
+    "nurse": {"feminine": ["ha"], "masculine": ["ia"]},
+    "teacher": {"feminine": ["ja", "ka"], "masculine": ["la"]},
+    "writer": {"neutral": ["ma"]},
+    "judge": {"masculine": ["na", "qqqq"], "neutral": ["oa"]},
+    "pilot": {"neutral": ["qqqqq"]},
+}
+
+
+def _override(value):
+    """A value as Hydra reads it on a command line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_override(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_override, value)) + "]"
+    return str(value)
+
+
+def _lists(language):
+    """Word lists of made-up words, which begin with the language's code."""
+    prefix = "none" if language == ABSENT else language
+    lists = {
+        "script": "Latn",
+        "source": "made up",
+        "defining": {name: {"feminine": prefix + f, "masculine": prefix + m} for name, (f, m) in PAIRS.items()},
+        "professions": {
+            name: {side: [language + word for word in words] for side, words in forms.items()}
+            for name, forms in FORMS.items()
+        },
+    }
+    return [f"~wordset.{language}.gender_survey", f"+wordset.{language}.gender_survey={_override(lists)}"]
+
+
+@pytest.fixture(scope="module")
+def outcome(run_job, made_up, write_lines, several_corpora, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gender")
+    files = {code: write_lines(folder / f"{code}.jsonl", made_up(code)) for code in LANGUAGES}
+    lists = [override for language in LANGUAGES for override in _lists(language)]
+    return run_job(*TINY, *several_corpora(files), *lists, f"store={folder}/store", f"run_dir={folder}/run")
+
+
+def _rows(outcome, table, **wanted):
+    return [row for row in outcome.table(table).to_pylist() if all(row[key] == value for key, value in wanted.items())]
+
+
+class _ByHand:
+    """One language in one replica, from the published vectors."""
+
+    def __init__(self, outcome, language, replica):
+        rows = outcome.parts(language)[f"{language}_replica_{replica:04d}.parquet"].to_pylist()
+        vectors = {row["word"]: np.array(row["vector"], float) for row in rows if row["vector"]}
+        self.unit = {word: vector / np.linalg.norm(vector) for word, vector in vectors.items()}
+        self.language = language
+
+    def direction(self, without=None):
+        pairs = [(self.language + f, self.language + m) for name, (f, m) in PAIRS.items() if name != without]
+        halves = np.stack([(self.unit[f] - self.unit[m]) / 2 for f, m in pairs if m in self.unit])
+        _, values, components = np.linalg.svd(halves)
+        shares = values**2 / (values**2).sum()
+        return components[0] * np.sign((halves @ components[0]).sum()), shares[:2]
+
+    def bias(self, profession, direction):
+        sides = [
+            np.mean(
+                [self.unit[self.language + word] @ direction for word in words if self.language + word in self.unit]
+            )
+            for words in FORMS[profession].values()
+        ]
+        return np.mean(sides)
+
+    def direct_bias(self, without=None):
+        direction, _ = self.direction(without)
+        return np.mean([abs(self.bias(name, direction)) for name in FORMS if name != "pilot"])
+
+
+@pytest.fixture(scope="module", params=["en", "fr"])
+def by_hand(outcome, request):
+    return _ByHand(outcome, request.param, 0)
+
+
+def test_professions_take_the_mean_over_genders_of_the_mean_over_forms(outcome, by_hand):
+    direction, _ = by_hand.direction()
+    for row in _rows(outcome, "gender_professions", language=by_hand.language):
+        if row["profession"] == "pilot":
+            assert (row["status"], row["bias"], row["forms"]) == ("missing_words", None, [])
+        else:
+            assert row["bias"] == pytest.approx(by_hand.bias(row["profession"], direction), abs=1e-5)
+            assert row["status"] == "ok"
+
+
+def test_weighted_bias_takes_the_counts_of_the_corpus(outcome, by_hand):
+    direction, _ = by_hand.direction()
+    counts = {row["word"]: row["count"] for row in _rows(outcome, "vocabulary", language=by_hand.language)}
+    [row] = _rows(outcome, "gender_professions", language=by_hand.language, profession="teacher")
+    words = [by_hand.language + word for word in ("ja", "ka", "la")]
+    weights = np.array([counts[word] for word in words])
+    biases = np.array([by_hand.unit[word] @ direction for word in words])
+    assert row["bias_weighted"] == pytest.approx((weights * biases).sum() / weights.sum(), abs=1e-5)
+    assert (row["forms"], row["count"]) == (words, weights.sum())
+
+
+def test_the_language_has_its_direction_and_direct_bias(outcome, by_hand):
+    [row] = _rows(outcome, "gender_languages", language=by_hand.language)
+    direction, (first, second) = by_hand.direction()
+    assert (row["first_share"], row["second_share"]) == pytest.approx((first, second), abs=1e-5)
+    assert row["gap"] == pytest.approx(first - second, abs=1e-5)
+    assert row["direct_bias"] == pytest.approx(by_hand.direct_bias(), abs=1e-5)
+    complete = [(f, m) for f, m in PAIRS.values() if m != "qqq"]
+    for side, name in enumerate(("female_words", "male_words")):
+        words = [by_hand.language + pair[side] for pair in complete]
+        assert row[name] == pytest.approx(np.mean([by_hand.unit[word] @ direction for word in words]), abs=1e-5)
+    assert (row["num_pairs"], row["num_professions"], row["script"]) == (3, 4, "Latn")
+    assert row["missing_words"] == [f"{by_hand.language}qqq"]
+    assert bool(row["warning"]) == (first < 2 * second)
+
+
+def test_intervals_are_those_of_the_replicas(outcome, by_hand):
+    replicas = [_ByHand(outcome, by_hand.language, number).direct_bias() for number in (1, 2, 3)]
+    [row] = _rows(outcome, "gender_languages", language=by_hand.language)
+    assert (row["direct_bias_low"], row["direct_bias_high"]) == pytest.approx(
+        tuple(np.quantile(replicas, [0.025, 0.975])), abs=1e-5
+    )
+
+
+def test_leaving_out_a_pair_changes_direction_and_direct_bias(outcome, by_hand):
+    full, _ = by_hand.direction()
+    for row in _rows(outcome, "gender_pairs", language=by_hand.language):
+        if row["pair"] == "madam-sir":
+            assert (row["status"], row["change"]) == ("missing_words", None)
+            continue
+        without = by_hand.direct_bias(row["pair"])
+        assert row["direct_bias"] == pytest.approx(without, abs=1e-5)
+        assert row["change"] == pytest.approx(without - by_hand.direct_bias(), abs=1e-5)
+        direction, (first, _) = by_hand.direction(row["pair"])
+        assert (row["similarity"], row["first_share"]) == pytest.approx((full @ direction, first), abs=1e-5)
+
+
+def test_every_word_of_the_lists_has_a_row(outcome, by_hand):
+    direction, _ = by_hand.direction()
+    rows = _rows(outcome, "gender_words", language=by_hand.language)
+    assert len(rows) == 2 * len(PAIRS) + sum(len(words) for forms in FORMS.values() for words in forms.values())
+    for row in rows:
+        if row["word"] in by_hand.unit:
+            assert row["bias"] == pytest.approx(by_hand.unit[row["word"]] @ direction, abs=1e-5)
+        else:
+            assert row["status"] == "missing_words"
+
+
+def test_languages_are_correlated_over_the_professions_that_both_have(outcome):
+    biases = {}
+    for language in ("en", "fr"):
+        hand = _ByHand(outcome, language, 0)
+        biases[language] = [hand.bias(name, hand.direction()[0]) for name in FORMS if name != "pilot"]
+    [row] = _rows(outcome, "language_correlation", language_1="en", language_2="fr")
+    assert row["correlation"] == pytest.approx(np.corrcoef(biases["en"], biases["fr"])[0, 1], abs=1e-4)
+    assert (row["num_professions"], row["status"]) == (4, "ok")
+    assert outcome.table("language_correlation").num_rows == len(LANGUAGES) ** 2
+    positions = {row["language_1"]: row["position_1"] for row in outcome.table("language_correlation").to_pylist()}
+    assert sorted(positions.values()) == [0, 1, 2]
+
+
+def test_a_language_without_defining_words_gives_what_can_be_given(outcome):
+    [row] = _rows(outcome, "gender_languages", language=ABSENT)
+    assert (row["status"], row["num_pairs"], row["num_professions"], row["direct_bias"]) == ("no_direction", 0, 4, None)
+    assert "no defining pair has both words" in row["reason"]
+    professions = _rows(outcome, "gender_professions", language=ABSENT)
+    assert {row["status"] for row in professions} == {"no_direction", "missing_words"}
+    assert sum(row["count"] or 0 for row in professions) > 0
+    [row] = _rows(outcome, "language_correlation", language_1="en", language_2=ABSENT)
+    assert (row["status"], row["num_professions"], row["correlation"]) == ("too_few_professions", 0, None)
+
+
+def test_a_language_without_lists_is_refused(configured):
+    with pytest.raises(ConfigError, match=r"wordset.sw: job=gender_survey needs gender_survey in the language sw"):
+        configured("job=gender_survey", "corpus=file", "corpus.language=sw", "corpus.path=x")
