@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.covariance import GraphicalLasso, oas  # type: ignore[import-untyped]
-from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]
+from sklearn.covariance import GraphicalLasso, oas
+from sklearn.exceptions import ConvergenceWarning
 
 from operators.similarity import FloatArray, unit_vectors
 
@@ -150,18 +150,21 @@ def _graphical_lasso(vectors: FloatArray) -> FloatArray:
 def _fit(vectors: FloatArray, penalty: float) -> _Fit:
     """The fit to all vectors, and the mean log likelihood of each fold under the fit to the others.
 
-    Started anew for each penalty: along a path of penalties, each fit starting from the last (GraphicalLassoCV), the
-    solver breaks down well before the likelihood has its maximum, and the path then takes where it broke down for it.
+    Each penalty starts anew. GraphicalLassoCV starts each from the last, breaks down sooner, and takes the penalty
+    before that for the best.
     """
     folds = np.arange(len(vectors)) % _NUM_FOLDS
     # At the default inner tolerance of 1e-4 the dual gap of 500 word vectors stalls above the outer one, also of 1e-4.
     model = GraphicalLasso(penalty, enet_tol=1e-6)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        # Whether the regression of one dim on the others left off early matters not once the dual gap is closed.
+        # Once the dual gap is closed, it does not matter whether the regression of a dim on the others left off early.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("error", "graphical_lasso: did not converge", ConvergenceWarning)
         held_out = [model.fit(vectors[folds != fold]).score(vectors[folds == fold]) for fold in range(_NUM_FOLDS)]
-        return _Fit(float(np.mean(held_out)), np.asarray(model.fit(vectors).precision_))
+        fit = _Fit(float(np.mean(held_out)), np.asarray(model.fit(vectors).precision_))
+    if not np.isfinite(fit.likelihood):
+        raise FloatingPointError("an estimate is not positive definite")
+    return fit
 
 
 def _check(vectors: FloatArray, estimator: Estimator) -> None:

@@ -55,7 +55,7 @@ class AssociationConfig:
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     significance: Annotated[float, Field(gt=0, lt=1)] = 0.05
     p_value: Literal["certified", "monte_carlo"] = "certified"
-    relative_width: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    relative_width: Annotated[float, Field(gt=0, lt=1)] = 0.005
     num_draws: Annotated[int, Field(ge=1)] = 10_000
     min_words: Annotated[int, Field(ge=1)] = 2
     min_share: Annotated[float, Field(ge=0, le=1)] = 0.0
