@@ -9,12 +9,12 @@ import pyarrow as pa
 from cluster.stages import StageRecord
 from cluster.workers import Failure
 from jobs import tables
-from jobs.config import RunConfig
+from jobs.config import BootstrapJob, Embedding, RunConfig, has_replicas
 from jobs.context import Run
 from jobs.embedding import EmbeddingConfig
-from jobs.measures.psychometrics import PsychophysicsConfig
 from jobs.reports import association_sections, gender_sections, psychophysics_sections
 from jobs.reports.corpus_sections import corpora_lead, training, word_lists
+from jobs.reports.coverage import on_intervals
 from jobs.vector_files import FileEmbedding
 from storage.html import Block, Bullets, Details, Grid, Listing, Page, Paragraph, Section, render
 from storage.runs import read_run_table
@@ -102,19 +102,22 @@ _NO_REPLICAS = "they have no bootstrap replicas, so the numbers have no interval
 
 def _findings(config: RunConfig, frames: Frames) -> list[Block]:
     blocks: list[Block] = []
-    if "psychometrics" in frames and isinstance(config.job, PsychophysicsConfig):
-        blocks += psychophysics_sections.findings(frames, config.job.level, _num_replicas(config, frames))
+    if "psychometrics" in frames:
+        blocks += psychophysics_sections.findings(frames)
     if "associations" in frames:
         blocks += association_sections.findings(frames)
     if "gender_languages" in frames:
         blocks += gender_sections.findings(frames)
+    if blocks and has_replicas(config.embedding) and not isinstance(config.job, BootstrapJob):
+        blocks.append(on_intervals(config.job.level, _num_replicas(config.embedding, frames), frames))
     return blocks
 
 
-def _num_replicas(config: RunConfig, frames: Frames) -> int:
-    if isinstance(config.embedding, EmbeddingConfig):
-        return config.embedding.num_replicas
-    return int(cast(int, frames["psychometrics"]["num_replicas"].max() or 0))
+def _num_replicas(embedding: Embedding, frames: Frames) -> int:
+    if isinstance(embedding, EmbeddingConfig):
+        return embedding.num_replicas
+    found = (cast(int, frame["num_replicas"].max()) for frame in frames.values() if "num_replicas" in frame.columns)
+    return max(found, default=0)
 
 
 def _measured(frames: Frames) -> list[Section]:

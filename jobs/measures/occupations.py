@@ -12,6 +12,7 @@ from jobs.measures.validation import original_and_replicas, validated
 from operators.association import wefat
 from operators.correlation import dispersion
 from operators.gender_bias import mean_bias
+from operators.pooling import Pooled
 from operators.psychophysics import moments
 from operators.similarity import pairwise
 from operators.wordsets import Association, NamedWords
@@ -23,7 +24,7 @@ def against_labour_market(
     lookup: Lookup,
     words: Sequence[str],
     flips: NDArray[np.float64],
-    pooled_pse: NDArray[np.float64],
+    means: Pooled,
     how: Mapping[str, Any],
 ) -> list[Row]:
     """PSE against the share of men, JND against its dispersion, and both against WEFAT.
@@ -32,7 +33,7 @@ def against_labour_market(
         lookup: the vectors.
         words: the occupations.
         flips: ``[gender pairs, occupations, replicas]``.
-        pooled_pse: ``[occupations]`` over all pairs.
+        means: of the occupations over all pairs.
         how: the unit's config.
     """
     women = np.array([how["occupations"].percent_women[word] for word in words]) / 100.0
@@ -43,9 +44,10 @@ def against_labour_market(
         for row in _validated_pair(of | dict(zip(("cue_1", "cue_2"), pair, strict=True)), of_pair, 1.0 - women, level)
     ]
     # [replicas, occupations], the mean of each replica over the pairs that it has
-    means = mean_bias(flips.transpose(2, 1, 0))
-    rows.append(validated(of | _is("pse", "share_men"), pooled_pse, 1.0 - women, level, means))
-    return [*rows, *_compared(lookup, words, of, pooled_pse, means, 1.0 - women, how)]
+    over_pairs = mean_bias(flips.transpose(2, 1, 0))
+    rows.append(validated(of | _is("pse", "share_men"), means.pse, 1.0 - women, level, over_pairs))
+    rows.append(validated(of | _is("jnd", "dispersion"), means.jnd, dispersion(women), level))
+    return [*rows, *_compared(lookup, words, of, means.pse, over_pairs, 1.0 - women, how)]
 
 
 def _validated_pair(of: Row, flips: NDArray[np.float64], men: NDArray[np.float64], level: float) -> Iterator[Row]:
@@ -74,7 +76,7 @@ def _compared(
     vectors = lookup(words)
     to_female, to_male = (pairwise(vectors, lookup(cues), "cosine") for cues in (female, male))
     effects, replicas = original_and_replicas(wefat(to_female, to_male, "cosine", how["config"].ddof))
-    of, level = of | {"similarity": "cosine"}, how["config"].level
+    of, level = of | {"similarity": "cosine", "test": "cues"}, how["config"].level
     yield validated(of | _is("wefat", "share_men"), effects, men, level, replicas)
     yield validated(of | _is("pse", "wefat"), pse, effects, level, means, replicas)
 

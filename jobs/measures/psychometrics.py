@@ -89,7 +89,7 @@ def _measure(store: Store, unit: Unit) -> Tables:
     of_gender = flips[: len(gender), :, ORIGINAL + 1 :]
     means = pooled(of_gender.swapaxes(0, 1), how["config"].level)
     yield "pooled_psychometrics", _pooled(words, means, how)
-    yield "validation", table_of(against_labour_market(lookup, words, of_gender, means.pse, how), tables.VALIDATION)
+    yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, how), tables.VALIDATION)
     yield "associations", table_of(contrast(lookup, how), tables.ASSOCIATIONS)
 
 

@@ -110,6 +110,7 @@ VALIDATION = pa.schema(
             pa.string(),
             "'share_men' p in the occupation, its dispersion p(1 - p) ('dispersion'), 'share_women', or 'wefat'",
         ),
+        column("test", pa.string(), "the word association test behind 'wefat', by its name in the word set; else null"),
         column("cue_1", pa.string(), "the female cue; null where all gender pairs are pooled"),
         column("cue_2", pa.string(), "the male cue; null where all gender pairs are pooled"),
         column("similarity", pa.string(), "the measure of similarity behind 'wefat'; null without it"),

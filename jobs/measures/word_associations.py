@@ -108,5 +108,5 @@ def _measure_with(lookup: Lookup, similarity: Measure, config: Mapping[str, Any]
         for at, word in enumerate(words)
     ]
     original, replicas = original_and_replicas(effects)
-    of = same | {"measure": "wefat", "against": "share_women"}
+    of = same | {"test": config["name"], "measure": "wefat", "against": "share_women"}
     return rows, validated(of, original, women / 100.0, config["level"], replicas)

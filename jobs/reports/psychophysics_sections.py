@@ -7,7 +7,6 @@ import polars as pl
 
 from jobs.reports import dot_plots
 from jobs.reports.comparison_sections import comparison
-from jobs.reports.coverage import on_intervals
 from jobs.reports.findings import Frames, by_model, folded, joined, measured, said, sentences, why_nothing
 from jobs.reports.psychometric_figures import psychometric_curves
 from jobs.reports.psychophysics_findings import (
@@ -24,14 +23,8 @@ _KEY = ["model", "language", "word", "cue_1", "cue_2"]
 _ONE_MODEL = ["model", "language"]
 
 
-def findings(frames: Frames, level: float, num_replicas: int) -> list[Block]:
-    """What stands out, in sentences and a short table, and how to read the intervals.
-
-    Args:
-        frames: the tables that the report shows, by name; the other measures' too, as the note counts their intervals.
-        level: nominal coverage of the intervals.
-        num_replicas: bootstrap replicas that they rest on.
-    """
+def findings(frames: Frames) -> list[Block]:
+    """What stands out, in sentences and a short table."""
     if "psychometrics" not in frames:
         return []
     rows = frames["psychometrics"]
@@ -39,10 +32,8 @@ def findings(frames: Frames, level: float, num_replicas: int) -> list[Block]:
         return [Bullets([why_nothing(rows, "occupation")])]
     models = by_model(rows)
     if len(models) == 1:
-        first = [Bullets([*occupation_findings(rows), *_over_all_pairs(rows, frames)]), *_ends(rows, frames)]
-    else:
-        first = _of_several(models, frames)
-    return [*first, on_intervals(level, num_replicas, frames)]
+        return [Bullets([*occupation_findings(rows), *_over_all_pairs(rows, frames)]), *_ends(rows, frames)]
+    return _of_several(models, frames)
 
 
 def _of_several(models: Mapping[str, pl.DataFrame], frames: Frames) -> list[Block]:
@@ -160,16 +151,14 @@ def _pooled(frames: Frames) -> list[Section]:
 
 
 def _deviations(found: pl.DataFrame) -> list[str]:
-    """What spreads the flips, in the occupation in the middle of each standard deviation."""
-    pairs, replicas, rest = (float(np.median(found[f"sd_{name}"])) for name in ("pairs", "replicas", "rest"))
+    """What spreads the flips: the medians of the standard deviations over occupations."""
+    pairs, replicas, rest = (found[f"sd_{name}"].to_numpy() for name in ("pairs", "replicas", "rest"))
+    between, within, common = (float(np.median(sd)) for sd in (pairs, np.hypot(replicas, rest), replicas))
     text = (
-        f"In the median over {found.height} occupations, the standard deviation of the flips is {pairs:.3f} between "
-        f"cue pairs, {replicas:.3f} between replicas and {rest:.3f} beyond both."
+        f"In the median over {found.height} occupations, the flips have a standard deviation of {between:.3f} between "
+        f"cue pairs, and of {within:.3f} between the replicas of one pair; the part that all pairs share has "
+        f"{common:.3f}."
     )
-    return [f"{text} {_which_matters(pairs, replicas)}"]
-
-
-def _which_matters(pairs: float, replicas: float) -> str:
-    if pairs > replicas:
-        return "So which words stand for the two sides matters more here than which lines are in the corpus."
-    return "So which lines are in the corpus matters at least as much here as which words stand for the two sides."
+    if between > within:
+        return [f"{text} So which words stand for the two sides matters more here than which lines are in the corpus."]
+    return [f"{text} So which lines are in the corpus matters at least as much as which words stand for the two sides."]

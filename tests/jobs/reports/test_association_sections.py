@@ -109,7 +109,11 @@ def test_the_tests_have_stars_words_and_reasons(made):
 
 def test_many_lost_words_are_folded_below_the_tests(made):
     many = [f"w{at}" for at in range(7)]
-    rows = [made.association("a", 1.0, missing_words=many), made.association("b", 1.0), made.association("c", 0, ok=False)]
+    rows = [
+        made.association("a", 1.0, missing_words=many),
+        made.association("b", 1.0),
+        made.association("c", 0, ok=False),
+    ]
     grid, details = blocks({"associations": made.associations(*rows)}, "associations")[2:]
     assert [row[-1] for row in grid.rows][:2] == ["7 words, listed below", "gnat"]
     assert details.blocks[0].rows == [["a", ", ".join(many)], ["c", "gnat"]]
@@ -157,7 +161,9 @@ def test_several_models_are_chosen_in_the_chart_and_folded_below(made, ways):
     assert [row[:3] for row in summary.rows] == [["enwiki", "cosine", "mean"], ["bert", "cosine", "mean"]]
     details = of_kind(Details, found)
     assert [block.summary for block in details] == ["enwiki: tests one by one", "bert: tests one by one"]
-    assert [len(block.blocks) for block in details] == [4, 2], "tests, summary, and a table for each similarity"
+    assert [len(block.blocks) for block in details] == [5, 2], (
+        "tests, lost words, summary, and a table for each similarity"
+    )
 
 
 def test_the_summary_counts_significant_tests(made):

@@ -90,26 +90,24 @@ def test_both_ends_show_the_pair_that_goes_furthest(made):
     assert both_ends(made.pooled(words={"cook": 40.0}), made.psychometrics()) == []
 
 
-def test_findings_of_one_model_are_a_list_a_table_and_the_note(made):
-    sentences, ends, note = psychophysics_sections.findings(made.survey(), 0.95, 32)
+def test_findings_of_one_model_are_a_list_and_a_table(made):
+    sentences, ends = psychophysics_sections.findings(made.survey())
     assert len(sentences.items) == 3
     assert ends.headings[:2] == ["occupation", "pooled PSE"]
-    assert note.tone == "note"
 
 
 def test_findings_of_several_models_are_a_line_each_and_the_rest_folded(made):
     frames = made.together(made.survey(), made.survey(of=FARSI))
-    short, *details, note = psychophysics_sections.findings(frames, 0.95, 32)
+    short, *details = psychophysics_sections.findings(frames)
     assert [item.split(":")[0] for item in short.items] == ["enwiki", "fawiki"]
     assert [block.summary for block in details] == [
         f"{model}: cue pair by cue pair, and occupations at both ends" for model in ("enwiki", "fawiki")
     ]
     assert [type(block) for block in details[0].blocks] == [Bullets, Grid]
-    assert note.tone == "note"
 
 
 def test_findings_say_why_there_are_none(made):
-    first, _ = psychophysics_sections.findings(made.survey(ok=False), 0.95, 32)
+    (first,) = psychophysics_sections.findings(made.survey(ok=False))
     assert first.items == [
         "No occupation could be measured (10 × missing_words). The first one says: not in the vocabulary: 'x'."
     ]
@@ -124,7 +122,7 @@ def test_the_sections_come_in_order_and_go_with_their_tables(made):
     assert [section.anchor for section in psychophysics_sections.sections(frames)] == anchors
     few = {"psychometrics": frames["psychometrics"]}
     assert [section.anchor for section in psychophysics_sections.sections(few)] == ["occupations"]
-    assert psychophysics_sections.sections({}) == psychophysics_sections.findings({}, 0.95, 32) == []
+    assert psychophysics_sections.sections({}) == psychophysics_sections.findings({}) == []
 
 
 def test_where_nothing_is_measured_there_is_a_sentence_and_no_chart(made):
@@ -150,9 +148,9 @@ def test_the_curves_of_a_model_are_made_of_its_own_points(made):
 
 
 def test_the_standard_deviations_say_what_matters_more(made):
-    # 0.06 between pairs and 0.03 between replicas, for every occupation.
+    # 0.06 between pairs, and between replicas 0.03 in all pairs alike and 0.01 beyond: sqrt(0.0009 + 0.0001) = 0.0316.
     found = text(blocks(made.survey(), "pooled"))
-    assert "is 0.060 between cue pairs, 0.030 between replicas and 0.010 beyond both." in found
+    assert "of 0.060 between cue pairs, and of 0.032 between the replicas of one pair; the part that all" in found
     assert "So which words stand for the two sides matters more here" in found
     swapped = made.survey() | {"pooled_psychometrics": made.pooled().with_columns(pl.lit(0.01).alias("sd_pairs"))}
     assert "which lines are in the corpus matters at least as much" in text(blocks(swapped, "pooled"))
