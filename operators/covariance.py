@@ -11,8 +11,6 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.covariance import GraphicalLasso, oas
-from sklearn.exceptions import ConvergenceWarning
 
 from operators.similarity import FloatArray, unit_vectors
 
@@ -69,6 +67,9 @@ def precision(vectors: NDArray[np.floating], estimator: Estimator = "shrinkage")
     _check(doubles, estimator)
     if estimator == "graphical_lasso":
         return _graphical_lasso(doubles)
+    # Importing scikit-learn takes a second, which a command that measures something else should not wait for.
+    from sklearn.covariance import oas
+
     covariance, _ = oas(doubles)
     return np.asarray(linalg.inv(covariance, assume_a="pos"))
 
@@ -133,7 +134,7 @@ def _graphical_lasso(vectors: FloatArray) -> FloatArray:
     for step in range(_NUM_PENALTIES):
         try:
             fit = _fit(vectors, largest * 10.0 ** (-step / 4))
-        except (ConvergenceWarning, FloatingPointError, np.linalg.LinAlgError) as error:
+        except (FloatingPointError, np.linalg.LinAlgError) as error:
             failure = str(error)
             continue
         if fit.likelihood < best.likelihood:
@@ -153,6 +154,9 @@ def _fit(vectors: FloatArray, penalty: float) -> _Fit:
     Each penalty starts anew. GraphicalLassoCV starts each from the last, breaks down sooner, and takes the penalty
     before that for the best.
     """
+    from sklearn.covariance import GraphicalLasso
+    from sklearn.exceptions import ConvergenceWarning
+
     folds = np.arange(len(vectors)) % _NUM_FOLDS
     # At the default inner tolerance of 1e-4 the dual gap of 500 word vectors stalls above the outer one, also of 1e-4.
     model = GraphicalLasso(penalty, enet_tol=1e-6)
@@ -160,8 +164,11 @@ def _fit(vectors: FloatArray, penalty: float) -> _Fit:
         # Once the dual gap is closed, it does not matter whether the regression of a dim on the others left off early.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("error", "graphical_lasso: did not converge", ConvergenceWarning)
-        held_out = [model.fit(vectors[folds != fold]).score(vectors[folds == fold]) for fold in range(_NUM_FOLDS)]
-        fit = _Fit(float(np.mean(held_out)), np.asarray(model.fit(vectors).precision_))
+        try:
+            held_out = [model.fit(vectors[folds != fold]).score(vectors[folds == fold]) for fold in range(_NUM_FOLDS)]
+            fit = _Fit(float(np.mean(held_out)), np.asarray(model.fit(vectors).precision_))
+        except ConvergenceWarning as error:
+            raise FloatingPointError(str(error)) from error
     if not np.isfinite(fit.likelihood):
         raise FloatingPointError("an estimate is not positive definite")
     return fit

@@ -113,7 +113,7 @@ def test_graphical_lasso_that_fails_is_refused(monkeypatch: pytest.MonkeyPatch) 
     # One direction that all dims share, and next to nothing else: the likelihood rises for as long as there is a fit.
     with pytest.raises(ArithmeticError, match=r"before a penalty was found.*'shrinkage'"):
         precision(vectors[:, :1] + 1e-7 * vectors, "graphical_lasso")
-    monkeypatch.setattr(covariance, "GraphicalLasso", functools.partial(GraphicalLasso, max_iter=1))
+    monkeypatch.setattr("sklearn.covariance.GraphicalLasso", functools.partial(GraphicalLasso, max_iter=1))
     with pytest.raises(ArithmeticError, match=r"did not converge after 1 iteration.*'shrinkage'"):
         precision(vectors, "graphical_lasso")
 
