@@ -11,6 +11,7 @@ from cluster.connection import ClusterError
 from cluster.stages import UnitsFailed
 from jobs.config import ConfigError, build
 from jobs.texts import WordSetError
+from storage.checkpoints import CheckpointError
 from storage.corpora import CorpusError
 from storage.runs import RunDirectoryBusy
 from storage.tables import StorageError
@@ -18,6 +19,8 @@ from storage.tables import StorageError
 EXIT_FAILED_UNITS = 1
 EXIT_REFUSED = 2
 EXIT_INTERRUPTED = 130
+
+_REFUSALS = (CheckpointError, ClusterError, ConfigError, CorpusError, RunDirectoryBusy, StorageError, WordSetError)
 
 
 @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="tiltmeter")
@@ -32,7 +35,7 @@ def _run(composed: DictConfig) -> None:
         execute(config)
     except UnitsFailed as error:
         _stop(EXIT_FAILED_UNITS, str(error))
-    except (ConfigError, WordSetError, CorpusError, ClusterError, RunDirectoryBusy, StorageError) as error:
+    except _REFUSALS as error:
         _stop(EXIT_REFUSED, str(error))
     except KeyboardInterrupt:
         _stop(EXIT_INTERRUPTED, "interrupted; the same command goes on where this run stopped")

@@ -21,8 +21,7 @@ def run(run: Run) -> None:
     config, tests = cast(AssociationJob, run.config.job), run.config.tests
     models = find_models(run, needs(config, tests))
     run.publish_all(measure_associations(run.runner, models, config, tests, run.config.seed))
-    if tests is None:
-        run.publish_all(measure_words(run.runner, models, config))
+    run.publish_all(measure_words(run.runner, models, config, tests))
     write_report(run)
 
 
@@ -32,4 +31,4 @@ def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:
     def lists(wordset: WordSets) -> Mapping[str, Sequence[str]]:
         return {"associations": listed_words(wordset, tests)}
 
-    return Needs(lists, lambda wordset: attribute_sets(wordset, config, tests), config.num_neighbours)
+    return Needs(lists, lambda wordset: attribute_sets(wordset, config), config.num_neighbours)

@@ -5,7 +5,8 @@ from typing import cast
 
 from jobs.config import BootstrapJob
 from jobs.context import Run
-from jobs.embedding import EmbeddingConfig, Embeddings, embed, trains_on_gpu
+from jobs.devices import uses_gpus
+from jobs.embedding import EmbeddingConfig, Embeddings, embed
 from jobs.exports import export
 from jobs.reading import read_corpora
 from jobs.report import write_report
@@ -33,7 +34,7 @@ def read(run: Run) -> dict[str, TokenisedCorpus]:
     """
     config, cluster = run.config, run.config.cluster
     embedding = cast(EmbeddingConfig, config.embedding)
-    trains_on_gpu(embedding.device, run.runner.pool.num_gpus)  # refuses before hours of reading
+    uses_gpus(embedding.device, run.runner.pool.num_gpus)  # refuses before hours of reading
     return read_corpora(run.runner, run.sources.texts, config.reading, embedding.min_count, cluster.worker_data_bytes)
 
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal, Self, cast
 
 import pydantic
 from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import ErrorDetails
 
 from cluster.connection import ClusterConfig
 from jobs.embedding import EmbeddingConfig
 from jobs.encoding import EncoderEmbedding
-from jobs.measures.associations import AssociationConfig
+from jobs.measures.associations import AssociationConfig, each_once
 from jobs.measures.genders import GenderConfig
 from jobs.measures.psychometrics import PsychophysicsConfig
 from jobs.reading import ReadingConfig
@@ -96,7 +96,7 @@ class RunConfig:
     embedding: Annotated[Embedding, Field(discriminator="kind")]
     wordset: dict[str, WordSets]
     cluster: ClusterConfig
-    tests: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    tests: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(each_once)] | None = None
     store: Annotated[str, Field(min_length=1)] = "./store"
     run_dir: Annotated[str, Field(min_length=1)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -168,12 +168,8 @@ class RunConfig:
 
     @pydantic.model_validator(mode="after")
     def _tests_are_known(self) -> Self:
-        known = {
-            name: None
-            for language in self.languages
-            if language in self.wordset
-            for name in self.wordset[language].associations
-        }
+        wordsets = [self.wordset[language] for language in self.languages if language in self.wordset]
+        known = dict.fromkeys(name for wordset in wordsets for name in (*wordset.associations, *wordset.wefats))
         unknown = [name for name in self.tests or () if name not in known]
         if unknown:
             raise ValueError(f"tests={list(self.tests or ())}: {unknown} not among the association tests {list(known)}")
@@ -191,23 +187,25 @@ def check_words(job: Job, wordset: WordSets | None, language: str) -> None:
     Raises:
         ValueError: naming the lists and what to set.
     """
-    needed = _NEEDED_LISTS.get(job.name, ())
-    lacking = [name for name in needed if not getattr(wordset, name, None)]
-    some = job.name != "survey" or any(getattr(wordset, name, None) for name in _SURVEY_LISTS)
-    if lacking or not some:
-        lists = " and ".join(needed or (" or ".join(_SURVEY_LISTS),))
+    needed = _NEEDED_LISTS[job.name]
+    if needed and not any(all(getattr(wordset, name, None) for name in lists) for lists in needed):
+        lists = ", or ".join(" and ".join(lists) for lists in needed)
         raise ValueError(
             f"wordset.{language}: job={job.name} needs {lists} in the language {language}; choose or write a word set "
             "that has them (wordset=[<name>,...])"
         )
 
 
-_NEEDED_LISTS = {
-    "association": ("associations",),
-    "psychophysics": ("cue_pairs", "occupations"),
-    "gender_survey": ("gender_survey",),
+_FORCED_CHOICE = ("cue_pairs", "occupations")
+_TESTS: tuple[tuple[str, ...], ...] = (("associations",), ("wefats",))
+_NEEDED_LISTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "association": _TESTS,
+    "bootstrap": (),
+    "gender_survey": (("gender_survey",),),
+    "psychophysics": (_FORCED_CHOICE,),
+    "survey": (*_TESTS, _FORCED_CHOICE, ("gender",), ("gender_survey",)),
 }
-_SURVEY_LISTS = ("associations", "occupations", "gender", "gender_survey")
+"""Lists of which a job needs one group whole."""
 
 
 def build(composed: DictConfig, overrides: Sequence[str] = ()) -> RunConfig:

@@ -8,10 +8,11 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import ConfigDict, Field
 
-from cluster.connection import ClusterConfig, ClusterError
+from cluster.connection import ClusterConfig
 from cluster.stages import Runner, Stage
 from jobs import training
 from jobs.counting import PairTables, count_column, count_corpora
+from jobs.devices import Device, uses_gpus
 from jobs.vocabulary import TokenisedCorpus
 from operators import bootstrap, fasttext, glove, word2vec
 from operators.cooccurrence import CooccurrenceConfig
@@ -50,7 +51,7 @@ class EmbeddingConfig:
     group_size: Annotated[int, Field(ge=1)] = 6
     min_count: Annotated[int, Field(ge=1)] = 5
     fold_case: bool = True
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = "auto"
     checkpoint_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 60.0
 
     @pydantic.model_validator(mode="after")
@@ -103,7 +104,7 @@ def embed(
 def _glove_stage(
     runner: Runner, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig, seed: int, cluster: ClusterConfig
 ) -> Stage:
-    on_gpu = trains_on_gpu(config.device, runner.pool.num_gpus)
+    on_gpu = uses_gpus(config.device, runner.pool.num_gpus)
     counted = count_corpora(runner, corpora, config.cooccurrence, config.num_replicas, seed, cluster.worker_data_bytes)
     units = {name: _pair_units(corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
     if on_gpu:
@@ -112,19 +113,6 @@ def _glove_stage(
         return Stage("train", training.CudaPairTraining(config.checkpoint_seconds), units, batch_size, on_gpu=True)
     work = training.PairTraining(config.checkpoint_seconds, cluster.worker_data_bytes, cluster.scratch)
     return Stage("train", work, units, config.group_size)
-
-
-def trains_on_gpu(device: str, num_gpus: int) -> bool:
-    """Whether GloVe trains on a cluster's GPUs.
-
-    Raises:
-        ClusterError: if it must and there are none.
-    """
-    if device == "cuda" and not num_gpus:
-        raise ClusterError(
-            "embedding.device=cuda: the cluster has no free GPU; add a node with one, or set embedding.device=cpu"
-        )
-    return device != "cpu" and num_gpus > 0
 
 
 def _pair_units(

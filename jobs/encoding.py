@@ -11,8 +11,9 @@ from pydantic import ConfigDict, Field
 
 from cluster.stages import Runner, Stage
 from cluster.workers import Tables
+from jobs.devices import Device, uses_gpus
 from jobs.selection import Selection, neighbours, vectors_table
-from operators import encoders
+from operators import covariance, encoders
 from operators.encoders import EncoderConfig, encode_words
 from storage.checkpoints import Checkpoint, CheckpointError, find_checkpoint, load_encoder
 from storage.ledger import Finished, Store, Unit
@@ -36,13 +37,20 @@ class EncoderEmbedding:
     model: _Model | Annotated[tuple[_Model, ...], Field(min_length=1)]
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")] = "en"
     revision: str | None = None
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = "auto"
     encoder: EncoderConfig = Field(default_factory=EncoderConfig)
 
     @property
     def models(self) -> tuple[str, ...]:
         """The models, however many."""
         return (self.model,) if isinstance(self.model, str) else self.model
+
+    @property
+    def places(self) -> list[str]:
+        """Folders by their absolute path, names on the hub as they are."""
+        return [
+            str(folder.resolve()) if (folder := Path(model).expanduser()).is_dir() else model for model in self.models
+        ]
 
     def checkpoints(self) -> dict[str, Checkpoint]:
         """Where each model lies, by the name that tables give it.
@@ -51,19 +59,19 @@ class EncoderEmbedding:
             CheckpointError: if a model can't be found, or two have one name.
         """
         found: dict[str, Checkpoint] = {}
-        for model in self.models:
-            checkpoint = find_checkpoint(model, self.revision)
-            if found.setdefault(_shown(model), checkpoint) is not checkpoint:
+        for place in self.places:
+            checkpoint, name = find_checkpoint(place, self.revision), _shown(place)
+            if found.setdefault(name, checkpoint) is not checkpoint:
                 raise CheckpointError(
-                    f"embedding.model: two models are called {_shown(model)!r}, by which the tables tell them apart: "
-                    "rename a folder, or run them separately"
+                    f"embedding.model: two models are called {name!r}, by which the tables tell them apart: rename a "
+                    "folder, or run them separately"
                 )
         return found
 
 
-def _shown(model: str) -> str:
+def _shown(place: str) -> str:
     """The last part of a folder's path; a hub name as it is."""
-    return Path(model).resolve().name if Path(model).is_dir() else model
+    return Path(place).name if Path(place).is_dir() else place
 
 
 def encode(
@@ -74,27 +82,26 @@ def encode(
     Raises:
         UnitsFailed: if all fail.
     """
-    on_gpu = config.device != "cpu" and runner.pool.num_gpus > 0
-    models = zip(config.models, checkpoints.items(), strict=True)
-    units = {name: [_unit(model, checkpoint, config, selection, on_gpu=on_gpu)] for model, (name, checkpoint) in models}
-    return runner.run_whole(Stage("encode", _Encoding("cuda" if on_gpu else "cpu"), units, on_gpu=on_gpu))
+    on_gpu = uses_gpus(config.device, runner.pool.num_gpus)
+    units = {name: [_unit(name, found.version, config, selection, on_gpu)] for name, found in checkpoints.items()}
+    # Workers look for the models themselves, as they may be on other nodes.
+    places = {found.version: place for found, place in zip(checkpoints.values(), config.places, strict=True)}
+    return runner.run_whole(Stage("encode", _Encoding(places, "cuda" if on_gpu else "cpu"), units, on_gpu=on_gpu))
 
 
-def _unit(model: str, checkpoint: Checkpoint, config: EncoderEmbedding, selection: Selection, *, on_gpu: bool) -> Unit:
-    how = {
-        # Workers look for the model themselves: they may be on other nodes.
-        "model": str(Path(model).resolve()) if Path(model).is_dir() else model,
-        "revision": config.revision,
-        "version": checkpoint.version,
-        "encoder": config.encoder,
-        "selection": selection,
-        "on_gpu": on_gpu,
-    }
-    return Unit(encoders.VERSION, model, how)
+def _unit(name: str, version: str, config: EncoderEmbedding, selection: Selection, on_gpu: bool) -> Unit:
+    how = {"version": version, "encoder": config.encoder, "selection": selection, "on_gpu": on_gpu}
+    return Unit(encoders.VERSION, name, how | ({"neighbours": covariance.VERSION} if selection.attribute_sets else {}))
 
 
 @dataclass(frozen=True)
 class _Encoding:
+    """Attributes:
+    places: where to find a model, by its version.
+    device: where to run.
+    """
+
+    places: Mapping[str, str]
     device: str
 
     def __call__(self, _: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
@@ -104,9 +111,11 @@ class _Encoding:
 
     def _tables(self, unit: Unit) -> Tables:
         config, selection = unit.config, unit.config["selection"]
-        checkpoint = find_checkpoint(config["model"], config["revision"])
+        place = self.places[config["version"]]
+        # A version on the hub is a commit, which a folder does not ask for.
+        checkpoint = find_checkpoint(place, config["version"])
         if checkpoint.version != config["version"]:
-            raise CheckpointError(f"embedding.model={config['model']}: has changed since the run began; start it again")
+            raise CheckpointError(f"embedding.model={place}: has changed since the run began; start it again")
         model, tokenizer = load_encoder(checkpoint.folder, self.device)
         vectors = encode_words(model, tokenizer, selection.words, config["encoder"])
         known = np.flatnonzero(np.isfinite(vectors).all(axis=1))

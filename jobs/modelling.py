@@ -1,5 +1,6 @@
 """From what a run was given to what it measures: embeddings trained, read from files, or taken from encoders."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from jobs.selection import VERSION, Selection, select
 from jobs.texts import WordSetError
 from jobs.vector_files import FileEmbedding, read_vector_files
 from jobs.vocabulary import TokenisedCorpus
+from operators.bootstrap import ORIGINAL
 from operators.spelling import normalised
 from operators.wordsets import WordSets
 from storage.ledger import Finished, Unit
@@ -31,10 +33,16 @@ def find_models(run: Run, needs: Needs) -> list[Model]:
     if isinstance(embedding, EmbeddingConfig):
         return _trained(run, embedding, needs)
     language, wordset = embedding.language, run.config.wordset[embedding.language]
+    selection = needs.selection(wordset)
     if isinstance(embedding, FileEmbedding):
-        done = read_vector_files(run.runner, embedding, sources.files, needs.selection(wordset))
+        done = read_vector_files(run.runner, embedding, sources.files, selection)
     else:
-        done = encode(run.runner, embedding, sources.checkpoints, needs.selection(wordset))
+        # An encoder has no vocabulary in which a word has neighbours: its covariances rest on the sets themselves.
+        alone = dataclasses.replace(selection, num_neighbours=0)
+        done = encode(run.runner, embedding, sources.checkpoints, alone)
+    for replicas in done.values():
+        words = run.runner.store.read(replicas[ORIGINAL].tables["vectors"].select("word"))
+        _check_coverage(words, needs.lists(wordset), language)
     return [_model(name, language, wordset, needs, replicas) for name, replicas in done.items()]
 
 
@@ -62,7 +70,7 @@ def _trained(run: Run, config: EmbeddingConfig, needs: Needs) -> list[Model]:
 
 
 def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Selection) -> list[Unit]:
-    vocabulary = [corpus.vocabulary.select("word", "count")]
+    vocabulary = [corpus.listed.select("word", "count")]
     return [
         Unit(
             VERSION,
@@ -77,9 +85,9 @@ def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Se
 def _check_coverage(vocabulary: pa.Table, lists: Mapping[str, Sequence[str]], language: str) -> None:
     known = set(vocabulary["word"].to_pylist())
     for name, words in lists.items():
-        if known.isdisjoint(words):
+        if words and known.isdisjoint(words):
             raise WordSetError(
                 f"wordset.{language}.{name}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in the "
-                f"vocabulary of {len(known)} words: choose a word set in the corpus's language (wordset=[<name>]), a "
-                "larger corpus, or a lower embedding.min_count"
+                f"vocabulary of {len(known)} words: choose a word set in the language of the words (wordset=[<name>]), "
+                "a larger corpus, or a lower embedding.min_count"
             )

@@ -47,4 +47,5 @@ class Needs:
 
     def selection(self, wordset: WordSets) -> Selection:
         """What is taken out of an embedding: all listed words, so that other jobs find the same unit."""
-        return Selection(needed_words(word_lists(wordset)), self.attribute_sets(wordset), self.num_neighbours)
+        sets = self.attribute_sets(wordset)
+        return Selection(needed_words(word_lists(wordset)), sets, self.num_neighbours if sets else 0)

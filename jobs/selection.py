@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cluster.workers import Tables
@@ -22,7 +22,7 @@ class Selection:
     Attributes:
         words: entries of the word lists, sorted.
         attribute_sets: those whose covariance is needed, each sorted.
-        num_neighbours: nearest neighbours of each of their words, to estimate the covariance from.
+        num_neighbours: nearest neighbours of each of their words, to estimate the covariance from; 0 without sets.
     """
 
     words: tuple[str, ...]
@@ -33,13 +33,16 @@ class Selection:
 def select(store: Store, unit: Unit) -> Tables:
     """From a trained replica: ``vectors`` (``word``, ``spelled``, ``count``, ``vector``), and ``neighbours``.
 
-    The neighbours of attribute set i are the rows whose ``set`` is i.
+    Words that are too rare or absent have a count and no vector. The neighbours of attribute set i are the rows whose
+    ``set`` is i.
     """
     selection: Selection = unit.config["selection"]
     embedding = store.read(unit.input("embedding"))
-    counted = embedding.append_column("count", store.read(unit.input("vocabulary"))["count"])
-    wanted = counted.filter(pc.is_in(counted["word"], pa.array(selection.words)))
-    yield "vectors", wanted.append_column("spelled", wanted["word"]).select(_COLUMNS)
+    vocabulary = pl.DataFrame(store.read(unit.input("vocabulary")))
+    wanted = vocabulary.filter(pl.col("word").is_in(selection.words)).select("word", "count")
+    found = wanted.join(pl.DataFrame(embedding), on="word", how="left", maintain_order="left")
+    words, vectors = found["word"].to_arrow().cast(pa.string()), found["vector"].to_arrow()
+    yield "vectors", pa.table([words, words, found["count"].to_arrow(), vectors], _COLUMNS)
     if selection.attribute_sets:
         present = embedding.filter(embedding["vector"].is_valid())
         index = {word: row for row, word in enumerate(present["word"].to_pylist())}
@@ -66,18 +69,14 @@ def neighbours(selection: Selection, index: Mapping[str, int], vectors: NDArray[
     Args:
         selection: which sets, and how many neighbours.
         index: row of each word, by the entry of the word lists.
-        vectors: ``[words, dimensions]`` float32 of the whole embedding.
+        vectors: ``[words, dimensions]`` of the whole embedding.
     """
-    found = [_enlarged(words, index, vectors, selection.num_neighbours) for words in selection.attribute_sets]
-    sets = np.repeat(np.arange(len(found), dtype=np.int32), [rows.size for rows in found])
-    return pa.table({"set": sets, "vector": vector_column(vectors[np.concatenate(found)])})
-
-
-def _enlarged(
-    words: Sequence[str], index: Mapping[str, int], vectors: NDArray[np.floating], num_neighbours: int
-) -> NDArray[np.int64]:
-    own = np.array([index[word] for word in words if word in index and vectors[index[word]].any()], np.int64)
-    return enlarged(own, vectors, num_neighbours) if own.size else own
+    known = {word for word, row in index.items() if vectors[row].any()}
+    own = [np.array([index[word] for word in words if word in known], np.int64) for words in selection.attribute_sets]
+    numbers = [number for number, rows in enumerate(own) if rows.size]
+    found = enlarged([own[number] for number in numbers], vectors, selection.num_neighbours)
+    sets = np.repeat(np.array(numbers, np.int32), [rows.size for rows in found])
+    return pa.table({"set": sets, "vector": vector_column(vectors[np.concatenate([np.empty(0, np.int64), *found])])})
 
 
 def vector_column(rows: NDArray[np.floating]) -> pa.FixedSizeListArray:

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import cast
 
 from jobs import association, bootstrap, psychophysics
-from jobs.config import SurveyJob
+from jobs.config import SurveyJob, has_replicas
 from jobs.context import Run
 from jobs.measures import genders
 from jobs.measures.associations import measure_associations
@@ -36,15 +36,15 @@ def run(run: Run) -> None:
 def _measured(run: Run, models: Sequence[Model], config: SurveyJob) -> dict[str, list[TableRef]]:
     """Every measure of every model that has the words for it; tables that two measures make are one."""
     runner, tests, seed = run.runner, run.config.tests, run.config.seed
-    with_occupations = [model for model in models if psychophysics.lists(model.wordset)]
-    with_tests = [model for model in models if model.wordset.associations]
-    genders = {model.name: words for model in models if (words := gender_words(model.wordset))}
+    observed = has_replicas(run.config.embedding)
+    with_occupations = [model for model in models if observed and psychophysics.lists(model.wordset)]
+    gendered = {model.name: words for model in models if (words := gender_words(model.wordset))}
     parts = [
         measure_psychometrics(runner, with_occupations, config, seed) if with_occupations else {},
-        measure_associations(runner, with_tests, config, tests, seed) if with_tests else {},
-        measure_words(runner, with_tests, config) if with_tests and tests is None else {},
-        measure_gender(runner, [model for model in models if model.name in genders], genders, config)
-        if genders
+        measure_associations(runner, models, config, tests, seed),
+        measure_words(runner, models, config, tests),
+        measure_gender(runner, [model for model in models if model.name in gendered], gendered, config)
+        if gendered
         else {},
     ]
     measured: dict[str, list[TableRef]] = defaultdict(list)
@@ -56,17 +56,16 @@ def _measured(run: Run, models: Sequence[Model], config: SurveyJob) -> dict[str,
 
 def _lists(wordset: WordSets, of_tests: Needs) -> dict[str, Sequence[str]]:
     """All word lists that are measured, each of which must have a word in the vocabulary."""
-    found = {**psychophysics.lists(wordset), **(of_tests.lists(wordset) if wordset.associations else {})}
+    found = {**psychophysics.lists(wordset), **of_tests.lists(wordset)}
     if words := gender_words(wordset):
-        found["gender.definitional_pairs"] = [
-            word for pair in words.defining.values() for word in (pair.feminine, pair.masculine)
-        ]
-        found["gender.professions"] = [
-            form for forms in words.professions.values() for form in (*forms.feminine, *forms.masculine, *forms.neutral)
-        ]
+        found["gender, defining words"] = [word for pair in words.defining.values() for word in pair.words]
+        found["gender, professions"] = [word for forms in words.professions.values() for word in forms.words]
     return found
 
 
 def gender_words(wordset: WordSets) -> GenderSurvey | None:
     """The list of Bolukbasi et al. 2016 where a language has one, else that of the nine-language survey."""
-    return neutral_survey(wordset.gender) if wordset.gender else wordset.gender_survey
+    if wordset.gender is None:
+        return wordset.gender_survey
+    script = wordset.gender_survey.script if wordset.gender_survey else "Latn"
+    return neutral_survey(wordset.gender, script)

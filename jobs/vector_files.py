@@ -1,6 +1,6 @@
 """Embeddings that a user brings as files: which they are, how they spell listed words, and the stage to read them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 from cluster.stages import Runner, Stage
 from cluster.workers import Tables, each
 from jobs.selection import Selection, neighbours, vectors_table
+from operators import covariance
 from operators.tokens import Tokenizer
 from storage.corpora import CorpusError
 from storage.embedding_files import ExportFormat, read_embedding
@@ -20,6 +21,8 @@ from storage.ledger import Finished, Store, Unit
 from storage.sources import FoundFile, find_files
 
 _Path = Annotated[str, Field(min_length=1)]
+_MIN_REPLICAS = 2
+_MOST_CAPITALISED = 0.01
 _ENDINGS = (".bz2", ".gz", ".zst", ".txt", ".bin", ".vec", ".kv", ".parquet", ".model")
 
 
@@ -33,9 +36,9 @@ class FileEmbedding:
         format: ``auto`` looks at the content.
         allow_pickle: whether to load gensim's own format, which runs whatever code the file holds.
         fold_case: whether an entry of the word lists that a file does not have is looked for in lower case; ``auto``
-            does so in files that have no capital letter at all.
-        replicas: whether the files are one model: the first trained on the original corpus, the others on bootstrap
-            replicas of it.
+            does so in files of which fewer than 1 word in 100 has a capital letter.
+        replicas: whether the files are one model: the first trained on the original corpus, the others, at least two,
+            on bootstrap replicas of it.
     """
 
     kind: Literal["file"]
@@ -59,6 +62,7 @@ class FileEmbedding:
         """
         found = find_files(self.paths, "embedding.path")
         if self.replicas:
+            self._check_replicas(found)
             return {_model_name(found[0]): found}
         models: dict[str, list[FoundFile]] = {}
         for file in found:
@@ -68,6 +72,16 @@ class FileEmbedding:
                     "apart: rename one, run them separately, or set embedding.replicas=true if they are replicas of one"
                 )
         return models
+
+    @staticmethod
+    def _check_replicas(found: Sequence[FoundFile]) -> None:
+        uris = [file.uri for file in found]
+        if len(found) < _MIN_REPLICAS + 1 or len(set(uris)) < len(uris):
+            raise CorpusError(
+                f"embedding.path: {len(set(uris))} different files of {len(uris)}, but embedding.replicas=true takes "
+                f"the original's and those of {_MIN_REPLICAS} replicas or more, each once; name them in this order, or "
+                "set embedding.replicas=false"
+            )
 
 
 def _model_name(file: FoundFile) -> str:
@@ -107,9 +121,17 @@ def read_vector_files(
 def _spellings(words: Sequence[str], language: str) -> _Spellings:
     plain, folded = Tokenizer(language, fold_case=False), Tokenizer(language, fold_case=True)
     return _Spellings(
-        {word: _with_underscores(word, plain.entry(word)) for word in words},
-        {word: _with_underscores(word.lower(), folded.entry(word)) for word in words},
+        {word: _with_underscores(word, _entry(plain, word)) for word in words},
+        {word: _with_underscores(word.lower(), _entry(folded, word)) for word in words},
     )
+
+
+def _entry(tokenizer: Tokenizer, word: str) -> str:
+    """The word as text is normalised; an entry without any word in it, such as an emoji, as it is."""
+    try:
+        return tokenizer.entry(word)
+    except ValueError:
+        return word
 
 
 def _with_underscores(*forms: str) -> list[str]:
@@ -127,6 +149,7 @@ def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spelling
         "fold_case": config.fold_case,
         "spellings": spellings,
         "selection": selection,
+        "neighbours": covariance.VERSION if selection.attribute_sets else None,
     }
     return Unit("select_file/1", shown(file.uri), how)
 
@@ -144,10 +167,15 @@ def _read(_: Store, unit: Unit) -> Tables:
 
 def _spelled(spellings: _Spellings, rows: Mapping[str, int], fold_case: Literal["auto"] | bool) -> dict[str, str]:
     """How the file writes each entry that it has."""
-    folds = all(word == word.lower() for word in rows) if fold_case == "auto" else fold_case
+    folds = _hardly_capitalised(rows) if fold_case == "auto" else fold_case
     found = {}
     for entry, forms in spellings.as_listed.items():
         candidates = [*forms, *(spellings.lower_case[entry] if folds else ())]
         if word := next((form for form in candidates if form in rows), None):
             found[entry] = word
     return found
+
+
+def _hardly_capitalised(words: Collection[str]) -> bool:
+    """Whether a file is in lower case, a few tokens such as <UNK> aside."""
+    return sum(word != word.lower() for word in words) < _MOST_CAPITALISED * len(words)

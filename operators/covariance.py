@@ -6,6 +6,7 @@ no invertible sample covariance, so the estimate is regularised, and the set may
 """
 
 import warnings
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -75,43 +76,52 @@ def precision(vectors: NDArray[np.floating], estimator: Estimator = "shrinkage")
 
 
 def enlarged(
-    attributes: NDArray[np.integer], vocabulary: NDArray[np.floating], num_neighbours: int
-) -> NDArray[np.int64]:
-    """A word set together with the nearest neighbours, by the cosine, of each of its words.
+    sets: Sequence[NDArray[np.integer]], vocabulary: NDArray[np.floating], num_neighbours: int
+) -> list[NDArray[np.int64]]:
+    """Word sets, each together with the nearest neighbours, by the cosine, of each of its words.
 
     Args:
-        attributes: ``[attributes]``, rows of the vocabulary: the words of the set.
-        vocabulary: ``[words, dims]``, for example float32 in a memory map: it is read once, a few thousand words at a
-            time. Words without a vector (NaN) or with one of length 0 are nobody's neighbours.
+        sets: ``[words of the set]`` each, rows of the vocabulary.
+        vocabulary: ``[words, dims]``, for example float32 in a memory map: it is read once for all sets, a few thousand
+            words at a time. Words without a vector (NaN) or with one of length 0 are nobody's neighbours.
         num_neighbours: how many neighbours each word brings in. They may be other words of the set, or neighbours of
             several, so the set grows by so many times its size at most. Of equally near words (to 12 decimals) the
             first in the vocabulary is taken.
 
     Returns:
-        Rows of the vocabulary in rising order, each once, the set's own always among them.
+        For each set rows of the vocabulary in rising order, each once, the set's own always among them.
 
     Raises:
-        ValueError: if the set is empty, leaves the vocabulary, or has a word without a vector, or if ``num_neighbours``
+        ValueError: if a set is empty, leaves the vocabulary, or has a word without a vector, or if ``num_neighbours``
             is negative.
 
     >>> vocabulary = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 1.0], [1.0, -0.1]])
-    >>> enlarged(np.array([0]), vocabulary, num_neighbours=1)
-    array([0, 3])
+    >>> enlarged([np.array([0])], vocabulary, num_neighbours=1)
+    [array([0, 3])]
     """
-    _check_set(attributes, vocabulary, num_neighbours)
-    own = np.unique(attributes)
-    queries = unit_vectors(vocabulary[own])
+    for words in sets:
+        _check_set(words, vocabulary, num_neighbours)
+    asked = np.unique(np.concatenate([np.empty(0, np.int64), *sets]))
+    queries = unit_vectors(vocabulary[asked])
     if not np.isfinite(queries).all():
-        missing = own[np.isnan(queries).any(axis=1)].tolist()
-        raise ValueError(f"attributes: rows {missing} of the vocabulary have no vector, or one of length 0")
-    cosines = np.full((num_neighbours, own.size), -np.inf)
-    rows = np.full(cosines.shape, -1, dtype=np.int64)
-    for start in range(0, len(vocabulary), _WORDS_AT_ONCE):
+        missing = asked[np.isnan(queries).any(axis=1)].tolist()
+        raise ValueError(f"sets: rows {missing} of the vocabulary have no vector, or one of length 0")
+    nearest = _nearest_neighbours(asked, queries, vocabulary, num_neighbours)
+    return [np.union1d(words, nearest[:, np.searchsorted(asked, words)]) for words in sets]
+
+
+def _nearest_neighbours(
+    asked: NDArray[np.int64], queries: FloatArray, vocabulary: NDArray[np.floating], num_neighbours: int
+) -> NDArray[np.int64]:
+    """Rows ``[neighbours, queries]``; of a vocabulary with too few words, the query's own in place of more."""
+    cosines = np.full((num_neighbours, asked.size), -np.inf)
+    rows = np.tile(asked, (num_neighbours, 1))
+    for start in range(0, len(vocabulary) if num_neighbours else 0, _WORDS_AT_ONCE):
         further = (unit_vectors(vocabulary[start : start + _WORDS_AT_ONCE]) @ queries.T).round(_DIGITS)
-        here = (own >= start) & (own < start + _WORDS_AT_ONCE)
-        further[own[here] - start, here] = -np.inf
+        here = np.flatnonzero((asked >= start) & (asked < start + _WORDS_AT_ONCE))
+        further[asked[here] - start, here] = -np.inf
         cosines, rows = _nearest(cosines, rows, further, start)
-    return np.union1d(own, rows[rows >= 0])
+    return rows
 
 
 def _nearest(
@@ -194,4 +204,4 @@ def _check_set(attributes: NDArray[np.integer], vocabulary: NDArray[np.floating]
     if num_neighbours < 0:
         raise ValueError(f"num_neighbours={num_neighbours}: must be 0 or more; set the covariance's num_neighbours")
     if attributes.size == 0 or attributes.min() < 0 or attributes.max() >= len(vocabulary):
-        raise ValueError(f"attributes: must be one or more rows of the {len(vocabulary)} in the vocabulary")
+        raise ValueError(f"sets: each must be one or more rows of the {len(vocabulary)} in the vocabulary")

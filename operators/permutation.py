@@ -39,7 +39,7 @@ _MAX_COUNTS = 6 * 10**6
 _FIRST_COUNTS = 10**5
 """Counts on the first grid, which takes a millisecond."""
 
-_MAX_WORDS = 1000
+MAX_WORDS = 1000
 """So many words have up to C(1000, 500) = 2.7e299 partitions, which float64 can still count."""
 
 _LEVEL = 0.95
@@ -239,5 +239,5 @@ def _check(**sets: NDArray[np.floating]) -> None:
         if not np.isfinite(scores).all():
             raise ValueError(f"{name} has scores that are not finite: leave out words without a vector")
     num_words = sum(scores.size for scores in sets.values())
-    if num_words > _MAX_WORDS:
-        raise ValueError(f"{num_words} words: must be {_MAX_WORDS} or fewer in both sets together; shorten the sets")
+    if num_words > MAX_WORDS:
+        raise ValueError(f"{num_words} words: must be {MAX_WORDS} or fewer in both sets together; shorten the sets")

@@ -93,10 +93,8 @@ class Association:
     published: HumanFinding | None = None
 
     def __post_init__(self) -> None:
-        shared = sorted(set(self.target_x.words) & set(self.target_y.words))
-        if shared:
-            x, y = self.target_x.name, self.target_y.name
-            raise ValueError(f"wordset.associations: {shared} in both targets {x!r} and {y!r}: they must be disjoint")
+        _check_disjoint("targets", self.target_x, self.target_y)
+        _check_disjoint("attributes", self.attribute_a, self.attribute_b)
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -234,6 +232,8 @@ class WordSets:
             check_pairs("wordset.cue_pairs", self.cue_pairs)
         if self.other_cue_pairs:
             check_pairs("wordset.other_cue_pairs", self.other_cue_pairs)
+        if both := [list(pair) for pair in self.other_cue_pairs if pair in self.cue_pairs]:
+            raise ValueError(f"wordset.other_cue_pairs: {both} are among wordset.cue_pairs: list each pair once")
         if self.wefats and not self.occupations:
             raise ValueError(f"wordset.wefats: {list(self.wefats)} have no targets: give wordset.occupations")
         lists = [field.name for field in dataclasses.fields(self) if field.name != "language"]
@@ -283,6 +283,13 @@ def neutral_survey(gender: GenderWords, script: str = "Latn") -> GenderSurvey:
         {f"{female}-{male}": DefiningPair(female, male) for female, male in gender.definitional_pairs},
         {word: WordForms(neutral=(word,)) for word in gender.professions},
     )
+
+
+def _check_disjoint(what: str, one: NamedWords, other: NamedWords) -> None:
+    if shared := sorted(set(one.words) & set(other.words)):
+        raise ValueError(
+            f"wordset.associations: {shared} in both {what} {one.name!r} and {other.name!r}: they must be disjoint"
+        )
 
 
 def _check_forms(key: str, forms: WordForms) -> None:

@@ -1,7 +1,8 @@
 """Association tests on models: each test with every measure of similarity and statistic, in a unit of its own."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Annotated, Literal, NamedTuple, cast
 
@@ -9,24 +10,35 @@ import numpy as np
 import polars as pl
 import pydantic
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from cluster.stages import Runner, Stage
 from cluster.workers import Tables, each
 from jobs.measures import tables
 from jobs.measures.covariances import PrecisionTables, covariances, read_precisions
-from jobs.measures.lookup import Lookup, Row, failed, narrowed, table_of
+from jobs.measures.lookup import Lookup, Row, estimate, failed, narrowed, table_of, vectors_of, whole
 from jobs.models import Model
 from operators import association, permutation
 from operators.association import Statistic, associations, effect_size, weat_score
 from operators.bootstrap import ORIGINAL, document_key
 from operators.covariance import Estimator
-from operators.permutation import monte_carlo_p_value, permutation_p_value
+from operators.permutation import MAX_WORDS, monte_carlo_p_value, permutation_p_value
 from operators.similarity import Measure, pairwise
 from operators.wordsets import Association, WordSets
 from storage.ledger import Store, TableRef, Unit
 
 _SIDES = ("target_x", "target_y", "attribute_a", "attribute_b")
+
+
+def each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, if none of them comes twice.
+
+    Raises:
+        ValueError: naming those that do.
+    """
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{repeated} named more than once: name each once")
+    return names
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -40,7 +52,7 @@ class AssociationConfig:
         level: coverage of the intervals over replicas.
         significance: p-values below it count as significant in summaries.
         p_value: ``certified`` counts partitions and gives bounds that hold; ``monte_carlo`` draws some.
-        relative_width: of certified bounds, at most.
+        relative_width: of certified bounds, as far as memory allows.
         num_draws: of a Monte Carlo p-value.
         min_words: a word set with fewer words left is too small for a test.
         min_share: a word set of which a smaller share is left is too small for a test.
@@ -49,8 +61,8 @@ class AssociationConfig:
         num_neighbours: nearest neighbours of each attribute word by which the set is enlarged for that.
     """
 
-    similarities: Annotated[tuple[Measure, ...], Field(min_length=1)] = ("cosine",)
-    statistics: Annotated[tuple[Statistic, ...], Field(min_length=1)] = ("mean",)
+    similarities: Annotated[tuple[Measure, ...], Field(min_length=1), AfterValidator(each_once)] = ("cosine",)
+    statistics: Annotated[tuple[Statistic, ...], Field(min_length=1), AfterValidator(each_once)] = ("mean",)
     ddof: Annotated[int, Field(ge=0, le=1)] = 1
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     significance: Annotated[float, Field(gt=0, lt=1)] = 0.05
@@ -64,7 +76,7 @@ class AssociationConfig:
 
 
 def chosen_tests(wordset: WordSets, tests: Sequence[str] | None) -> dict[str, Association]:
-    """The association tests of a word set by name: all, or those asked for, in this order."""
+    """The association tests of a word set by name: all, or those asked for, in the order they are asked for."""
     names = wordset.associations if tests is None else [name for name in tests if name in wordset.associations]
     return {name: wordset.associations[name] for name in names}
 
@@ -75,14 +87,17 @@ def listed_words(wordset: WordSets, tests: Sequence[str] | None) -> list[str]:
     return [word for test in chosen for side in _SIDES for word in getattr(test, side).words]
 
 
-def attribute_sets(
-    wordset: WordSets, config: AssociationConfig, tests: Sequence[str] | None
-) -> tuple[tuple[str, ...], ...]:
-    """The attribute sets whose covariance the chosen tests need, each sorted."""
+def attribute_sets(wordset: WordSets, config: AssociationConfig) -> tuple[tuple[str, ...], ...]:
+    """The attribute sets whose covariance is needed, of all tests: another choice finds the same neighbours."""
     if "mahalanobis" not in config.similarities:
         return ()
-    chosen = chosen_tests(wordset, tests).values()
-    return tuple(sorted({tuple(sorted(getattr(test, side).words)) for test in chosen for side in _SIDES[2:]}))
+    return tuple(sorted({words for test in wordset.associations.values() for words in _attributes(test)}))
+
+
+def _attributes(test: Association) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Both attribute sets, each sorted."""
+    a, b = (tuple(sorted(named.words)) for named in (test.attribute_a, test.attribute_b))
+    return a, b
 
 
 def measure_associations(
@@ -94,8 +109,16 @@ def measure_associations(
         UnitsFailed: if no model is whole.
     """
     config = narrowed(AssociationConfig, config)
-    precisions = covariances(runner, models, config.covariance)
-    units = {model.name: _units(model, config, tests, seed, precisions.get(model.name, {})) for model in models}
+    chosen = {model.name: chosen_tests(model.wordset, tests) for model in models}
+    models = [model for model in whole(runner, models) if chosen[model.name]]
+    if not models:
+        return {}
+    needed = {name: {words for test in found.values() for words in _attributes(test)} for name, found in chosen.items()}
+    precisions = covariances(runner, models, needed, config.covariance)
+    units = {
+        model.name: _units(model, chosen[model.name], config, seed, precisions.get(model.name, {}))
+        for model in whole(runner, models)
+    }
     done = runner.run_whole(Stage("association tests", each(_measure_test), units))
     measured = {name: [unit.tables["associations"] for unit in finished] for name, finished in done.items()}
     summaries = {
@@ -110,12 +133,11 @@ def measure_associations(
 
 def _units(
     model: Model,
+    tests: Mapping[str, Association],
     config: AssociationConfig,
-    tests: Sequence[str] | None,
     seed: int,
     precisions: PrecisionTables,
 ) -> list[Unit]:
-    vectors = [ref.select("word", "count", "vector") for ref in model.vectors]
     draws = {"seed": seed} if config.p_value == "monte_carlo" else {}
     same = {"model": model.name, "language": model.language, "config": config, "p_values": permutation.VERSION, **draws}
     return [
@@ -123,11 +145,15 @@ def _units(
             association.VERSION,
             f"{model.name} {name}",
             same | {"name": name, "test": test},
-            {"vectors": vectors}
-            | {side: precisions.get(tuple(sorted(getattr(test, side).words)), ()) for side in _SIDES[2:]},
+            {"vectors": vectors_of(model), "precisions": _precisions_of(test, precisions)},
         )
-        for name, test in chosen_tests(model.wordset, tests).items()
+        for name, test in tests.items()
     ]
+
+
+def _precisions_of(test: Association, precisions: PrecisionTables) -> list[TableRef]:
+    """Of attributes A in the original and each replica, and then of B; none if no covariance is needed."""
+    return [ref for words in _attributes(test) for ref in precisions.get(words, ())]
 
 
 # --- one test -------------------------------------------------------------------------------------------------------
@@ -145,8 +171,9 @@ def _measure_test(store: Store, unit: Unit) -> Tables:
     config: AssociationConfig = unit.config["config"]
     lookup = Lookup(store, unit.inputs["vectors"])
     precisions = None
-    if "mahalanobis" in config.similarities:
-        (of_a, problem_a), (of_b, problem_b) = (read_precisions(store, unit.inputs[side]) for side in _SIDES[2:])
+    if refs := unit.inputs["precisions"]:
+        half = len(refs) // 2
+        (of_a, problem_a), (of_b, problem_b) = (read_precisions(store, part) for part in (refs[:half], refs[half:]))
         precisions = Precisions(of_a, of_b, problem_a or problem_b)
     rows = associate(lookup, unit.config["name"], unit.config["test"], config, precisions, unit.config.get("seed"))
     of = {key: unit.config[key] for key in ("model", "language")}
@@ -181,28 +208,37 @@ def associate(
         "num_attributes": len(present[2]) + len(present[3]),
         "missing_words": lookup.missing([word for words in sets for word in words]),
     }
-    reason = _too_small(test, present, config)
+    reason = _unusable(lookup, test, present, config)
     found = _without_result(config, reason) if reason else _sweep(lookup, present, config, precisions)
     return [row | measured | _p_value(scores, len(present[0]), name, config, seed) for measured, scores in found]
 
 
-def _too_small(test: Association, present: Sequence[Sequence[str]], config: AssociationConfig) -> str:
-    """Why the words that are left are too few; empty if they are enough."""
+def _unusable(lookup: Lookup, test: Association, present: Sequence[list[str]], config: AssociationConfig) -> Row:
+    """Why the words that are left can't be tested; empty if they can."""
     for side, words in zip(_SIDES, present, strict=True):
         listed = getattr(test, side)
-        needed = max(config.min_words, math.ceil(config.min_share * len(listed.words)))
+        needed = num_needed(len(listed.words), config)
         if len(words) < needed:
-            return f"{side} ({listed.name}) has {len(words)} of its {len(listed.words)} words left, and needs {needed}"
-    return ""
+            left = f"{side} ({listed.name}) has {len(words)} of its {len(listed.words)} words left"
+            return failed("too_few_words", f"{left}, and needs {needed}")
+    if shared := lookup.shared(present[0], present[1]):
+        return failed("same_words", f"the embedding spells {shared} of target_x like words of target_y")
+    return {}
+
+
+def num_needed(num_words: int, config: AssociationConfig) -> int:
+    """Words that must be left of a set of so many."""
+    # The product of a share such as 0.28 and 25 may lie a rounding error above 7.
+    return max(config.min_words, math.ceil(config.min_share * num_words - 1e-9))
 
 
 _Scores = NDArray[np.float64]
 
 
-def _without_result(config: AssociationConfig, reason: str) -> Iterator[tuple[Row, _Scores]]:
+def _without_result(config: AssociationConfig, reason: Row) -> Iterator[tuple[Row, _Scores]]:
     for similarity, statistic in product(config.similarities, config.statistics):
-        row = {"similarity": similarity, "statistic": statistic, "num_replicas": 0}
-        yield row | failed("too_few_words", reason), np.array([np.nan])
+        row = {**_how(similarity, statistic, config), "num_replicas": 0}
+        yield row | reason, np.array([np.nan])
 
 
 def _sweep(
@@ -217,19 +253,24 @@ def _sweep(
         near_b = pairwise(targets, to_b, similarity, near.of_b)
         for statistic in config.statistics:
             scores = associations(near_a, near_b, statistic, similarity)
-            row = {"similarity": similarity, "statistic": statistic, **_result(lookup, scores, len(x), config)}
+            row = {**_how(similarity, statistic, config), **_result(lookup, scores, len(x), config)}
             yield row | (failed("no_covariance", near.problem) if near.problem else {}), scores[ORIGINAL]
+
+
+def _how(similarity: Measure, statistic: Statistic, config: AssociationConfig) -> Row:
+    covariance = config.covariance if similarity == "mahalanobis" else None
+    return {"similarity": similarity, "statistic": statistic, "covariance": covariance}
 
 
 def _result(lookup: Lookup, scores: _Scores, num_x: int, config: AssociationConfig) -> Row:
     effects = effect_size(scores, num_x, config.ddof)
     row = {
-        **lookup.estimate("score", weat_score(scores, num_x), config.level),
-        **lookup.estimate("effect_size", effects, config.level),
+        **estimate("score", weat_score(scores, num_x), config.level),
+        **estimate("effect_size", effects, config.level),
         "absolute_effect_size": abs(float(effects[ORIGINAL])),
         **lookup.basis(effects),
     }
-    if np.isnan(effects[ORIGINAL]):
+    if np.isfinite(scores[ORIGINAL]).all() and np.isnan(effects[ORIGINAL]):
         row |= failed("no_spread", "all target words are associated alike, so there is no effect size")
     return row
 
@@ -237,6 +278,8 @@ def _result(lookup: Lookup, scores: _Scores, num_x: int, config: AssociationConf
 def _p_value(scores: _Scores, num_x: int, name: str, config: AssociationConfig, seed: int | None) -> Row:
     if not np.isfinite(scores).all():
         return {}
+    if config.p_value == "certified" and scores.size > MAX_WORDS:
+        return failed("too_many_words", f"partitions of over {MAX_WORDS} targets can't be counted; draw some instead")
     x, y = scores[:num_x], scores[num_x:]
     if config.p_value == "monte_carlo":
         # The same test draws the same partitions, whatever else is measured.

@@ -1,6 +1,6 @@
 """Precision matrices of attribute sets for the Mahalanobis distance, one unit for each set and replica."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,24 +19,24 @@ PrecisionTables = Mapping[tuple[str, ...], Sequence[TableRef]]
 """By attribute set, of the original embedding and then of its replicas."""
 
 
-def covariances(runner: Runner, models: Sequence[Model], estimator: Estimator) -> dict[str, PrecisionTables]:
-    """Estimate the precision matrices of every model that has neighbours, by its name.
+def covariances(
+    runner: Runner, models: Sequence[Model], needed: Mapping[str, Collection[tuple[str, ...]]], estimator: Estimator
+) -> dict[str, PrecisionTables]:
+    """Estimate the precision matrices of the needed attribute sets of every model that has neighbours, by its name.
 
     Raises:
         UnitsFailed: if there are such models and all fail.
     """
-    units = {model.name: _units(model, estimator) for model in models if model.neighbours}
+    units = {model.name: _units(model, needed[model.name], estimator) for model in models if model.neighbours}
     if not units:
         return {}
     done = runner.run_whole(Stage("covariances", each(_estimate), units))
     return {
-        model.name: _by_set(model, [unit.tables["precision"] for unit in done[model.name]])
-        for model in models
-        if model.name in done
+        name: _by_set(needed[name], [unit.tables["precision"] for unit in finished]) for name, finished in done.items()
     }
 
 
-def _units(model: Model, estimator: Estimator) -> list[Unit]:
+def _units(model: Model, needed: Collection[tuple[str, ...]], estimator: Estimator) -> list[Unit]:
     return [
         Unit(
             covariance.VERSION,
@@ -45,13 +45,15 @@ def _units(model: Model, estimator: Estimator) -> list[Unit]:
             {"neighbours": [neighbours]},
         )
         for number, words in enumerate(model.attribute_sets)
+        if words in needed
         for replica, neighbours in enumerate(model.neighbours)
     ]
 
 
-def _by_set(model: Model, refs: Sequence[TableRef]) -> PrecisionTables:
-    num = len(model.neighbours)
-    return {words: refs[at * num : (at + 1) * num] for at, words in enumerate(model.attribute_sets)}
+def _by_set(needed: Collection[tuple[str, ...]], refs: Sequence[TableRef]) -> PrecisionTables:
+    """The units are in the order of the sets, which is sorted, and within a set of the replicas."""
+    num = len(refs) // len(needed)
+    return {words: refs[at * num : (at + 1) * num] for at, words in enumerate(sorted(needed))}
 
 
 def _estimate(store: Store, unit: Unit) -> Tables:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.measures.lookup import Lookup, Row, failed, missing_words
+from jobs.measures.lookup import Lookup, Row, estimate, failed, missing_words
 from operators.bootstrap import ORIGINAL
 from operators.gender import DOMINANCE, GenderDirection, dominates, gender_direction, projection, without_each_pair
 from operators.gender_bias import count_weights, direct_bias_of, equal_weights, mean_bias
@@ -15,6 +15,7 @@ from operators.wordsets import GenderSurvey, WordForms
 
 _GENDERS = ("feminine", "masculine", "neutral")
 _FEW_PAIRS = 3
+_AGREEMENT = 2 / 3
 
 Biases = NDArray[np.float64]
 """``[1 + replicas]``, or ``[..., 1 + replicas]``."""
@@ -76,7 +77,7 @@ class GenderRows:
         if self.direction is None:
             return row | self._no_direction
         [bias] = projection(self.lookup([word]), self.direction.direction).T
-        return row | self.lookup.estimate("bias", bias, self.level) | self.lookup.basis(bias)
+        return row | estimate("bias", bias, self.level) | self.lookup.basis(bias)
 
     # --- professions ---
 
@@ -98,6 +99,8 @@ class GenderRows:
 
     def _bias(self, forms: "_Forms", direction: NDArray[np.float64]) -> tuple[Biases, Biases]:
         biases = projection(self.lookup(forms.words), direction)
+        # A mean over other forms than the original's would be a mean of something else.
+        biases[np.isnan(biases).any(axis=1)] = np.nan
         counts = [self.lookup.counts[word] for word in forms.words]
         equal = equal_weights(biases, forms.genders)
         known = None not in counts
@@ -116,19 +119,26 @@ class GenderRows:
         measured = {name: at for at, name in enumerate(self.professions)}
         for profession, listed in self.words.professions.items():
             words = [word for side in _GENDERS for word in getattr(listed, side)]
-            row: Row = {"profession": profession, "missing_words": self.lookup.missing(words)}
+            row: Row = {
+                "profession": profession,
+                "missing_words": self.lookup.missing(words),
+                "count": self._count(words),
+            }
             if profession not in measured:
                 yield row | {"forms": [], "num_replicas": 0} | _nothing_of(words)
                 continue
-            forms = self.professions[profession].words
-            counts = [self.lookup.counts[word] for word in forms]
-            row |= {"forms": forms, "count": None if None in counts else sum(counts)}
+            row["forms"] = self.professions[profession].words
             yield row | self._profession(*(biases[measured[profession]] for biases in self.biases))
+
+    def _count(self, words: Sequence[str]) -> int | None:
+        """Occurrences of all of them, those too rare for a vector as well."""
+        counts = [count for word in words if (count := self.lookup.counts.get(word)) is not None]
+        return sum(counts) if counts else None
 
     def _profession(self, equal: Biases, weighted: Biases) -> Row:
         if self.direction is None:
             return self._no_direction
-        level, estimate = self.level, self.lookup.estimate
+        level = self.level
         return estimate("bias", equal, level) | estimate("bias_weighted", weighted, level) | self.lookup.basis(equal)
 
     # --- the language ---
@@ -157,9 +167,10 @@ class GenderRows:
             "first_share": self.direction.first_share,
             "second_share": self.direction.second_share,
             "gap": self.direction.gap,
+            "agreement": self.direction.agreement,
         }
         for name, biases in values.items():
-            row |= self.lookup.estimate(name, biases, self.level)
+            row |= estimate(name, biases, self.level)
         row |= {"warning": self._warning(self.direction), **self.lookup.basis(female)}
         return row if self.professions else row | failed("no_professions", "no profession has a form in the vocabulary")
 
@@ -170,6 +181,10 @@ class GenderRows:
         if not dominates(direction)[ORIGINAL]:
             warnings.append(
                 f"the first component of the pairs carries less than {DOMINANCE:g} times the second's variance"
+            )
+        if direction.agreement[ORIGINAL] < _AGREEMENT:
+            warnings.append(
+                f"only {direction.agreement[ORIGINAL]:.0%} of the pairs have their female word on its female side"
             )
         return "; ".join(warnings)
 
@@ -190,6 +205,7 @@ class GenderRows:
 
     def _without(self) -> dict[str, Biases]:
         """``[pairs, 1 + replicas]`` each."""
+        # The direct bias of single words, which it gives too, is not that of professions.
         found = without_each_pair(*self._sides(), self._sides()[0])
         direct = np.stack(
             [direct_bias_of(self._biases(direction)[0].T, self.exponent) for direction in found.direction]
@@ -205,7 +221,7 @@ class GenderRows:
     def _changed(self, values: Mapping[str, Biases]) -> Row:
         row: Row = {}
         for name, replicas in values.items():
-            row |= self.lookup.estimate(name, replicas, self.level)
+            row |= estimate(name, replicas, self.level)
         return row | self.lookup.basis(values["change"])
 
 

@@ -12,7 +12,7 @@ from cluster.stages import Runner, Stage
 from cluster.workers import Tables, each
 from jobs.measures import tables
 from jobs.measures.gender_rows import GenderRows
-from jobs.measures.lookup import Lookup, narrowed, table_of
+from jobs.measures.lookup import Lookup, narrowed, table_of, vectors_of, whole
 from jobs.models import Model
 from operators import gender
 from operators.wordsets import GenderSurvey
@@ -49,15 +49,14 @@ def measure_gender(
         UnitsFailed: if no model is whole.
     """
     config = narrowed(GenderConfig, config)
-    units = {model.name: [_unit(model, words[model.name], config)] for model in models}
+    units = {model.name: [_unit(model, words[model.name], config)] for model in whole(runner, models)}
     done = runner.run_whole(Stage("gender", each(_measure), units))
     return {name: [unit.tables[name] for [unit] in done.values()] for name in (*TABLES, "profession_biases")}
 
 
 def _unit(model: Model, words: GenderSurvey, config: GenderConfig) -> Unit:
     how = {"model": model.name, "language": model.language, "words": words, "config": config}
-    vectors = [ref.select("word", "count", "vector") for ref in model.vectors]
-    return Unit(gender.VERSION, model.name, how, {"vectors": vectors})
+    return Unit(gender.VERSION, model.name, how, {"vectors": vectors_of(model)})
 
 
 def _measure(store: Store, unit: Unit) -> Tables:

@@ -12,20 +12,31 @@ from pydantic import ConfigDict, Field
 from cluster.stages import Runner, Stage
 from cluster.workers import Tables, each
 from jobs.measures import tables
-from jobs.measures.lookup import OK, Lookup, Row, failed, missing_words, narrowed, table_of
+from jobs.measures.lookup import (
+    MIN_REPLICAS,
+    OK,
+    Lookup,
+    Row,
+    failed,
+    missing_words,
+    narrowed,
+    table_of,
+    too_few_replicas,
+    vectors_of,
+    whole,
+)
 from jobs.measures.occupations import against_labour_market, contrast
 from jobs.models import Model
-from operators import association, correlation, pooling, psychophysics
+from operators import association, correlation, permutation, pooling, psychophysics
 from operators.bootstrap import ORIGINAL
 from operators.intervals import percentile_interval
 from operators.pooling import Pooled, pooled
 from operators.psychophysics import flip_points, psychometrics, response_curve
 from storage.ledger import Store, TableRef, Unit
 
-_MIN_REPLICAS = 2
 _MIN_PAIRS = 2
 _ALPHAS = np.linspace(0.0, 1.0, 101)
-TABLES = ("psychometrics", "psychometric_points", "pooled_psychometrics", "validation", "associations")
+TABLES = ("psychometrics", "psychometric_points", "pooled_psychometrics", "validation", "occupation_contrast")
 
 Key = tuple[str, str, str]
 """An occupation and its two cues."""
@@ -56,7 +67,7 @@ def measure_psychometrics(
         UnitsFailed: if no model is whole.
     """
     config = narrowed(PsychophysicsConfig, config)
-    units = {model.name: [_unit(model, config, seed)] for model in models}
+    units = {model.name: [_unit(model, config, seed)] for model in whole(runner, models)}
     done = runner.run_whole(Stage("forced choice", each(_measure), units))
     return {name: [unit.tables[name] for [unit] in done.values()] for name in TABLES}
 
@@ -71,10 +82,9 @@ def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
         "occupations": wordset.occupations,
         "config": config,
         "seed": seed,
-        "operators": [association.VERSION, correlation.VERSION, pooling.VERSION],
+        "operators": [association.VERSION, correlation.VERSION, permutation.VERSION, pooling.VERSION],
     }
-    vectors = [ref.select("word", "count", "vector") for ref in model.vectors]
-    return Unit(psychophysics.VERSION, model.name, how, {"vectors": vectors})
+    return Unit(psychophysics.VERSION, model.name, how, {"vectors": vectors_of(model)})
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
@@ -90,7 +100,7 @@ def _measure(store: Store, unit: Unit) -> Tables:
     means = pooled(of_gender.swapaxes(0, 1), how["config"].level)
     yield "pooled_psychometrics", _pooled(words, means, how)
     yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, how), tables.VALIDATION)
-    yield "associations", table_of(contrast(lookup, how), tables.ASSOCIATIONS)
+    yield "occupation_contrast", table_of(contrast(lookup, how), tables.ASSOCIATIONS)
 
 
 def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArray[np.float64]:
@@ -101,14 +111,14 @@ def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArr
 
 def _psychometrics(lookup: Lookup, keys: Sequence[Key], flips: NDArray[np.float64], how: Mapping[str, Any]) -> pa.Table:
     config: PsychophysicsConfig = how["config"]
-    replicas = flips[:, ORIGINAL + 1 :]
+    replicas, num_gender = flips[:, ORIGINAL + 1 :], len(how["occupations"].percent_women) * len(how["gender_pairs"])
     found = psychometrics(replicas, how["seed"], config.num_resamples, config.level)
     spread = percentile_interval(replicas, config.level)
     rows = [
         {
             **_of(how),
             **dict(zip(("word", "cue_1", "cue_2"), key, strict=True)),
-            "is_gender": key[1:] in how["gender_pairs"],
+            "is_gender": row < num_gender,
             "flip_original": flips[row, ORIGINAL],
             "flip_low": spread.low[row],
             "flip_high": spread.high[row],
@@ -128,8 +138,8 @@ def _of(how: Mapping[str, Any]) -> Row:
 def _verdict(missing: Sequence[str], num_replicas: int) -> Row:
     if missing:
         return missing_words(missing)
-    if num_replicas < _MIN_REPLICAS:
-        return failed("too_few_replicas", f"all words occur together in {num_replicas} replicas only")
+    if num_replicas < MIN_REPLICAS:
+        return too_few_replicas(num_replicas)
     return OK
 
 
@@ -166,6 +176,6 @@ def _pooled(words: Sequence[str], means: Pooled, how: Mapping[str, Any]) -> pa.T
 def _pooled_verdict(num_pairs: int, num_replicas: int) -> Row:
     if num_pairs < _MIN_PAIRS:
         return failed("too_few_pairs", f"measured with {num_pairs} gender cue pairs, and {_MIN_PAIRS} are needed")
-    if num_replicas < _MIN_REPLICAS:
-        return failed("too_few_replicas", f"all words occur together in {num_replicas} replicas only")
+    if num_replicas < MIN_REPLICAS:
+        return too_few_replicas(num_replicas)
     return OK

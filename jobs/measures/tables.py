@@ -8,7 +8,7 @@ from storage.tables import column
 MODEL = column("model", pa.string(), "the embedding: the name of its corpus, its file or its encoder")
 STATUS = column("status", pa.string(), "'ok', or why there is no result, in a word")
 REASON = column("reason", pa.string(), "why the status is not 'ok', in a sentence; empty otherwise")
-NUM_REPLICAS = column("num_replicas", pa.int32(), "bootstrap replicas in which every word needed occurs", "replicas")
+NUM_REPLICAS = column("num_replicas", pa.int32(), "bootstrap replicas that have a value, for the interval", "replicas")
 MISSING_WORDS = column("missing_words", pa.list_(pa.string()), "words of the lists that have no vector")
 WOMEN = column("percent_women", pa.float64(), "share of women in the occupation, from the word set", "percent")
 
@@ -144,6 +144,7 @@ ASSOCIATIONS = pa.schema(
         column("attribute_a", pa.string(), "attributes that X is expected to go with"),
         column("attribute_b", pa.string(), "attributes that Y is expected to go with"),
         *_HOW,
+        column("covariance", pa.string(), "estimate behind 'mahalanobis': 'shrinkage', 'graphical_lasso'; else null"),
         *_with_interval("score", "test statistic: sum of the associations of X less that of Y; positive: X go with A"),
         *_with_interval("effect_size", "WEAT effect size d; positive if X goes with A", "standard deviations"),
         _number("absolute_effect_size", "size of d without its sign", "standard deviations"),
@@ -161,6 +162,9 @@ ASSOCIATIONS = pa.schema(
         REASON,
     ]
 )
+
+OCCUPATION_CONTRAST = ASSOCIATIONS
+"""One test: occupations with mostly women against those with mostly men, with the gender cues as attributes."""
 
 ASSOCIATION_SUMMARY = pa.schema(
     [
@@ -229,7 +233,7 @@ GENDER_PROFESSIONS = pa.schema(
         column("forms", pa.list_(pa.string()), "its words that have a vector"),
         MISSING_WORDS,
         column(
-            "count", pa.int64(), "occurrences of its forms in the original corpus; null if not known", "occurrences"
+            "count", pa.int64(), "occurrences of all its forms in the original corpus; null if not known", "occurrences"
         ),
         NUM_REPLICAS,
         STATUS,
@@ -250,6 +254,7 @@ GENDER_LANGUAGES = pa.schema(
         *_with_interval("first_share", "variance of the defining pairs along the gender direction", "share"),
         *_with_interval("second_share", "variance of the defining pairs along the second component", "share"),
         *_with_interval("gap", "first_share less second_share", "share"),
+        *_with_interval("agreement", "pairs whose female word lies on the female side of its partner", "share"),
         column("warning", pa.string(), "what makes the direction doubtful; empty if nothing does"),
         _count("num_pairs", "defining pairs of which both words have a vector", "pairs"),
         _count("num_professions", "professions of which a form has a vector", "words"),

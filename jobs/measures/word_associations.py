@@ -9,7 +9,7 @@ from cluster.stages import Runner, Stage
 from cluster.workers import Tables, each
 from jobs.measures import tables
 from jobs.measures.associations import AssociationConfig
-from jobs.measures.lookup import Lookup, Row, failed, missing_words, narrowed, table_of
+from jobs.measures.lookup import Lookup, Row, estimate, failed, missing_words, narrowed, table_of, vectors_of, whole
 from jobs.measures.validation import original_and_replicas, validated
 from jobs.models import Model
 from operators import association, correlation
@@ -19,15 +19,18 @@ from operators.wordsets import Occupations, Wefat
 from storage.ledger import Store, TableRef, Unit
 
 
-def measure_words(runner: Runner, models: Sequence[Model], config: AssociationConfig) -> dict[str, list[TableRef]]:
+def measure_words(
+    runner: Runner, models: Sequence[Model], config: AssociationConfig, tests: Sequence[str] | None
+) -> dict[str, list[TableRef]]:
     """The tables ``word_associations`` and ``validation``, a part for each model and test; empty without tests.
 
     Raises:
         UnitsFailed: if no model is whole.
     """
     config = narrowed(AssociationConfig, config)
-    units = {model.name: _units(model, config) for model in models}
-    if not any(units.values()):
+    units = {model.name: _units(model, config, tests) for model in whole(runner, models)}
+    units = {name: chosen for name, chosen in units.items() if chosen}
+    if not units:
         return {}
     done = runner.run_whole(Stage("word associations", each(_measure), units))
     return {
@@ -36,7 +39,7 @@ def measure_words(runner: Runner, models: Sequence[Model], config: AssociationCo
     }
 
 
-def _units(model: Model, config: AssociationConfig) -> list[Unit]:
+def _units(model: Model, config: AssociationConfig, tests: Sequence[str] | None) -> list[Unit]:
     wordset = model.wordset
     # The covariance of an attribute set is a matter of the paper's tests with two target sets.
     similarities = [similarity for similarity in config.similarities if similarity != "mahalanobis"]
@@ -48,17 +51,18 @@ def _units(model: Model, config: AssociationConfig) -> list[Unit]:
         "ddof": config.ddof,
         "level": config.level,
         "min_words": config.min_words,
+        "min_share": config.min_share,
         "correlation": correlation.VERSION,
     }
-    vectors = [ref.select("word", "count", "vector") for ref in model.vectors]
     return [
         Unit(
             f"word_{association.VERSION}",
             f"{model.name} {name}",
             same | {"name": name, "test": test},
-            {"vectors": vectors},
+            {"vectors": vectors_of(model)},
         )
-        for name, test in (wordset.wefats.items() if wordset.occupations and similarities else ())
+        for name, test in wordset.wefats.items()
+        if similarities and (tests is None or name in tests)
     ]
 
 
@@ -98,7 +102,7 @@ def _measure_with(lookup: Lookup, similarity: Measure, config: Mapping[str, Any]
             "attribute_a": test.attribute_a.name,
             "attribute_b": test.attribute_b.name,
             "word": word,
-            **lookup.estimate("effect_size", effects[:, at], config["level"]),
+            **estimate("effect_size", effects[:, at], config["level"]),
             "ddof": config["ddof"],
             "percent_women": women[at],
             "num_attributes": len(a) + len(b),

@@ -77,10 +77,9 @@ def _how_surely(nearer: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 def _between_groups(rows: pl.DataFrame, frames: Frames) -> list[str]:
     """The WEAT that has the occupations themselves as targets."""
-    if "associations" not in frames:
+    if "occupation_contrast" not in frames:
         return []
-    tests = measured(frames["associations"]).filter(pl.col("test") == "occupations")
-    usual = tests.join(rows, on=["model", "language"], how="semi").filter(**_USUAL)
+    usual = measured(frames["occupation_contrast"]).join(rows, on=["model", "language"], how="semi")
     return [
         f"WEAT between {row['target_x']} and {row['target_y']}, with {row['attribute_a']} and {row['attribute_b']}: "
         f"d = {estimate(row, 'effect_size', 2)}, one-sided {p_equals(row['p_value'])}."

@@ -132,6 +132,7 @@ def test_mahalanobis_takes_the_covariance_of_each_set_with_its_neighbours(outcom
     scores = np.array([distance(w, sides[1], precisions[1]) - distance(w, sides[0], precisions[0]) for w in (*x, *y)])
     [row] = rows(outcome, test="near", similarity="mahalanobis", statistic="mean")
     assert row["score"] == pytest.approx(scores[:3].sum() - scores[3:].sum(), rel=1e-5)
+    assert row["covariance"] == "shrinkage"
 
 
 def test_a_word_is_taken_as_it_is_listed_and_in_a_cased_file_only_so(outcome):
@@ -220,7 +221,7 @@ def test_monte_carlo_is_seeded_and_near_the_exact_value(run_job, configured_sets
             r"tests=\['weat5', 'weat99'\]: \['weat99'\] not among the association tests \['weat1'",
         ),
         (["corpus=enwiki"], r"corpus=enwiki: embeddings that are there already need no corpus; leave it out"),
-        (["embedding.language=xx"], r"wordset.xx: job=association needs associations in the language xx"),
+        (["embedding.language=xx"], r"wordset.xx: job=association needs associations, or wefats in the language xx"),
         (["embedding.format=csv"], r"embedding.format=csv: .*word2vec_text"),
         (["job.similarities=[dot]"], r"job.similarities.*'cosine'"),
         (["job=psychophysics"], r"its observers are bootstrap replicas, which embedding=file has not; train some"),

@@ -132,7 +132,11 @@ def test_the_language_has_its_direction_and_direct_bias(outcome, by_hand):
         assert row[name] == pytest.approx(np.mean([by_hand.unit[word] @ direction for word in words]), abs=1e-5)
     assert (row["num_pairs"], row["num_professions"], row["script"]) == (3, 4, "Latn")
     assert row["missing_words"] == [f"{by_hand.language}qqq"]
-    assert bool(row["warning"]) == (first < 2 * second)
+    aligned = np.mean(
+        [(by_hand.unit[by_hand.language + f] - by_hand.unit[by_hand.language + m]) @ direction > 0 for f, m in complete]
+    )
+    assert row["agreement"] == pytest.approx(aligned)
+    assert bool(row["warning"]) == (first < 2 * second or aligned < 2 / 3)
 
 
 def test_intervals_are_those_of_the_replicas(outcome, by_hand):

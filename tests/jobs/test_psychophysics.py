@@ -113,7 +113,7 @@ def test_pse_is_compared_with_wefat_and_weat_on_the_same_vectors(outcome, replic
     assert row["pearson"] == pytest.approx(pearsonr([effects[w] for w in words], men)[0], abs=1e-6)
     scores = {word: f.mean() - m.mean() for word, (f, m) in cosines.items()}
     of_women, of_men = ([scores[w] for w in words if (WOMEN[w] > 50) == side] for side in (True, False))
-    [row] = _rows(outcome, "associations", test="occupations")
+    [row] = _rows(outcome, "occupation_contrast", test="occupations")
     spread = np.std([*of_women, *of_men], ddof=1)
     assert row["effect_size"] == pytest.approx((np.mean(of_women) - np.mean(of_men)) / spread, abs=1e-5)
     assert row["missing_words"] == ["guard"]

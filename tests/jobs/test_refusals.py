@@ -75,9 +75,12 @@ def test_the_command_ends_at_once_and_leaves_nothing(tiltmeter, tmp_path, argume
         (["seed=-1"], r"seed=-1: .*greater than or equal to 0"),
         (
             ["corpus.enwiki_sample.language=de", "job=association"],
-            r"^wordset.de: job=association needs associations in the language de; choose or write .*wordset=\[<name>",
+            r"^wordset.de: job=association needs associations, or wefats in the language de; choose .*wordset=\[<name>",
         ),
-        (["corpus.enwiki_sample.language=sw"], r"^wordset.sw: job=survey needs associations or .* in the language sw;"),
+        (
+            ["corpus.enwiki_sample.language=sw"],
+            r"^wordset.sw: job=survey needs associations, .* the language sw;",
+        ),
         (["wordset.en.cue_pairs=[[she,she]]"], r"wordset.*cue_pairs: \['she', 'she'\] must be two different words"),
         (["wordset.en.cue_pairs=[]", "job=psychophysics"], r"^wordset.en: job=psychophysics needs cue_pairs and occ"),
         (["wordset.en.gender.definitional_pairs=[]"], r"definitional_pairs is empty: give at least one .* pair"),

@@ -138,9 +138,9 @@ def test_refused_vectors() -> None:
 def test_neighbours_by_hand() -> None:
     # Cosines with row 0: 0, 0.95, 0.995; with row 1: 0, 0.32, -0.1.
     vocabulary = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 1.0], [1.0, -0.1]])
-    assert enlarged(np.array([0]), vocabulary, 1).tolist() == [0, 3]
-    assert enlarged(np.array([1, 0]), vocabulary, 1).tolist() == [0, 1, 2, 3]
-    assert enlarged(np.array([1]), vocabulary, 2).tolist() == [0, 1, 2]
+    assert enlarged([np.array([0])], vocabulary, 1)[0].tolist() == [0, 3]
+    assert enlarged([np.array([1, 0])], vocabulary, 1)[0].tolist() == [0, 1, 2, 3]
+    assert enlarged([np.array([1])], vocabulary, 2)[0].tolist() == [0, 1, 2]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 30), st.sampled_from([1, 7, 8192]))
@@ -154,23 +154,23 @@ def test_neighbours_agree_with_a_sort_of_all(seed: int, num: int, at_once: int) 
     own = rng.choice(present, min(3, present.size), replace=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(covariance, "_WORDS_AT_ONCE", at_once)
-        assert enlarged(own, vocabulary, num).tolist() == _neighbours(own, vocabulary, num)
+        assert enlarged([own], vocabulary, num)[0].tolist() == _neighbours(own, vocabulary, num)
 
 
 def test_first_of_equally_near_words_is_taken() -> None:
     vocabulary = np.tile(np.random.default_rng(6).normal(size=(1, 50)), (20_000, 1))
-    assert enlarged(np.array([15_000]), vocabulary, 3).tolist() == [0, 1, 2, 15_000]
+    assert enlarged([np.array([15_000])], vocabulary, 3)[0].tolist() == [0, 1, 2, 15_000]
 
 
 def test_refused_sets() -> None:
     vocabulary = _vectors(7)
     with pytest.raises(ValueError, match="num_neighbours=-1: must be 0 or more"):
-        enlarged(np.array([0]), vocabulary, -1)
+        enlarged([np.array([0])], vocabulary, -1)
     with pytest.raises(ValueError, match="one or more rows of the 40"):
-        enlarged(np.array([], dtype=np.int64), vocabulary, 1)
+        enlarged([np.array([], dtype=np.int64)], vocabulary, 1)
     for outside in (-1, 40):
         with pytest.raises(ValueError, match="one or more rows of the 40"):
-            enlarged(np.array([0, outside]), vocabulary, 1)
+            enlarged([np.array([0, outside])], vocabulary, 1)
     vocabulary[3], vocabulary[5] = np.nan, 0.0
     with pytest.raises(ValueError, match=r"rows \[3, 5\] of the vocabulary have no vector"):
-        enlarged(np.array([3, 4, 5]), vocabulary, 1)
+        enlarged([np.array([3, 4, 5])], vocabulary, 1)

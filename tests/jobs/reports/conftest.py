@@ -136,7 +136,8 @@ def survey(*, ok=True, of=ENGLISH):
         "psychometric_points": points(gender),
         "pooled_psychometrics": pooled(ok=ok, of=of),
         "validation": validation(*(held_against(of) if ok else [])),
-        "associations": associations(association("weat1", 1.0, ok=ok, of=of), association("occupations", 0.7, of=of)),
+        "associations": associations(association("weat1", 1.0, ok=ok, of=of)),
+        "occupation_contrast": associations(association("occupations", 0.7, of=of)),
         "association_summary": summary({}, of=of),
         "word_associations": word_associations(ok=ok, of=of),
     }

@@ -89,9 +89,9 @@ def test_only_rows_with_a_result_are_measured(made):
 
 def test_the_note_states_the_coverage_of_this_run(made):
     usual = on_intervals(0.95, 32, made.survey()).text
-    # 0.95 * 31 / 33 = 0.892: 10 flips and 2 effect sizes each miss 0.108 of the time.
+    # 0.95 * 31 / 33 = 0.892: 10 flips and 1 effect size each miss 0.108 of the time.
     assert "with 32 replicas, those of the replicas' own values cover about 89%, and for normally" in usual
-    assert "if nothing leaned to a side: about 1 of 10 for flips, 0 of 2 for effect sizes." in usual
+    assert "if nothing leaned to a side: about 1 of 10 for flips, 0 of 1 for effect sizes." in usual
     assert "biases" not in usual
     # 0.9 * 99 / 101 = 0.882; the figures for PSE and JND were simulated for 32 replicas at 95 % alone.
     other = on_intervals(0.9, 100, made.survey()).text
