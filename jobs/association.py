@@ -6,7 +6,8 @@ from typing import cast
 from jobs import bootstrap
 from jobs.config import AssociationJob
 from jobs.context import Run
-from jobs.measures.associations import AssociationConfig, attribute_sets, listed_words, measure_associations
+from jobs.measures.association_rows import AssociationConfig
+from jobs.measures.associations import attribute_sets, listed_words, measure_associations
 from jobs.measures.word_associations import measure_words
 from jobs.modelling import find_models
 from jobs.models import Needs

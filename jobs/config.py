@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from cluster.connection import ClusterConfig
 from jobs.embedding import EmbeddingConfig
 from jobs.encoding import EncoderEmbedding
-from jobs.measures.associations import AssociationConfig, each_once
+from jobs.measures.association_rows import AssociationConfig, each_once
 from jobs.measures.genders import GenderConfig
 from jobs.measures.psychometrics import PsychophysicsConfig
 from jobs.reading import ReadingConfig

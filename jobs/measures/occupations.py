@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.measures.associations import AssociationConfig, associate
+from jobs.measures.association_rows import AssociationConfig, associate
 from jobs.measures.lookup import Lookup, Row
 from jobs.measures.validation import original_and_replicas, validated
 from operators.association import wefat

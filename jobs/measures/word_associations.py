@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cluster.stages import Runner, Stage
 from cluster.workers import Tables, each
 from jobs.measures import tables
-from jobs.measures.associations import AssociationConfig
+from jobs.measures.association_rows import AssociationConfig, num_needed
 from jobs.measures.lookup import Lookup, Row, estimate, failed, missing_words, narrowed, table_of, vectors_of, whole
 from jobs.measures.validation import original_and_replicas, validated
 from jobs.models import Model
@@ -40,20 +41,15 @@ def measure_words(
 
 
 def _units(model: Model, config: AssociationConfig, tests: Sequence[str] | None) -> list[Unit]:
-    wordset = model.wordset
-    # The covariance of an attribute set is a matter of the paper's tests with two target sets.
-    similarities = [similarity for similarity in config.similarities if similarity != "mahalanobis"]
     same = {
         "model": model.name,
         "language": model.language,
-        "occupations": wordset.occupations,
-        "similarities": similarities,
-        "ddof": config.ddof,
-        "level": config.level,
-        "min_words": config.min_words,
-        "min_share": config.min_share,
+        "occupations": model.wordset.occupations,
+        "config": config,
         "correlation": correlation.VERSION,
     }
+    # One covariance for each attribute set leaves no common scale for the spread over both, which WEFAT divides by.
+    measurable = any(similarity != "mahalanobis" for similarity in config.similarities)
     return [
         Unit(
             f"word_{association.VERSION}",
@@ -61,56 +57,64 @@ def _units(model: Model, config: AssociationConfig, tests: Sequence[str] | None)
             same | {"name": name, "test": test},
             {"vectors": vectors_of(model)},
         )
-        for name, test in wordset.wefats.items()
-        if similarities and (tests is None or name in tests)
+        for name, test in model.wordset.wefats.items()
+        if measurable and (tests is None or name in tests)
     ]
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
-    lookup, config = Lookup(store, unit.inputs["vectors"]), unit.config
-    parts = [_measure_with(lookup, similarity, config) for similarity in config["similarities"]]
+    lookup, how = Lookup(store, unit.inputs["vectors"]), unit.config
+    similarities = [similarity for similarity in how["config"].similarities if similarity != "mahalanobis"]
+    parts = [_measure_with(lookup, similarity, how) for similarity in similarities]
     yield "word_associations", table_of([row for rows, _ in parts for row in rows], tables.WORD_ASSOCIATIONS)
     yield "validation", table_of([row for _, row in parts], tables.VALIDATION)
 
 
-def _measure_with(lookup: Lookup, similarity: Measure, config: Mapping[str, Any]) -> tuple[list[Row], Row]:
+def _measure_with(lookup: Lookup, similarity: Measure, how: Mapping[str, Any]) -> tuple[list[Row], Row]:
     """A row for each occupation, and how they go with the share of women."""
-    test: Wefat = config["test"]
-    occupations: Occupations = config["occupations"]
+    test: Wefat = how["test"]
+    config: AssociationConfig = how["config"]
+    occupations: Occupations = how["occupations"]
     a, b = (lookup.present(named.words) for named in (test.attribute_a, test.attribute_b))
-    same = {
-        **{key: config[key] for key in ("model", "language")},
-        "similarity": similarity,
-    }
+    lack = _too_few(test, a, b, config)
     words = list(occupations.percent_women)
-    women = np.array(list(occupations.percent_women.values()))
-    if min(len(a), len(b)) < config["min_words"]:
-        lack = failed(
-            "too_few_words", f"{len(a)} and {len(b)} attribute words are left, {config['min_words']} are needed"
-        )
-        effects, verdicts = np.full((1 + lookup.num_replicas, len(words)), np.nan), [lack] * len(words)
-    else:
-        to_a, to_b = (pairwise(lookup(words), lookup(side), similarity) for side in (a, b))
-        effects = wefat(to_a, to_b, similarity, config["ddof"])
-        verdicts = [
-            lookup.basis(effects[:, at]) if word in lookup else missing_words([word]) for at, word in enumerate(words)
-        ]
+    nothing = np.full((1 + lookup.num_replicas, len(words)), np.nan)
+    effects = nothing if lack else _effects(lookup, words, a, b, similarity, config.ddof)
+    of = {"model": how["model"], "language": how["language"], "test": how["name"], "similarity": similarity}
     rows = [
         {
-            **same,
-            "test": config["name"],
+            **of,
             "attribute_a": test.attribute_a.name,
             "attribute_b": test.attribute_b.name,
             "word": word,
-            **estimate("effect_size", effects[:, at], config["level"]),
-            "ddof": config["ddof"],
-            "percent_women": women[at],
+            **estimate("effect_size", effects[:, at], config.level),
+            "ddof": config.ddof,
+            "percent_women": percent,
             "num_attributes": len(a) + len(b),
             "num_replicas": 0,
-            **verdicts[at],
+            **(lack or (lookup.basis(effects[:, at]) if word in lookup else missing_words([word]))),
         }
-        for at, word in enumerate(words)
+        for at, (word, percent) in enumerate(occupations.percent_women.items())
     ]
     original, replicas = original_and_replicas(effects)
-    of = same | {"test": config["name"], "measure": "wefat", "against": "share_women"}
-    return rows, validated(of, original, women / 100.0, config["level"], replicas)
+    women = np.array(list(occupations.percent_women.values())) / 100.0
+    against = of | {"measure": "wefat", "against": "share_women"}
+    return rows, validated(against, original, women, config.level, replicas) | lack
+
+
+def _too_few(test: Wefat, a: Sequence[str], b: Sequence[str], config: AssociationConfig) -> Row:
+    """Why the attributes that are left are too few; empty if they are enough."""
+    for named, words in ((test.attribute_a, a), (test.attribute_b, b)):
+        needed = num_needed(len(named.words), config)
+        if len(words) < needed:
+            left = f"{named.name} has {len(words)} of its {len(named.words)} words left"
+            return failed("too_few_words", f"{left}, and needs {needed}")
+    return {}
+
+
+def _effects(
+    lookup: Lookup, words: Sequence[str], a: Sequence[str], b: Sequence[str], similarity: Measure, ddof: int
+) -> NDArray[np.float64]:
+    """``[1 + replicas, words]``"""
+    to_a, to_b = (pairwise(lookup(words), lookup(side), similarity) for side in (a, b))
+    return wefat(to_a, to_b, similarity, ddof)
