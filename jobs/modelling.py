@@ -1,9 +1,7 @@
 """From what a run was given to what it measures: embeddings trained, read from files, or taken from encoders."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-
-import pyarrow as pa
+from collections.abc import Collection, Mapping, Sequence
 
 from cluster.stages import Stage
 from cluster.workers import each
@@ -40,9 +38,9 @@ def find_models(run: Run, needs: Needs) -> list[Model]:
         # An encoder has no vocabulary in which a word has neighbours: its covariances rest on the sets themselves.
         alone = dataclasses.replace(selection, num_neighbours=0)
         done = encode(run.runner, embedding, sources.checkpoints, alone)
-    for replicas in done.values():
-        words = run.runner.store.read(replicas[ORIGINAL].tables["vectors"].select("word"))
-        _check_coverage(words, needs.lists(wordset), language)
+    originals = [replicas[ORIGINAL].tables["vectors"].select("word") for replicas in done.values()]
+    known = {word for ref in originals for word in run.runner.store.read(ref)["word"].to_pylist()}
+    _check_coverage(known, "any of the embeddings", needs.lists(wordset), language)
     return [_model(name, language, wordset, needs, replicas) for name, replicas in done.items()]
 
 
@@ -59,7 +57,8 @@ def _trained(run: Run, config: EmbeddingConfig, needs: Needs) -> list[Model]:
     }
     corpora = bootstrap.read(run)
     for name, corpus in corpora.items():
-        _check_coverage(run.runner.store.read(corpus.vocabulary), needs.lists(wordsets[name]), corpus.language)
+        known = set(run.runner.store.read(corpus.vocabulary.select("word"))["word"].to_pylist())
+        _check_coverage(known, f"the vocabulary of {len(known)} words", needs.lists(wordsets[name]), corpus.language)
     embeddings = embed(run.runner, corpora, config, run.config.seed, run.config.cluster)
     bootstrap.publish(run, corpora, embeddings)
     units = {
@@ -82,12 +81,11 @@ def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Se
     ]
 
 
-def _check_coverage(vocabulary: pa.Table, lists: Mapping[str, Sequence[str]], language: str) -> None:
-    known = set(vocabulary["word"].to_pylist())
+def _check_coverage(known: Collection[str], where: str, lists: Mapping[str, Sequence[str]], language: str) -> None:
     for name, words in lists.items():
-        if words and known.isdisjoint(words):
+        if words and not any(word in known for word in words):
             raise WordSetError(
-                f"wordset.{language}.{name}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in the "
-                f"vocabulary of {len(known)} words: choose a word set in the language of the words (wordset=[<name>]), "
-                "a larger corpus, or a lower embedding.min_count"
+                f"wordset.{language}.{name}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in {where}: "
+                "choose a word set in the language of the words (wordset=[<name>]), a larger corpus, or a lower "
+                "embedding.min_count"
             )
