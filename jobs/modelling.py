@@ -85,7 +85,7 @@ def _check_coverage(known: Collection[str], where: str, lists: Mapping[str, Sequ
     for name, words in lists.items():
         if words and not any(word in known for word in words):
             raise WordSetError(
-                f"wordset.{language}.{name}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in {where}: "
-                "choose a word set in the language of the words (wordset=[<name>]), a larger corpus, or a lower "
-                "embedding.min_count"
+                f"wordset.{language}.{name}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in "
+                f"{where}: choose a word set in the language of the words (wordset=[<name>]), a larger corpus, or a "
+                "lower embedding.min_count"
             )
