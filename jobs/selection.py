@@ -59,8 +59,8 @@ def vectors_table(spelled: Mapping[str, str], rows: NDArray[np.floating]) -> pa.
         spelled: how the embedding writes each entry that it has.
         rows: their vectors, in the same order.
     """
-    columns = [list(spelled), list(spelled.values()), pa.nulls(len(spelled), pa.int64()), vector_column(rows)]
-    return pa.table(columns, names=_COLUMNS)
+    words, written = pa.array(spelled.keys(), pa.string()), pa.array(spelled.values(), pa.string())
+    return pa.table([words, written, pa.nulls(len(spelled), pa.int64()), vector_column(rows)], names=_COLUMNS)
 
 
 def neighbours(selection: Selection, index: Mapping[str, int], vectors: NDArray[np.floating]) -> pa.Table:

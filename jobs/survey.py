@@ -1,7 +1,7 @@
 """Job `survey`: embeddings of corpora and of their bootstrap replicas, and how far they lean by every measure."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import cast
 
@@ -26,9 +26,13 @@ def run(run: Run) -> None:
     """Embed the corpora, measure on every replica whatever the word lists allow, publish tables and report."""
     config, tests = cast(SurveyJob, run.config.job), run.config.tests
     of_tests = association.needs(config, tests)
-    models = find_models(
-        run, Needs(lambda wordset: _lists(wordset, of_tests), of_tests.attribute_sets, of_tests.num_neighbours)
-    )
+    observed = has_replicas(run.config.embedding)
+
+    def lists(wordset: WordSets) -> Mapping[str, Sequence[str]]:
+        of_choice = psychophysics.lists(wordset) if observed else {}
+        return {**of_choice, **of_tests.lists(wordset), **_gender_lists(wordset)}
+
+    models = find_models(run, Needs(lists, of_tests.attribute_sets, of_tests.num_neighbours))
     run.publish_all(_measured(run, models, config))
     write_report(run)
 
@@ -54,13 +58,14 @@ def _measured(run: Run, models: Sequence[Model], config: SurveyJob) -> dict[str,
     return measured
 
 
-def _lists(wordset: WordSets, of_tests: Needs) -> dict[str, Sequence[str]]:
-    """All word lists that are measured, each of which must have a word in the vocabulary."""
-    found = {**psychophysics.lists(wordset), **of_tests.lists(wordset)}
-    if words := gender_words(wordset):
-        found["gender, defining words"] = [word for pair in words.defining.values() for word in pair.words]
-        found["gender, professions"] = [word for forms in words.professions.values() for word in forms.words]
-    return found
+def _gender_lists(wordset: WordSets) -> dict[str, list[str]]:
+    words = gender_words(wordset)
+    if words is None:
+        return {}
+    return {
+        "gender, defining words": [word for pair in words.defining.values() for word in pair.words],
+        "gender, professions": [word for forms in words.professions.values() for word in forms.words],
+    }
 
 
 def gender_words(wordset: WordSets) -> GenderSurvey | None:

@@ -39,8 +39,9 @@ _MAX_COUNTS = 6 * 10**6
 _FIRST_COUNTS = 10**5
 """Counts on the first grid, which takes a millisecond."""
 
-MAX_WORDS = 1000
-"""So many words have up to C(1000, 500) = 2.7e299 partitions, which float64 can still count."""
+MAX_WORDS = {"certified": 1000, "monte_carlo": 4000}
+"""Words of both sets together. C(1000, 500) = 2.7e299 partitions is about what float64 can count; sums of 4000 scores,
+each up to 2^51 units above the smallest, stay below 2^63."""
 
 _LEVEL = 0.95
 
@@ -106,6 +107,7 @@ standard_error=nan)
             f"relative_width={relative_width}: must lie strictly between 0 and 1, for example 0.01; "
             "set the p-value's relative_width"
         )
+    _check_number(scores_x.size + scores_y.size, MAX_WORDS["certified"])
     test = _as_test(scores_x, scores_y)
     low, high = _count(test, relative_width)
     total = math.comb(test.values.size, test.observed.size)
@@ -129,7 +131,7 @@ def monte_carlo_p_value(
         test_key: which test the draws are for, 0 <= test_key < 2^64.
 
     Raises:
-        ValueError: if a set is empty, a score is not finite, there are more than 1000 words, or another argument is out
+        ValueError: if a set is empty, a score is not finite, there are more than 4000 words, or another argument is out
             of range.
 
     >>> found = monte_carlo_p_value(np.array([0.3, 0.2]), np.array([0.1, -0.1]), num_draws=999, seed=0, test_key=0)
@@ -141,6 +143,7 @@ def monte_carlo_p_value(
     for name, key in {"seed": seed, "test_key": test_key}.items():
         if not 0 <= key < 2**64:
             raise ValueError(f"{name}={key}: must lie in 0..2^64 - 1; set the {name}")
+    _check_number(scores_x.size + scores_y.size, MAX_WORDS["monte_carlo"])
     test = _as_test(scores_x, scores_y)
     hits = _num_hits(test.values, test.observed.size, test.limit, num_draws, np.uint64(seed), np.uint64(test_key))
     value = (1 + hits) / (1 + num_draws)
@@ -238,6 +241,8 @@ def _check(**sets: NDArray[np.floating]) -> None:
             raise ValueError(f"{name} has shape {scores.shape}: must be [words] with at least one word")
         if not np.isfinite(scores).all():
             raise ValueError(f"{name} has scores that are not finite: leave out words without a vector")
-    num_words = sum(scores.size for scores in sets.values())
-    if num_words > MAX_WORDS:
-        raise ValueError(f"{num_words} words: must be {MAX_WORDS} or fewer in both sets together; shorten the sets")
+
+
+def _check_number(num_words: int, most: int) -> None:
+    if num_words > most:
+        raise ValueError(f"{num_words} words: must be {most} or fewer in both sets together; shorten the sets")

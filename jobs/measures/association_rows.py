@@ -173,8 +173,10 @@ def _result(lookup: Lookup, scores: _Scores, num_x: int, config: AssociationConf
 def _p_value(scores: _Scores, num_x: int, name: str, config: AssociationConfig, seed: int | None) -> Row:
     if not np.isfinite(scores).all():
         return {}
-    if config.p_value == "certified" and scores.size > MAX_WORDS:
-        return failed("too_many_words", f"partitions of over {MAX_WORDS} targets can't be counted; draw some instead")
+    most = MAX_WORDS[config.p_value]
+    if scores.size > most:
+        advice = "draw some instead (job.p_value=monte_carlo)" if config.p_value == "certified" else "take fewer"
+        return failed("too_many_words", f"the partitions of over {most} targets are too many for a p-value: {advice}")
     x, y = scores[:num_x], scores[num_x:]
     if config.p_value == "monte_carlo":
         # The same test draws the same partitions, whatever else is measured.

@@ -2,17 +2,21 @@
 
 import json
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import hydra
+import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import fs
 
 from jobs.config import build
 from jobs.run import execute
+from storage.embedding_files import EmbeddingFile, write_embedding
 from storage.runs import read_run_table
 
 
@@ -44,6 +48,11 @@ class Outcome:
         assert self.record["status"] == "succeeded"
         return {name: table["digest"] for name, table in self.record["tables"].items()}
 
+    @property
+    def published(self) -> set[str]:
+        """The tables that were written, of all that the job may write."""
+        return {name for name, table in self.record["tables"].items() if table}
+
     def stage(self, name: str) -> dict[str, Any]:
         """The only record of a stage."""
         [stage] = [stage for stage in self.record["stages"] if stage["name"] == name]
@@ -54,6 +63,10 @@ class Outcome:
 
     def table(self, name: str) -> pa.Table:
         return read_run_table(self.path, name)
+
+    def rows(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
+        """The rows of a table that have these values."""
+        return [row for row in self.table(name).to_pylist() if all(row[key] == value for key, value in wanted.items())]
 
     def words(self) -> dict[str, dict[str, Any]]:
         """Rows of the table `vocabulary` of a run on one corpus, by word."""
@@ -125,3 +138,42 @@ def several_corpora():
         return [*_file(language, path), f"corpus.name={language}", *more]
 
     return choose
+
+
+def _shown(value: Any) -> str:
+    """A value as Hydra reads it on a command line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_shown(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    return str(value)
+
+
+@pytest.fixture(scope="session")
+def word_lists():
+    """Overrides that put word lists in the place of a language's own, or nothing (None)."""
+
+    def replace(language: str, **lists: Any) -> list[str]:
+        keys = {f"wordset.{language}.{name}": value for name, value in lists.items()}
+        added = [f"+{key}={_shown(value)}" for key, value in keys.items() if value is not None]
+        return [*(f"~{key}" for key in keys), *added]
+
+    return replace
+
+
+@pytest.fixture(scope="session")
+def word_sets():
+    """The record of an association test or a WEFAT, whose word sets are called what they are."""
+    return lambda **sides: {"source": "made up"} | {side: {"name": side, "words": sides[side]} for side in sides}
+
+
+@pytest.fixture(scope="session")
+def write_vectors():
+    """Writes words and their vectors to a file; returns its path."""
+
+    def write(path: Path, words, vectors, form="word2vec_binary") -> Path:
+        embedding = EmbeddingFile(list(words), np.asarray(vectors, np.float32))
+        write_embedding(fs.LocalFileSystem(), str(path), embedding, form, setting="path")
+        return path
+
+    return write

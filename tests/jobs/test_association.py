@@ -4,12 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from pyarrow import fs
 from sklearn.covariance import oas
 
 from jobs.config import ConfigError
 from storage.corpora import CorpusError
-from storage.embedding_files import EmbeddingFile, write_embedding
+from storage.embedding_files import EmbeddingFile
 
 # Two tests of three targets on each side; the word sets are small enough to enumerate all partitions.
 SETS = {
@@ -30,27 +29,15 @@ WORDS = ["Rose", "rose", "tulip", "new_moon", "ant", "wasp", "flea", "love", "pe
 DIMS = 6
 
 
-def _test(sets):
-    sides = ", ".join(f"{side}: {{name: {side}, words: [{', '.join(words)}]}}" for side, words in sets.items())
-    return f"{{source: made up, {sides}}}"
-
-
-ASSOCIATIONS = "wordset.en.associations={" + ", ".join(f"{name}: {_test(sets)}" for name, sets in SETS.items()) + "}"
-
-
 @pytest.fixture(scope="module")
-def configured_sets():
+def configured_sets(word_lists, word_sets):
     """Overrides that put the word sets of this file in the place of the English ones."""
-    return ["job=association", f"~{'wordset.en.associations'}", f"+{ASSOCIATIONS}", "~wordset.en.wefats"]
+    tests = {name: word_sets(**sets) for name, sets in SETS.items()}
+    return ["job=association", *word_lists("en", associations=tests, wefats=None)]
 
 
-def _vectors(seed, words=WORDS):
-    return EmbeddingFile(list(words), np.random.default_rng(seed).normal(size=(len(words), DIMS)).astype(np.float32))
-
-
-def _write(path, embedding, form="word2vec_binary"):
-    write_embedding(fs.LocalFileSystem(), str(path), embedding, form, setting="path")
-    return path
+def _vectors(seed):
+    return EmbeddingFile(list(WORDS), np.random.default_rng(seed).normal(size=(len(WORDS), DIMS)).astype(np.float32))
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +46,14 @@ def embedding():
 
 
 @pytest.fixture(scope="module")
-def outcome(run_job, configured_sets, embedding, tmp_path_factory):
+def outcome(run_job, configured_sets, embedding, write_vectors, tmp_path_factory):
     folder = tmp_path_factory.mktemp("association")
-    path = _write(folder / "small.bin", embedding)
+    path = write_vectors(folder / "small.bin", *embedding)
     how = ["embedding=file", f"embedding.path={path}", "job.num_neighbours=2"]
     return run_job(*configured_sets, *how, f"store={folder}/store", f"run_dir={folder}/run")
 
 
-def rows(outcome, **wanted):
-    found = outcome.table("associations").to_pylist()
-    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
-
-
-def _sides(embedding, spelled=WORDS):
+def _sides(embedding):
     vector = dict(zip(embedding.words, embedding.vectors.astype(np.float64), strict=True))
     spelling = {"new moon": "new_moon"}
     return [np.stack([vector[spelling.get(word, word)] for word in words]) for words in SETS["near"].values()]
@@ -100,7 +82,7 @@ def _scores(embedding, similarity, statistic):
 @pytest.mark.parametrize("similarity", MEASURES)
 @pytest.mark.parametrize("statistic", [*STATISTICS, "discrete_min"])
 def test_every_measure_and_statistic_gives_what_its_formula_says(outcome, embedding, similarity, statistic):
-    [row] = rows(outcome, test="near", similarity=similarity, statistic=statistic)
+    [row] = outcome.rows("associations", test="near", similarity=similarity, statistic=statistic)
     scores = _scores(embedding, similarity, statistic)
     x, y = scores[:3], scores[3:]
     assert row["score"] == pytest.approx(x.sum() - y.sum(), abs=1e-6)
@@ -130,18 +112,18 @@ def test_mahalanobis_takes_the_covariance_of_each_set_with_its_neighbours(outcom
         return np.mean([np.sqrt((word - other) @ precision @ (word - other)) for other in side])
 
     scores = np.array([distance(w, sides[1], precisions[1]) - distance(w, sides[0], precisions[0]) for w in (*x, *y)])
-    [row] = rows(outcome, test="near", similarity="mahalanobis", statistic="mean")
+    [row] = outcome.rows("associations", test="near", similarity="mahalanobis", statistic="mean")
     assert row["score"] == pytest.approx(scores[:3].sum() - scores[3:].sum(), rel=1e-5)
     assert row["covariance"] == "shrinkage"
 
 
 def test_a_word_is_taken_as_it_is_listed_and_in_a_cased_file_only_so(outcome):
     """'Rose' is not 'rose' in a file that has both, and 'new moon' is found as 'new_moon'."""
-    assert rows(outcome, test="near", similarity="cosine", statistic="mean")[0]["num_targets"] == 6
+    assert outcome.rows("associations", test="near", similarity="cosine", statistic="mean")[0]["num_targets"] == 6
 
 
 def test_a_test_with_too_few_words_says_which_set_and_what_is_missing(outcome):
-    found = rows(outcome, test="gone")
+    found = outcome.rows("associations", test="gone")
     assert len(found) == 4 * 5
     for row in found:
         assert (row["status"], row["effect_size"], row["p_value"]) == ("too_few_words", None, None)
@@ -153,22 +135,22 @@ def test_the_summary_counts_the_tests_with_a_result(outcome):
     summary = outcome.table("association_summary").to_pylist()
     assert len(summary) == 4 * 5
     for row in summary:
-        [found] = rows(outcome, test="near", similarity=row["similarity"], statistic=row["statistic"])
+        [found] = outcome.rows("associations", test="near", similarity=row["similarity"], statistic=row["statistic"])
         is_ok = found["status"] == "ok"
         assert (row["num_tests"], row["num_significant"]) == (int(is_ok), int(is_ok and found["p_value"] < 0.05))
         assert row["mean_effect_size"] == (found["effect_size"] if is_ok else None)
 
 
-def test_chosen_tests_only_and_in_one_command(tiltmeter, outcome_of, embedding, tmp_path):
+def test_chosen_tests_only_and_in_one_command(tiltmeter, outcome_of, embedding, write_vectors, tmp_path):
     words = [word.lower() for word in ("Brad", "Emily", "Darnell", "Jamal", "joy", "love", "agony", "terrible", "x")]
-    path = _write(tmp_path / "lower.txt", EmbeddingFile(words, embedding.vectors[: len(words)]), "word2vec_text")
+    path = write_vectors(tmp_path / "lower.txt", words, embedding.vectors[: len(words)], "word2vec_text")
     process = tiltmeter(
         *("job=association", "embedding=file", f"embedding.path={path}", "tests=[weat5]", f"run_dir={tmp_path}/run"),
         *("cluster.num_cpus=1", f"store={tmp_path}/store"),
     )
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    found = outcome_of(tmp_path / "run").table("associations").to_pylist()
+    found = outcome_of(tmp_path / "run").rows("associations")
     assert {row["test"] for row in found} == {"weat5"}
     assert {(row["num_targets"], row["num_attributes"], row["status"]) for row in found} <= {
         (4, 4, "ok"),
@@ -178,15 +160,15 @@ def test_chosen_tests_only_and_in_one_command(tiltmeter, outcome_of, embedding, 
     assert "weat5" in output
 
 
-def test_files_of_replicas_give_intervals_and_files_of_models_do_not(run_job, configured_sets, tmp_path):
+def test_files_of_replicas_give_intervals_and_files_of_models_do_not(run_job, configured_sets, write_vectors, tmp_path):
     for number in range(4):
-        _write(tmp_path / f"r{number}.vec", _vectors(number), "word2vec_text")
+        write_vectors(tmp_path / f"r{number}.vec", *_vectors(number), "word2vec_text")
     same = [*configured_sets, "embedding=file", f"embedding.path={tmp_path}/*.vec", f"store={tmp_path}/store"]
     quick = ["job.similarities=[cosine]", "job.statistics=[mean]", "tests=[near]"]
     models = run_job(*same, *quick, f"run_dir={tmp_path}/models")
     replicas = run_job(*same, *quick, "embedding.replicas=true", f"run_dir={tmp_path}/replicas")
-    apart = rows(models)
-    [together] = rows(replicas)
+    apart = models.rows("associations")
+    [together] = replicas.rows("associations")
     assert [row["model"] for row in apart] == ["r0", "r1", "r2", "r3"]
     assert {(row["effect_size_low"], row["num_replicas"]) for row in apart} == {(None, 0)}
     assert together["effect_size"] == apart[0]["effect_size"]
@@ -197,18 +179,19 @@ def test_files_of_replicas_give_intervals_and_files_of_models_do_not(run_job, co
     assert (together["num_replicas"], together["p_value"]) == (3, apart[0]["p_value"])
 
 
-def test_monte_carlo_is_seeded_and_near_the_exact_value(run_job, configured_sets, embedding, outcome, tmp_path):
-    path = _write(tmp_path / "small.bin", embedding)
+def test_monte_carlo_is_seeded_and_near_the_exact_value(
+    run_job, configured_sets, embedding, outcome, write_vectors, tmp_path
+):
+    path = write_vectors(tmp_path / "small.bin", *embedding)
     how = ["embedding=file", f"embedding.path={path}", "job.p_value=monte_carlo", "job.similarities=[cosine]"]
-    again = [
-        rows(
-            run_job(*configured_sets, *how, *more, f"store={tmp_path}/{at}", f"run_dir={tmp_path}/run{at}"), test="near"
-        )
+    runs = [
+        run_job(*configured_sets, *how, *more, f"store={tmp_path}/{at}", f"run_dir={tmp_path}/run{at}")
         for at, more in enumerate(([], [], ["seed=1"]))
     ]
+    again = [run.rows("associations", test="near") for run in runs]
     assert again[0] == again[1] != again[2]
     for row in again[0]:
-        [exact] = rows(outcome, test="near", similarity="cosine", statistic=row["statistic"])
+        [exact] = outcome.rows("associations", test="near", similarity="cosine", statistic=row["statistic"])
         assert row["p_method"] == "monte_carlo"
         assert abs(row["p_value"] - exact["p_value"]) < 5 * max(row["p_standard_error"], 1e-3)
 
@@ -224,6 +207,19 @@ def test_monte_carlo_is_seeded_and_near_the_exact_value(run_job, configured_sets
         (["embedding.language=xx"], r"wordset.xx: job=association needs associations, or wefats in the language xx"),
         (["embedding.format=csv"], r"embedding.format=csv: .*word2vec_text"),
         (["job.similarities=[dot]"], r"job.similarities.*'cosine'"),
+        (["job.similarities=[cosine,cosine]"], r"job.similarities.*\['cosine'\] named more than once: name each once"),
+        (
+            ["wordset.en.associations.weat1.attribute_b.words=[love,war]"],
+            r"\['love'\] in both attributes 'pleasant' and 'unpleasant': they must be disjoint",
+        ),
+        (
+            ["wordset.en.other_cue_pairs=[[love,hate],[she,he]]"],
+            r"wordset.other_cue_pairs: \[\['she', 'he'\]\] are among wordset.cue_pairs: list each pair once",
+        ),
+        (
+            ["wordset.en.other_cue_pairs=[[love,hate],[love,hate]]"],
+            r"wordset.other_cue_pairs: \[\['love', 'hate'\]\] listed more than once",
+        ),
         (["job=psychophysics"], r"its observers are bootstrap replicas, which embedding=file has not; train some"),
         (["job=bootstrap"], r"job=bootstrap: trains embeddings; choose embedding=glove, word2vec or fasttext"),
     ],
@@ -240,10 +236,10 @@ def test_a_path_must_be_given_and_be_there(configured, run_job, tmp_path):
         run_job("job=association", "embedding=file", "embedding.path=nowhere.bin", f"store={tmp_path}/store")
 
 
-def test_two_files_of_one_name_are_refused(run_job, embedding, tmp_path):
+def test_two_files_of_one_name_are_refused(run_job, embedding, write_vectors, tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        _write(tmp_path / folder / "same.bin", embedding)
+        write_vectors(tmp_path / folder / "same.bin", *embedding)
     paths = f"[{tmp_path}/one/same.bin,{tmp_path}/two/same.bin]"
     with pytest.raises(CorpusError, match=r"two files are called 'same'.*embedding.replicas=true"):
         run_job("job=association", "embedding=file", f"embedding.path={paths}", f"store={tmp_path}/store")

@@ -1,0 +1,121 @@
+"""WEFAT in job `association`: effect sizes of occupations worked out here, and their correlations as scipy has them."""
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+
+WOMEN = {"nurse": 90, "writer": 63, "lawyer": 35, "driver": 6, "guard": 22}
+FEMALE, MALE = ["she", "woman", "girl"], ["he", "man", "boy"]
+TARGETS = {"target_x": ["nurse", "writer"], "target_y": ["lawyer", "driver"]}
+ABSENT = {"whole": ["girl", "guard"], "lacking": ["girl", "guard", "woman"]}
+"""Words that each of two files does not have."""
+
+VECTORS = dict(zip([*WOMEN, *FEMALE, *MALE], np.random.default_rng(3).normal(size=(11, 5)), strict=True))
+
+
+@pytest.fixture(scope="module")
+def overrides(write_vectors, word_lists, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wefat")
+    for name, absent in ABSENT.items():
+        vectors = {word: vector for word, vector in VECTORS.items() if word not in absent}
+        write_vectors(folder / f"{name}.bin", vectors, list(vectors.values()))
+    occupations = {"source": "made up", "year": 2000, "percent_women": WOMEN}
+    return [
+        *("job=association", "embedding=file", f"embedding.path={folder}/*.bin", f"store={folder}/store"),
+        *word_lists("en", occupations=occupations),
+    ]
+
+
+@pytest.fixture(scope="module")
+def wefats(word_sets):
+    return {
+        "gender": word_sets(attribute_a=FEMALE, attribute_b=MALE),
+        "other": word_sets(attribute_a=["she"], attribute_b=["he"]),
+    }
+
+
+@pytest.fixture(scope="module")
+def outcome(run_job, overrides, word_lists, wefats, tmp_path_factory):
+    """Of a word set that has WEFATs alone."""
+    lists = word_lists("en", wefats=wefats, associations=None)
+    return run_job(*overrides, *lists, f"run_dir={tmp_path_factory.mktemp('run')}/run")
+
+
+@pytest.fixture(scope="module")
+def one_test(run_job, overrides, word_lists, word_sets, wefats, tmp_path_factory):
+    """Of one WEFAT of several tests, which needs two thirds of its words, and a little more."""
+    associations = {"near": word_sets(**TARGETS, attribute_a=FEMALE, attribute_b=MALE)}
+    lists = word_lists("en", wefats=wefats, associations=associations)
+    how = ["tests=[gender]", "job.min_share=0.7", "job.similarities=[cosine]"]
+    return run_job(*overrides, *lists, *how, f"run_dir={tmp_path_factory.mktemp('run')}/run")
+
+
+def _cosine(word, other):
+    return word @ other / np.linalg.norm(word) / np.linalg.norm(other)
+
+
+MEASURES = {
+    "cosine": _cosine,
+    "euclidean": lambda word, other: -np.linalg.norm(word - other),
+    "manhattan": lambda word, other: -np.abs(word - other).sum(),
+}
+
+
+def _effect_size(word, similarity, absent):
+    a, b = (
+        [MEASURES[similarity](VECTORS[word], VECTORS[other]) for other in side if other not in absent]
+        for side in (FEMALE, MALE)
+    )
+    return (np.mean(a) - np.mean(b)) / np.std([*a, *b], ddof=1)
+
+
+@pytest.mark.parametrize("similarity", MEASURES)
+def test_effect_sizes_are_in_standard_deviations_over_both_attribute_sets(outcome, similarity):
+    rows = outcome.rows("word_associations", model="whole", test="gender", similarity=similarity)
+    assert [row["word"] for row in rows] == list(WOMEN)
+    for row in rows:
+        assert (row["percent_women"], row["num_attributes"], row["ddof"]) == (WOMEN[row["word"]], 5, 1)
+        if row["word"] == "guard":
+            assert (row["status"], row["reason"]) == ("missing_words", "not in the vocabulary: 'guard'")
+            assert row["effect_size"] is None
+        else:
+            assert row["effect_size"] == pytest.approx(_effect_size(row["word"], similarity, ["girl"]), abs=1e-5)
+            assert (row["status"], row["effect_size_low"], row["num_replicas"]) == ("ok", None, 0)
+
+
+@pytest.mark.parametrize("similarity", MEASURES)
+def test_effect_sizes_are_held_against_the_share_of_women(outcome, similarity):
+    words = [word for word in WOMEN if word != "guard"]
+    effects, women = [_effect_size(word, similarity, ["girl"]) for word in words], [WOMEN[word] for word in words]
+    [row] = outcome.rows("validation", model="whole", test="gender", similarity=similarity)
+    assert (row["pearson"], row["pearson_p"]) == pytest.approx(tuple(pearsonr(effects, women)), abs=1e-5)
+    assert (row["spearman"], row["spearman_p"]) == pytest.approx(tuple(spearmanr(effects, women)))
+    assert (row["measure"], row["against"], row["num_occupations"]) == ("wefat", "share_women", 4)
+    assert (row["pearson_low"], row["cue_1"], row["status"]) == (None, None, "ok")
+
+
+def test_the_mahalanobis_distance_and_tests_that_are_not_listed_have_no_rows(outcome):
+    assert {row["similarity"] for row in outcome.rows("word_associations")} == set(MEASURES)
+    assert outcome.published == {"word_associations", "validation"}
+
+
+@pytest.mark.parametrize(
+    ("run", "model", "reason"),
+    [
+        ("outcome", "lacking", "attribute_a has 1 of its 3 words left, and needs 2"),
+        ("one_test", "whole", "attribute_a has 2 of its 3 words left, and needs 3"),
+    ],
+)
+def test_too_few_attributes_leave_all_occupations_without_result(request, run, model, reason):
+    outcome = request.getfixturevalue(run)
+    for table in ("word_associations", "validation"):
+        for row in outcome.rows(table, model=model, test="gender"):
+            assert (row["status"], row["reason"]) == ("too_few_words", reason)
+            assert row["pearson" if table == "validation" else "effect_size"] is None
+
+
+def test_a_chosen_wefat_is_all_that_runs(one_test):
+    assert one_test.published == {"word_associations", "validation"}
+    rows = one_test.rows("word_associations")
+    assert {(row["test"], row["similarity"]) for row in rows} == {("gender", "cosine")}
+    assert len(rows) == len(ABSENT) * len(WOMEN)
