@@ -9,7 +9,7 @@ survey: .venv/ready ## the main job, offline, on a sample of the English Wikiped
 	$(BIN)/tiltmeter
 
 test: lint ## what CI runs
-	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist loadfile
+	$(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

@@ -73,13 +73,14 @@ def _by_hand(model, layers, positions):
     return scores[0].sum() - scores[1].sum()
 
 
+FIRST = ["embedding.encoder.pooling=first", "embedding.encoder.pool_special=true"]
+
+
 @pytest.mark.parametrize(
     ("settings", "layers", "positions"),
     [
         ([], [-1], [1]),
-        (["embedding.encoder.layers=[-2,-1]"], [-2, -1], [1]),
-        (["embedding.encoder.pooling=first", "embedding.encoder.pool_special=true"], [-1], [0]),
-        (["embedding.encoder.pooling=mean", "embedding.encoder.pool_special=true"], [-1], [0, 1, 2]),
+        (["embedding.encoder.layers=[-2,-1]", *FIRST], [-2, -1], [0]),
     ],
 )
 def test_layers_and_pooling_are_settings(measured, model, settings, layers, positions):
