@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
-from scipy.stats import beta, rankdata
+from scipy.special import betaincc
 
 from operators.similarity import FloatArray
 
@@ -201,6 +201,9 @@ def _correlate(x: NDArray[np.floating], y: NDArray[np.floating], kind: Kind) -> 
 
 
 def _ranks(values: NDArray[np.floating], kept: NDArray[np.bool_]) -> FloatArray:
+    # Importing it takes half a second, which whoever correlates nothing should not wait for.
+    from scipy.stats import rankdata
+
     # The others rank last, where they change no rank, before they are left out.
     return np.where(kept, rankdata(np.where(kept, values, np.inf), axis=-1), np.nan)
 
@@ -228,7 +231,7 @@ def _deviations(values: NDArray[np.floating], kept: NDArray[np.bool_]) -> FloatA
 
 def _p_value(r: float, num: int) -> float:
     # r^2 of independent normal columns has a beta distribution, which is Student's t of T and takes r = 1 as it is.
-    return float(2.0 * beta.sf(abs(r), num / 2 - 1, num / 2 - 1, loc=-1, scale=2))
+    return float(2.0 * betaincc(num / 2 - 1, num / 2 - 1, (1.0 + abs(r)) / 2.0))
 
 
 def _check_matrix(correlations: NDArray[np.floating]) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from operators.intervals import check_level
 from operators.psychophysics import JND_PER_SD
@@ -150,4 +150,4 @@ def _half_width(means: FloatArray, freedom: FloatArray, level: float) -> FloatAr
     total = means[0] + means[1] - means[2]
     shares = means / np.where(total > 0, total, np.nan)
     satterthwaite = 1.0 / (shares**2 / freedom).sum(axis=0)
-    return np.where(total == 0, 0.0, t.ppf((1.0 + level) / 2.0, satterthwaite) * np.sqrt(total))
+    return np.where(total == 0, 0.0, stdtrit(satterthwaite, (1.0 + level) / 2.0) * np.sqrt(total))

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
-from scipy.stats import pearsonr, spearmanr
 
+from operators.correlation import correlation
 from storage.html import Block, Bullets, Details, Paragraph
 
 Frames = Mapping[str, pl.DataFrame]
@@ -36,12 +36,8 @@ def correlations(x: pl.Series, y: pl.Series) -> Correlations:
     >>> correlations(pl.Series([1.0, 2.0, 3.0, None]), pl.Series([1.0, 4.0, 9.0, 16.0])).spearman
     1.0
     """
-    both = pl.DataFrame({"x": x, "y": y}).drop_nulls()
-    if min(both["x"].n_unique(), both["y"].n_unique()) < 2:
-        return Correlations(math.nan, math.nan, both.height)
-    first, second = both["x"].to_numpy(), both["y"].to_numpy()
-    rho = round(float(spearmanr(first, second).statistic), 12)
-    return Correlations(float(pearsonr(first, second).statistic), rho, both.height)
+    found = correlation(*(column.cast(pl.Float64).to_numpy() for column in (x, y)))
+    return Correlations(found.pearson, found.spearman, found.num)
 
 
 # --- numbers and words ----------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_m
     assert chosen(run_job(*one_corpus("en", whole), *TINY, f"store={tmp_path}/whole").digests) == chosen(mended.digests)
 
 
-@pytest.mark.parametrize("shard_megabytes", [0.002, 1])
+@pytest.mark.parametrize("shard_megabytes", [pytest.param(0.002, marks=pytest.mark.slow), 1])
 def test_pages_that_come_twice_word_by_word_are_left_out_and_counted(
     run_job, made_up, write_lines, one_corpus, tmp_path, shard_megabytes
 ):

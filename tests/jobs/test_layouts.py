@@ -22,6 +22,10 @@ TINY = [
 ]
 
 
+SLOW = pytest.mark.slow
+"""In ``make faults`` only: its like is among the quick tests."""
+
+
 @pytest.fixture(scope="module")
 def usual(run_job, tmp_path_factory):
     """The survey in the usual layout."""
@@ -34,7 +38,9 @@ def usual(run_job, tmp_path_factory):
     [
         (2, ["cluster.num_cpus=1", "embedding.group_size=9", "cluster.worker_megabytes=500"]),
         (7, ["cluster.num_cpus=4", "embedding.group_size=4", "reading.shard_megabytes=0.85"]),
-        (1, ["reading.shard_megabytes=100", "reading.span_megabytes=0.5", "embedding.group_size=8"]),
+        pytest.param(
+            1, ["reading.shard_megabytes=100", "reading.span_megabytes=0.5", "embedding.group_size=8"], marks=SLOW
+        ),
     ],
 )
 def test_layout_changes_no_table(usual, num_shards, layout, run_job, tmp_path):
