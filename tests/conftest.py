@@ -11,6 +11,10 @@ import ray
 
 ROOT = Path(__file__).parent.parent
 
+# Triton heeds it when it is imported, which any test that loads torch may do before those of the GPU kernel.
+if not Path("/dev/nvidiactl").exists():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 # The first example of a test may wait for a compiler; no example is slow after that.
 hypothesis.settings.register_profile("tiltmeter", deadline=None)
 hypothesis.settings.load_profile("tiltmeter")

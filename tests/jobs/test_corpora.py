@@ -179,7 +179,7 @@ def usual(run_job, one_corpus, forms, tmp_path_factory):
         ("lines", 4, ["reading.span_megabytes=0.006", "reading.shard_megabytes=0.001", "cluster.worker_megabytes=500"]),
         ("dump", 1, ["cluster.num_cpus=1", "embedding.group_size=1"]),
         ("multistream", 3, ["reading.span_megabytes=0.002", "reading.shard_megabytes=0.004"]),
-        ("parts", 3, ["reading.shard_megabytes=0.003"]),
+        pytest.param("parts", 3, ["reading.shard_megabytes=0.003"], marks=pytest.mark.slow),
         ("glob", 6, ["reading.span_megabytes=0.005"]),
     ],
 )

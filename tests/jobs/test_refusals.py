@@ -174,7 +174,7 @@ def test_a_word_set_that_measures_nothing_ends_the_command_with_status_2(tiltmet
 
 def test_a_second_run_into_the_same_directory_is_refused_while_the_first_goes_on(tiltmeter, tmp_path):
     settings = [*FILE, "job=bootstrap", f"corpus.path={datapath('enwiki-table-markup.xml.bz2')}", "run_dir=run"]
-    first = tiltmeter(*settings, *QUICK[:1], "embedding.trainer.epochs=500")
+    first = tiltmeter(*settings, *QUICK[:1], "embedding.trainer.epochs=250")
     while not (tmp_path / "run/run.json").exists():
         assert first.poll() is None
     _, said = refuse(tiltmeter, *settings)

@@ -125,8 +125,9 @@ def killed_in_training(store: Path, num_epochs: int):
         killer.join()
 
 
-# fastText saves its state as word2vec does.
-@pytest.mark.parametrize("trainer", ["glove", "word2vec", pytest.param("fasttext", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "trainer", ["glove", *(pytest.param(name, marks=pytest.mark.slow) for name in ("word2vec", "fasttext"))]
+)
 def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(usual, run_job, corpus, tmp_path, trainer):
     with killed_in_training(tmp_path, num_epochs=12) as killer:
         run = run_job(*corpus, *TRAINERS[trainer], *TINY, *OTHER, f"store={tmp_path}")
