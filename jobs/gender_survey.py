@@ -8,6 +8,7 @@ from jobs.context import Run
 from jobs.measures import genders
 from jobs.measures.genders import measure_gender
 from jobs.measures.languages import correlate_languages
+from jobs.measures.lookup import whole
 from jobs.modelling import find_models
 from jobs.models import Needs
 from jobs.report import write_report
@@ -25,6 +26,5 @@ def run(run: Run) -> None:
     measured = measure_gender(run.runner, models, words, config)
     biases = measured.pop("profession_biases")
     run.publish_all(measured)
-    whole = [model for model in models if not run.runner.failures[model.name]]
-    run.publish_all(correlate_languages(run.runner, whole, biases, config.level))
+    run.publish_all(correlate_languages(run.runner, whole(run.runner, models), biases, config.level))
     write_report(run)

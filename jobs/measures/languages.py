@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from cluster.stages import Runner, Stage
 from cluster.workers import Tables, each
 from jobs.measures import tables
-from jobs.measures.lookup import OK, Row, failed, table_of
+from jobs.measures.lookup import OK, Row, estimate, failed, table_of
 from jobs.models import Model
 from operators import correlation
 from operators.bootstrap import ORIGINAL
 from operators.correlation import cluster_order, correlation_matrix
-from operators.intervals import percentile_interval
 from storage.ledger import Store, TableRef, Unit
 
 _KINDS = {"correlation": "bias", "correlation_weighted": "bias_weighted"}
@@ -67,7 +66,7 @@ def _correlate(store: Store, unit: Unit) -> Tables:
             "position_2": int(places[other]),
         }
         for name, matrix in matrices.items():
-            row |= _estimate(name, matrix[:, one, other], unit.config["level"])
+            row |= estimate(name, matrix[:, one, other], unit.config["level"])
         rows.append(row | _verdict(num, row["correlation"]))
     yield "language_correlation", table_of(rows, tables.LANGUAGE_CORRELATION)
 
@@ -82,11 +81,6 @@ def _aligned(parts: Sequence[pl.DataFrame], column: str) -> NDArray[np.float64]:
         items = np.searchsorted(professions, kept["profession"].to_numpy()) if kept.height else np.empty(0, np.int64)
         aligned[kept["replica"].to_numpy(), at, items] = kept[column].to_numpy()
     return aligned
-
-
-def _estimate(name: str, values: NDArray[np.float64], level: float) -> Row:
-    interval = percentile_interval(values[ORIGINAL + 1 :], level)
-    return {name: float(values[ORIGINAL]), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
 
 
 def _verdict(num: int, found: float) -> Row:
