@@ -9,7 +9,8 @@ from omegaconf import DictConfig
 
 from cluster.connection import ClusterError
 from cluster.stages import UnitsFailed
-from jobs.config import ConfigError, build
+from jobs.common_config import ConfigError
+from jobs.config import build
 from jobs.texts import WordSetError
 from storage.checkpoints import CheckpointError
 from storage.corpora import CorpusError

@@ -3,29 +3,29 @@
 from collections.abc import Mapping
 from typing import cast
 
-from jobs.config import BootstrapJob
 from jobs.context import Run
 from jobs.devices import uses_gpus
 from jobs.embedding import EmbeddingConfig, Embeddings, embed
+from jobs.embeddings_config import BootstrapJob, EmbeddingsRun
 from jobs.exports import export
 from jobs.reading import read_corpora
-from jobs.report import write_report
+from jobs.reports.embeddings_body import write_embeddings_report
 from jobs.vocabulary import TokenisedCorpus
 
 TABLES = ("corpora", "vocabulary", "training", "embeddings")
 
 
-def run(run: Run) -> None:
+def run(run: Run[EmbeddingsRun]) -> None:
     """Embed the corpora and publish what came of it."""
     config = cast(EmbeddingConfig, run.config.embedding)
     corpora = read(run)
     embeddings = embed(run.runner, corpora, config, run.config.seed, run.config.cluster)
     publish(run, corpora, embeddings)
     export(run, corpora, embeddings, cast(BootstrapJob, run.config.job).export)
-    write_report(run)
+    write_embeddings_report(run)
 
 
-def read(run: Run) -> dict[str, TokenisedCorpus]:
+def read(run: Run[EmbeddingsRun]) -> dict[str, TokenisedCorpus]:
     """The corpora that could be read whole, by name.
 
     Raises:
@@ -38,7 +38,9 @@ def read(run: Run) -> dict[str, TokenisedCorpus]:
     return read_corpora(run.runner, run.sources.texts, config.reading, embedding.min_count, cluster.worker_data_bytes)
 
 
-def publish(run: Run, corpora: Mapping[str, TokenisedCorpus], embeddings: Mapping[str, Embeddings]) -> None:
+def publish(
+    run: Run[EmbeddingsRun], corpora: Mapping[str, TokenisedCorpus], embeddings: Mapping[str, Embeddings]
+) -> None:
     """The tables of what was read and trained, of the corpora that could be embedded whole."""
     run.publish("corpora", [corpora[name].summary for name in embeddings])
     run.publish("vocabulary", [corpora[name].listed for name in embeddings])

@@ -2,22 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 from rich.console import Console
 
 from cluster.stages import Runner
-from jobs.config import RunConfig
+from jobs.common_config import CommonConfig
 from jobs.sources import Sources
 from storage.ledger import TableRef
 from storage.runs import RunDirectory
 
+Config = TypeVar("Config", bound=CommonConfig, covariant=True)
+
 
 @dataclass
-class Run:
+class Run(Generic[Config]):
     """One execution of one job."""
 
-    config: RunConfig
+    config: Config
     sources: Sources
     runner: Runner
     directory: RunDirectory

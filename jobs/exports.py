@@ -8,6 +8,7 @@ from pyarrow import fs
 
 from jobs.context import Run
 from jobs.embedding import Embeddings
+from jobs.embeddings_config import EmbeddingsRun
 from jobs.vocabulary import TokenisedCorpus
 from storage.embedding_files import EmbeddingFile, ExportFormat, write_embedding
 
@@ -21,7 +22,7 @@ _SUFFIXES: dict[ExportFormat, str] = {
 
 
 def export(
-    run: Run,
+    run: Run[EmbeddingsRun],
     corpora: Mapping[str, TokenisedCorpus],
     embeddings: Mapping[str, Embeddings],
     formats: Sequence[ExportFormat],

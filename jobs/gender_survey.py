@@ -3,21 +3,21 @@
 from typing import cast
 
 from jobs import bootstrap
-from jobs.config import GenderSurveyJob
 from jobs.context import Run
+from jobs.embeddings_config import EmbeddingsRun, GenderSurveyJob
 from jobs.measures import genders
 from jobs.measures.genders import measure_gender
 from jobs.measures.languages import correlate_languages
 from jobs.measures.lookup import whole
 from jobs.modelling import find_models
 from jobs.models import Needs
-from jobs.report import write_report
+from jobs.reports.embeddings_body import write_embeddings_report
 from operators.wordsets import GenderSurvey
 
 TABLES = (*bootstrap.TABLES, *genders.TABLES, "language_correlation")
 
 
-def run(run: Run) -> None:
+def run(run: Run[EmbeddingsRun]) -> None:
     """Measure every language; publish tables and report."""
     config = cast(GenderSurveyJob, run.config.job)
     # A language without any of the words is a finding too, with its reasons.
@@ -27,4 +27,4 @@ def run(run: Run) -> None:
     biases = measured.pop("profession_biases")
     run.publish_all(measured)
     run.publish_all(correlate_languages(run.runner, whole(run.runner, models), biases, config.level))
-    write_report(run)
+    write_embeddings_report(run)

@@ -5,24 +5,24 @@ from itertools import chain
 from typing import cast
 
 from jobs import bootstrap
-from jobs.config import PsychophysicsJob
 from jobs.context import Run
+from jobs.embeddings_config import EmbeddingsRun, PsychophysicsJob
 from jobs.measures import psychometrics
 from jobs.measures.psychometrics import measure_psychometrics
 from jobs.modelling import find_models
 from jobs.models import Needs
-from jobs.report import write_report
+from jobs.reports.embeddings_body import write_embeddings_report
 from operators.wordsets import WordSets
 
 TABLES = (*bootstrap.TABLES, *psychometrics.TABLES)
 
 
-def run(run: Run) -> None:
+def run(run: Run[EmbeddingsRun]) -> None:
     """Measure every model; publish tables and report."""
     config = cast(PsychophysicsJob, run.config.job)
     models = find_models(run, Needs(lists))
     run.publish_all(measure_psychometrics(run.runner, models, config, run.config.seed))
-    write_report(run)
+    write_embeddings_report(run)
 
 
 def lists(wordset: WordSets) -> Mapping[str, Sequence[str]]:

@@ -22,12 +22,11 @@ from cluster.progress import Display
 from cluster.stages import Runner, UnitsFailed
 from cluster.workers import Failure, Pool
 from jobs import association, bootstrap, gender_survey, psychophysics, survey
-from jobs.config import ConfigError, RunConfig
+from jobs.common_config import ConfigError
+from jobs.config import RunConfig
 from jobs.context import Run
 from jobs.sources import find_sources
 from jobs.summary import print_outcome
-from jobs.vector_files import FileEmbedding
-from storage.files import shown
 from storage.identity import canonical
 from storage.ledger import Store
 from storage.runs import RunDirectory, opened
@@ -40,7 +39,7 @@ _RECORDED_PACKAGES = (
 
 @dataclass(frozen=True)
 class _Job:
-    run: Callable[[Run], None]
+    run: Callable[[Run[Any]], None]
     tables: tuple[str, ...]
 
 
@@ -152,12 +151,7 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
 
 def _plain(config: RunConfig, store: Store) -> dict[str, Any]:
     """The config as it may be shown: URIs without the keys that they may hold."""
-    corpora = tuple(dataclasses.replace(corpus, path=tuple(map(shown, corpus.paths))) for corpus in config.corpora)
-    embedding = config.embedding
-    if isinstance(embedding, FileEmbedding):
-        embedding = dataclasses.replace(embedding, path=tuple(map(shown, embedding.paths)))
-    plain = dataclasses.asdict(dataclasses.replace(config, corpora=corpora, embedding=embedding))
-    return plain | {"store": store.name}
+    return dataclasses.asdict(config.without_keys()) | {"store": store.name}
 
 
 def _git_commit() -> str | None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobs.config import RunConfig
 from jobs.embedding import EmbeddingConfig
+from jobs.embeddings_config import EmbeddingsRun
 from jobs.texts import Text, find_text
 from jobs.vector_files import FileEmbedding
 from storage.checkpoints import Checkpoint
@@ -46,7 +46,7 @@ def _entry(name: str, num_bytes: int, version: str) -> dict[str, Any]:
     return {"name": name, "bytes": num_bytes, "version": version}
 
 
-def find_sources(config: RunConfig, store: str) -> Sources:
+def find_sources(config: EmbeddingsRun, store: str) -> Sources:
     """Look for whatever the run starts from; ``store`` is the root of the store, for downloads.
 
     Raises:
@@ -62,7 +62,7 @@ def find_sources(config: RunConfig, store: str) -> Sources:
     return Sources(checkpoints=embedding.checkpoints())
 
 
-def _text(corpus: CorpusConfig, config: RunConfig, embedding: EmbeddingConfig, store: str) -> Text:
+def _text(corpus: CorpusConfig, config: EmbeddingsRun, embedding: EmbeddingConfig, store: str) -> Text:
     if corpus.download:
         print(f"{corpus.name}: fetching {shown(corpus.paths[0])}, unless it is in the store", flush=True)
     return find_text(corpus, config.wordset.get(corpus.language), fold_case=embedding.fold_case, store=store)

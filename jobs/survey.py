@@ -6,8 +6,8 @@ from itertools import chain
 from typing import cast
 
 from jobs import association, bootstrap, psychophysics
-from jobs.config import SurveyJob, has_replicas
 from jobs.context import Run
+from jobs.embeddings_config import EmbeddingsRun, SurveyJob, has_replicas
 from jobs.measures import genders
 from jobs.measures.associations import measure_associations
 from jobs.measures.genders import measure_gender
@@ -15,14 +15,14 @@ from jobs.measures.psychometrics import measure_psychometrics
 from jobs.measures.word_associations import measure_words
 from jobs.modelling import find_models
 from jobs.models import Model, Needs
-from jobs.report import write_report
+from jobs.reports.embeddings_body import write_embeddings_report
 from operators.wordsets import GenderSurvey, WordSets, neutral_survey
 from storage.ledger import TableRef
 
 TABLES = tuple(dict.fromkeys((*bootstrap.TABLES, *psychophysics.TABLES, *association.TABLES, *genders.TABLES)))
 
 
-def run(run: Run) -> None:
+def run(run: Run[EmbeddingsRun]) -> None:
     """Embed the corpora, measure on every replica whatever the word lists allow, publish tables and report."""
     config, tests = cast(SurveyJob, run.config.job), run.config.tests
     of_tests = association.needs(config, tests)
@@ -34,10 +34,10 @@ def run(run: Run) -> None:
 
     models = find_models(run, Needs(lists, of_tests.attribute_sets, of_tests.num_neighbours))
     run.publish_all(_measured(run, models, config))
-    write_report(run)
+    write_embeddings_report(run)
 
 
-def _measured(run: Run, models: Sequence[Model], config: SurveyJob) -> dict[str, list[TableRef]]:
+def _measured(run: Run[EmbeddingsRun], models: Sequence[Model], config: SurveyJob) -> dict[str, list[TableRef]]:
     """Every measure of every model that has the words for it; tables that two measures make are one."""
     runner, tests, seed = run.runner, run.config.tests, run.config.seed
     observed = has_replicas(run.config.embedding)

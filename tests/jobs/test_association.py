@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.covariance import oas
 
-from jobs.config import ConfigError
+from jobs.common_config import ConfigError
 from storage.corpora import CorpusError
 from storage.embedding_files import EmbeddingFile
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jobs.config import ConfigError
+from jobs.common_config import ConfigError
 from operators.correlation import cluster_order
 
 TINY = [

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from jobs.config import ConfigError
+from jobs.common_config import ConfigError
 from jobs.run import execute
 from storage.ledger import Store, TableRef, Unit
 from storage.tables import StorageError

@@ -11,7 +11,8 @@ import ray
 from gensim.test.utils import datapath
 
 from cluster.stages import UnitsFailed
-from jobs.config import ConfigError, build
+from jobs.common_config import ConfigError
+from jobs.config import build
 from jobs.reading import _read_pages
 from jobs.run import execute
 from jobs.texts import WordSetError

@@ -12,7 +12,7 @@ import pytest
 
 from cluster.connection import ClusterError
 from cluster.stages import UnitsFailed
-from jobs.config import ConfigError
+from jobs.common_config import ConfigError
 from jobs.training import PairTraining
 
 NUM_EPOCHS = 40

@@ -13,6 +13,7 @@ from jobs import tables
 from jobs.config import build
 from jobs.measures import tables as measures
 from jobs.report import compose
+from jobs.reports.embeddings_body import embeddings_body
 from storage.html import Chart, Page, Paragraph, render
 
 TAGGED = "<b>&"
@@ -63,7 +64,7 @@ def report(published, *overrides):
     with hydra.initialize_config_module("conf", version_base="1.3"):
         config = build(hydra.compose("tiltmeter", overrides=list(overrides)), overrides)
     stages = [StageRecord("train", num_done=3, num_reused=1, seconds=2.04, peak_worker_memory_bytes=5 * 2**20)]
-    return compose(config, published, stages, f"word: {TAGGED}\n")
+    return compose(embeddings_body(config), published, stages, f"word: {TAGGED}\n")
 
 
 def charts(page: Page):
