@@ -211,11 +211,14 @@ class _Worker:
     def run(self, work: Work, units: Sequence[Unit]) -> Iterator[Report]:
         """Do a batch."""
         started = time.monotonic()
+        gc.unfreeze()
         for unit, tables in work(self.store, units):
             finished = self.store.commit(unit, tables)
             # Arrow keeps what it has freed, on top of which the next unit would allocate.
             # A function that numba compiles stays in a cycle of references with the arguments of this call.
             gc.collect()
+            # The modules that the first unit imported are not looked through after each of the others.
+            gc.freeze()
             pa.default_memory_pool().release_unused()
             now = time.monotonic()
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

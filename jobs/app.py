@@ -11,9 +11,11 @@ from cluster.connection import ClusterError
 from cluster.stages import UnitsFailed
 from jobs.common_config import ConfigError
 from jobs.config import build
+from jobs.sentiment.apertium import TranslationError
 from jobs.texts import WordSetError
 from storage.checkpoints import CheckpointError
 from storage.corpora import CorpusError
+from storage.gru_files import GRUFileError
 from storage.runs import RunDirectoryBusy
 from storage.tables import StorageError
 
@@ -21,7 +23,10 @@ EXIT_FAILED_UNITS = 1
 EXIT_REFUSED = 2
 EXIT_INTERRUPTED = 130
 
-_REFUSALS = (CheckpointError, ClusterError, ConfigError, CorpusError, RunDirectoryBusy, StorageError, WordSetError)
+_REFUSALS = (
+    *(CheckpointError, ClusterError, ConfigError, CorpusError, GRUFileError, RunDirectoryBusy, StorageError),
+    *(TranslationError, WordSetError),
+)
 
 
 @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="tiltmeter")

@@ -12,12 +12,13 @@ from jobs.measures.word_associations import measure_words
 from jobs.modelling import find_models
 from jobs.models import Needs
 from jobs.reports.embeddings_body import write_embeddings_report
+from jobs.sources import Sources
 from operators.wordsets import WordSets
 
 TABLES = (*bootstrap.TABLES, "associations", "association_summary", "word_associations", "validation")
 
 
-def run(run: Run[EmbeddingsRun]) -> None:
+def run(run: Run[EmbeddingsRun, Sources]) -> None:
     """Test every model; publish tables and report."""
     config, tests = cast(AssociationJob, run.config.job), run.config.tests
     models = find_models(run, needs(config, tests))

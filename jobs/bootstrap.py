@@ -10,12 +10,13 @@ from jobs.embeddings_config import BootstrapJob, EmbeddingsRun
 from jobs.exports import export
 from jobs.reading import read_corpora
 from jobs.reports.embeddings_body import write_embeddings_report
+from jobs.sources import Sources
 from jobs.vocabulary import TokenisedCorpus
 
 TABLES = ("corpora", "vocabulary", "training", "embeddings")
 
 
-def run(run: Run[EmbeddingsRun]) -> None:
+def run(run: Run[EmbeddingsRun, Sources]) -> None:
     """Embed the corpora and publish what came of it."""
     config = cast(EmbeddingConfig, run.config.embedding)
     corpora = read(run)
@@ -25,7 +26,7 @@ def run(run: Run[EmbeddingsRun]) -> None:
     write_embeddings_report(run)
 
 
-def read(run: Run[EmbeddingsRun]) -> dict[str, TokenisedCorpus]:
+def read(run: Run[EmbeddingsRun, Sources]) -> dict[str, TokenisedCorpus]:
     """The corpora that could be read whole, by name.
 
     Raises:
@@ -39,7 +40,7 @@ def read(run: Run[EmbeddingsRun]) -> dict[str, TokenisedCorpus]:
 
 
 def publish(
-    run: Run[EmbeddingsRun], corpora: Mapping[str, TokenisedCorpus], embeddings: Mapping[str, Embeddings]
+    run: Run[EmbeddingsRun, Sources], corpora: Mapping[str, TokenisedCorpus], embeddings: Mapping[str, Embeddings]
 ) -> None:
     """The tables of what was read and trained, of the corpora that could be embedded whole."""
     run.publish("corpora", [corpora[name].summary for name in embeddings])

@@ -10,8 +10,13 @@ from pydantic_core import ErrorDetails
 
 from jobs.common_config import ConfigError
 from jobs.embeddings_config import EmbeddingsRun, corpora_by_key, with_corpora
+from jobs.sentiment.config import RatingRun
+from jobs.sentiment.training_config import GRUTrainingRun
 
-RunConfig = EmbeddingsRun
+RunConfig = EmbeddingsRun | GRUTrainingRun | RatingRun
+
+_OTHER_RUNS = {"gru_training": GRUTrainingRun, "sentiment_rating": RatingRun}
+"""Jobs that have nothing to do with embeddings."""
 
 
 def build(composed: DictConfig, overrides: Sequence[str] = ()) -> RunConfig:
@@ -26,7 +31,9 @@ def build(composed: DictConfig, overrides: Sequence[str] = ()) -> RunConfig:
     """
     try:
         plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True, throw_on_missing=True))
-        return pydantic.TypeAdapter(EmbeddingsRun).validate_python(with_corpora(plain, overrides))
+        kind = next((kind for name, kind in _OTHER_RUNS.items() if plain["job"]["name"] == name), EmbeddingsRun)
+        ready = with_corpora(plain, overrides) if kind is EmbeddingsRun else plain
+        return cast(RunConfig, pydantic.TypeAdapter(kind).validate_python(ready))
     except MissingMandatoryValue as error:
         key = error.full_key or str(error)
         raise ConfigError(f"{key} has no value: set it with {key}=<value>") from error

@@ -9,19 +9,23 @@ from rich.console import Console
 
 from cluster.stages import Runner
 from jobs.common_config import CommonConfig
-from jobs.sources import Sources
 from storage.ledger import TableRef
 from storage.runs import RunDirectory
 
 Config = TypeVar("Config", bound=CommonConfig, covariant=True)
+Found = TypeVar("Found", covariant=True)
 
 
 @dataclass
-class Run(Generic[Config]):
-    """One execution of one job."""
+class Run(Generic[Config, Found]):
+    """One execution of one job.
+
+    Attributes:
+        sources: what it starts from, found before any work.
+    """
 
     config: Config
-    sources: Sources
+    sources: Found
     runner: Runner
     directory: RunDirectory
     console: Console

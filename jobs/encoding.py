@@ -15,9 +15,11 @@ from jobs.devices import Device, uses_gpus
 from jobs.selection import Selection, neighbours, vectors_table
 from operators import covariance, encoders
 from operators.encoders import EncoderConfig, encode_words
-from storage.checkpoints import Checkpoint, CheckpointError, find_checkpoint, load_encoder
+from storage.checkpoints import Checkpoint, CheckpointError, find_checkpoint
 from storage.ledger import Finished, Store, Unit
+from storage.models import load_encoder
 
+_SETTING = "embedding.model"
 _Model = Annotated[str, Field(min_length=1)]
 
 
@@ -60,10 +62,10 @@ class EncoderEmbedding:
         """
         found: dict[str, Checkpoint] = {}
         for place in self.places:
-            checkpoint, name = find_checkpoint(place, self.revision), _shown(place)
+            checkpoint, name = find_checkpoint(place, self.revision, _SETTING), _shown(place)
             if found.setdefault(name, checkpoint) is not checkpoint:
                 raise CheckpointError(
-                    f"embedding.model: two models are called {name!r}, by which the tables tell them apart: rename a "
+                    f"{_SETTING}: two models are called {name!r}, by which the tables tell them apart: rename a "
                     "folder, or run them separately"
                 )
         return found
@@ -113,10 +115,10 @@ class _Encoding:
         config, selection = unit.config, unit.config["selection"]
         place = self.places[config["version"]]
         # A version on the hub is a commit, which a folder does not ask for.
-        checkpoint = find_checkpoint(place, config["version"])
+        checkpoint = find_checkpoint(place, config["version"], _SETTING)
         if checkpoint.version != config["version"]:
-            raise CheckpointError(f"embedding.model={place}: has changed since the run began; start it again")
-        model, tokenizer = load_encoder(checkpoint.folder, self.device)
+            raise CheckpointError(f"{_SETTING}={place}: has changed since the run began; start it again")
+        model, tokenizer = load_encoder(checkpoint.folder, self.device, _SETTING)
         vectors = encode_words(model, tokenizer, selection.words, config["encoder"])
         known = np.flatnonzero(np.isfinite(vectors).all(axis=1))
         words = [selection.words[row] for row in known]

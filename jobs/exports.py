@@ -9,6 +9,7 @@ from pyarrow import fs
 from jobs.context import Run
 from jobs.embedding import Embeddings
 from jobs.embeddings_config import EmbeddingsRun
+from jobs.sources import Sources
 from jobs.vocabulary import TokenisedCorpus
 from storage.embedding_files import EmbeddingFile, ExportFormat, write_embedding
 
@@ -22,7 +23,7 @@ _SUFFIXES: dict[ExportFormat, str] = {
 
 
 def export(
-    run: Run[EmbeddingsRun],
+    run: Run[EmbeddingsRun, Sources],
     corpora: Mapping[str, TokenisedCorpus],
     embeddings: Mapping[str, Embeddings],
     formats: Sequence[ExportFormat],

@@ -12,12 +12,13 @@ from jobs.measures.lookup import whole
 from jobs.modelling import find_models
 from jobs.models import Needs
 from jobs.reports.embeddings_body import write_embeddings_report
+from jobs.sources import Sources
 from operators.wordsets import GenderSurvey
 
 TABLES = (*bootstrap.TABLES, *genders.TABLES, "language_correlation")
 
 
-def run(run: Run[EmbeddingsRun]) -> None:
+def run(run: Run[EmbeddingsRun, Sources]) -> None:
     """Measure every language; publish tables and report."""
     config = cast(GenderSurveyJob, run.config.job)
     # A language without any of the words is a finding too, with its reasons.

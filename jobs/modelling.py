@@ -12,6 +12,7 @@ from jobs.embeddings_config import EmbeddingsRun
 from jobs.encoding import encode
 from jobs.models import Model, Needs
 from jobs.selection import VERSION, Selection, select
+from jobs.sources import Sources
 from jobs.texts import WordSetError
 from jobs.vector_files import FileEmbedding, read_vector_files
 from jobs.vocabulary import TokenisedCorpus
@@ -21,7 +22,7 @@ from operators.wordsets import WordSets
 from storage.ledger import Finished, Unit
 
 
-def find_models(run: Run[EmbeddingsRun], needs: Needs) -> list[Model]:
+def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     """Train, read or load what the run measures; publishes the tables of what was trained.
 
     Raises:
@@ -51,7 +52,7 @@ def _model(name: str, language: str, wordset: WordSets, needs: Needs, replicas: 
     return Model(name, language, wordset, vectors, needs.attribute_sets(wordset), neighbours)
 
 
-def _trained(run: Run[EmbeddingsRun], config: EmbeddingConfig, needs: Needs) -> list[Model]:
+def _trained(run: Run[EmbeddingsRun, Sources], config: EmbeddingConfig, needs: Needs) -> list[Model]:
     wordsets = {
         text.corpus.name: normalised(run.config.wordset[text.corpus.language], text.tokenizer)
         for text in run.sources.texts

@@ -12,12 +12,13 @@ from jobs.measures.psychometrics import measure_psychometrics
 from jobs.modelling import find_models
 from jobs.models import Needs
 from jobs.reports.embeddings_body import write_embeddings_report
+from jobs.sources import Sources
 from operators.wordsets import WordSets
 
 TABLES = (*bootstrap.TABLES, *psychometrics.TABLES)
 
 
-def run(run: Run[EmbeddingsRun]) -> None:
+def run(run: Run[EmbeddingsRun, Sources]) -> None:
     """Measure every model; publish tables and report."""
     config = cast(PsychophysicsJob, run.config.job)
     models = find_models(run, Needs(lists))

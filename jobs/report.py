@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -35,7 +36,7 @@ class Body:
     large_tables: Mapping[str, pa.Schema] = field(default_factory=dict)
 
 
-def write_report(run: Run[CommonConfig], body: Callable[[Frames], Body], large_tables: Sequence[str] = ()) -> None:
+def write_report(run: Run[CommonConfig, Any], body: Callable[[Frames], Body], large_tables: Sequence[str] = ()) -> None:
     """Write ``report.html`` into the run directory.
 
     Args:

@@ -21,11 +21,12 @@ from cluster.connection import connected
 from cluster.progress import Display
 from cluster.stages import Runner, UnitsFailed
 from cluster.workers import Failure, Pool
-from jobs import association, bootstrap, gender_survey, psychophysics, survey
+from jobs import association, bootstrap, gender_survey, gru_training, psychophysics, sentiment_rating, sources, survey
 from jobs.common_config import ConfigError
 from jobs.config import RunConfig
 from jobs.context import Run
-from jobs.sources import find_sources
+from jobs.sentiment.sources import find_sources as find_rating_sources
+from jobs.sentiment.training_config import find_labelled
 from jobs.summary import print_outcome
 from storage.identity import canonical
 from storage.ledger import Store
@@ -33,21 +34,26 @@ from storage.runs import RunDirectory, opened
 
 _RECORDED_PACKAGES = (
     *("gensim", "mwparserfromhell", "numba", "numpy", "opencc", "polars", "pyarrow", "ray", "regex", "rjieba"),
-    *("scikit-learn", "scipy", "torch", "transformers"),
+    *("scikit-learn", "scipy", "textblob", "torch", "transformers", "vaderSentiment"),
 )
 
 
 @dataclass(frozen=True)
 class _Job:
-    run: Callable[[Run[Any]], None]
+    """What runs it, the tables that it may publish, and what finds its sources in a config and the store's root."""
+
+    run: Callable[[Run[Any, Any]], None]
     tables: tuple[str, ...]
+    find_sources: Callable[[Any, str], Any] = sources.find_sources
 
 
 _JOBS = {
     "association": _Job(association.run, association.TABLES),
     "bootstrap": _Job(bootstrap.run, bootstrap.TABLES),
     "gender_survey": _Job(gender_survey.run, gender_survey.TABLES),
+    "gru_training": _Job(gru_training.run, gru_training.TABLES, find_labelled),
     "psychophysics": _Job(psychophysics.run, psychophysics.TABLES),
+    "sentiment_rating": _Job(sentiment_rating.run, sentiment_rating.TABLES, find_rating_sources),
     "survey": _Job(survey.run, survey.TABLES),
 }
 
@@ -59,19 +65,19 @@ def execute(config: RunConfig) -> Path:
         UnitsFailed: if units failed; ``run.json`` then names them with their tracebacks.
         ConfigError, CorpusError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
     """
-    store = Store(config.store)
-    sources = find_sources(config, store.root)
+    store, job = Store(config.store), _JOBS[config.job.name]
+    found = job.find_sources(config, store.root)
     settings = yaml.safe_dump(canonical(_plain(config, store)), sort_keys=False, allow_unicode=True)
     console = Console()
     with opened(_run_directory(config, store)) as directory:
-        directory.begin(_JOBS[config.job.name].tables, **_provenance(config))
+        directory.begin(job.tables, **_provenance(config))
         runner = Runner(store, Pool(store, config.cluster.max_retries), Display(console))
         with _told(console, directory), _recorded(directory, runner):
             directory.write_text("config.yaml", settings)
             store.sweep()
-            directory.record["inputs"] = sources.record()
+            directory.record["inputs"] = found.record()
             with connected(config.cluster) as workers, runner.pool.started(*workers), runner.display:
-                _JOBS[config.job.name].run(Run(config, sources, runner, directory, console))
+                job.run(Run(config, found, runner, directory, console))
             store.sweep()
             runner.check()
     return directory.path

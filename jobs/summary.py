@@ -5,8 +5,11 @@ from typing import Any
 
 import polars as pl
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from jobs.reports.rating_findings import changes
+from jobs.reports.rating_names import amount, attribute, by_case, rated_comparisons, variants_of
 from storage.runs import RunDirectory, read_run_table
 
 _NUM_OCCUPATIONS = 5
@@ -72,6 +75,34 @@ def _print_gender(console: Console, rows: pl.DataFrame) -> None:
     console.print(table)
 
 
+def _print_ratings(console: Console, rows: pl.DataFrame) -> None:
+    """The systems of each case in their order on the first variant, a column for each variant."""
+    variants = variants_of(rows)
+    title = "Ratings (1: least biased) and raw scores, by group and attribute"
+    table = Table("group, attribute", "system", title=title, title_justify="left")
+    for variant in variants:
+        table.add_column(variant, justify="right")
+    for part in by_case(rows).values():
+        group, protected = part.row(0, named=True)["group"], part.row(0, named=True)["protected"]
+        found = {(row["system"], row["variant"]): row for row in part.to_dicts()}
+        systems = part["system"].unique(maintain_order=True)
+        cells = ["\n".join(_rating(found.get((system, variant))) for system in systems) for variant in variants]
+        head = f"{group}\nby {attribute(protected)}"
+        table.add_row(escape(head), escape("\n".join(systems)), *cells, end_section=True)
+    console.print(table)
+
+
+def _rating(row: Mapping[str, Any] | None) -> str:
+    return (
+        "–" if row is None or row["rating"] is None else f"{row['rating']} ({amount(row['raw_score'], row['measure'])})"
+    )
+
+
+def _print_changes(console: Console, rows: pl.DataFrame) -> None:
+    for sentence in changes(rated_comparisons(rows)):
+        console.print(sentence, highlight=False, markup=False)
+
+
 def _table(
     title: str, rows: pl.DataFrame, words: Sequence[str], numbers: Sequence[str], after: Sequence[str] = ()
 ) -> Table:
@@ -96,4 +127,6 @@ _SHOWN = {
     "psychometrics": _print_occupations,
     "associations": _print_associations,
     "gender_languages": _print_gender,
+    "ratings": _print_ratings,
+    "comparisons": _print_changes,
 }

@@ -16,13 +16,14 @@ from jobs.measures.word_associations import measure_words
 from jobs.modelling import find_models
 from jobs.models import Model, Needs
 from jobs.reports.embeddings_body import write_embeddings_report
+from jobs.sources import Sources
 from operators.wordsets import GenderSurvey, WordSets, neutral_survey
 from storage.ledger import TableRef
 
 TABLES = tuple(dict.fromkeys((*bootstrap.TABLES, *psychophysics.TABLES, *association.TABLES, *genders.TABLES)))
 
 
-def run(run: Run[EmbeddingsRun]) -> None:
+def run(run: Run[EmbeddingsRun, Sources]) -> None:
     """Embed the corpora, measure on every replica whatever the word lists allow, publish tables and report."""
     config, tests = cast(SurveyJob, run.config.job), run.config.tests
     of_tests = association.needs(config, tests)
@@ -37,7 +38,9 @@ def run(run: Run[EmbeddingsRun]) -> None:
     write_embeddings_report(run)
 
 
-def _measured(run: Run[EmbeddingsRun], models: Sequence[Model], config: SurveyJob) -> dict[str, list[TableRef]]:
+def _measured(
+    run: Run[EmbeddingsRun, Sources], models: Sequence[Model], config: SurveyJob
+) -> dict[str, list[TableRef]]:
     """Every measure of every model that has the words for it; tables that two measures make are one."""
     runner, tests, seed = run.runner, run.config.tests, run.config.seed
     observed = has_replicas(run.config.embedding)

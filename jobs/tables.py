@@ -6,6 +6,8 @@ from storage.tables import column
 
 LANGUAGE = column("language", pa.string(), "language of the corpus, as a Wikipedia code")
 WORD = column("word", pa.string(), "the word as the tokeniser writes it; a phrase has spaces inside")
+STATUS = column("status", pa.string(), "'ok', or why there is no result, in a word")
+REASON = column("reason", pa.string(), "why the status is not 'ok', in a sentence; empty otherwise")
 
 
 CORPORA = pa.schema(

@@ -28,6 +28,9 @@ class Stream(IntEnum):
     TILE_ORDER = 4
     RESAMPLING = 5
     PERMUTATION = 6
+    RANDOM_SENTIMENT = 7
+    EMOTION = 8
+    RATING = 9
 
 
 @numba.njit(cache=True)

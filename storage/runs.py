@@ -89,6 +89,10 @@ class RunDirectory:
         self.write_record(exports=[*self.record.get("exports", []), name])
         return folder / name
 
+    def export_bytes(self, name: str, content: bytes) -> None:
+        """Write a file beside the tables."""
+        write_bytes(fs.LocalFileSystem(), str(self.export(name)), content, setting=_SETTING)
+
     def write_text(self, name: str, content: str) -> None:
         """Write a text file such as the report."""
         write_bytes(fs.LocalFileSystem(), str(self.path / name), content.encode(), setting=_SETTING)

@@ -2,12 +2,10 @@
 
 import pyarrow as pa
 
-from jobs.tables import LANGUAGE, WORD
+from jobs.tables import LANGUAGE, REASON, STATUS, WORD
 from storage.tables import column
 
 MODEL = column("model", pa.string(), "the embedding: the name of its corpus, its file or its encoder")
-STATUS = column("status", pa.string(), "'ok', or why there is no result, in a word")
-REASON = column("reason", pa.string(), "why the status is not 'ok', in a sentence; empty otherwise")
 NUM_REPLICAS = column("num_replicas", pa.int32(), "bootstrap replicas that have a value, for the interval", "replicas")
 MISSING_WORDS = column("missing_words", pa.list_(pa.string()), "words of the lists that have no vector")
 WOMEN = column("percent_women", pa.float64(), "share of women in the occupation, from the word set", "percent")

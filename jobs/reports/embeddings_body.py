@@ -15,6 +15,7 @@ from jobs.reports import association_sections, gender_sections, psychophysics_se
 from jobs.reports.corpus_sections import corpora_lead, training, word_lists
 from jobs.reports.coverage import on_intervals
 from jobs.reports.findings import Frames
+from jobs.sources import Sources
 from jobs.vector_files import FileEmbedding
 from storage.html import Block, Paragraph, Section
 
@@ -27,7 +28,7 @@ _TITLES = {
 }
 
 
-def write_embeddings_report(run: Run[EmbeddingsRun]) -> None:
+def write_embeddings_report(run: Run[EmbeddingsRun, Sources]) -> None:
     """Write ``report.html`` into the run directory, from the tables that the run has published."""
     write_report(run, embeddings_body(run.config), large_tables=["embeddings"])
 

@@ -67,13 +67,15 @@ def interval(row: Mapping[str, Any], name: str, digits: int = 3) -> str:
 def number(value: float | None, digits: int) -> str:
     """A number with a real minus sign; "undefined" for NaN, a dash where there is none.
 
-    >>> number(-0.25, 1), number(-0.001, 2)
-    ('−0.2', '0.00')
+    >>> number(-0.25, 1), number(-0.001, 2), number(-math.inf, 2)
+    ('−0.2', '0.00', '−∞')
     """
     if value is None:
         return "–"
     if math.isnan(value):
         return "undefined"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 

@@ -22,7 +22,7 @@ from transformers import (
 )
 
 from operators.encoders import EncoderConfig, encode_words
-from storage.checkpoints import load_encoder
+from storage.models import load_encoder
 
 # Spread out, so that no layer is close to the identity.
 BERT = BertConfig(
@@ -50,7 +50,7 @@ def one_thread():
 
 def _loaded(folder, model):
     model.save_pretrained(folder)
-    return load_encoder(str(folder))
+    return load_encoder(str(folder), "cpu", "embedding.model")
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +255,6 @@ def test_configs_that_cannot_be_are_refused(wrong) -> None:
 
 def test_importing_does_not_load_torch() -> None:
     program = (
-        "import sys, operators.encoders, storage.checkpoints; print(sorted({'torch', 'transformers'} & {*sys.modules}))"
+        "import sys, operators.encoders, storage.models; print(sorted({'torch', 'transformers'} & {*sys.modules}))"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

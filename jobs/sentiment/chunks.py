@@ -1,0 +1,28 @@
+"""Texts in chunks that hold whatever else is there: a unit of work that is found again after texts were added."""
+
+import hashlib
+from collections.abc import Iterable
+
+_HASH_VALUES = 2**64
+
+
+def chunks(texts: Iterable[str], mean_size: int) -> list[list[str]]:
+    """Each text once, in chunks of ``mean_size`` on average.
+
+    Texts are ordered by one half of their digest; the other half says after which of them a chunk ends, which is the
+    one in ``mean_size`` whose number is smallest. So a text that is added changes its own chunk and no other.
+
+    >>> [len(chunk) for chunk in chunks(map(str, range(100)), mean_size=40)]
+    [77, 23]
+    """
+    found: list[list[str]] = [[]]
+    for _, end, text in sorted((*_halves(text), text) for text in set(texts)):
+        found[-1].append(text)
+        if end < _HASH_VALUES // mean_size:
+            found.append([])
+    return [chunk for chunk in found if chunk]
+
+
+def _halves(text: str) -> tuple[int, int]:
+    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+    return int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")

@@ -1,0 +1,90 @@
+"""Scores that a user brings: one file with every score, rated as those of this run would be."""
+
+from typing import Any
+
+import polars as pl
+
+from cluster.stages import Runner, Stage
+from cluster.workers import Tables, each
+from jobs.sentiment import tables
+from jobs.sentiment.scoring import Rated, scores_table
+from storage.corpora import CorpusError
+from storage.files import shown
+from storage.ledger import Store, TableRef, Unit
+from storage.records import check_columns, numbers, read_records
+from storage.sources import FoundFile, find_files
+
+_SETTING = "scores"
+_NEEDED = ("variant", "group", "dataset", "system", "gender", "race", "emotion", "sentiment")
+_KNOWN = (*_NEEDED, "conversation")
+_INDEX = "index"
+
+
+def find_scores(path: str) -> FoundFile:
+    """The file, which has the columns.
+
+    Raises:
+        CorpusError: if it is missing, can't be read, or lacks a column.
+    """
+    found = find_files([path], _SETTING)
+    if len(found) > 1:
+        raise CorpusError(f"{_SETTING}={shown(path)}: names {len(found)} files; give one")
+    check_columns(found[0].uri, _NEEDED, _SETTING)
+    return found[0]
+
+
+def read_scores(runner: Runner, file: FoundFile) -> dict[Rated, TableRef]:
+    """Table ``scores`` of each variant and system, in the order in which the file has them.
+
+    Raises:
+        UnitsFailed: if it can't be read.
+    """
+    how = {"uri": file.uri, "bytes": file.state.num_bytes, "version": file.state.version}
+    unit = Unit("scores_file/1", shown(file.uri), how)
+    [finished] = runner.run_whole(Stage("read scores", each(_read), {_SETTING: [unit]}))[_SETTING]
+    index = runner.store.read(finished.tables[_INDEX])
+    rated = zip(index["variant"].to_pylist(), index["system"].to_pylist(), strict=True)
+    return {key: finished.tables[_part(number)] for number, key in enumerate(rated)}
+
+
+def _part(number: int) -> str:
+    return f"scores_{number:06d}"
+
+
+def _read(_: Store, unit: Unit) -> Tables:
+    rows = _checked(read_records(unit.config["uri"]), shown(unit.config["uri"]))
+    parts = rows.partition_by("variant", "system", maintain_order=True)
+    for number, part in enumerate(parts):
+        sentiment = part["sentiment"].fill_null(float("nan")).to_numpy()
+        of = part.drop("variant", "system", "sentiment").with_row_index("sentence")
+        yield _part(number), scores_table(of, sentiment, part["variant"][0], part["system"][0])
+    yield _INDEX, pl.concat(part.select("variant", "system").head(1) for part in parts).to_arrow().cast(_index_schema())
+
+
+def _index_schema() -> Any:
+    return tables.SCORES.remove_metadata().empty_table().select(["variant", "system"]).schema
+
+
+def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Typed columns; text that is empty, or not a number where one belongs, is refused or null."""
+    if rows.is_empty():
+        raise CorpusError(f"{_SETTING}={name}: has no rows")
+    rows = rows.select(
+        pl.col(column) if column in rows.columns else pl.lit(None, pl.String).alias(column) for column in _KNOWN
+    )
+    words = [column for column in _KNOWN if column != "sentiment"]
+    rows = rows.with_columns(
+        numbers(rows, "sentiment", f"{_SETTING}={name}"), *(_text(rows[column]) for column in words)
+    )
+    for column in ("variant", "group", "dataset", "system"):
+        if rows[column].has_nulls():
+            raise CorpusError(f"{_SETTING}={name}: a row has no {column}; every row needs one")
+    return rows
+
+
+def _text(column: pl.Series) -> pl.Series:
+    """Whole numbers as such, whatever the file's type; an empty text is no value."""
+    if column.dtype.is_float() and (column.drop_nulls().drop_nans() % 1 == 0).all():
+        column = column.fill_nan(None).cast(pl.Int64)
+    text = column.cast(pl.String).str.strip_chars()
+    return text.replace({"": None, "nan": None, "NaN": None})

@@ -1,0 +1,139 @@
+"""Scores of every system for every variant of the sentences, unit by unit."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from cluster.stages import Runner, Stage
+from cluster.workers import Tables, each
+from jobs.devices import uses_gpus
+from jobs.sentiment import tables
+from jobs.sentiment.resident import resident
+from jobs.sentiment.sentences import Texts
+from jobs.sentiment.systems import FoundSystem, Score
+from operators.sentiment import biased_female
+from storage.identity import digest
+from storage.ledger import Store, TableRef, Unit
+
+ORIGINAL = "original"
+_UNITS_AT_ONCE = 8
+_NO_SCORE = "the system has no score for this text"
+
+Rated = tuple[str, str]
+"""A variant and a system."""
+
+
+def score(
+    runner: Runner,
+    systems: Mapping[str, FoundSystem],
+    texts: Texts,
+    translated: Mapping[str, Sequence[TableRef]],
+) -> dict[Rated, TableRef]:
+    """Table ``scores`` of each variant and system; what failed is missing."""
+    variants = {ORIGINAL: [chunk.select("text") for chunk in texts.chunks]}
+    variants |= {name: [ref.select("round_trip") for ref in refs] for name, refs in translated.items()}
+    gathered = {}
+    for name, system in systems.items():
+        scored = _score(runner, name, system, variants)
+        gathered.update(_gather_units(name, texts, translated, scored))
+    done = runner.run(
+        Stage("gather scores", each(_gather), {_group(*key): [unit] for key, unit in gathered.items()}, 8)
+    )
+    return {key: unit.tables["scores"] for key in gathered for unit in done[_group(*key)]}
+
+
+def _group(variant: str, system: str) -> str:
+    return f"{system} on {variant}"
+
+
+def _score(
+    runner: Runner, name: str, system: FoundSystem, variants: Mapping[str, Sequence[TableRef]]
+) -> dict[str, list[TableRef]]:
+    """Tables with the column ``sentiment``, in the order of the texts, by variant."""
+    if system.load is None:
+        return {variant: [] for variant in variants}
+    on_gpu = uses_gpus(system.device, runner.pool.num_gpus, f"sentiment.{name}.device")
+    units = {
+        _group(variant, name): [
+            Unit(
+                "scores/1",
+                f"{name} on {variant} {number}",
+                {"system": system.identity, "on_gpu": on_gpu},
+                {"texts": [ref]},
+            )
+            for number, ref in enumerate(refs)
+        ]
+        for variant, refs in variants.items()
+    }
+    work = _Scoring(digest(system.identity), system.load, "cuda" if on_gpu else "cpu")
+    done = runner.run(Stage(f"score {name}", work, units, _UNITS_AT_ONCE, on_gpu))
+    whole = [variant for variant in variants if not runner.failures[_group(variant, name)]]
+    return {variant: [unit.tables["scores"] for unit in done[_group(variant, name)]] for variant in whole}
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """Attributes:
+    system: digest of its identity.
+    load: makes it ready, on a device.
+    """
+
+    system: str
+    load: Callable[[str], Score]
+    device: str
+
+    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+        key = (self.system, self.device)
+        for unit in units:
+            [texts] = store.read(unit.input("texts")).columns
+            with resident(key, lambda _: self.load(self.device)) as score:
+                table = pa.table({"sentiment": score(texts.to_pylist())})
+            yield unit, [("scores", table)]
+
+
+def _gather_units(
+    name: str,
+    texts: Texts,
+    translated: Mapping[str, Sequence[TableRef]],
+    scored: Mapping[str, Sequence[TableRef]],
+) -> dict[Rated, Unit]:
+    columns = ("sentence", "group", "dataset", "text", "gender", "race", "emotion", "conversation")
+    units = {}
+    for variant, refs in scored.items():
+        inputs = {"sentences": [texts.sentences.select(*columns)], "scores": refs}
+        if refs:
+            # Scores stand in the order of a chunk's texts, before the round trip as after it.
+            inputs["texts"] = [ref.select("text") for ref in translated.get(variant, texts.chunks)]
+        units[variant, name] = Unit(
+            "gather_scores/1", _group(variant, name), {"variant": variant, "system": name}, inputs
+        )
+    return units
+
+
+def _gather(store: Store, unit: Unit) -> Tables:
+    rows = pl.DataFrame(store.read(unit.input("sentences")))
+    if refs := unit.inputs["scores"]:
+        texts = [store.read(ref)["text"].to_pylist() for ref in unit.inputs["texts"]]
+        numbers = [store.read(ref)["sentiment"].to_numpy() for ref in refs]
+        by_text = {text: at for at, text in enumerate(text for chunk in texts for text in chunk)}
+        sentiment = np.concatenate(numbers)[[by_text[text] for text in rows["text"]]]
+    else:
+        sentiment = biased_female(rows["gender"].to_list())
+    yield "scores", scores_table(rows, sentiment, unit.config["variant"], unit.config["system"])
+
+
+def scores_table(rows: pl.DataFrame, sentiment: "np.typing.NDArray[np.float64]", variant: str, system: str) -> pa.Table:
+    """Table ``scores`` of sentences; one without a score says so."""
+    scored = pl.Series("sentiment", sentiment).fill_nan(None)
+    ok = scored.is_not_null()
+    rows = rows.with_columns(
+        scored,
+        pl.lit(variant).alias("variant"),
+        pl.lit(system).alias("system"),
+        pl.when(ok).then(pl.lit("ok")).otherwise(pl.lit("no_score")).alias("status"),
+        pl.when(ok).then(pl.lit("")).otherwise(pl.lit(_NO_SCORE)).alias("reason"),
+    )
+    return rows.select(tables.SCORES.names).to_arrow().cast(tables.SCORES)

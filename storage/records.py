@@ -1,0 +1,102 @@
+"""Tables that users bring along: CSV, TSV and Parquet, wherever files lie."""
+
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import polars as pl
+
+from storage.files import opened, shown
+from storage.pages import CorpusError
+
+_PARQUET = b"PAR1"
+
+
+def record_columns(uri: str, *, header: bool = True) -> list[str]:
+    """The names of a file's columns.
+
+    Raises:
+        CorpusError: if it can't be read as a table.
+    """
+    return read_records(uri, num_rows=0 if header else 1, header=header).columns
+
+
+def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool = True) -> None:
+    """Refuse a file without the columns.
+
+    Args:
+        needed: their names.
+        setting: what names the file.
+        header: as for :func:`read_records`.
+
+    Raises:
+        CorpusError: naming what is missing, and what there is.
+    """
+    found = record_columns(uri, header=header)
+    if missing := [name for name in needed if name not in found]:
+        raise CorpusError(
+            f"{setting}: {shown(uri)} has no column {', '.join(map(repr, missing))}; its columns are "
+            f"{', '.join(map(repr, found))}"
+        )
+
+
+def read_records(
+    uri: str, columns: Sequence[str] | None = None, num_rows: int | None = None, *, header: bool = True
+) -> pl.DataFrame:
+    """A file's rows, in its order. Parquet is told by its content; all else is CSV, or TSV, without quotes, if its name
+    says so.
+
+    Args:
+        columns: which to read; None: all.
+        num_rows: how many; None: all.
+        header: whether CSV and TSV begin with the columns' names; if not, these are column_1, column_2, ...
+
+    Returns:
+        Columns of Parquet with their own types, of CSV and TSV as strings, null where there is nothing.
+
+    Raises:
+        CorpusError: if it can't be read as a table.
+    """
+    with opened(uri) as file:
+        is_parquet = file.read(len(_PARQUET)) == _PARQUET
+    try:
+        with opened(uri) as file:
+            return _parquet(file, columns, num_rows) if is_parquet else _csv(file, uri, columns, num_rows, header)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = str(error).partition("\n")[0]
+        raise CorpusError(f"{shown(uri)}: cannot be read as CSV, TSV or Parquet: {reason}") from error
+
+
+def _parquet(file: BinaryIO, columns: Sequence[str] | None, num_rows: int | None) -> pl.DataFrame:
+    return pl.read_parquet(file, columns=None if columns is None else list(columns), n_rows=num_rows)
+
+
+def _csv(file: BinaryIO, uri: str, columns: Sequence[str] | None, num_rows: int | None, header: bool) -> pl.DataFrame:
+    is_tabbed = shown(uri).endswith((".tsv", ".tab"))
+    rows = pl.read_csv(
+        file,
+        n_rows=num_rows,
+        has_header=header,
+        separator="\t" if is_tabbed else ",",
+        quote_char=None if is_tabbed else '"',
+        infer_schema=False,
+    )
+    if not header:
+        rows.columns = [f"column_{number}" for number in range(1, rows.width + 1)]
+    return rows if columns is None else rows.select(columns)
+
+
+def numbers(rows: pl.DataFrame, column: str, where: str) -> pl.Series:
+    """A column as numbers; null where a cell is empty or NaN.
+
+    Args:
+        where: what names the file, for messages.
+
+    Raises:
+        CorpusError: if a cell is anything else.
+    """
+    text = rows[column].cast(pl.String).str.strip_chars()
+    found = text.cast(pl.Float64, strict=False)
+    wrong = text.filter(found.is_null() & text.is_not_null() & (text != ""))
+    if wrong.len():
+        raise CorpusError(f"{where}: {column} {wrong[0]!r} is not a number")
+    return found.fill_nan(None).alias(column)
