@@ -1,9 +1,6 @@
 """What one system's scores of one variant say: tests, deconfounding impacts and raw scores of every group."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -13,20 +10,16 @@ import pydantic
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from operators.deconfounding import EmptyCells, Impact, deconfounding_impact, is_confounded, largest_impact
+from jobs.sentiment.datasets import Dataset, dataset_of
+from operators.deconfounding import EmptyCells, Impact, largest_impact
 from operators.multiplicity import benjamini_hochberg, holm
 from operators.rejection import weighted_rejections
-from operators.resampling import resampled_counts
 from operators.two_samples import (
     DEFINITION,
     LEVELS,
     PUBLISHED,
     Convention,
     Moments,
-    TTest,
-    coded,
-    moments,
-    pairwise_tests,
 )
 
 Floats = NDArray[np.float64]
@@ -78,55 +71,6 @@ class Findings(NamedTuple):
     resampled: list[Floats]
 
 
-@dataclass(frozen=True)
-class _Dataset:
-    """The scored texts of a data set that have a value of the protected attribute.
-
-    Attributes:
-        values: of the attribute; ``cells`` says which one each text has.
-        emotions: likewise with ``felt``; ``felt`` is None if a text has no emotion.
-        clusters: the conversation of each text; None if no two texts are of one.
-        about: what the resampling of these texts is keyed by.
-    """
-
-    name: str
-    scores: Floats
-    cells: NDArray[np.int64]
-    values: list[str]
-    felt: NDArray[np.int64] | None
-    emotions: list[str]
-    clusters: NDArray[np.int64] | None
-    about: int
-
-    def resamples(self, seed: int, number: int) -> Iterator[NDArray[np.int32]]:
-        """Of texts within what the design fixes: each value, and each of its emotions where these do not depend on it;
-        of whole conversations where there are any.
-        """
-        if self.clusters is None:
-            return resampled_counts(self._strata(), seed, self.about, number)
-        told = [frozenset(self.cells[self.clusters == cluster]) for cluster in range(self.clusters.max() + 1)]
-        return resampled_counts(coded(told).codes, seed, self.about, number, self.clusters)
-
-    def _strata(self) -> NDArray[np.int64]:
-        if self.felt is None or self.is_confounded:
-            return self.cells
-        return self.cells * len(self.emotions) + self.felt
-
-    @property
-    def is_confounded(self) -> bool:
-        """Whether the emotion depends on the protected attribute."""
-        return self.felt is not None and is_confounded(self.felt, self.cells)
-
-    def tested(self, rules: Convention, counts: NDArray[np.int32] | None = None) -> tuple[Moments, TTest]:
-        found = moments(self.scores, self.cells, len(self.values), counts)
-        return found, pairwise_tests(found, rules)
-
-    def impact(self, empty_cells: EmptyCells, counts: NDArray[np.int32] | None = None) -> Impact | None:
-        if self.felt is None:
-            return None
-        return deconfounding_impact(self.scores, self.felt, self.cells, counts, empty_cells)
-
-
 def rate(scores: pl.DataFrame, config: RatingConfig, seed: int) -> Findings:
     """Rate one system on one variant.
 
@@ -149,7 +93,7 @@ def _rate_group(
 ) -> None:
     scored = rows.drop_nulls("sentiment")
     datasets = [
-        _dataset(part, columns, [of["group"], str(name), of["protected"]])
+        dataset_of(part, columns, [of["group"], str(name), of["protected"]])
         for (name,), part in scored.group_by("dataset", maintain_order=True)
     ]
     confounded = any(data.is_confounded for data in datasets)
@@ -169,29 +113,7 @@ def _rate_group(
         _add(findings, common | _impact_row(impacts), resampled.impacts, config.level)
 
 
-def _dataset(rows: pl.DataFrame, columns: Sequence[str], about: list[str]) -> _Dataset:
-    protected = coded(" ".join(values) for values in rows.select(columns).iter_rows())
-    emotions = coded(rows["emotion"]) if not rows["emotion"].has_nulls() else None
-    return _Dataset(
-        str(about[1]),
-        rows["sentiment"].to_numpy(),
-        protected.codes,
-        [str(value) for value in protected.values],
-        None if emotions is None else emotions.codes,
-        [] if emotions is None else [str(value) for value in emotions.values],
-        _clusters(rows["conversation"]),
-        int.from_bytes(hashlib.blake2b(json.dumps(about).encode(), digest_size=8).digest(), "little"),
-    )
-
-
-def _clusters(conversations: pl.Series) -> NDArray[np.int64] | None:
-    """A text of no conversation stands for itself."""
-    if conversations.drop_nulls().is_unique().all():
-        return None
-    return coded(at if name is None else name for at, name in enumerate(conversations)).codes
-
-
-def _warning(rows: pl.DataFrame, scored: pl.DataFrame, datasets: Sequence[_Dataset]) -> str:
+def _warning(rows: pl.DataFrame, scored: pl.DataFrame, datasets: Sequence[Dataset]) -> str:
     warnings = []
     if missing := rows.height - scored.height:
         warnings.append(f"{missing} of {rows.height} texts have no score")
@@ -207,7 +129,7 @@ def _warning(rows: pl.DataFrame, scored: pl.DataFrame, datasets: Sequence[_Datas
 # --- tests ----------------------------------------------------------------------------------------------------------
 
 
-def _tests(data: _Dataset, rules: Convention) -> Iterator[Row]:
+def _tests(data: Dataset, rules: Convention) -> Iterator[Row]:
     found, tested = data.tested(rules)
     for at, (first, second) in enumerate(combinations(range(len(data.values)), 2)):
         sides = [_side(found, data.values, cell, side) for side, cell in ((1, first), (2, second))]
@@ -244,7 +166,7 @@ def _rejection_row(p_values: Floats, corrected: Mapping[str, Floats], rules: Con
 # --- deconfounding --------------------------------------------------------------------------------------------------
 
 
-def _effects(data: _Dataset, config: RatingConfig) -> Iterator[Row]:
+def _effects(data: Dataset, config: RatingConfig) -> Iterator[Row]:
     impact = data.impact(config.empty_cells)
     if impact is None or data.felt is None:
         return
@@ -281,7 +203,7 @@ class _Resampled(NamedTuple):
     impacts: Floats
 
 
-def _resampled(datasets: Sequence[_Dataset], config: RatingConfig, seed: int) -> _Resampled:
+def _resampled(datasets: Sequence[Dataset], config: RatingConfig, seed: int) -> _Resampled:
     """Data sets are resampled independently of each other, and both measures from the same resamples."""
     number, rules = config.num_resamples, config.rules
     if not number:
