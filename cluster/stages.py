@@ -14,6 +14,8 @@ from storage.ledger import Finished, Store, Unit
 T = TypeVar("T")
 
 _LOOKS_AT_ONCE = 16
+_BATCHES_PER_WORKER = 8
+_MOST_AT_ONCE = 16
 
 
 class UnitsFailed(RuntimeError):
@@ -120,6 +122,10 @@ class Runner:
         if not whole:
             self.check()
         return whole
+
+    def units_at_once(self, num_units: int) -> int:
+        """A batch size for units of which some are cheap: that workers end together matters more than the overhead."""
+        return min(max(num_units // (_BATCHES_PER_WORKER * self.pool.num_workers), 1), _MOST_AT_ONCE)
 
     def check(self) -> None:
         """Raise what has failed.

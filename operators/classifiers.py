@@ -50,17 +50,18 @@ class Classified(NamedTuple):
 
 def score_texts(
     model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], config: ClassifierConfig
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The sentiment of each text: :func:`sentiments` of what :func:`classify` finds.
 
     Returns:
-        ``[texts]`` in [-1, 1]; NaN for a text without any token.
+        ``[texts]`` in [-1, 1], NaN for a text without any token; and which texts were too long for the model.
 
     Raises:
         ValueError: as :func:`label_values` and :func:`classify` do.
     """
     values = label_values(_labels(model), config.labels)
-    return sentiments(classify(model, tokenizer, texts, config).probabilities, values, config.score)
+    found = classify(model, tokenizer, texts, config)
+    return sentiments(found.probabilities, values, config.score), found.truncated
 
 
 def label_values(id2label: Mapping[int, str], labels: Mapping[str, float] | None = None) -> NDArray[np.float64]:

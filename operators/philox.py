@@ -31,6 +31,7 @@ class Stream(IntEnum):
     RANDOM_SENTIMENT = 7
     EMOTION = 8
     RATING = 9
+    PARTITION = 10
 
 
 @numba.njit(cache=True)

@@ -7,6 +7,7 @@ by the token that their output is made to begin with.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 VERSION = "seq2seq/1"
 
-_SHOWN_CHARACTERS = 40
 _SHOWN_CODES = 8
 
 
@@ -44,7 +44,7 @@ class Seq2SeqConfig:
 
 def translate_texts(
     model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], config: Seq2SeqConfig
-) -> list[str]:
+) -> list[str | None]:
     """Translate each text by itself, without drawing anything at random.
 
     A text is translated once, however often it comes, and one of blanks alone is left as it is. The other texts do not
@@ -55,9 +55,11 @@ def translate_texts(
             own ``max_length``, for ``max_new_tokens`` takes its place.
         tokenizer: the model's; it is left set to the source language.
 
+    Returns:
+        A translation for each text; None for one that has more tokens than the model takes: its end would be lost.
+
     Raises:
-        ValueError: if a text has more tokens than the model takes, the model needs codes and has none, or a code is
-            not one of the model's.
+        ValueError: if the model needs codes and has none, or a code is not one of the model's.
     """
     model.train(False)
     codes = _codes(tokenizer)
@@ -66,13 +68,16 @@ def translate_texts(
         tokenizer.src_lang = config.source_code
     longest = longest_input(model, tokenizer)
     unique = [text for text in dict.fromkeys(texts) if text.strip()]
-    inputs = _tokenised(tokenizer, unique, longest)
+    inputs = [dict(tokenizer(text, verbose=False)) for text in unique]
+    lengths = np.array([len(of["input_ids"]) for of in inputs], dtype=np.int64)
+    fitting = np.flatnonzero(lengths <= longest)
     settings = _settings(config, codes, longest)
-    found: dict[str, str] = {}
-    for batch in length_batches([len(of["input_ids"]) for of in inputs], config.max_tokens):
-        padded = tokenizer.pad([inputs[row] for row in batch], return_tensors="pt", verbose=False)
+    found: dict[str, str | None] = dict.fromkeys(unique)
+    for batch in length_batches(lengths[fitting], config.max_tokens):
+        rows = fitting[batch].tolist()
+        padded = tokenizer.pad([inputs[row] for row in rows], return_tensors="pt", verbose=False)
         translations = tokenizer.batch_decode(_generated(model, padded, settings), skip_special_tokens=True)
-        found |= zip([unique[row] for row in batch], translations, strict=True)
+        found |= zip([unique[row] for row in rows], translations, strict=True)
     return [found.get(text, text) for text in texts]
 
 
@@ -94,18 +99,6 @@ def _check_codes(config: Seq2SeqConfig, codes: Mapping[str, int]) -> None:
             )
         if code is not None and not codes:
             raise ValueError(f"{name}={code}: the model's tokenizer has no language codes; set {name}=null")
-
-
-def _tokenised(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], longest: int) -> list[dict[str, Any]]:
-    """What the model is given for each text, by the names of its arguments."""
-    inputs = [dict(tokenizer(text, verbose=False)) for text in texts]
-    for text, of in zip(texts, inputs, strict=True):
-        if len(of["input_ids"]) > longest:
-            raise ValueError(
-                f"the text '{text[:_SHOWN_CHARACTERS]}...' has {len(of['input_ids'])} tokens, and the model takes "
-                f"{longest}, so that its end would be lost: must be divided or left out; or set another translator"
-            )
-    return inputs
 
 
 def _settings(config: Seq2SeqConfig, codes: Mapping[str, int], longest: int) -> dict[str, Any]:

@@ -3,9 +3,11 @@
 No code that comes with a checkpoint is run, and nothing is fetched.
 """
 
+import json
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
@@ -47,15 +49,25 @@ def load_classifier(folder: str, device: str, setting: str) -> tuple["PreTrained
     Raises:
         CheckpointError: as for :func:`load_encoder`, or if the model has no head that classifies texts.
     """
+    check_classifier(folder, setting)
     model, missing, tokenizer = _loaded("AutoModelForSequenceClassification", folder, setting)
-    kinds = model.config.architectures or []
+    _check_weights(missing, "classifier", folder, setting)
+    return model.to(device), tokenizer
+
+
+def check_classifier(folder: str, setting: str) -> None:
+    """Refuse a checkpoint that says that it is another kind of model, without loading it.
+
+    Raises:
+        CheckpointError: naming the kind.
+    """
+    checked(folder, folder, setting)
+    kinds = json.loads(Path(folder, "config.json").read_bytes()).get("architectures") or []
     if kinds and not any(kind.endswith("ForSequenceClassification") for kind in kinds):
         raise CheckpointError(
             f"{setting}={folder}: is a {', '.join(kinds)}, which has no head that classifies texts; set {setting} to a "
             "model for text classification"
         )
-    _check_weights(missing, "classifier", folder, setting)
-    return model.to(device), tokenizer
 
 
 def load_translator(folder: str, device: str, setting: str) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:

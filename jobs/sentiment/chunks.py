@@ -9,16 +9,19 @@ _HASH_VALUES = 2**64
 def chunks(texts: Iterable[str], mean_size: int) -> list[list[str]]:
     """Each text once, in chunks of ``mean_size`` on average.
 
-    Texts are ordered by one half of their digest; the other half says after which of them a chunk ends, which is the
-    one in ``mean_size`` whose number is smallest. So a text that is added changes its own chunk and no other.
+    Texts are ordered by one half of their digest; the other half says after which of them a chunk may end, once it has
+    half the mean size. It ends at twice that size at the latest. So a text that is added changes its own chunk, and
+    some after it until one ends where it did before.
 
-    >>> [len(chunk) for chunk in chunks(map(str, range(100)), mean_size=40)]
-    [77, 23]
+    >>> [len(chunk) for chunk in chunks(map(str, range(100)), mean_size=20)]
+    [40, 14, 10, 13, 13, 10]
     """
+    smallest, largest = max(1, mean_size // 2), 2 * mean_size
     found: list[list[str]] = [[]]
     for _, end, text in sorted((*_halves(text), text) for text in set(texts)):
         found[-1].append(text)
-        if end < _HASH_VALUES // mean_size:
+        may_end = end < _HASH_VALUES // max(1, mean_size - smallest)
+        if len(found[-1]) >= smallest and (may_end or len(found[-1]) >= largest):
             found.append([])
     return [chunk for chunk in found if chunk]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from jobs.sentiment.datasets import Dataset, dataset_of
+from jobs.sentiment.scoring import TRUNCATED
 from operators.deconfounding import EmptyCells, Impact, largest_impact
 from operators.multiplicity import benjamini_hochberg, holm
 from operators.rejection import weighted_rejections
@@ -117,6 +118,8 @@ def _warning(rows: pl.DataFrame, scored: pl.DataFrame, datasets: Sequence[Datase
     warnings = []
     if missing := rows.height - scored.height:
         warnings.append(f"{missing} of {rows.height} texts have no score")
+    if cut := scored.filter(status=TRUNCATED).height:
+        warnings.append(f"{cut} texts were read up to what the system takes")
     if any(data.clusters is not None for data in datasets):
         num = scored["conversation"].n_unique()
         warnings.append(

@@ -55,9 +55,8 @@ def _read(_: Store, unit: Unit) -> Tables:
     rows = _checked(read_records(unit.config["uri"]), shown(unit.config["uri"]))
     parts = rows.partition_by("variant", "system", maintain_order=True)
     for number, part in enumerate(parts):
-        sentiment = part["sentiment"].fill_null(float("nan")).to_numpy()
-        of = part.drop("variant", "system", "sentiment").with_row_index("sentence")
-        yield _part(number), scores_table(of, sentiment, part["variant"][0], part["system"][0])
+        of = part.drop("variant", "system").with_row_index("sentence")
+        yield _part(number), scores_table(of, part["variant"][0], part["system"][0])
     yield _INDEX, pl.concat(part.select("variant", "system").head(1) for part in parts).to_arrow().cast(_index_schema())
 
 

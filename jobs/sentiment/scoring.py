@@ -19,8 +19,9 @@ from storage.identity import digest
 from storage.ledger import Store, TableRef, Unit
 
 ORIGINAL = "original"
-_UNITS_AT_ONCE = 8
+TRUNCATED = "truncated"
 _NO_SCORE = "the system has no score for this text"
+_CUT = "the text is longer than the system takes, and was read up to there"
 
 Rated = tuple[str, str]
 """A variant and a system."""
@@ -68,8 +69,9 @@ def _score(
         ]
         for variant, refs in variants.items()
     }
+    num_units = sum(map(len, units.values()))
     work = _Scoring(digest(system.identity), system.load, "cuda" if on_gpu else "cpu")
-    done = runner.run(Stage(f"score {name}", work, units, _UNITS_AT_ONCE, on_gpu))
+    done = runner.run(Stage(f"score {name}", work, units, runner.units_at_once(num_units), on_gpu))
     whole = [variant for variant in variants if not runner.failures[_group(variant, name)]]
     return {variant: [unit.tables["scores"] for unit in done[_group(variant, name)]] for variant in whole}
 
@@ -90,8 +92,17 @@ class _Scoring:
         for unit in units:
             [texts] = store.read(unit.input("texts")).columns
             with resident(key, lambda _: self.load(self.device)) as score:
-                table = pa.table({"sentiment": score(texts.to_pylist())})
+                table = _scores(texts.to_pylist(), score)
             yield unit, [("scores", table)]
+
+
+def _scores(texts: Sequence[str | None], score: Score) -> pa.Table:
+    """A row for each text, NaN and not truncated where there is none."""
+    there = [row for row, text in enumerate(texts) if text is not None]
+    sentiment, truncated = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
+    if there:
+        sentiment[there], truncated[there] = score([text for text in texts if text is not None])
+    return pa.table({"sentiment": sentiment, "truncated": truncated})
 
 
 def _gather_units(
@@ -117,23 +128,33 @@ def _gather(store: Store, unit: Unit) -> Tables:
     rows = pl.DataFrame(store.read(unit.input("sentences")))
     if refs := unit.inputs["scores"]:
         texts = [store.read(ref)["text"].to_pylist() for ref in unit.inputs["texts"]]
-        numbers = [store.read(ref)["sentiment"].to_numpy() for ref in refs]
+        scored = pl.concat(pl.DataFrame(store.read(ref)) for ref in refs)
         by_text = {text: at for at, text in enumerate(text for chunk in texts for text in chunk)}
-        sentiment = np.concatenate(numbers)[[by_text[text] for text in rows["text"]]]
+        scored = scored[[by_text[text] for text in rows["text"]]]
     else:
-        sentiment = biased_female(rows["gender"].to_list())
-    yield "scores", scores_table(rows, sentiment, unit.config["variant"], unit.config["system"])
+        scored = pl.DataFrame({"sentiment": biased_female(rows["gender"].to_list())})
+    yield "scores", scores_table(rows.hstack(scored), unit.config["variant"], unit.config["system"])
 
 
-def scores_table(rows: pl.DataFrame, sentiment: "np.typing.NDArray[np.float64]", variant: str, system: str) -> pa.Table:
-    """Table ``scores`` of sentences; one without a score says so."""
-    scored = pl.Series("sentiment", sentiment).fill_nan(None)
-    ok = scored.is_not_null()
+def scores_table(rows: pl.DataFrame, variant: str, system: str) -> pa.Table:
+    """Table ``scores`` of sentences; one without a score, or with that of its beginning alone, says so."""
+    truncated = pl.col("truncated") if "truncated" in rows.columns else pl.lit(False)
+    rows = rows.with_columns(pl.col("sentiment").fill_nan(None))
+    missing = pl.col("sentiment").is_null()
     rows = rows.with_columns(
-        scored,
         pl.lit(variant).alias("variant"),
         pl.lit(system).alias("system"),
-        pl.when(ok).then(pl.lit("ok")).otherwise(pl.lit("no_score")).alias("status"),
-        pl.when(ok).then(pl.lit("")).otherwise(pl.lit(_NO_SCORE)).alias("reason"),
+        pl.when(missing)
+        .then(pl.lit("no_score"))
+        .when(truncated)
+        .then(pl.lit(TRUNCATED))
+        .otherwise(pl.lit("ok"))
+        .alias("status"),
+        pl.when(missing)
+        .then(pl.lit(_NO_SCORE))
+        .when(truncated)
+        .then(pl.lit(_CUT))
+        .otherwise(pl.lit(""))
+        .alias("reason"),
     )
     return rows.select(tables.SCORES.names).to_arrow().cast(tables.SCORES)

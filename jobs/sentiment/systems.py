@@ -20,13 +20,13 @@ from storage.checkpoints import find_checkpoint
 from storage.corpora import CorpusError
 from storage.files import shown
 from storage.gru_files import read_gru
-from storage.models import load_classifier
+from storage.models import check_classifier, load_classifier
 from storage.records import check_columns, numbers, read_records
 from storage.sources import FoundFile, find_files
 
 _Path = Annotated[str, Field(min_length=1)]
-Score = Callable[[Sequence[str]], NDArray[np.float64]]
-"""From texts to a number for each, NaN where the system has none."""
+Score = Callable[[Sequence[str]], tuple[NDArray[np.float64], NDArray[np.bool_]]]
+"""From texts to a number for each, NaN where the system has none; and whether it read the text's beginning alone."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -135,12 +135,19 @@ def _simple(kind: str, seed: int) -> FoundSystem:
     how: dict[str, Any] = {"operator": sentiment.VERSION, "kind": kind}
     match kind:
         case "random":
-            return FoundSystem(how | {"seed": seed}, lambda _: partial(random_scores, seed=seed))
+            return FoundSystem(how | {"seed": seed}, lambda _: _whole(partial(random_scores, seed=seed)))
         case "textblob":
-            return FoundSystem(how | {"version": importlib.metadata.version("textblob")}, lambda _: textblob_scores)
+            how["version"] = importlib.metadata.version("textblob")
+            return FoundSystem(how, lambda _: _whole(textblob_scores))
         case "vader":
-            return FoundSystem(how | {"version": importlib.metadata.version("vaderSentiment")}, lambda _: vader_scores)
+            how["version"] = importlib.metadata.version("vaderSentiment")
+            return FoundSystem(how, lambda _: _whole(vader_scores))
     return FoundSystem(how, None)
+
+
+def _whole(score: Callable[[Sequence[str]], NDArray[np.float64]]) -> Score:
+    """Of a system that reads texts of any length."""
+    return lambda texts: (score(texts), np.zeros(len(texts), dtype=bool))
 
 
 def _only_file(path: str, setting: str) -> FoundFile:
@@ -157,11 +164,12 @@ def _identity(operator: str, file: FoundFile) -> dict[str, Any]:
 
 def _gru(uri: str, _: str) -> Score:
     file = read_gru(uri)
-    return partial(gru.score, TrainedGRU(GRUDescription(**file.description), file.weights))
+    return _whole(partial(gru.score, TrainedGRU(GRUDescription(**file.description), file.weights)))
 
 
 def _transformer(system: TransformerSystem, setting: str) -> FoundSystem:
     found = find_checkpoint(system.model, system.revision, setting)
+    check_classifier(found.folder, setting)
     how = {"operator": classifiers.VERSION, "version": found.version, "classifier": system.classifier}
     return FoundSystem(how, partial(_load_transformer, system, found.version, setting), device=system.device)
 
@@ -179,4 +187,4 @@ def _from_file(uri: str, system: ScoresSystem, _: str) -> Score:
     for text, score in zip(rows[system.text].cast(str), scores, strict=True):
         if known.setdefault(text, score) != score:
             raise CorpusError(f"{shown(uri)}: has several scores for the text {text!r}; give each text one row")
-    return lambda texts: np.array([known.get(text) for text in texts], dtype=np.float64)
+    return _whole(lambda texts: np.array([known.get(text) for text in texts], dtype=np.float64))

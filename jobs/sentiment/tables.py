@@ -72,8 +72,12 @@ TRANSLATIONS = pa.schema(
         _text("text", "the sentence"),
         _text("intermediate", "its translation into the intermediate language"),
         _text("round_trip", "the translation of that, back in the sentence's language"),
-        column("lost_words", _STRINGS, "protected words that the round trip has not"),
-        column("survived", pa.bool_(), "whether it has all of them; null if the sentence has none"),
+        column("lost_words", _STRINGS, "protected words that the round trip has not; null if there is none"),
+        column(
+            "survived",
+            pa.bool_(),
+            "whether it has all of them; null if there are none, or no round trip",
+        ),
         STATUS,
         REASON,
     ]

@@ -19,7 +19,7 @@ from operators.protected_words import lost_words
 from storage.identity import digest
 from storage.ledger import Store, TableRef, Unit
 
-_UNITS_AT_ONCE = 4
+_TOO_LONG = "the text, or its translation, has more tokens than the model takes"
 _TEXTS = pa.schema([(name, pa.string()) for name in ("text", "intermediate", "round_trip")])
 
 
@@ -33,7 +33,9 @@ def translate(runner: Runner, round_trips: Mapping[str, RoundTrip], texts: Texts
         on_gpu = uses_gpus(trip.device, runner.pool.num_gpus, f"translator.{name}.device")
         units = [_unit(name, trip, number, chunk, on_gpu) for number, chunk in enumerate(texts.chunks)]
         work = _Translating(trip, "cuda" if on_gpu else "cpu")
-        done = runner.run(Stage(f"translate {name}", work, {name: units}, _UNITS_AT_ONCE, on_gpu))[name]
+        done = runner.run(Stage(f"translate {name}", work, {name: units}, runner.units_at_once(len(units)), on_gpu))[
+            name
+        ]
         if not runner.failures[name]:
             found[name] = [unit.tables["texts"] for unit in done]
     return found
@@ -64,7 +66,9 @@ class _Translating:
 
 def _round_trip(texts: list[str], there: Translate, back: Translate) -> pa.Table:
     intermediate = there(texts)
-    return pa.table([texts, intermediate, back(intermediate)], schema=_TEXTS)
+    returned = dict(zip(known, back(known), strict=True)) if (known := [text for text in intermediate if text]) else {}
+    round_trip = [text if text is None else returned.get(text, text) for text in intermediate]
+    return pa.table([texts, intermediate, round_trip], schema=_TEXTS)
 
 
 def trace(runner: Runner, texts: Texts, translated: Mapping[str, Sequence[TableRef]]) -> dict[str, list[TableRef]]:
@@ -86,18 +90,19 @@ def _trace(store: Store, unit: Unit) -> Tables:
     texts = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["texts"]])
     rows = sentences.join(texts, on="text", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("protected_words").fill_null([]))
-    lost = lost_words(rows["round_trip"].to_list(), rows["protected_words"].to_list())
+    lost = lost_words(rows["round_trip"].fill_null("").to_list(), rows["protected_words"].to_list())
     rows = rows.with_columns(
         pl.Series("lost_words", lost, pl.List(pl.String)), pl.lit(unit.config["variant"]).alias("variant")
     )
-    told = pl.col("protected_words").list.len() > 0
+    ok, told = pl.col("round_trip").is_not_null(), pl.col("protected_words").list.len() > 0
     rows = rows.with_columns(
-        pl.when(told).then(pl.col("lost_words").list.len() == 0).alias("survived"),
-        pl.lit("ok").alias("status"),
-        pl.lit("").alias("reason"),
+        pl.when(ok).then("lost_words").alias("lost_words"),
+        pl.when(ok & told).then(pl.col("lost_words").list.len() == 0).alias("survived"),
+        pl.when(ok).then(pl.lit("ok")).otherwise(pl.lit("too_long")).alias("status"),
+        pl.when(ok).then(pl.lit("")).otherwise(pl.lit(_TOO_LONG)).alias("reason"),
     )
     yield "translations", rows.select(tables.TRANSLATIONS.names).to_arrow().cast(tables.TRANSLATIONS)
-    yield "protected_words", _counted(rows).to_arrow().cast(tables.PROTECTED_WORDS)
+    yield "protected_words", _counted(rows.filter(ok)).to_arrow().cast(tables.PROTECTED_WORDS)
 
 
 def _counted(rows: pl.DataFrame) -> pl.DataFrame:

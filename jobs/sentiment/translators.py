@@ -18,7 +18,8 @@ from storage.checkpoints import Checkpoint, find_checkpoint
 from storage.models import load_translator
 
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
-Translate = Callable[[Sequence[str]], Sequence[str]]
+Translate = Callable[[Sequence[str]], Sequence[str | None]]
+"""A translation of each text, None where there is none."""
 _Model = Annotated[str, Field(min_length=1)]
 
 

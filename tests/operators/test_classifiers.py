@@ -99,16 +99,16 @@ def test_probabilities_are_those_of_each_text_alone(bert) -> None:
 def test_scores_are_those_of_the_pipeline(folder, bert) -> None:
     results = pipeline("text-classification", model=str(folder))(TEXTS)
     expected = [result["score"] * {"POSITIVE": 1, "NEGATIVE": -1}[result["label"]] for result in results]
-    np.testing.assert_allclose(score_texts(*bert, TEXTS, ClassifierConfig(score="top")), expected, atol=1e-6)
+    np.testing.assert_allclose(score_texts(*bert, TEXTS, ClassifierConfig(score="top"))[0], expected, atol=1e-6)
 
 
 @given(st.lists(st.sampled_from([*TEXTS, LONG]), max_size=20), st.integers(1, 100))
 @settings(max_examples=30)
 def test_what_else_is_asked_for_moves_no_score_by_a_millionth(bert, texts, max_tokens) -> None:
-    alone = {text: score_texts(*bert, [text], ClassifierConfig())[0] for text in texts}
-    scores = score_texts(*bert, texts, ClassifierConfig(max_tokens=max_tokens))
+    alone = {text: score_texts(*bert, [text], ClassifierConfig())[0][0] for text in texts}
+    scores, _ = score_texts(*bert, texts, ClassifierConfig(max_tokens=max_tokens))
     np.testing.assert_allclose(scores, [alone[text] for text in texts], atol=1e-6)
-    np.testing.assert_array_equal(scores, score_texts(*bert, texts, ClassifierConfig(max_tokens=max_tokens)))
+    np.testing.assert_array_equal(scores, score_texts(*bert, texts, ClassifierConfig(max_tokens=max_tokens))[0])
 
 
 def test_a_text_is_computed_once(bert, monkeypatch) -> None:
@@ -133,7 +133,7 @@ def test_dropout_is_off_and_nothing_is_drawn(bert) -> None:
 
 
 def test_no_texts_have_no_scores(bert) -> None:
-    assert score_texts(*bert, [], ClassifierConfig()).shape == (0,)
+    assert score_texts(*bert, [], ClassifierConfig())[0].shape == (0,)
     assert found(bert, []).probabilities.shape == (0, 2)
 
 

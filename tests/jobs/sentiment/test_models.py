@@ -91,7 +91,7 @@ def test_models_translate_and_score_as_they_do_alone(run_job, classifier, marian
     found = {(row["variant"], row["sentence"]): row["sentiment"] for row in outcome.rows("scores")}
     model = load_classifier(str(classifier), "cpu", "sentiment")
     for variant, column in (("original", "text"), ("es", "round_trip")):
-        alone = score_texts(*model, [row[column] for row in rows], ClassifierConfig())
+        alone, _ = score_texts(*model, [row[column] for row in rows], ClassifierConfig())
         assert np.ptp(alone) > 0.1
         assert [found[variant, row["sentence"]] for row in rows] == pytest.approx(alone.tolist(), abs=1e-6)
 
