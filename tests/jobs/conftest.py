@@ -86,8 +86,8 @@ def outcome_of():
 
 @pytest.fixture(scope="session")
 def run_job(configured, ray_cluster):
-    """Runs a job on two workers of the session's cluster, or on as many as it asks for."""
-    return lambda *overrides: Outcome(execute(configured("cluster.num_cpus=2", *overrides)))
+    """Runs a job on one worker of the session's cluster, or on as many as it asks for: each takes seconds to start."""
+    return lambda *overrides: Outcome(execute(configured("cluster.num_cpus=1", *overrides)))
 
 
 def _made_up(language: str, num_documents: int = 40) -> list[dict[str, str]]:

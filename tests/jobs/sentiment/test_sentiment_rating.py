@@ -95,7 +95,7 @@ def test_another_system_translates_nothing_and_scores_no_other_again(rate, rated
 
 
 def test_units_of_any_size_on_any_number_of_workers_give_the_same_tables(rate, rated):
-    other = rate(*FEW, ROUND_TRIP, "sentiment=[biased_female,vader]", "unit_texts=7", "cluster.num_cpus=1")
+    other = rate(*FEW, ROUND_TRIP, "sentiment=[biased_female,vader]", "unit_texts=7", "cluster.num_cpus=2")
     assert other.num_done("score vader") > 10
     assert other.digests == rated.digests
 
