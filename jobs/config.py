@@ -10,12 +10,13 @@ from pydantic_core import ErrorDetails
 
 from jobs.common_config import ConfigError
 from jobs.embeddings_config import EmbeddingsRun, corpora_by_key, with_corpora
+from jobs.resolution.config import ResolutionRun
 from jobs.sentiment.config import RatingRun
 from jobs.sentiment.training_config import GRUTrainingRun
 
-RunConfig = EmbeddingsRun | GRUTrainingRun | RatingRun
+RunConfig = EmbeddingsRun | GRUTrainingRun | RatingRun | ResolutionRun
 
-_OTHER_RUNS = {"gru_training": GRUTrainingRun, "sentiment_rating": RatingRun}
+_OTHER_RUNS = {"entity_resolution": ResolutionRun, "gru_training": GRUTrainingRun, "sentiment_rating": RatingRun}
 """Jobs that have nothing to do with embeddings."""
 
 

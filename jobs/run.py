@@ -21,10 +21,21 @@ from cluster.connection import connected
 from cluster.progress import Display
 from cluster.stages import Runner, UnitsFailed
 from cluster.workers import Failure, Pool
-from jobs import association, bootstrap, gender_survey, gru_training, psychophysics, sentiment_rating, sources, survey
+from jobs import (
+    association,
+    bootstrap,
+    entity_resolution,
+    gender_survey,
+    gru_training,
+    psychophysics,
+    sentiment_rating,
+    sources,
+    survey,
+)
 from jobs.common_config import ConfigError
 from jobs.config import RunConfig
 from jobs.context import Run
+from jobs.resolution.sources import find_sources as find_resolution_sources
 from jobs.sentiment.sources import find_sources as find_rating_sources
 from jobs.sentiment.training_config import find_labelled
 from jobs.summary import print_outcome
@@ -33,8 +44,21 @@ from storage.ledger import Store
 from storage.runs import RunDirectory, opened
 
 _RECORDED_PACKAGES = (
-    *("gensim", "mwparserfromhell", "numba", "numpy", "opencc", "polars", "pyarrow", "ray", "regex", "rjieba"),
-    *("scikit-learn", "scipy", "textblob", "torch", "transformers", "vaderSentiment"),
+    *(
+        "gensim",
+        "highspy",
+        "mwparserfromhell",
+        "networkx",
+        "numba",
+        "numpy",
+        "opencc",
+        "polars",
+        "pyarrow",
+        "ray",
+        "regex",
+        "rjieba",
+    ),
+    *("ray", "regex", "rjieba", "scikit-learn", "scipy", "textblob", "torch", "transformers", "vaderSentiment"),
 )
 
 
@@ -50,6 +74,7 @@ class _Job:
 _JOBS = {
     "association": _Job(association.run, association.TABLES),
     "bootstrap": _Job(bootstrap.run, bootstrap.TABLES),
+    "entity_resolution": _Job(entity_resolution.run, entity_resolution.TABLES, find_resolution_sources),
     "gender_survey": _Job(gender_survey.run, gender_survey.TABLES),
     "gru_training": _Job(gru_training.run, gru_training.TABLES, find_labelled),
     "psychophysics": _Job(psychophysics.run, psychophysics.TABLES),

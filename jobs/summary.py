@@ -10,6 +10,7 @@ from rich.table import Table
 
 from jobs.reports.rating_findings import changes
 from jobs.reports.rating_names import amount, attribute, by_case, rated_comparisons, variants_of
+from jobs.reports.resolution_words import METRICS, duration, several, weight
 from storage.runs import RunDirectory, read_run_table
 
 _NUM_OCCUPATIONS = 5
@@ -103,6 +104,39 @@ def _print_changes(console: Console, rows: pl.DataFrame) -> None:
         console.print(sentence, highlight=False, markup=False)
 
 
+def _print_components(console: Console, rows: pl.DataFrame) -> None:
+    """How many clusters and components there are, and how far from proven; of several graphs, all together."""
+    single, found = pl.col("num_records") == 1, rows.filter(pl.col("status") != "none")
+    num_records, num_clusters = (int(rows[name].sum()) for name in ("num_records", "num_clusters"))
+    graphs = f" of {rows['graph'].n_unique():,} graphs" if rows["graph"].n_unique() > 1 else ""
+    extent = f"{several(num_records, 'record')}{graphs} in {several(num_clusters, 'cluster')}"
+    console.print(f"\n{extent}", highlight=False)
+    num = {name: rows.filter(~single, status=name).height for name in ("proven", "feasible", "none")}
+    none = f", {num['none']:,} not partitioned in time" if num["none"] else ""
+    proven = f"{num['proven']:,} proven, {num['feasible']:,} with a gap{none}"
+    console.print(
+        f"{several(sum(num.values()), 'component')} of 2 records or more: {proven}", highlight=False, soft_wrap=True
+    )
+    objective, bound = (float(found[name].sum()) for name in ("objective", "bound"))
+    gap = f", bound {weight(bound)}" if num["feasible"] else ""
+    console.print(
+        f"objective {weight(objective)}{gap}; solved in {duration(float(rows['seconds'].sum()))}", highlight=False
+    )
+
+
+def _print_metrics(console: Console, rows: pl.DataFrame) -> None:
+    """Agreement with gold clusters; of several graphs, the mean."""
+    num = rows["graph"].n_unique()
+    of = f", mean of {num:,} graphs" if num > 1 else ""
+    table = Table("measure", title=f"Against the gold clusters{of}", title_justify="left")
+    table.add_column("value", justify="right")
+    means = dict(rows.group_by("metric").agg(pl.col("value").fill_nan(None).mean()).rows())
+    for name, label in METRICS.items():
+        if means.get(name) is not None:
+            table.add_row(label, f"{means[name]:.4f}")
+    console.print(table)
+
+
 def _table(
     title: str, rows: pl.DataFrame, words: Sequence[str], numbers: Sequence[str], after: Sequence[str] = ()
 ) -> Table:
@@ -129,4 +163,6 @@ _SHOWN = {
     "gender_languages": _print_gender,
     "ratings": _print_ratings,
     "comparisons": _print_changes,
+    "components": _print_components,
+    "metrics": _print_metrics,
 }

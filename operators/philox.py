@@ -32,6 +32,8 @@ class Stream(IntEnum):
     EMOTION = 8
     RATING = 9
     PARTITION = 10
+    SCORE = 11
+    LABELLED_PAIRS = 12
 
 
 @numba.njit(cache=True)

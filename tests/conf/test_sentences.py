@@ -103,9 +103,10 @@ def test_equity_has_the_sentences_of_the_corpus() -> None:
     assert _sizes(sentences)["gender_race_confounded", "fear_joy"] == 4 * 40 + 8
 
 
-def test_file_has_the_published_proxies() -> None:
+def test_human_has_the_published_proxies_and_file_has_none() -> None:
     plain = _plain("file")
-    assert plain["path"] == "???"
-    assert [made.text for made in with_proxies(["hi"], plain["proxies"])] == ["Hey boy, hi", "Hey girl, hi", "Hey, hi"]
+    assert (plain["path"], plain["proxies"]) == ("???", None)
+    proxies = _plain("human")["proxies"]
+    assert [made.text for made in with_proxies(["hi"], proxies)] == ["Hey, hi", "Hey boy, hi", "Hey girl, hi"]
     assert plain["columns"].pop("text") == "text"
     assert set(plain["columns"].values()) == {None}

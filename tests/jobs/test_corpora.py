@@ -208,6 +208,7 @@ def test_rounds_of_combining_and_ranges_of_tiles_change_no_sum(
     assert chosen(run.digests) == usual
 
 
+@pytest.mark.slow
 def test_memory_keeps_to_its_setting_until_training(run_job, tmp_path):
     run = run_job(
         "job=bootstrap",

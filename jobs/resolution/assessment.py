@@ -1,0 +1,95 @@
+"""What came of a partition: agreement with gold clusters, and why records are together or apart."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cluster.stages import Runner, Stage
+from cluster.workers import Tables, each
+from jobs.resolution import tables
+from jobs.resolution.config import ResolutionRun
+from jobs.resolution.explaining import drawn_pairs, explanations
+from jobs.resolution.pairs import Graph
+from jobs.resolution.solving import Partition
+from operators import partition_explanations
+from operators.partition_metrics import VERSION as METRICS
+from operators.partition_metrics import partition_metrics
+from operators.partition_problem import Missing
+from storage.ledger import Store, TableRef, Unit
+
+
+def assess(
+    runner: Runner, graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], config: ResolutionRun
+) -> dict[str, list[TableRef]]:
+    """Tables ``metrics``, of graphs with gold clusters, ``explanations``, and ``drawn_pairs`` where some are drawn."""
+    found = {}
+    for table, work, units in (
+        ("metrics", _measure, _measured(graphs, partitions)),
+        ("explanations", _explain, _explained(graphs, partitions, config.missing)),
+        ("drawn_pairs", _draw, _drawn(graphs, partitions, config.drawn)),
+    ):
+        if units:
+            done = runner.run(Stage(table.replace("_", " "), each(work), units, runner.units_at_once(len(units))))
+            found[table] = [unit.tables[table] for finished in done.values() for unit in finished]
+    return found
+
+
+_Units = dict[str, list[Unit]]
+
+
+def _measured(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition]) -> _Units:
+    return {
+        name: [_unit(METRICS, name, {}, {"gold": gold, "clusters": found.clusters})]
+        for name, found in partitions.items()
+        if (gold := graphs[name].gold) is not None
+    }
+
+
+def _explained(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], missing: Missing) -> _Units:
+    operator, how = f"explain/{partition_explanations.VERSION}", {"missing": missing}
+    return {
+        name: [_unit(operator, name, how, {"pairs": graphs[name].pairs, "clusters": found.clusters})]
+        for name, found in partitions.items()
+    }
+
+
+def _drawn(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], drawn: Sequence[int]) -> _Units:
+    how = {"drawn": drawn}
+    return {
+        name: [_unit("drawn_pairs/1", name, how, {"pairs": graphs[name].pairs, "clusters": found.clusters})]
+        for name, found in partitions.items()
+        if drawn
+    }
+
+
+def _unit(operator: str, graph: str, how: Mapping[str, Any], inputs: Mapping[str, TableRef]) -> Unit:
+    return Unit(operator, graph, {"graph": graph, **how}, {role: [ref] for role, ref in inputs.items()})
+
+
+def _measure(store: Store, unit: Unit) -> Tables:
+    gold = store.read(unit.input("gold"))["cluster"]
+    found = store.read(unit.input("clusters"))["cluster"].to_numpy()
+    known = np.flatnonzero(gold.is_valid().to_numpy(zero_copy_only=False))
+    true = gold.drop_null().to_numpy()
+    common = {"graph": unit.config["graph"], "num_records": len(known)}
+    values = partition_metrics(found[known], true)._asdict()
+    rows = [common | {"metric": name} | _value(float(value)) for name, value in values.items()]
+    yield "metrics", pa.Table.from_pylist(rows, tables.METRICS)
+
+
+def _value(value: float) -> dict[str, Any]:
+    if np.isnan(value):
+        return {"value": None, "status": "undefined", "reason": "no two records are together, so there is no share"}
+    return {"value": value, "status": "ok", "reason": ""}
+
+
+def _explain(store: Store, unit: Unit) -> Tables:
+    pairs, clusters = store.read(unit.input("pairs")), store.read(unit.input("clusters"))
+    yield "explanations", explanations(unit.config["graph"], pairs, clusters, unit.config["missing"])
+
+
+def _draw(store: Store, unit: Unit) -> Tables:
+    pairs, clusters = store.read(unit.input("pairs")), store.read(unit.input("clusters"))
+    yield "drawn_pairs", drawn_pairs(unit.config["graph"], pairs, clusters, unit.config["drawn"])

@@ -1,0 +1,99 @@
+"""The config of `entity_resolution`: where scored pairs come from, and how they are partitioned."""
+
+import dataclasses
+from typing import Annotated, Literal, Self
+
+import pydantic
+from pydantic import ConfigDict, Field
+
+from jobs.common_config import CommonConfig
+from jobs.resolution.record_config import RecordScorer
+from operators.partition_problem import Missing
+from storage.files import shown
+
+_Path = Annotated[str, Field(min_length=1)]
+Solver = Literal["cutting_plane", "local_search", "quadratic_set_packing", "set_packing", "hierarchical"]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class EntityResolutionJob:
+    """``job=entity_resolution``"""
+
+    name: Literal["entity_resolution"] = "entity_resolution"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class MentionStudy:
+    """Mentions with gold chains, whose pairs get synthetic scores, as in the threshold study of Vadrevu et al. 2021.
+
+    Attributes:
+        path: CSV or Parquet with ``topic, mention_id, mention_class, chain_id``; every topic and class is a graph.
+        topics: which to take; None: all.
+        classes: of mentions, such as event and entity; None: all.
+        seeds: of the scores; each gives a graph.
+        thresholds: under which a pair counts as never scored; each gives a graph, None is no threshold.
+        mean, sd: scores are normal, around ``mean`` for pairs of one chain and ``-mean`` for the others.
+    """
+
+    path: _Path
+    topics: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (0,)
+    thresholds: Annotated[tuple[float | None, ...], Field(min_length=1)] = (None,)
+    mean: Annotated[float, Field(gt=0)] = 0.5
+    sd: Annotated[float, Field(gt=0)] = 0.3
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class ResolutionRun(CommonConfig):
+    """A run of ``entity_resolution``.
+
+    Attributes:
+        pairs: file of scored pairs: ``left, right`` and ``weight`` or ``match_probability``.
+        records: messy records to be scored in pairs instead.
+        mentions: a study on mentions instead.
+        gold: file of true clusters: ``record, cluster``.
+        missing: what holds for pairs without a score: they may not share a cluster, or weigh 0.
+        threshold: pairs of less weight count as never scored; None: all count.
+        solver: what partitions each connected component.
+        time_limit: seconds for each component.
+        drawn: numbers of the components whose graph the report draws.
+    """
+
+    job: EntityResolutionJob
+    pairs: _Path | None = None
+    records: RecordScorer | None = None
+    mentions: MentionStudy | None = None
+    gold: _Path | None = None
+    missing: Missing = "forbid"
+    threshold: float | None = None
+    solver: Solver = "cutting_plane"
+    time_limit: Annotated[float, Field(gt=0)] = 60.0
+    drawn: tuple[Annotated[int, Field(ge=0)], ...] = ()
+
+    def without_keys(self) -> Self:
+        """The config as it may be shown."""
+        pairs, gold = _shown(self.pairs), _shown(self.gold)
+        records, mentions = self.records, self.mentions
+        if records is not None:
+            labelled, clusters = _shown(records.labelled), _shown(records.clusters)
+            records = dataclasses.replace(records, path=shown(records.path), labelled=labelled, clusters=clusters)
+        if mentions is not None:
+            mentions = dataclasses.replace(mentions, path=shown(mentions.path))
+        return dataclasses.replace(self, pairs=pairs, gold=gold, records=records, mentions=mentions)
+
+    @pydantic.model_validator(mode="after")
+    def _one_source(self) -> Self:
+        given = [name for name in ("pairs", "records", "mentions") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"pairs: {' and '.join(given) or 'nothing'} is given to be resolved: set pairs=<file of scored pairs>, "
+                "+records=csv for messy records, or +mentions=study for a study on gold chains, one of them"
+            )
+        if self.mentions is not None and (self.threshold is not None or self.gold is not None):
+            raise ValueError("threshold, gold: a study has its own; set mentions.thresholds, and leave out gold")
+        return self
+
+
+def _shown(path: str | None) -> str | None:
+    return None if path is None else shown(path)

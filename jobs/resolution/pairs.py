@@ -1,0 +1,211 @@
+"""The graphs of a run: scored pairs from a file, or synthetic ones of a study, with their records numbered."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from cluster.stages import Runner, Stage
+from cluster.workers import Tables, each
+from jobs.resolution import tables
+from jobs.resolution.config import MentionStudy, ResolutionRun
+from operators import scored_pairs, synthetic_scores
+from operators.scored_pairs import ScoredPairs, clean_pairs, weights_of
+from operators.synthetic_scores import synthetic_scores as scores_of
+from storage.corpora import CorpusError
+from storage.files import shown
+from storage.ledger import Finished, Store, TableRef, Unit
+from storage.records import numbers, read_records
+from storage.sources import FoundFile
+
+_ENDS = ("left", "right")
+_CHAIN = ("topic", "mention_id", "mention_class", "chain_id")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One graph of scored pairs.
+
+    Attributes:
+        records: table ``record``, by its number.
+        pairs: table ``left, right, weight``.
+        counts: table ``pair_counts``.
+        gold: table ``cluster`` of each record by its number, null for one that is not in it; None without gold.
+    """
+
+    records: TableRef
+    pairs: TableRef
+    counts: TableRef
+    gold: TableRef | None
+
+
+def read_graphs(runner: Runner, config: ResolutionRun, files: Mapping[str, FoundFile]) -> dict[str, Graph]:
+    """The graphs by name; those that can't be read are missing.
+
+    Raises:
+        UnitsFailed: if none can.
+    """
+    units = _study_units(config, files["mentions"]) if config.mentions else {"pairs": [_file_unit(config, files)]}
+    done = runner.run_whole(Stage("read pairs", each(_read), units, runner.units_at_once(len(units))))
+    return {name: graph_of(finished) for name, [finished] in done.items()}
+
+
+def graph_of(finished: Finished) -> Graph:
+    """The graph whose tables a unit has made with :func:`graph_tables`."""
+    found = finished.tables
+    return Graph(found["records"], found["pairs"], found["pair_counts"], found.get("gold"))
+
+
+def version_of(file: FoundFile) -> dict[str, Any]:
+    """What identifies a file, and where it is."""
+    return {"uri": file.uri, "bytes": file.state.num_bytes, "version": file.state.version}
+
+
+def _file_unit(config: ResolutionRun, files: Mapping[str, FoundFile]) -> Unit:
+    how = {
+        "files": {name: version_of(file) for name, file in files.items()},
+        "threshold": config.threshold,
+        "missing": config.missing,
+    }
+    return Unit(scored_pairs.VERSION, shown(files["pairs"].uri), how)
+
+
+def _study_units(config: ResolutionRun, file: FoundFile) -> dict[str, list[Unit]]:
+    """A graph for each topic, class, seed and threshold."""
+    study = config.mentions
+    assert study is not None  # noqa: S101, told by the caller
+    units = {}
+    for topic, kind in _parts(study, file):
+        for seed in study.seeds:
+            for threshold in study.thresholds:
+                scored = "all pairs" if threshold is None else f"T {threshold:g}"
+                name = f"topic {topic} {kind}, seed {seed}, {scored}"
+                how = {
+                    "file": version_of(file),
+                    "part": [topic, kind],
+                    "scores": [study.mean, study.sd, seed],
+                    "threshold": threshold,
+                    "missing": config.missing,
+                    "cleaning": scored_pairs.VERSION,
+                }
+                units[name] = [Unit(synthetic_scores.VERSION, name, how)]
+    return units
+
+
+def _parts(study: MentionStudy, file: FoundFile) -> list[tuple[str, str]]:
+    """Topics and classes with at least two mentions."""
+    rows = read_records(file.uri, ["topic", "mention_class"]).select(pl.all().cast(pl.String))
+    counts = rows.group_by("topic", "mention_class").len().filter(pl.col("len") > 1)
+    for column, chosen in (("topic", study.topics), ("mention_class", study.classes)):
+        if chosen is not None:
+            if unknown := [name for name in chosen if name not in rows[column]]:
+                raise CorpusError(f"mentions: {shown(file.uri)} has no {column} {', '.join(unknown)}")
+            counts = counts.filter(pl.col(column).is_in(chosen))
+    return [(topic, kind) for topic, kind, _ in counts.sort("topic", "mention_class").rows()]
+
+
+def _read(_: Store, unit: Unit) -> Tables:
+    if "file" in unit.config:
+        return _synthetic(unit)
+    return _from_files(unit.config["files"], unit.config["threshold"], unit.config["missing"])
+
+
+def _synthetic(unit: Unit) -> Tables:
+    [topic, kind], [mean, sd, seed] = unit.config["part"], unit.config["scores"]
+    rows = read_records(unit.config["file"]["uri"], _CHAIN).select(pl.all().cast(pl.String))
+    mentions = rows.filter(topic=topic, mention_class=kind).sort("mention_id")
+    ids, chains = mentions["mention_id"], mentions["chain_id"].to_list()
+    pairs = clean_pairs(*scores_of(chains, mean, sd, seed, f"{topic} {kind}"), unit.config["threshold"])
+    gold = mentions["chain_id"].rank("dense").cast(pl.Int64)
+    return graph_tables(unit.name, ids, pairs, gold, unit.config["threshold"], unit.config["missing"])
+
+
+def _from_files(files: Mapping[str, Any], threshold: float | None, missing: str) -> Tables:
+    where = f"pairs={shown(files['pairs']['uri'])}"
+    rows = read_records(files["pairs"]["uri"])
+    weights = _weights(rows, where)
+    known = pl.concat([rows[end].cast(pl.String) for end in _ENDS])
+    gold = read_gold(files["gold"]["uri"], known) if "gold" in files else None
+    ids, [left, right] = numbered(rows, [] if gold is None else [gold["record"]])
+    del rows, known
+    try:
+        pairs = clean_pairs(left, right, weights, threshold)
+    except ValueError as error:
+        raise CorpusError(f"{where}: {error}") from error
+    clusters = None if gold is None else ids.to_frame("record").join(gold, on="record", how="left")["cluster"]
+    return graph_tables("pairs", ids, pairs, clusters, threshold, missing)
+
+
+def _weights(rows: pl.DataFrame, where: str) -> np.typing.NDArray[np.float64]:
+    column = "weight" if "weight" in rows.columns else "match_probability"
+    found = rows[column] if rows[column].dtype.is_float() else numbers(rows, column, where)
+    if found.has_nulls() or (missing := rows.select(pl.any_horizontal(pl.col(_ENDS).is_null())).to_series()).any():
+        row = (found.is_null() if found.has_nulls() else missing).arg_true()[0] + 1
+        raise CorpusError(f"{where}: row {row} lacks its left, right or {column}; every pair needs them")
+    values = found.to_numpy()
+    try:
+        return weights_of(values) if column == "match_probability" else values.astype(np.float64)
+    except ValueError as error:
+        raise CorpusError(f"{where}: {error}") from error
+
+
+def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
+    """True clusters, ``record, cluster``.
+
+    Args:
+        known: ids of records, of which there must be one at least.
+
+    Raises:
+        CorpusError: if there is none, or a record is in several clusters.
+    """
+    where = f"gold={shown(uri)}"
+    gold = read_records(uri, ["record", "cluster"]).drop_nulls()
+    clusters = gold["cluster"].cast(pl.String).rank("dense").cast(pl.Int64).alias("cluster")
+    gold = gold.select(pl.col("record").cast(pl.String)).hstack([clusters]).unique(maintain_order=True)
+    if gold["record"].n_unique() < gold.height:
+        twice = gold.filter(pl.col("record").is_duplicated())["record"][0]
+        raise CorpusError(f"{where}: the record {twice!r} is in several clusters; give each record one row")
+    if not gold["record"].is_in(known.unique().implode()).any():
+        raise CorpusError(f"{where}: has none of the records of the pairs: are their ids written alike?")
+    return gold
+
+
+def numbered(rows: pl.DataFrame, others: Sequence[pl.Series]) -> tuple[pl.Series, list[np.typing.NDArray[np.int64]]]:
+    """The ids as text, sorted, and the number of each pair's records; records of ``others`` get a number too."""
+    ends = [rows[end].cast(pl.String) for end in _ENDS]
+    ids = pl.concat([*(end.unique() for end in ends), *others]).unique().sort()
+    place = pl.DataFrame({"record": ids, "number": np.arange(ids.len())})
+    return ids, [
+        end.to_frame("record").join(place, on="record", how="left", maintain_order="left")["number"].to_numpy()
+        for end in ends
+    ]
+
+
+def graph_tables(
+    name: str, ids: pl.Series, pairs: ScoredPairs, gold: pl.Series | None, threshold: float | None, missing: str
+) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a graph.
+
+    Args:
+        ids: of the records, in the order of their numbers.
+        gold: true cluster of each record, null where it is not known; None if there is no gold.
+    """
+    yield "records", pa.table({"record": ids.to_arrow().cast(pa.string())})
+    yield "pairs", pa.table({"left": pairs.left, "right": pairs.right, "weight": pairs.weights})
+    if gold is not None:
+        yield "gold", pa.table({"cluster": gold.to_arrow()})
+    counts = {
+        "graph": name,
+        "num_records": ids.len(),
+        "num_pairs": pairs.left.size,
+        "num_self_pairs": pairs.num_self,
+        "num_repeated": pairs.num_repeated,
+        "num_contradicting": pairs.num_contradicting,
+        "num_below_threshold": pairs.num_below,
+        "missing": missing,
+        "threshold": threshold,
+    }
+    yield "pair_counts", pa.Table.from_pylist([counts], tables.PAIR_COUNTS)

@@ -1,0 +1,210 @@
+"""From graphs to clusters: cut into components, components solved in bundles, clusters put together."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cluster.stages import Runner, Stage
+from cluster.workers import Tables, each
+from jobs.resolution import tables
+from jobs.resolution.config import ResolutionRun
+from jobs.resolution.pairs import Graph
+from jobs.resolution.solvers import Solve, solver
+from operators import components
+from operators.components import Components, components_of
+from operators.partition_problem import Missing, Problem, Remaining, Result, canonical
+from operators.partition_reductions import solved
+from operators.scored_pairs import ScoredPairs
+from storage.ledger import Finished, Store, TableRef, Unit
+
+_PAIRS_OF_A_BUNDLE = 100_000
+"""Small components are solved together: a unit for each would take longer to keep than to do."""
+
+_NODES = pa.schema([("component", pa.int64()), ("place", pa.int64())])
+_POSITIVE = "all_positive"
+_REDUCING = ("cutting_plane", "local_search")
+
+
+@dataclass(frozen=True)
+class Partition:
+    """What was found on a graph.
+
+    Attributes:
+        clusters: table ``record, cluster, component``, by the number of the record.
+        components: table ``components``.
+    """
+
+    clusters: TableRef
+    components: TableRef
+
+
+def partition(runner: Runner, graphs: Mapping[str, Graph], config: ResolutionRun) -> dict[str, Partition]:
+    """Partition every graph; those of which a component failed are missing.
+
+    Raises:
+        UnitsFailed: if none is whole.
+    """
+    cut = runner.run_whole(
+        Stage("decompose", each(_decompose), {name: [_cut_unit(graph)] for name, graph in graphs.items()}, 4)
+    )
+    version, _ = solver(config.solver)
+    how = {"solver": config.solver, "version": version, "missing": config.missing, "time_limit": config.time_limit}
+    bundles = {name: _bundles(finished) for name, [finished] in cut.items()}
+    operator = f"partition/{version}"
+    units = {
+        name: [Unit(operator, f"{name} {number}", how, {"bundle": [ref]}) for number, ref in enumerate(refs)]
+        for name, refs in bundles.items()
+    }
+    solved = runner.run_whole(Stage("solve", each(_solve), units))
+    gathered = {
+        name: [_gather_unit(name, config.missing, graphs[name], cut[name][0], finished)]
+        for name, finished in solved.items()
+    }
+    done = runner.run_whole(Stage("gather clusters", each(_gather), gathered, 4))
+    return {name: Partition(unit.tables["clusters"], unit.tables["components"]) for name, [unit] in done.items()}
+
+
+def _cut_unit(graph: Graph) -> Unit:
+    num_records = graph.records.num_rows
+    how = {"num_records": num_records, "pairs_of_a_bundle": _PAIRS_OF_A_BUNDLE}
+    return Unit(components.VERSION, "components", how, {"pairs": [graph.pairs]})
+
+
+def _bundles(finished: Finished) -> list[TableRef]:
+    """The largest components first, which are those of the first bundles."""
+    return [ref for name, ref in sorted(finished.tables.items()) if name.startswith("bundle")]
+
+
+def _decompose(store: Store, unit: Unit) -> Tables:
+    pairs = store.read(unit.input("pairs"))
+    left, right, weights = (pairs[name].to_numpy() for name in ("left", "right", "weight"))
+    scored = ScoredPairs(left, right, weights, 0, 0, 0, 0)
+    found = components_of(unit.config["num_records"], scored)
+    del pairs, left, right, weights, scored
+    yield "nodes", pa.table([found.component, found.place], schema=_NODES)
+    for number, (first, last) in enumerate(found.bundles(unit.config["pairs_of_a_bundle"])):
+        yield f"bundle_{number:06d}", _bundle(found, first, last)
+
+
+def _bundle(found: Components, first: int, last: int) -> pa.Table:
+    """A row for each component, with its pairs as lists: what it is numbered in the whole does not matter here."""
+    start, end = found.starts[first], found.starts[last]
+    offsets = pa.array((found.starts[first : last + 1] - start).astype(np.int32))
+    lists = {
+        name: pa.ListArray.from_arrays(offsets, pa.array(values[start:end].astype(kind)))
+        for name, values, kind in (
+            ("left", found.left, np.int32),
+            ("right", found.right, np.int32),
+            ("weight", found.weights, np.float64),
+        )
+    }
+    return pa.table({"num_nodes": found.sizes[first:last], **lists})
+
+
+# --- solving --------------------------------------------------------------------------------------------------------
+
+
+def _solve(store: Store, unit: Unit) -> Tables:
+    _, solve = solver(unit.config["solver"])
+    bundle = store.read(unit.input("bundle"))
+    labels, rows = [], []
+    for problem in _problems(bundle, unit.config["missing"]):
+        found, row = _timed(problem, solve, unit.config["solver"], unit.config["time_limit"])
+        labels.append(found.labels)
+        rows.append(row)
+    yield "labels", pa.table({"label": np.concatenate(labels)})
+    yield "results", pa.Table.from_pylist(rows, _RESULTS)
+
+
+_RESULTS = pa.schema(
+    [field for field in tables.COMPONENTS if field.name not in ("graph", "component", "missing", "num_records")]
+)
+
+
+def _problems(bundle: pa.Table, missing: Missing) -> Iterator[Problem]:
+    sizes = bundle["num_nodes"].to_numpy()
+    left, right, weights = (bundle[name].combine_chunks() for name in ("left", "right", "weight"))
+    ends = left.offsets.to_numpy()
+    values = [part.values.to_numpy() for part in (left, right, weights)]
+    for at, size in enumerate(sizes.tolist()):
+        ours = slice(ends[at], ends[at + 1])
+        ends_of_pairs = [part[ours].astype(np.int64) for part in values[:2]]
+        yield Problem(size, ends_of_pairs[0], ends_of_pairs[1], values[2][ours], missing)
+
+
+def _timed(problem: Problem, solve: Solve, name: str, time_limit: float) -> tuple[Result, dict[str, Any]]:
+    started = time.monotonic()
+    trivial = _trivial(problem)
+    found = trivial or _reduced(name, solve)(problem, lambda: started + time_limit - time.monotonic())
+    return found, {
+        "num_pairs": problem.weights.size,
+        "num_clusters": int(found.labels.max()) + 1,
+        "solver": _POSITIVE if trivial else name,
+        "status": found.status,
+        "objective": found.objective,
+        "bound": found.bound,
+        "gap": found.gap,
+        "seconds": time.monotonic() - started,
+        "num_cuts": found.num_cuts,
+        "num_branches": found.num_branches,
+    }
+
+
+def _reduced(name: str, solve: Solve) -> Solve:
+    """Baselines are given the problem as it is, for comparison; the others what is left of it."""
+    return partial(_on_what_is_left, solve) if name in _REDUCING else solve
+
+
+def _on_what_is_left(solve: Solve, problem: Problem, remaining: Remaining) -> Result:
+    return solved(problem, solve, remaining)
+
+
+def _trivial(problem: Problem) -> Result | None:
+    """All in one cluster, if no pair speaks against it or is forbidden: most components of linkage data."""
+    num_missing = problem.num_nodes * (problem.num_nodes - 1) // 2 - problem.weights.size
+    if (problem.weights < 0).any() or (num_missing and problem.missing == "forbid"):
+        return None
+    total = float(problem.weights.sum())
+    return Result("proven", np.zeros(problem.num_nodes, dtype=np.int64), total, total)
+
+
+# --- putting together -----------------------------------------------------------------------------------------------
+
+
+def _gather_unit(name: str, missing: Missing, graph: Graph, cut: Finished, solved: Sequence[Finished]) -> Unit:
+    inputs = {
+        "records": [graph.records],
+        "nodes": [cut.tables["nodes"]],
+        "sizes": [ref.select("num_nodes") for ref in _bundles(cut)],
+        "labels": [unit.tables["labels"] for unit in solved],
+        "results": [unit.tables["results"] for unit in solved],
+    }
+    return Unit("gather_clusters/1", name, {"graph": name, "missing": missing}, inputs)
+
+
+def _gather(store: Store, unit: Unit) -> Tables:
+    nodes, records = store.read(unit.input("nodes")), store.read(unit.input("records"))
+    component, place = (nodes[name].to_numpy() for name in ("component", "place"))
+    sizes = np.concatenate([store.read(ref)["num_nodes"].to_numpy() for ref in unit.inputs["sizes"]])
+    labels = np.concatenate([store.read(ref)["label"].to_numpy() for ref in unit.inputs["labels"]])
+    of = unit.config["graph"]
+    cluster = _numbered(component, labels[(np.cumsum(sizes) - sizes)[component] + place])
+    num = len(component)
+    clusters = [pa.array([of] * num).dictionary_encode(), records["record"], cluster, component]
+    yield "clusters", pa.table(clusters, names=tables.CLUSTERS.names).cast(tables.CLUSTERS)
+    results = pa.concat_tables([store.read(ref) for ref in unit.inputs["results"]])
+    common = {"graph": [of] * len(sizes), "missing": [unit.config["missing"]] * len(sizes)}
+    numbers = {"component": np.arange(len(sizes)), "num_records": sizes}
+    columns = {name: results[name] for name in results.column_names} | common | numbers
+    yield "components", pa.table({name: columns[name] for name in tables.COMPONENTS.names}, schema=tables.COMPONENTS)
+
+
+def _numbered(component: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Clusters in the order of their first records."""
+    return canonical(component * (int(label.max(initial=0)) + 1) + label)

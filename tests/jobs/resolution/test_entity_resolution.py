@@ -1,0 +1,173 @@
+"""The job `entity_resolution` from scored pairs to clusters, metrics and explanations."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cluster.stages import UnitsFailed
+from jobs.common_config import ConfigError
+from storage.corpora import CorpusError
+
+TRIANGLE = [("a", "b", 0.9), ("b", "c", 0.8), ("a", "c", -1.2)]
+"""Together 0.5; best without c: 0.9."""
+PAIR = [("x", "y", 0.4), ("c", "x", -0.3)]
+
+
+@pytest.fixture(scope="module")
+def resolve(run_job, tmp_path_factory):
+    """Runs the job on pairs, in a store of its own."""
+
+    def run(pairs, *settings, gold=None, columns=("left", "right", "weight"), name="pairs.csv"):
+        place = tmp_path_factory.mktemp("resolution")
+        frame = pl.DataFrame(pairs, schema=list(columns), orient="row")
+        frame.write_parquet(place / name) if name.endswith("parquet") else frame.write_csv(place / name)
+        if gold is not None:
+            pl.DataFrame(gold, schema=["record", "cluster"], orient="row").write_csv(place / "gold.csv")
+            settings = (*settings, f"gold={place}/gold.csv")
+        common = ("job=entity_resolution", f"pairs={place / name}", f"store={place}/store", f"run_dir={place}/run")
+        return run_job(*common, *settings)
+
+    return run
+
+
+def clusters(outcome):
+    found = {}
+    for row in outcome.rows("clusters"):
+        found.setdefault(row["cluster"], set()).add(row["record"])
+    return sorted(map(sorted, found.values()))
+
+
+@pytest.fixture(scope="module")
+def resolved(resolve):
+    gold = [("a", 1), ("b", 1), ("c", 2), ("x", 3), ("y", 3), ("alone", 4)]
+    noise = [("a", "a", 1.0), ("b", "a", 0.9), ("y", "x", 0.6)]
+    return resolve([*TRIANGLE, *PAIR, *noise], gold=gold)
+
+
+def test_every_record_is_in_one_cluster_of_the_best_partition(resolved):
+    assert clusters(resolved) == [["a", "b"], ["alone"], ["c"], ["x", "y"]]
+
+
+def test_components_are_proven_with_their_objective(resolved):
+    components = resolved.rows("components")
+    sizes = [(row["num_records"], row["num_pairs"], row["num_clusters"]) for row in components]
+    assert sizes == [(3, 3, 2), (2, 1, 1), (1, 0, 1)]
+    assert {row["status"] for row in components} == {"proven"}
+    assert [row["objective"] for row in components] == pytest.approx([0.9, 0.5, 0.0])
+    assert all(row["bound"] >= row["objective"] and row["gap"] <= 1e-6 for row in components)
+
+
+def test_what_was_left_out_of_the_pairs_is_counted(resolved):
+    [counts] = resolved.rows("pair_counts")
+    assert (counts["num_records"], counts["num_pairs"]) == (6, 5)
+    assert (counts["num_self_pairs"], counts["num_repeated"], counts["num_contradicting"]) == (1, 1, 1)
+
+
+def test_agreement_with_the_gold_clusters(resolved):
+    metrics = {row["metric"]: row["value"] for row in resolved.rows("metrics")}
+    assert metrics["f1"] == metrics["adjusted_rand"] == metrics["v_measure"] == 1.0
+    assert {row["num_records"] for row in resolved.rows("metrics")} == {6}
+
+
+def test_a_record_that_was_left_out_is_explained_by_what_tipped_it(resolved):
+    [miss] = resolved.rows("explanations", kind="near_miss", record="c")
+    assert (miss["record"], miss["support"], miss["opposition"]) == ("c", pytest.approx(0.8), pytest.approx(-1.2))
+    assert (miss["weight"], miss["tipping_records"]) == (pytest.approx(-0.4), ["a"])
+    merges = [row["weight"] for row in resolved.rows("explanations", kind="merge")]
+    assert sorted(merges) == pytest.approx([0.5, 0.9])
+
+
+def test_pairs_without_a_score_may_not_share_a_cluster_or_weigh_nothing(resolve):
+    chain = [("a", "b", 0.5), ("b", "c", 0.4)]
+    assert clusters(resolve(chain)) == [["a", "b"], ["c"]]
+    zero = resolve(chain, "missing=zero")
+    assert clusters(zero) == [["a", "b", "c"]]
+    assert {row["missing"] for row in zero.rows("components")} == {"zero"}
+
+
+def test_a_threshold_makes_pairs_count_as_never_scored(resolve):
+    outcome = resolve([("a", "b", 0.5), ("b", "c", 0.4), ("a", "c", -0.1)], "threshold=-0.05", name="pairs.parquet")
+    assert clusters(outcome) == [["a", "b"], ["c"]]
+    assert outcome.rows("pair_counts")[0]["num_below_threshold"] == 1
+
+
+def test_probabilities_become_weights(resolve):
+    outcome = resolve([(1, 2, 0.9), (2, 3, 0.2)], columns=("left", "right", "match_probability"))
+    assert clusters(outcome) == [["1", "2"], ["3"]]
+    assert outcome.rows("components")[0]["objective"] == pytest.approx(0.8)
+
+
+def _partitions(nodes):
+    if not nodes:
+        yield []
+        return
+    first, *rest = nodes
+    for partition in _partitions(rest):
+        yield [[first], *partition]
+        for at in range(len(partition)):
+            yield [*partition[:at], [first, *partition[at]], *partition[at + 1 :]]
+
+
+@pytest.mark.parametrize("solver", ["cutting_plane", "quadratic_set_packing", "set_packing"])
+def test_exact_solvers_find_the_best_of_all_partitions(resolve, solver):
+    rng = np.random.default_rng(0)
+    weights = {pair: round(float(rng.normal(0.1, 1.0)), 3) for pair in itertools.combinations("abcdefg", 2)}
+    best = max(
+        sum(weights[pair] for part in partition for pair in itertools.combinations(sorted(part), 2))
+        for partition in _partitions(list("abcdefg"))
+    )
+    outcome = resolve([(*pair, weight) for pair, weight in weights.items()], f"solver={solver}")
+    components = outcome.rows("components")
+    assert sum(row["objective"] for row in components) == pytest.approx(best)
+    assert {row["status"] for row in components} == {"proven"}
+
+
+def test_a_study_draws_scores_for_every_topic_seed_and_threshold(run_job, tmp_path):
+    rows = [(str(topic), f"m{topic}{at}", "event", f"c{at // 3}") for topic in (1, 2) for at in range(9)]
+    schema = ["topic", "mention_id", "mention_class", "chain_id"]
+    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(tmp_path / "mentions.parquet")
+    outcome = run_job(
+        *("job=entity_resolution", "+mentions=study", f"mentions.path={tmp_path}/mentions.parquet"),
+        *(
+            "mentions.seeds=[0,1]",
+            "mentions.thresholds=[null,-0.3]",
+            f"store={tmp_path}/store",
+            f"run_dir={tmp_path}/run",
+        ),
+    )
+    assert len({row["graph"] for row in outcome.rows("clusters")}) == 2 * 2 * 2
+    assert {row["status"] for row in outcome.rows("components")} == {"proven"}
+    f1 = [row["value"] for row in outcome.rows("metrics", metric="f1")]
+    assert len(f1) == 8
+    assert np.mean(f1) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("a", "b", "much")], "weight 'much' is not a number"),
+        ([("a", "b", 0.5), ("a", "c", "inf")], "weight inf in row 2"),
+        ([("a", None, 0.5)], "row 1 lacks its left, right or weight"),
+    ],
+)
+def test_bad_pairs_are_refused_with_their_row(resolve, pairs, message):
+    with pytest.raises(UnitsFailed, match=message):
+        resolve([tuple(map(str, pair)) if None not in pair else pair for pair in pairs])
+
+
+def test_a_probability_out_of_range_and_gold_of_other_records_are_refused(resolve):
+    with pytest.raises(UnitsFailed, match=r"match_probability 1.5 in row 1 of the pairs: must lie in \[0, 1\]"):
+        resolve([("a", "b", 1.5)], columns=("left", "right", "match_probability"))
+    with pytest.raises(UnitsFailed, match="has none of the records of the pairs"):
+        resolve(TRIANGLE, gold=[("other", 1)])
+
+
+def test_files_without_the_columns_and_runs_without_a_source_are_refused(resolve, configured):
+    with pytest.raises(CorpusError, match=r"has no column 'right'"):
+        resolve([("a", "b", 1.0)], columns=("left", "rite", "weight"))
+    with pytest.raises(CorpusError, match="'weight' or 'match_probability'"):
+        resolve([("a", "b", 1.0)], columns=("left", "right", "score"))
+    with pytest.raises(ConfigError, match="set pairs=<file of scored pairs>"):
+        configured("job=entity_resolution")

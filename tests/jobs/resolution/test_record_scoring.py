@@ -1,0 +1,353 @@
+"""Records made up with errors, of which it is known who is who."""
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pydantic
+import pytest
+import yaml
+
+from jobs.resolution.labelled_pairs import draw_labelled, training_clusters
+from jobs.resolution.record_config import ComparedField, RecordScorer
+from jobs.resolution.record_scoring import score_pairs, train_scorer
+
+NAMES = ["Anna", "Bruno", "Clara", "David", "Elena", "Frank", "Greta", "Henri", "Irene", "Jonas", "Karla", "Louis"]
+FAMILIES = [
+    "Abel",
+    "Berger",
+    "Conti",
+    "Duval",
+    "Engel",
+    "Ferrari",
+    "Garcia",
+    "Hansen",
+    "Ivanov",
+    "Jansen",
+    "Keller",
+    "Lopez",
+]
+SETTINGS = {
+    "path": "records.csv",
+    "id": "key",
+    "fields": {
+        "Full name": {"kind": "string"},
+        "phone": {"kind": "code"},
+        "city": {"kind": "exact"},
+        "height": {"kind": "number", "within": [1, 5]},
+        "born": {"kind": "date", "within": [1, 31]},
+    },
+    "blocking": [{"phone": 3}, {"Full name": 2, "city": None}],
+    "clusters": "gold.csv",
+}
+CONFIG = RecordScorer(**SETTINGS)
+
+
+def _mistyped(text: str, rng: np.random.Generator) -> str:
+    at = int(rng.integers(len(text)))
+    return text[:at] + str(rng.choice(list("aeiou0123"))) + text[at + 1 :]
+
+
+def _seen(person: dict[str, str], rng: np.random.Generator) -> dict[str, str | None]:
+    """A record of a person, with an error in every third value, and every tenth left out."""
+    first, family = person["Full name"].split()
+    seen: dict[str, str | None] = person | {
+        "Full name": rng.choice([f"{first} {family}", f"  {family.upper()}  {first}"])
+    }
+    for name in ("Full name", "phone"):
+        if rng.random() < 0.3:
+            seen[name] = _mistyped(person[name], rng)
+    for name in ("phone", "city", "height", "born"):
+        if rng.random() < 0.1:
+            seen[name] = None
+    return seen
+
+
+@pytest.fixture(scope="module")
+def people() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """240 records of 80 people, and the clusters."""
+    rng = np.random.default_rng(1)
+    rows, gold = [], []
+    for number in range(80):
+        person = {
+            "Full name": f"{rng.choice(NAMES)} {rng.choice(FAMILIES)}",
+            "phone": str(rng.integers(10**6, 10**7)),
+            "city": str(rng.choice(["Rome", "Oslo", "Bern"])),
+            "height": str(rng.integers(150, 200)),
+            "born": f"{rng.integers(1950, 2000)}-0{rng.integers(1, 10)}-1{rng.integers(0, 10)}",
+        }
+        for copy in range(3):
+            rows.append({"key": f"{number}.{copy}", **_seen(person, rng)})
+            gold.append((f"{number}.{copy}", f"p{number}"))
+    return pl.DataFrame(rows), pl.DataFrame(gold, schema=["record", "cluster"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def labelled(people):
+    return draw_labelled(*people, CONFIG, seed=0)
+
+
+@pytest.fixture(scope="module")
+def trained(people, labelled):
+    return train_scorer(people[0], labelled, CONFIG)
+
+
+@pytest.fixture(scope="module")
+def scored(people, trained):
+    return score_pairs(people[0], trained, CONFIG)
+
+
+def _same(pairs: pl.DataFrame) -> pl.Series:
+    return pairs["left"].str.split(".").list.first() == pairs["right"].str.split(".").list.first()
+
+
+def test_held_out_people_are_told_apart(people, scored):
+    training = training_clusters(people[1], CONFIG, seed=0)["record"].implode()
+    held_out = scored.filter(~pl.col("left").is_in(training), ~pl.col("right").is_in(training))
+    is_match, is_taken = _same(held_out), held_out["match_probability"] >= 0.5
+    assert is_match.sum() > 80
+    assert (is_match & is_taken).sum() / is_taken.sum() > 0.95
+    assert (is_match & is_taken).sum() / is_match.sum() > 0.95
+
+
+def test_pairs_are_each_once_and_in_order(scored):
+    assert scored.columns == ["left", "right", "match_probability"]
+    assert scored.equals(scored.sort("left", "right"))
+    assert scored.select("left", "right").is_unique().all()
+    assert (scored["left"] < scored["right"]).all()
+    assert scored["match_probability"].is_between(0, 1).all()
+
+
+def test_pairs_are_those_that_share_a_key(people, scored):
+    records = people[0].with_columns(
+        pl.col("Full name").str.to_lowercase().str.strip_chars().str.head(2), pl.col("phone").str.head(3)
+    )
+    rows = {row["key"]: row for row in records.to_dicts()}
+    expected = {
+        (left, right)
+        for left in rows
+        for right in rows
+        if left < right
+        and any(
+            all(rows[left][name] is not None and rows[left][name] == rows[right][name] for name in keys)
+            for keys in (["phone"], ["Full name", "city"])
+        )
+    }
+    assert set(scored.select("left", "right").iter_rows()) == expected
+
+
+def _degrees(one: dict, other: dict) -> dict[str, int | None]:
+    """How far the fields agree that are easily compared by hand."""
+    found: dict[str, int | None] = dict.fromkeys(("city", "height", "born"))
+    if one["city"] and other["city"]:
+        found["city"] = int(one["city"] == other["city"])
+    if one["height"] and other["height"]:
+        apart = abs(float(one["height"]) - float(other["height"]))
+        found["height"] = 3 if apart == 0 else 2 if apart <= 1 else 1 if apart <= 5 else 0
+    if one["born"] and other["born"]:
+        days = abs((np.datetime64(one["born"]) - np.datetime64(other["born"])).astype(int))
+        found["born"] = 3 if days == 0 else 2 if days <= 1 else 1 if days <= 31 else 0
+    return found
+
+
+def test_probabilities_are_those_of_fellegi_and_sunter(people, labelled):
+    names = ("city", "height", "born")
+    config = dataclasses.replace(CONFIG, fields={name: CONFIG.fields[name] for name in names})
+    trained = train_scorer(people[0], labelled, config)
+    rows = {row["key"]: row for row in people[0].to_dicts()}
+    pairs = [_degrees(rows[left], rows[right]) | {"is_match": yes} for left, right, yes in labelled.iter_rows()]
+    for row in trained.to_dicts():
+        for is_match, column in ((True, "num_matches"), (False, "num_distinct")):
+            counted = [pair for pair in pairs if pair[row["field"]] == row["degree"] and pair["is_match"] == is_match]
+            assert row[column] == len(counted)
+    prior = float(np.mean([pair["is_match"] for pair in pairs]))
+    weights = {(row["field"], row["degree"]): math.log(row["m"] / row["u"]) for row in trained.to_dicts()}
+    for left, right, probability in score_pairs(people[0], trained, config).head(50).iter_rows():
+        agreed = _degrees(rows[left], rows[right])
+        log_odds = math.log(prior / (1 - prior)) + sum(weights.get(key, 0.0) for key in agreed.items())
+        assert probability == pytest.approx(1 / (1 + math.exp(-log_odds)), rel=1e-9)
+
+
+def test_agreement_speaks_for_a_match_and_words_for_every_degree(trained):
+    by_field = trained.partition_by("field", as_dict=True)
+    assert [key for (key,) in by_field] == list(CONFIG.fields)
+    for rows in by_field.values():
+        assert rows["agreement"][0] == "different"
+        assert rows["agreement"][-1] == "equal"
+        assert rows["match_weight"][0] < 0 < rows["match_weight"][-1]
+
+
+def test_words_may_change_places_and_letters_their_case(trained, people):
+    names = ["Anna Maria Berger", " BERGER  anna maria ", "Anna Petra Engel"]
+    records = (
+        people[0]
+        .head(3)
+        .with_columns(pl.Series("key", ["a", "b", "c"]), pl.Series("Full name", names), phone=pl.lit("1234567"))
+    )
+    by_pair = {row[:2]: row[2] for row in score_pairs(records, trained, CONFIG).iter_rows()}
+    assert by_pair["a", "b"] > by_pair["a", "c"]
+
+
+def test_the_same_seed_gives_the_same_pairs_and_the_order_of_records_does_not_matter(people, labelled, trained, scored):
+    records, gold = people
+    shuffled = records.sample(fraction=1.0, shuffle=True, seed=3)
+    again = draw_labelled(shuffled, gold.reverse(), CONFIG, seed=0)
+    assert again.equals(labelled)
+    assert train_scorer(shuffled, again.reverse(), CONFIG).equals(trained)
+    assert score_pairs(shuffled, trained, CONFIG).equals(scored)
+    assert not draw_labelled(records, gold, CONFIG, seed=1).equals(labelled)
+
+
+def test_parts_are_the_whole(people, trained, scored):
+    config = dataclasses.replace(CONFIG, num_parts=3)
+    parts = [score_pairs(people[0], trained, config, part) for part in range(3)]
+    assert min(part.height for part in parts) > 0
+    assert pl.concat(parts).sort("left", "right").equals(scored)
+
+
+def test_a_sample_of_pairs_is_as_large_as_asked_for(people, labelled):
+    drawn = draw_labelled(*people, dataclasses.replace(CONFIG, num_labelled=50), seed=0)
+    assert drawn.height == 50
+    assert set(drawn.iter_rows()) < set(labelled.iter_rows())
+
+
+def test_pairs_under_the_threshold_are_left_out(people, trained, scored):
+    kept = score_pairs(people[0], trained, dataclasses.replace(CONFIG, threshold=0.5))
+    assert kept.equals(scored.filter(pl.col("match_probability") >= 0.5))
+
+
+def test_a_prior_shifts_all_log_odds(people, labelled, scored):
+    config = dataclasses.replace(CONFIG, prior=0.5)
+    shifted = score_pairs(people[0], train_scorer(people[0], labelled, config), config)
+    share = labelled["is_match"].mean()
+    odds = (table["match_probability"] / (1 - table["match_probability"]) for table in (shifted, scored))
+    ratio = np.divide(*odds)
+    unsaturated = scored["match_probability"].is_between(1e-6, 1 - 1e-6)
+    assert ratio.filter(unsaturated).to_numpy() == pytest.approx((1 - share) / share, rel=1e-6)
+
+
+def test_records_that_share_no_key_give_no_pairs(people, trained):
+    assert score_pairs(people[0].head(1), trained, CONFIG).shape == (0, 3)
+
+
+def test_labels_may_be_numbers_or_words_and_pairs_in_any_order(people, labelled, trained):
+    turned = labelled.select(left="right", right="left", is_match=pl.col("is_match").cast(pl.Int8))
+    words = labelled.with_columns(is_match=pl.when("is_match").then(pl.lit("True")).otherwise(pl.lit("false")))
+    for pairs in (turned, pl.concat([words, words])):
+        assert train_scorer(people[0], pairs, CONFIG).equals(trained)
+
+
+def _labels(*rows: tuple[str, str, object]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=["left", "right", "is_match"], orient="row")
+
+
+MATCH, DISTINCT = ("0.0", "0.1", True), ("0.0", "1.0", False)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (_labels(DISTINCT), "none of 1 labelled pairs is a match.*records.labelled"),
+        (_labels(MATCH), "none of 1 labelled pairs is no match"),
+        (_labels(MATCH, ("0.0", "9.9", False), ("8.8", "0.0", True)), "left='8.8': must be the id of a record"),
+        (_labels(MATCH, ("0.0", None, False)), "right=None: must be the id of a record"),
+        (_labels(MATCH, ("0.1", "0.0", False)), "'0.0' and '0.1' are labelled both"),
+        (_labels(("0.0", "0.0", True)), "'0.0' with itself"),
+        (_labels(("0.0", "0.1", "maybe")), "is_match='maybe': must be true or false"),
+        (_labels(MATCH).drop("is_match"), "no column 'is_match'"),
+    ],
+)
+def test_labels_that_cannot_be_learnt_from_are_refused(people, labels, message):
+    with pytest.raises(ValueError, match=message):
+        train_scorer(people[0], labels, CONFIG)
+
+
+def _set(column: str, value: str | None) -> pl.Expr:
+    return pl.when(pl.int_range(pl.len()) == 1).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda records: records.clear(), "has no records.*records.path"),
+        (lambda records: records.drop("phone"), "column 'phone' is not there.*records.fields"),
+        (lambda records: records.with_columns(_set("key", "0.0")), "key='0.0' names several records.*records.id"),
+        (lambda records: records.with_columns(_set("key", None)), "a record has no 'key'"),
+        (lambda records: records.with_columns(_set("height", "tall")), "height='tall': must be a number"),
+        (lambda records: records.with_columns(_set("born", "02.01.1980")), "born='02.01.1980': must be a date"),
+    ],
+)
+def test_records_that_cannot_be_compared_are_refused(people, labelled, change, message):
+    with pytest.raises(ValueError, match=message):
+        train_scorer(change(people[0]), labelled, CONFIG)
+
+
+def test_too_many_pairs_and_parts_that_are_not_there_are_refused(people, trained):
+    with pytest.raises(ValueError, match=r"proposes \d+ pairs: must be 10 or fewer; set records.blocking"):
+        score_pairs(people[0], trained, dataclasses.replace(CONFIG, max_pairs=10))
+    with pytest.raises(ValueError, match=r"part 1: must lie in 0\.\.0"):
+        score_pairs(people[0], trained, CONFIG, part=1)
+
+
+def test_a_record_in_two_clusters_is_refused():
+    gold = pl.DataFrame({"record": ["a", "a"], "cluster": [1, 2]})
+    with pytest.raises(ValueError, match=r"'a' is in several clusters.*records.clusters"):
+        training_clusters(gold, CONFIG, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"clusters": None}, "nothing is given to learn from: set records.labelled"),
+        ({"labelled": "pairs.csv"}, "labelled and clusters is given"),
+        ({"fields": {}}, "at least 1 item"),
+        ({"blocking": []}, "at least 1 item"),
+        ({"blocking": [{}]}, "at least 1 item"),
+        ({"fields": {"city": {"kind": "exact", "within": [1]}}}, "only numbers and dates"),
+        ({"fields": {"height": {"kind": "number", "within": [5, 1]}}}, "must rise"),
+        ({"prior": 1.0}, "less than 1"),
+    ],
+)
+def test_configs_that_make_no_sense_are_refused(changed, message):
+    with pytest.raises(pydantic.ValidationError, match=message):
+        RecordScorer(**SETTINGS | changed)
+
+
+def test_the_settings_of_the_group_are_the_defaults():
+    settings = yaml.safe_load((Path(__file__).parents[3] / "conf/records/csv.yaml").read_text())
+    config = RecordScorer(**settings | {name: SETTINGS[name] for name in ("path", "fields", "blocking", "clusters")})
+    defaults = RecordScorer(**{name: SETTINGS[name] for name in ("path", "fields", "blocking", "clusters")})
+    assert config == defaults
+    assert set(settings) == {field.name for field in dataclasses.fields(RecordScorer)}
+    assert config.fields["city"] == ComparedField("exact")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_held_out_half_of_the_csv_example(data_file, seed):
+    records = pl.read_csv(data_file("er/csv_example/records.csv"), infer_schema=False)
+    gold = pl.read_parquet(data_file("er/csv_example/gold.parquet")).cast(pl.String)
+    fields = {"Site name": "string", "Address": "string", "Zip": "exact", "Phone": "code"}
+    config = RecordScorer(
+        path="records.csv",
+        id="Id",
+        fields={name: ComparedField(kind) for name, kind in fields.items()},
+        blocking=({"Phone": None}, {"Address": 6}, {"Site name": 8}),
+        clusters="gold.parquet",
+    )
+    trained = train_scorer(records, draw_labelled(records, gold, config, seed), config)
+    held_out = gold.join(training_clusters(gold, config, seed), on="record", how="anti")
+    rest = records.filter(pl.col("Id").is_in(held_out["record"].implode()))
+    scored = score_pairs(rest, trained, config)
+    left, right = (
+        scored.join(gold, left_on=end, right_on="record", maintain_order="left") for end in ("left", "right")
+    )
+    is_match, is_taken = left["cluster"] == right["cluster"], scored["match_probability"] >= 0.5
+    sizes = held_out.group_by("cluster").len()["len"].cast(pl.Int64)
+    num_matches = (sizes * (sizes - 1) // 2).sum()
+    assert (is_match & is_taken).sum() / is_taken.sum() > 0.95
+    assert (is_match & is_taken).sum() / num_matches > 0.93
+    assert is_match.sum() / num_matches > 0.98
+    assert ((scored["match_probability"] - is_match.cast(pl.Float64)) ** 2).mean() < 0.008
