@@ -80,7 +80,7 @@ FIRST = ["embedding.encoder.pooling=first", "embedding.encoder.pool_special=true
     ("settings", "layers", "positions"),
     [
         ([], [-1], [1]),
-        (["embedding.encoder.layers=[-2,-1]", *FIRST], [-2, -1], [0]),
+        pytest.param(["embedding.encoder.layers=[-2,-1]", *FIRST], [-2, -1], [0], marks=pytest.mark.slow),
     ],
 )
 def test_layers_and_pooling_are_settings(measured, model, settings, layers, positions):

@@ -110,7 +110,9 @@ def _partitions(nodes):
             yield [*partition[:at], [first, *partition[at]], *partition[at + 1 :]]
 
 
-@pytest.mark.parametrize("solver", ["cutting_plane", "quadratic_set_packing", "set_packing"])
+@pytest.mark.parametrize(
+    "solver", ["cutting_plane", pytest.param("quadratic_set_packing", marks=pytest.mark.slow), "set_packing"]
+)
 def test_exact_solvers_find_the_best_of_all_partitions(resolve, solver):
     rng = np.random.default_rng(0)
     weights = {pair: round(float(rng.normal(0.1, 1.0)), 3) for pair in itertools.combinations("abcdefg", 2)}
