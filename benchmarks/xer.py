@@ -9,7 +9,8 @@ cluster. Every solver is given the same graph and time limit, in this process.
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import networkx as nx
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.command import DATA
 from jobs.resolution.solvers import Solve, solver
 from operators.partition_metrics import partition_metrics
-from operators.partition_problem import Problem, Result
+from operators.partition_problem import Problem, Remaining, Result
 from operators.partition_reductions import solved
 from operators.scored_pairs import clean_pairs
 from operators.synthetic_scores import synthetic_scores
@@ -55,8 +56,8 @@ def describe(problem: Problem, *, cliques: bool) -> str:
     )
 
 
-def _count(cliques: object, most: int = 2_000_000) -> str:
-    num = sum(1 for _, _ in zip(range(most), cliques, strict=False))  # type: ignore[call-overload]
+def _count(cliques: Iterable[list[int]], most: int = 2_000_000) -> str:
+    num = sum(1 for _ in islice(cliques, most))
     return f"{num:,}" if num < most else f"over {most:,}"
 
 
@@ -73,7 +74,7 @@ def run(name: str, problem: Problem, gold: NDArray[np.int64], limit: float) -> s
     return f"  {name:<22} {numbers} {time.monotonic() - started:9.3f} s"
 
 
-def _solved(name: str, solve: Solve, problem: Problem, remaining) -> Result:  # noqa: ANN001
+def _solved(name: str, solve: Solve, problem: Problem, remaining: Remaining) -> Result:
     return solved(problem, solve, remaining) if name == "cutting_plane" else solve(problem, remaining)
 
 

@@ -62,6 +62,16 @@ class FoundFile(NamedTuple):
     state: FileState
     is_named: bool
 
+    @property
+    def identity(self) -> dict[str, str | int]:
+        """Where it is and what it is at the moment, for the identity of a unit that reads it."""
+        return {"uri": self.uri, "bytes": self.state.num_bytes, "version": self.state.version}
+
+    @property
+    def entry(self) -> dict[str, str | int]:
+        """The same as it may be shown, for ``run.json``."""
+        return {"name": shown(self.uri), "bytes": self.state.num_bytes, "version": self.state.version}
+
 
 def find_sources(config: CorpusConfig) -> list[Source]:
     """The files of a corpus, in the order of its paths and within a folder or wildcard by name.
@@ -95,6 +105,18 @@ def find_files(paths: Sequence[str], setting: str) -> list[FoundFile]:
         CorpusError: if a path names no file.
     """
     return [file for path in paths for file in _found(path, setting)]
+
+
+def find_file(path: str, setting: str) -> FoundFile:
+    """The only file that a path names; arguments as of :func:`find_files`.
+
+    Raises:
+        CorpusError: if it names none, or several.
+    """
+    found = find_files([path], setting)
+    if len(found) > 1:
+        raise CorpusError(f"{_where(path, setting)}: names {len(found)} files; give one")
+    return found[0]
 
 
 def _where(path: str, setting: str = _SETTING) -> str:

@@ -48,7 +48,11 @@ def read_graphs(runner: Runner, config: ResolutionRun, files: Mapping[str, Found
     Raises:
         UnitsFailed: if none can.
     """
-    units = _study_units(config, files["mentions"]) if config.mentions else {"pairs": [_file_unit(config, files)]}
+    units = (
+        _study_units(config, config.mentions, files["mentions"])
+        if config.mentions
+        else {"pairs": [_file_unit(config, files)]}
+    )
     done = runner.run_whole(Stage("read pairs", each(_read), units, runner.units_at_once(len(units))))
     return {name: graph_of(finished) for name, [finished] in done.items()}
 
@@ -59,24 +63,17 @@ def graph_of(finished: Finished) -> Graph:
     return Graph(found["records"], found["pairs"], found["pair_counts"], found.get("gold"))
 
 
-def version_of(file: FoundFile) -> dict[str, Any]:
-    """What identifies a file, and where it is."""
-    return {"uri": file.uri, "bytes": file.state.num_bytes, "version": file.state.version}
-
-
 def _file_unit(config: ResolutionRun, files: Mapping[str, FoundFile]) -> Unit:
     how = {
-        "files": {name: version_of(file) for name, file in files.items()},
+        "files": {name: file.identity for name, file in files.items()},
         "threshold": config.threshold,
         "missing": config.missing,
     }
     return Unit(scored_pairs.VERSION, shown(files["pairs"].uri), how)
 
 
-def _study_units(config: ResolutionRun, file: FoundFile) -> dict[str, list[Unit]]:
+def _study_units(config: ResolutionRun, study: MentionStudy, file: FoundFile) -> dict[str, list[Unit]]:
     """A graph for each topic, class, seed and threshold."""
-    study = config.mentions
-    assert study is not None  # noqa: S101, told by the caller
     units = {}
     for topic, kind in _parts(study, file):
         for seed in study.seeds:
@@ -84,7 +81,7 @@ def _study_units(config: ResolutionRun, file: FoundFile) -> dict[str, list[Unit]
                 scored = "all pairs" if threshold is None else f"T {threshold:g}"
                 name = f"topic {topic} {kind}, seed {seed}, {scored}"
                 how = {
-                    "file": version_of(file),
+                    "file": file.identity,
                     "part": [topic, kind],
                     "scores": [study.mean, study.sd, seed],
                     "threshold": threshold,

@@ -11,7 +11,7 @@ from cluster.workers import Tables, each
 from jobs.resolution import tables
 from jobs.resolution.config import ResolutionRun
 from jobs.resolution.labelled_pairs import draw_labelled, training_clusters
-from jobs.resolution.pairs import Graph, graph_of, graph_tables, numbered, read_gold, version_of
+from jobs.resolution.pairs import Graph, graph_of, graph_tables, numbered, read_gold
 from jobs.resolution.record_config import RecordScorer
 from jobs.resolution.record_scoring import score_pairs, train_scorer
 from operators import record_linkage, scored_pairs
@@ -31,7 +31,7 @@ def score_records(
     Raises:
         UnitsFailed: if the scorer can't be trained, or records can't be scored.
     """
-    versions = {name: version_of(file) for name, file in files.items()}
+    versions = {name: file.identity for name, file in files.items()}
     learnt_from = {name: version for name, version in versions.items() if name != "gold"}
     how = {"files": learnt_from, "scorer": scorer, "seed": config.seed}
     training = Unit(record_linkage.VERSION, "scorer", how)

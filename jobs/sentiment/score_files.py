@@ -12,7 +12,7 @@ from storage.corpora import CorpusError
 from storage.files import shown
 from storage.ledger import Store, TableRef, Unit
 from storage.records import check_columns, numbers, read_records
-from storage.sources import FoundFile, find_files
+from storage.sources import FoundFile, find_file
 
 _SETTING = "scores"
 _NEEDED = ("variant", "group", "dataset", "system", "gender", "race", "emotion", "sentiment")
@@ -26,11 +26,9 @@ def find_scores(path: str) -> FoundFile:
     Raises:
         CorpusError: if it is missing, can't be read, or lacks a column.
     """
-    found = find_files([path], _SETTING)
-    if len(found) > 1:
-        raise CorpusError(f"{_SETTING}={shown(path)}: names {len(found)} files; give one")
-    check_columns(found[0].uri, _NEEDED, _SETTING)
-    return found[0]
+    file = find_file(path, _SETTING)
+    check_columns(file.uri, _NEEDED, _SETTING)
+    return file
 
 
 def read_scores(runner: Runner, file: FoundFile) -> dict[Rated, TableRef]:
@@ -39,8 +37,7 @@ def read_scores(runner: Runner, file: FoundFile) -> dict[Rated, TableRef]:
     Raises:
         UnitsFailed: if it can't be read.
     """
-    how = {"uri": file.uri, "bytes": file.state.num_bytes, "version": file.state.version}
-    unit = Unit("scores_file/1", shown(file.uri), how)
+    unit = Unit("scores_file/1", shown(file.uri), file.identity)
     [finished] = runner.run_whole(Stage("read scores", each(_read), {_SETTING: [unit]}))[_SETTING]
     index = runner.store.read(finished.tables[_INDEX])
     rated = zip(index["variant"].to_pylist(), index["system"].to_pylist(), strict=True)

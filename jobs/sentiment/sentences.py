@@ -23,7 +23,7 @@ from storage.corpora import CorpusError
 from storage.files import shown
 from storage.ledger import Finished, Store, TableRef, Unit
 from storage.records import check_columns, read_records
-from storage.sources import FoundFile, find_files
+from storage.sources import FoundFile, find_file
 
 _Name = Annotated[str, Field(min_length=1)]
 _ATTRIBUTES = ("group", "dataset", "gender", "race", "emotion", "conversation", "speaker")
@@ -92,11 +92,9 @@ class FileSentences:
         Raises:
             CorpusError: if it is missing, can't be read, or lacks a column.
         """
-        found = find_files([self.path], "sentences.path")
-        if len(found) > 1:
-            raise CorpusError(f"sentences.path={shown(self.path)}: names {len(found)} files; give one")
-        check_columns(found[0].uri, list(self.columns.named().values()), "sentences.columns")
-        return found[0]
+        file = find_file(self.path, "sentences.path")
+        check_columns(file.uri, list(self.columns.named().values()), "sentences.columns")
+        return file
 
 
 Sentences = SyntheticSentences | FileSentences
@@ -140,8 +138,7 @@ def _unit(config: Sentences, file: FoundFile | None, seed: int, unit_texts: int)
     how: dict[str, Any] = {"unit_texts": unit_texts, "statistics": text_statistics.VERSION}
     if file is None:
         return Unit(sentences.VERSION, "synthetic", how | {"sentences": config, "seed": seed})
-    which = {"uri": file.uri, "bytes": file.state.num_bytes, "version": file.state.version}
-    how |= which | {"sentences": config, "proxies": protected_words.VERSION}
+    how |= file.identity | {"sentences": config, "proxies": protected_words.VERSION}
     return Unit("sentence_file/1", shown(file.uri), how)
 
 

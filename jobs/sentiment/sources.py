@@ -9,7 +9,6 @@ from jobs.sentiment.score_files import find_scores
 from jobs.sentiment.sentences import FileSentences
 from jobs.sentiment.systems import FoundSystem, find_system
 from jobs.sentiment.translators import RoundTrip, find_round_trip
-from storage.files import shown
 from storage.identity import canonical
 from storage.sources import FoundFile
 
@@ -34,16 +33,12 @@ class RatingSources:
         """Every input with its version, for ``run.json``."""
         files = {"scores": self.scores, "sentences": self.sentences}
         of_systems = {f"sentiment.{name}": system.identity for name, system in self.systems.items()}
-        of_files = {name: _entry(file) for name, file in files.items() if file is not None}
+        of_files = {name: file.entry for name, file in files.items() if file is not None}
         trips = {
             f"translator.{name}": {"there": trip.there.identity, "back": trip.back.identity}
             for name, trip in self.round_trips.items()
         }
         return cast(dict[str, Any], canonical(of_files | trips | of_systems))
-
-
-def _entry(file: FoundFile) -> dict[str, Any]:
-    return {"name": shown(file.uri), "bytes": file.state.num_bytes, "version": file.state.version}
 
 
 def find_sources(config: RatingRun, _: str) -> RatingSources:

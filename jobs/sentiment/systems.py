@@ -22,7 +22,7 @@ from storage.files import shown
 from storage.gru_files import read_gru
 from storage.models import check_classifier, load_classifier
 from storage.records import check_columns, numbers, read_records
-from storage.sources import FoundFile, find_files
+from storage.sources import FoundFile, find_file
 
 _Path = Annotated[str, Field(min_length=1)]
 Score = Callable[[Sequence[str]], tuple[NDArray[np.float64], NDArray[np.bool_]]]
@@ -117,14 +117,14 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
         case SimpleSystem():
             return _simple(system.kind, seed)
         case GRUSystem():
-            file = _only_file(system.path, f"sentiment.{name}.path")
+            file = find_file(system.path, f"sentiment.{name}.path")
             _gru(file.uri, "")  # refuses a damaged file before any work
             how = _identity(gru.VERSION, file) | {"tokenizer": Tokenizer(gru.LANGUAGE).identity}
             return FoundSystem(how, partial(_gru, file.uri), file)
         case TransformerSystem():
             return _transformer(system, f"sentiment.{name}.model")
         case ScoresSystem():
-            file = _only_file(system.path, f"sentiment.{name}.path")
+            file = find_file(system.path, f"sentiment.{name}.path")
             check_columns(file.uri, [system.text, system.sentiment], f"sentiment.{name}")
             how = _identity("score_file/1", file) | {"columns": [system.text, system.sentiment]}
             return FoundSystem(how, partial(_from_file, file.uri, system), file)
@@ -150,16 +150,8 @@ def _whole(score: Callable[[Sequence[str]], NDArray[np.float64]]) -> Score:
     return lambda texts: (score(texts), np.zeros(len(texts), dtype=bool))
 
 
-def _only_file(path: str, setting: str) -> FoundFile:
-    found = find_files([path], setting)
-    if len(found) > 1:
-        raise CorpusError(f"{setting}={shown(path)}: names {len(found)} files; give one")
-    return found[0]
-
-
 def _identity(operator: str, file: FoundFile) -> dict[str, Any]:
-    which = {"uri": file.uri, "bytes": file.state.num_bytes, "version": file.state.version}
-    return {"operator": operator, "file": which}
+    return {"operator": operator, "file": file.identity}
 
 
 def _gru(uri: str, _: str) -> Score:

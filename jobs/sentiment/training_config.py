@@ -9,10 +9,9 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from jobs.common_config import CommonConfig
 from operators.gru import GRUConfig
-from storage.corpora import CorpusError
 from storage.files import shown
 from storage.records import check_columns
-from storage.sources import FoundFile, find_files
+from storage.sources import FoundFile, find_file
 
 _Path = Annotated[str, Field(min_length=1)]
 Value = Annotated[float, Field(ge=-1.0, le=1.0)]
@@ -82,10 +81,7 @@ class LabelledSources:
 
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
-        return {
-            part: {"name": shown(file.uri), "bytes": file.state.num_bytes, "version": file.state.version}
-            for part, file in self.files.items()
-        }
+        return {part: file.entry for part, file in self.files.items()}
 
 
 def find_labelled(config: GRUTrainingRun, _: str) -> LabelledSources:
@@ -97,9 +93,6 @@ def find_labelled(config: GRUTrainingRun, _: str) -> LabelledSources:
     data, files = config.labelled, {}
     for part, path in data.paths.items():
         setting = "labelled.path" if part == "training" else f"labelled.{part}"
-        found = find_files([path], setting)
-        if len(found) > 1:
-            raise CorpusError(f"{setting}={shown(path)}: names {len(found)} files; give one")
-        check_columns(found[0].uri, [data.text, data.label], setting, header=data.header)
-        files[part] = found[0]
+        files[part] = find_file(path, setting)
+        check_columns(files[part].uri, [data.text, data.label], setting, header=data.header)
     return LabelledSources(files)
