@@ -10,6 +10,7 @@ from typing import TypeVar
 from cluster.progress import Display
 from cluster.workers import Death, Failure, Pool, Report, Work
 from storage.ledger import Finished, Store, Unit
+from storage.registry import Entry
 
 T = TypeVar("T")
 
@@ -77,17 +78,24 @@ class StageRecord:
 
 @dataclass
 class Runner:
-    """Runs stages one after the other on a pool of workers, and remembers what they did and what failed."""
+    """Runs stages one after the other on a pool of workers, and remembers what they did and what failed.
+
+    Attributes:
+        entry: of the run in the store's register, where units are named before they are looked for.
+    """
 
     store: Store
     pool: Pool
     display: Display
+    entry: Entry | None = None
     records: list[StageRecord] = field(default_factory=list)
     failures: dict[str, list[Failure]] = field(default_factory=dict)
 
     def run(self, stage: Stage) -> dict[str, list[Finished]]:
         """The finished units of each group, in their order; those that failed are missing, and in ``failures``."""
         started = time.monotonic()
+        if self.entry:
+            self.entry.uses(unit.place for unit in stage.all_units())
         finished = self._find(stage)
         missing = _missing(stage, finished)
         num_missing = sum(map(len, missing.values()))

@@ -11,6 +11,7 @@ from cluster.connection import ClusterError
 from cluster.stages import UnitsFailed
 from jobs.common_config import ConfigError
 from jobs.config import build
+from jobs.night.config import JobsFailed
 from jobs.sentiment.apertium import TranslationError
 from jobs.texts import WordSetError
 from storage.checkpoints import CheckpointError
@@ -19,7 +20,7 @@ from storage.gru_files import GRUFileError
 from storage.runs import RunDirectoryBusy
 from storage.tables import StorageError
 
-EXIT_FAILED_UNITS = 1
+EXIT_FAILED = 1
 EXIT_REFUSED = 2
 EXIT_INTERRUPTED = 130
 
@@ -39,8 +40,8 @@ def _run(composed: DictConfig) -> None:
         from jobs.run import execute
 
         execute(config)
-    except UnitsFailed as error:
-        _stop(EXIT_FAILED_UNITS, str(error))
+    except (JobsFailed, UnitsFailed) as error:
+        _stop(EXIT_FAILED, str(error))
     except _REFUSALS as error:
         _stop(EXIT_REFUSED, str(error))
     except KeyboardInterrupt:

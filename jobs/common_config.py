@@ -6,6 +6,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from cluster.connection import ClusterConfig
+from storage.registry import is_series
 
 
 class ConfigError(ValueError):
@@ -20,16 +21,25 @@ class CommonConfig:
         store: where finished units are kept, a path or a URI.
         run_dir: where the tables and the report go; None: inside the store, by job and time.
         seed: of every random draw.
+        series: what later runs know this one by, to say what changed since; None: by the job and its settings.
     """
 
     cluster: ClusterConfig
     store: Annotated[str, Field(min_length=1)] = "./store"
     run_dir: Annotated[str, Field(min_length=1)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    series: str | None = None
 
     def without_keys(self) -> Self:
         """The config as it may be shown: URIs without the keys that they may hold, but for the store's."""
         return self
+
+    @pydantic.field_validator("series")
+    @classmethod
+    def _plain(cls, value: str | None) -> str | None:
+        if value is not None and not is_series(value):
+            raise ValueError("must be a name of letters, digits, dots, hyphens and underscores")
+        return value
 
     @pydantic.field_validator("run_dir")
     @classmethod

@@ -9,14 +9,35 @@ from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from pydantic_core import ErrorDetails
 
 from jobs.common_config import ConfigError
+from jobs.comparison.config import ComparisonRun
+from jobs.decoys.config import DecoyBenchmarkRun
 from jobs.embeddings_config import EmbeddingsRun, corpora_by_key, with_corpora
+from jobs.night.config import OvernightRun
+from jobs.prune_config import PruneRun
 from jobs.resolution.config import ResolutionRun
 from jobs.sentiment.config import RatingRun
 from jobs.sentiment.training_config import GRUTrainingRun
 
-RunConfig = EmbeddingsRun | GRUTrainingRun | RatingRun | ResolutionRun
+RunConfig = (
+    ComparisonRun
+    | DecoyBenchmarkRun
+    | EmbeddingsRun
+    | GRUTrainingRun
+    | OvernightRun
+    | PruneRun
+    | RatingRun
+    | ResolutionRun
+)
 
-_OTHER_RUNS = {"entity_resolution": ResolutionRun, "gru_training": GRUTrainingRun, "sentiment_rating": RatingRun}
+_OTHER_RUNS = {
+    "compare": ComparisonRun,
+    "decoy_benchmark": DecoyBenchmarkRun,
+    "entity_resolution": ResolutionRun,
+    "gru_training": GRUTrainingRun,
+    "overnight": OvernightRun,
+    "prune": PruneRun,
+    "sentiment_rating": RatingRun,
+}
 """Jobs that have nothing to do with embeddings."""
 
 

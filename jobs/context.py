@@ -1,15 +1,15 @@
 """What a job has at hand: its config, the stages' runner, and the run directory to publish in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-import pyarrow as pa
 from rich.console import Console
 
 from cluster.stages import Runner
 from jobs.common_config import CommonConfig
 from storage.ledger import TableRef
+from storage.pieces import pieces
 from storage.runs import RunDirectory
 
 Config = TypeVar("Config", bound=CommonConfig, covariant=True)
@@ -22,6 +22,7 @@ class Run(Generic[Config, Found]):
 
     Attributes:
         sources: what it starts from, found before any work.
+        published: what each published table is made of.
     """
 
     config: Config
@@ -29,10 +30,12 @@ class Run(Generic[Config, Found]):
     runner: Runner
     directory: RunDirectory
     console: Console
+    published: dict[str, list[TableRef]] = field(default_factory=dict)
 
     def publish(self, name: str, refs: Sequence[TableRef]) -> None:
         """Publish tables of one schema, one after the other, as the table ``name``."""
-        self.directory.write_table(name, pa.concat_tables([self.runner.store.read(ref) for ref in refs]))
+        self.directory.write_pieces(name, lambda: pieces(self.runner.store, refs))
+        self.published[name] = list(refs)
 
     def publish_all(self, tables: Mapping[str, Sequence[TableRef]]) -> None:
         """Publish tables by name, those of which there is a part."""
@@ -43,3 +46,4 @@ class Run(Generic[Config, Found]):
     def publish_parts(self, name: str, parts: Mapping[str, TableRef]) -> None:
         """Publish a large table as a folder of parts."""
         self.directory.link_table(name, self.runner.store, parts)
+        self.published[name] = list(parts.values())

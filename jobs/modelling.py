@@ -3,6 +3,9 @@
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from cluster.stages import Stage
 from cluster.workers import each
 from jobs import bootstrap
@@ -19,7 +22,8 @@ from jobs.vocabulary import TokenisedCorpus
 from operators.bootstrap import ORIGINAL
 from operators.spelling import normalised
 from operators.wordsets import WordSets
-from storage.ledger import Finished, Unit
+from storage.ledger import Finished, Store, TableRef, Unit
+from storage.pieces import pieces
 
 
 def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
@@ -40,9 +44,8 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         # An encoder has no vocabulary in which a word has neighbours: its covariances rest on the sets themselves.
         alone = dataclasses.replace(selection, num_neighbours=0)
         done = encode(run.runner, embedding, sources.checkpoints, alone)
-    originals = [replicas[ORIGINAL].tables["vectors"].select("word") for replicas in done.values()]
-    known = {word for ref in originals for word in run.runner.store.read(ref)["word"].to_pylist()}
-    _check_coverage(known, "any of the embeddings", needs.lists(wordset), language)
+    originals = [replicas[ORIGINAL].tables["vectors"] for replicas in done.values()]
+    _check_coverage(run.runner.store, originals, "any of the embeddings", needs.lists(wordset), language)
     return [_model(name, language, wordset, needs, replicas) for name, replicas in done.items()]
 
 
@@ -59,8 +62,8 @@ def _trained(run: Run[EmbeddingsRun, Sources], config: EmbeddingConfig, needs: N
     }
     corpora = bootstrap.read(run)
     for name, corpus in corpora.items():
-        known = set(run.runner.store.read(corpus.vocabulary.select("word"))["word"].to_pylist())
-        _check_coverage(known, f"the vocabulary of {len(known)} words", needs.lists(wordsets[name]), corpus.language)
+        where = f"the vocabulary of {corpus.vocabulary.num_rows} words"
+        _check_coverage(run.runner.store, [corpus.vocabulary], where, needs.lists(wordsets[name]), corpus.language)
     embeddings = embed(run.runner, corpora, config, run.config.seed, run.config.cluster)
     bootstrap.publish(run, corpora, embeddings)
     units = {
@@ -83,11 +86,21 @@ def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Se
     ]
 
 
-def _check_coverage(known: Collection[str], where: str, lists: Mapping[str, Sequence[str]], language: str) -> None:
+def _check_coverage(
+    store: Store, vocabularies: Sequence[TableRef], where: str, lists: Mapping[str, Sequence[str]], language: str
+) -> None:
+    known = _found(store, vocabularies, {word for words in lists.values() for word in words})
     for name, words in lists.items():
-        if words and not any(word in known for word in words):
+        if words and known.isdisjoint(words):
             raise WordSetError(
                 f"wordset.{language}.{name}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in "
                 f"{where}: choose a word set in the language of the words (wordset=[<name>]), a larger corpus, or a "
                 "lower embedding.min_count"
             )
+
+
+def _found(store: Store, vocabularies: Sequence[TableRef], words: Collection[str]) -> set[str]:
+    """Those of the words that a vocabulary has."""
+    wanted, columns = pa.array(words, pa.string()), [table.select("word") for table in vocabularies]
+    found = (piece["word"].filter(pc.is_in(piece["word"], wanted)) for piece in pieces(store, columns))
+    return {word for part in found for word in part.to_pylist()}

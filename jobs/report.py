@@ -10,10 +10,13 @@ import pyarrow as pa
 from cluster.stages import StageRecord
 from cluster.workers import Failure
 from jobs.common_config import CommonConfig
+from jobs.comparison.history import history
+from jobs.comparison.past_runs import run_under_way
 from jobs.context import Run
+from jobs.published import PublishedTable, ReadWhenAsked, published_tables
+from jobs.reports.change_sections import changes_since
 from jobs.reports.findings import Frames
 from storage.html import Block, Bullets, Details, Grid, Listing, Page, Paragraph, Section, render
-from storage.runs import read_run_table
 from storage.tables import documentation
 
 _MEBIBYTE = 2**20
@@ -36,19 +39,27 @@ class Body:
     large_tables: Mapping[str, pa.Schema] = field(default_factory=dict)
 
 
-def write_report(run: Run[CommonConfig, Any], body: Callable[[Frames], Body], large_tables: Sequence[str] = ()) -> None:
+def write_report(
+    run: Run[CommonConfig, Any],
+    body: Callable[[Frames], Body],
+    large_tables: Sequence[str] = (),
+    rows: Mapping[str, pl.Expr] | None = None,
+) -> None:
     """Write ``report.html`` into the run directory.
 
     Args:
-        body: what to show of the tables that the run has published.
-        large_tables: those that are not read for it.
+        body: what to show of the tables that the run has published; it reads each when it asks for it.
+        large_tables: those that it is not given.
+        rows: of some tables, which rows it is given.
     """
     directory = run.directory
-    names = [name for name, entry in directory.tables.items() if entry and name not in large_tables]
-    published = {name: read_run_table(directory.path, name) for name in names}
+    published = published_tables(directory)
+    shown = {name: table.rows for name, table in published.items() if name not in large_tables}
+    chosen = {name: shown[name].filter(condition) for name, condition in (rows or {}).items() if name in shown}
+    frames = ReadWhenAsked(shown | chosen)
     configuration = (directory.path / "config.yaml").read_text(encoding="utf-8")
     failures = [failure for group in run.runner.failures.values() for failure in group]
-    page = compose(body, published, run.runner.records, configuration, failures)
+    page = _page(body(frames), published, run.runner.records, configuration, failures, _changed(run))
     directory.write_text("report.html", render(page))
 
 
@@ -59,7 +70,7 @@ def compose(
     configuration: str,
     failures: Sequence[Failure] = (),
 ) -> Page:
-    """The page of a run.
+    """The page of a run whose tables are in memory.
 
     Args:
         body: what to show of the tables.
@@ -68,15 +79,35 @@ def compose(
         configuration: the resolved config as text.
         failures: units that could not be done; the page says what is missing for them.
     """
-    frames = {name: pl.DataFrame(table) for name, table in published.items()}
-    shown = body(frames)
-    schemas = {name: table.schema for name, table in published.items()} | dict(shown.large_tables)
+    shown = body({name: pl.DataFrame(table) for name, table in published.items()})
+    tables = {name: PublishedTable.of(table) for name, table in published.items()}
+    return _page(shown, tables, stages, configuration, failures)
+
+
+def _page(
+    body: Body,
+    published: Mapping[str, PublishedTable],
+    stages: Sequence[StageRecord],
+    configuration: str,
+    failures: Sequence[Failure],
+    changed: Sequence[Section] = (),
+) -> Page:
+    schemas = {name: table.schema for name, table in published.items()} | dict(body.large_tables)
     return Page(
-        shown.title,
-        shown.facts,
-        [*_failed(failures), *shown.lead],
-        [*shown.sections, *_missing(frames), _account(stages, configuration, schemas)],
+        body.title,
+        body.facts,
+        [*_failed(failures), *body.lead],
+        [*body.sections, *changed, *_missing(published), _account(stages, configuration, schemas)],
     )
+
+
+def _changed(run: Run[CommonConfig, Any]) -> list[Section]:
+    """What changed since the last run that asked the same; nothing for jobs that no later run looks back at."""
+    entry, store = run.runner.entry, run.runner.store
+    if entry is None:
+        return []
+    found = history(store, entry.run, run_under_way(run.directory))
+    return [changes_since(pl.DataFrame(found.changes), found.num_tables, found.since)]
 
 
 def _failed(failures: Sequence[Failure]) -> list[Block]:
@@ -86,18 +117,18 @@ def _failed(failures: Sequence[Failure]) -> list[Block]:
     return [Paragraph(text, "warning"), Bullets([f"{failure.unit.name}: {failure.error}" for failure in failures])]
 
 
-def _missing(frames: Frames) -> list[Section]:
+def _missing(published: Mapping[str, PublishedTable]) -> list[Section]:
     """Which rows have no result."""
-    counted = {name: frame for name, frame in frames.items() if "reason" in frame.columns}
+    counted = {name: table.by_status() for name, table in published.items() if "reason" in table.schema.names}
     if not counted:
         return []
-    statuses = sorted({status for frame in counted.values() for status in frame["status"]} | {"ok"}, key=_ok_first)
+    statuses = sorted({status for counts in counted.values() for status in counts} | {"ok"}, key=_ok_first)
     grid = Grid(
         "Rows by status.",
         ["table", "rows", *statuses],
         [
-            [name, f"{frame.height:,}", *(_count(frame, status) for status in statuses)]
-            for name, frame in counted.items()
+            [name, f"{sum(counts.values()):,}", *(f"{counts.get(status, 0):,}" for status in statuses)]
+            for name, counts in counted.items()
         ],
         numeric=["rows", *statuses],
     )
@@ -107,10 +138,6 @@ def _missing(frames: Frames) -> list[Section]:
 
 def _ok_first(status: str) -> tuple[bool, str]:
     return status != "ok", status
-
-
-def _count(frame: pl.DataFrame, status: str) -> str:
-    return f"{frame.filter(pl.col('status') == status).height:,}"
 
 
 def _account(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[str, pa.Schema]) -> Section:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from rich.console import Console
@@ -24,9 +24,13 @@ from cluster.workers import Failure, Pool
 from jobs import (
     association,
     bootstrap,
+    compare,
+    decoy_benchmark,
     entity_resolution,
     gender_survey,
     gru_training,
+    overnight,
+    prune,
     psychophysics,
     sentiment_rating,
     sources,
@@ -35,12 +39,15 @@ from jobs import (
 from jobs.common_config import ConfigError
 from jobs.config import RunConfig
 from jobs.context import Run
+from jobs.decoys.config import find_sources as find_benchmark_sources
+from jobs.night.config import find_jobs
 from jobs.resolution.sources import find_sources as find_resolution_sources
 from jobs.sentiment.sources import find_sources as find_rating_sources
 from jobs.sentiment.training_config import find_labelled
 from jobs.summary import print_outcome
-from storage.identity import canonical
+from storage.identity import canonical, digest
 from storage.ledger import Store
+from storage.registry import Entry, Registry, Status
 from storage.runs import RunDirectory, opened
 
 _RECORDED_PACKAGES = (
@@ -64,19 +71,31 @@ _RECORDED_PACKAGES = (
 
 @dataclass(frozen=True)
 class _Job:
-    """What runs it, the tables that it may publish, and what finds its sources in a config and the store's root."""
+    """A job.
+
+    Attributes:
+        run: what runs it.
+        tables: that it may publish.
+        find_sources: what finds its sources, in a config and the store's root.
+        on_cluster: whether it does units; others need no workers, and no later run looks back at them.
+    """
 
     run: Callable[[Run[Any, Any]], None]
     tables: tuple[str, ...]
     find_sources: Callable[[Any, str], Any] = sources.find_sources
+    on_cluster: bool = True
 
 
 _JOBS = {
     "association": _Job(association.run, association.TABLES),
     "bootstrap": _Job(bootstrap.run, bootstrap.TABLES),
+    "compare": _Job(compare.run, compare.TABLES, compare.find_runs, on_cluster=False),
+    "decoy_benchmark": _Job(decoy_benchmark.run, decoy_benchmark.TABLES, find_benchmark_sources),
     "entity_resolution": _Job(entity_resolution.run, entity_resolution.TABLES, find_resolution_sources),
     "gender_survey": _Job(gender_survey.run, gender_survey.TABLES),
     "gru_training": _Job(gru_training.run, gru_training.TABLES, find_labelled),
+    "overnight": _Job(overnight.run, overnight.TABLES, find_jobs, on_cluster=False),
+    "prune": _Job(prune.run, prune.TABLES, prune.find_nothing, on_cluster=False),
     "psychophysics": _Job(psychophysics.run, psychophysics.TABLES),
     "sentiment_rating": _Job(sentiment_rating.run, sentiment_rating.TABLES, find_rating_sources),
     "survey": _Job(survey.run, survey.TABLES),
@@ -92,20 +111,41 @@ def execute(config: RunConfig) -> Path:
     """
     store, job = Store(config.store), _JOBS[config.job.name]
     found = job.find_sources(config, store.root)
-    settings = yaml.safe_dump(canonical(_plain(config, store)), sort_keys=False, allow_unicode=True)
+    settings = cast(dict[str, Any], canonical(_plain(config, store)))
     console = Console()
     with opened(_run_directory(config, store)) as directory:
+        entry = _entered(config, store, directory, settings) if job.on_cluster else None
+        runner = Runner(store, Pool(store, config.cluster.max_retries), Display(console), entry)
+        run = Run(config, found, runner, directory, console)
         directory.begin(job.tables, **_provenance(config))
-        runner = Runner(store, Pool(store, config.cluster.max_retries), Display(console))
-        with _told(console, directory), _recorded(directory, runner):
-            directory.write_text("config.yaml", settings)
-            store.sweep()
+        with _told(console, directory), _recorded(run):
+            directory.write_text("config.yaml", yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
             directory.record["inputs"] = found.record()
-            with connected(config.cluster) as workers, runner.pool.started(*workers), runner.display:
-                job.run(Run(config, found, runner, directory, console))
-            store.sweep()
-            runner.check()
+            if job.on_cluster:
+                _do(job, run)
+            else:
+                job.run(run)
     return directory.path
+
+
+def _do(job: _Job, run: Run[Any, Any]) -> None:
+    """Run a job on workers."""
+    runner = run.runner
+    runner.store.sweep()
+    with connected(run.config.cluster) as workers, runner.pool.started(*workers), runner.display:
+        job.run(run)
+    runner.store.sweep()
+    runner.check()
+
+
+_NOT_ASKED = ("cluster", "reading", "run_dir", "series", "store")
+"""Settings that say where and how a run works, not what it asks."""
+
+
+def _entered(config: RunConfig, store: Store, directory: RunDirectory, settings: dict[str, Any]) -> Entry:
+    asked = {key: value for key, value in settings.items() if key not in _NOT_ASKED}
+    series = config.series or digest(asked)
+    return Registry(store).enter(config.job.name, series, run_dir=str(directory.path), settings=settings)
 
 
 @contextmanager
@@ -119,9 +159,9 @@ def _told(console: Console, directory: RunDirectory) -> Iterator[None]:
 
 
 @contextmanager
-def _recorded(directory: RunDirectory, runner: Runner) -> Iterator[None]:
-    """Write into ``run.json`` how what happens inside ended."""
-    started = time.monotonic()
+def _recorded(run: Run[Any, Any]) -> Iterator[None]:
+    """Write into ``run.json``, and the store's register, how what happens inside ended."""
+    started, directory = time.monotonic(), run.directory
     try:
         yield
     except BaseException as error:
@@ -131,9 +171,15 @@ def _recorded(directory: RunDirectory, runner: Runner) -> Iterator[None]:
         }
         if isinstance(error, UnitsFailed):
             directory.record["failures"] = [_failure(failure) for failure in error.failures]
-        directory.write_record(status="failed", **_account(runner, started))
+        _end(run, "failed", started)
         raise
-    directory.write_record(status="succeeded", **_account(runner, started))
+    _end(run, "succeeded", started)
+
+
+def _end(run: Run[Any, Any], status: Status, started: float) -> None:
+    run.directory.write_record(status=status, **_account(run.runner, started))
+    if run.runner.entry:
+        run.runner.entry.end(status, run.directory.record, run.published)
 
 
 def _failure(failure: Failure) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The last lines of a run: the counts, the most important numbers, and where everything is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -8,22 +8,29 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from jobs.comparison.summary import print_changes
+from jobs.published import published_tables
+from jobs.reports.prune_body import outcome
 from jobs.reports.rating_findings import changes
 from jobs.reports.rating_names import amount, attribute, by_case, rated_comparisons, variants_of
 from jobs.reports.resolution_words import METRICS, duration, several, weight
-from storage.runs import RunDirectory, read_run_table
+from storage.runs import RunDirectory
 
 _NUM_OCCUPATIONS = 5
+_SOLVED = ("proven", "feasible", "none")
 
 
 def print_outcome(console: Console, directory: RunDirectory) -> None:
     """Print what a run found, from the tables that it published."""
+    published = published_tables(directory)
     for name, show in _SHOWN.items():
-        if directory.tables.get(name):
-            show(console, pl.DataFrame(read_run_table(directory.path, name)))
+        if name in published:
+            rows = published[name].rows
+            show(console, _SUMMED[name](rows) if name in _SUMMED else rows.collect())
     units = directory.record["units"]
     counts = f"{units['done']} units done, {units['reused']} reused, {units['failed']} failed"
-    console.print(f"{counts} in {directory.record['seconds']:.1f} s", highlight=False)
+    done = counts if directory.record.get("stages") else "done"
+    console.print(f"{done} in {directory.record['seconds']:.1f} s", highlight=False)
     # One unbroken line, so that a script can take the path from it.
     console.print(f"run directory: {directory.path}", soft_wrap=True, highlight=False)
 
@@ -104,24 +111,31 @@ def _print_changes(console: Console, rows: pl.DataFrame) -> None:
         console.print(sentence, highlight=False, markup=False)
 
 
-def _print_components(console: Console, rows: pl.DataFrame) -> None:
+def _sum_components(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Over all components; those of one record are no problem, and what was not partitioned has no objective."""
+    status, several_records = pl.col("status"), pl.col("num_records") > 1
+    sums = rows.select(
+        pl.col("graph").n_unique().alias("num_graphs"),
+        pl.col("num_records", "num_clusters", "seconds").sum(),
+        pl.col("objective", "bound").filter(status != "none").sum(),
+        *((several_records & (status == name)).sum().alias(name) for name in _SOLVED),
+    )
+    return sums.collect(engine="streaming")
+
+
+def _print_components(console: Console, sums: pl.DataFrame) -> None:
     """How many clusters and components there are, and how far from proven; of several graphs, all together."""
-    single, found = pl.col("num_records") == 1, rows.filter(pl.col("status") != "none")
-    num_records, num_clusters = (int(rows[name].sum()) for name in ("num_records", "num_clusters"))
-    graphs = f" of {rows['graph'].n_unique():,} graphs" if rows["graph"].n_unique() > 1 else ""
-    extent = f"{several(num_records, 'record')}{graphs} in {several(num_clusters, 'cluster')}"
+    row = sums.row(0, named=True)
+    graphs = f" of {row['num_graphs']:,} graphs" if row["num_graphs"] > 1 else ""
+    extent = f"{several(row['num_records'], 'record')}{graphs} in {several(row['num_clusters'], 'cluster')}"
     console.print(f"\n{extent}", highlight=False)
-    num = {name: rows.filter(~single, status=name).height for name in ("proven", "feasible", "none")}
-    none = f", {num['none']:,} not partitioned in time" if num["none"] else ""
-    proven = f"{num['proven']:,} proven, {num['feasible']:,} with a gap{none}"
-    console.print(
-        f"{several(sum(num.values()), 'component')} of 2 records or more: {proven}", highlight=False, soft_wrap=True
-    )
-    objective, bound = (float(found[name].sum()) for name in ("objective", "bound"))
-    gap = f", bound {weight(bound)}" if num["feasible"] else ""
-    console.print(
-        f"objective {weight(objective)}{gap}; solved in {duration(float(rows['seconds'].sum()))}", highlight=False
-    )
+    none = f", {row['none']:,} not partitioned in time" if row["none"] else ""
+    proven = f"{row['proven']:,} proven, {row['feasible']:,} with a gap{none}"
+    num = sum(row[name] for name in _SOLVED)
+    console.print(f"{several(num, 'component')} of 2 records or more: {proven}", highlight=False, soft_wrap=True)
+    gap = f", bound {weight(row['bound'])}" if row["feasible"] else ""
+    solved = f"objective {weight(row['objective'])}{gap}; solved in {duration(row['seconds'])}"
+    console.print(solved, highlight=False)
 
 
 def _print_metrics(console: Console, rows: pl.DataFrame) -> None:
@@ -156,7 +170,8 @@ def _with_interval(row: Mapping[str, Any], name: str) -> tuple[str, str]:
     return "" if point is None else f"{point:.3f}", "" if low is None else f"[{low:.3f}, {high:.3f}]"
 
 
-_SHOWN = {
+_SHOWN: dict[str, Callable[[Console, pl.DataFrame], None]] = {
+    "changes": print_changes,
     "corpora": _print_corpora,
     "psychometrics": _print_occupations,
     "associations": _print_associations,
@@ -165,4 +180,8 @@ _SHOWN = {
     "comparisons": _print_changes,
     "components": _print_components,
     "metrics": _print_metrics,
+    "units": lambda console, units: console.print(outcome(units), highlight=False, soft_wrap=True),
 }
+
+_SUMMED = {"components": _sum_components}
+"""What is made of tables that grow with the data; the others are read whole."""

@@ -4,15 +4,15 @@ import pyarrow as pa
 
 from storage.tables import column
 
-LANGUAGE = column("language", pa.string(), "language of the corpus, as a Wikipedia code")
-WORD = column("word", pa.string(), "the word as the tokeniser writes it; a phrase has spaces inside")
+LANGUAGE = column("language", pa.string(), "language of the corpus, as a Wikipedia code", key=True)
+WORD = column("word", pa.string(), "the word as the tokeniser writes it; a phrase has spaces inside", key=True)
 STATUS = column("status", pa.string(), "'ok', or why there is no result, in a word")
 REASON = column("reason", pa.string(), "why the status is not 'ok', in a sentence; empty otherwise")
 
 
 CORPORA = pa.schema(
     [
-        column("corpus", pa.string(), "name of the corpus"),
+        column("corpus", pa.string(), "name of the corpus", key=True),
         LANGUAGE,
         column("num_articles", pa.int64(), "articles that were read", "pages"),
         column("num_unreadable", pa.int64(), "articles left out because their markup can't be read", "pages"),
@@ -43,8 +43,8 @@ VOCABULARY = pa.schema(
 TRAINING = pa.schema(
     [
         LANGUAGE,
-        column("replica", pa.int16(), "0 is the original corpus, 1 and up are its bootstrap replicas"),
-        column("epoch", pa.int16(), "pass over the corpus, from 1"),
+        column("replica", pa.int16(), "0 is the original corpus, 1 and up are its bootstrap replicas", key=True),
+        column("epoch", pa.int16(), "pass over the corpus, from 1", key=True),
         column(
             "loss",
             pa.float64(),

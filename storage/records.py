@@ -1,23 +1,34 @@
 """Tables that users bring along: CSV, TSV and Parquet, wherever files lie."""
 
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import polars as pl
+import pyarrow.parquet as pq
 
-from storage.files import opened, shown
+from storage.files import file_state, opened, shown
+from storage.packed import check_parquet, unpacked
 from storage.pages import CorpusError
 
 _PARQUET = b"PAR1"
+_HEAD_BYTES = 2**20
 
 
 def record_columns(uri: str, *, header: bool = True) -> list[str]:
-    """The names of a file's columns.
+    """The names of a file's columns, for which no more of it is read than its beginning, or the footer of Parquet.
 
     Raises:
         CorpusError: if it can't be read as a table.
     """
-    return read_records(uri, num_rows=0 if header else 1, header=header).columns
+    with opened(uri) as file:
+        head = unpacked(file).read(_HEAD_BYTES)
+    if not head.startswith(_PARQUET):
+        with _table_expected(uri):
+            return _csv(head, uri, header, num_rows=0 if header else 1).columns
+    if not file_state(uri).has_ranges:
+        return read_records(uri).columns
+    with opened(uri) as file:
+        return list(pq.read_schema(file).names)
 
 
 def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool = True) -> None:
@@ -39,15 +50,12 @@ def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool
         )
 
 
-def read_records(
-    uri: str, columns: Sequence[str] | None = None, num_rows: int | None = None, *, header: bool = True
-) -> pl.DataFrame:
+def read_records(uri: str, columns: Sequence[str] | None = None, *, header: bool = True) -> pl.DataFrame:
     """A file's rows, in its order. Parquet is told by its content; all else is CSV, or TSV, without quotes, if its name
-    says so.
+    says so; these may be packed by bzip2, gzip or zstd.
 
     Args:
         columns: which to read; None: all.
-        num_rows: how many; None: all.
         header: whether CSV and TSV begin with the columns' names; if not, these are column_1, column_2, ...
 
     Returns:
@@ -58,22 +66,27 @@ def read_records(
     """
     with opened(uri) as file:
         is_parquet = file.read(len(_PARQUET)) == _PARQUET
+    with _table_expected(uri), opened(uri) as file:
+        if is_parquet:
+            check_parquet(file, pq.read_metadata(file))
+            return pl.read_parquet(file, columns=None if columns is None else list(columns))
+        rows = _csv(unpacked(file).read(), uri, header)
+        return rows if columns is None else rows.select(columns)
+
+
+@contextmanager
+def _table_expected(uri: str) -> Iterator[None]:
     try:
-        with opened(uri) as file:
-            return _parquet(file, columns, num_rows) if is_parquet else _csv(file, uri, columns, num_rows, header)
+        yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).partition("\n")[0]
         raise CorpusError(f"{shown(uri)}: cannot be read as CSV, TSV or Parquet: {reason}") from error
 
 
-def _parquet(file: BinaryIO, columns: Sequence[str] | None, num_rows: int | None) -> pl.DataFrame:
-    return pl.read_parquet(file, columns=None if columns is None else list(columns), n_rows=num_rows)
-
-
-def _csv(file: BinaryIO, uri: str, columns: Sequence[str] | None, num_rows: int | None, header: bool) -> pl.DataFrame:
+def _csv(content: bytes, uri: str, header: bool, num_rows: int | None = None) -> pl.DataFrame:
     is_tabbed = shown(uri).endswith((".tsv", ".tab"))
     rows = pl.read_csv(
-        file,
+        content,
         n_rows=num_rows,
         has_header=header,
         separator="\t" if is_tabbed else ",",
@@ -82,7 +95,7 @@ def _csv(file: BinaryIO, uri: str, columns: Sequence[str] | None, num_rows: int 
     )
     if not header:
         rows.columns = [f"column_{number}" for number in range(1, rows.width + 1)]
-    return rows if columns is None else rows.select(columns)
+    return rows
 
 
 def numbers(rows: pl.DataFrame, column: str, where: str) -> pl.Series:

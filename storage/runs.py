@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from storage.identity import digest, table_digest
+from storage.identity import digest
 from storage.ledger import Store, TableRef
-from storage.tables import StorageError, sweep_partial_files, write_bytes, write_table
+from storage.pieces import StreamedTable
+from storage.tables import StorageError, sweep_partial_files, write_bytes, write_file
 
 _LOCK = ".lock"
 _EXPORTS = "exports"
@@ -63,9 +64,20 @@ class RunDirectory:
 
     def write_table(self, name: str, table: pa.Table) -> None:
         """Publish a table as one file."""
+        self.write_pieces(name, lambda: [table])
+
+    def write_pieces(self, name: str, pieces: Callable[[], Iterable[pa.Table]]) -> None:
+        """Publish pieces of one schema, one after the other, as one file; a few of them are held at a time.
+
+        Args:
+            pieces: gives them from the first, again if the disk has failed and is tried once more.
+        """
+        published = StreamedTable(pieces)
         path = str(self.path / f"{name}.parquet")
-        num_bytes = write_table(fs.LocalFileSystem(), path, table, setting=_SETTING)
-        self.tables[name] = {"rows": table.num_rows, "bytes": num_bytes, "digest": table_digest(table)}
+        num_bytes = write_file(fs.LocalFileSystem(), path, published.write, setting=_SETTING)
+        # Arrow keeps what it has freed, on top of which others would allocate.
+        pa.default_memory_pool().release_unused()
+        self.tables[name] = {"rows": published.num_rows, "bytes": num_bytes, "digest": published.digest}
 
     def link_table(self, name: str, store: Store, parts: Mapping[str, TableRef]) -> None:
         """Publish a large table as a folder with one file per part, without a second copy where the disk allows.

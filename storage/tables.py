@@ -3,9 +3,13 @@
 import os
 import re
 import socket
+import tempfile
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, Self
 
@@ -13,6 +17,8 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
+
+from storage.patience import patiently
 
 
 class StorageError(OSError):
@@ -25,16 +31,33 @@ class StorageError(OSError):
         return cls(f"cannot write {place}: {reason}; choose another place with {setting}")
 
 
-def column(name: str, kind: pa.DataType, sentence: str, unit: str = "") -> pa.Field:
-    """A column with its documentation, which travels in the Parquet file as field metadata."""
-    return pa.field(name, kind, metadata={"description": sentence, "unit": unit})
+def column(name: str, kind: pa.DataType, sentence: str, unit: str = "", *, key: bool = False) -> pa.Field:
+    """A column with its documentation, which travels in the Parquet file as field metadata.
+
+    Args:
+        name: a column ``x`` may have an interval, in columns ``x_low`` and ``x_high``.
+        kind: its type.
+        sentence: what it holds.
+        unit: of its values.
+        key: whether it is one of those that together tell the table's rows apart.
+    """
+    return pa.field(name, kind, metadata={"description": sentence, "unit": unit} | ({"key": "true"} if key else {}))
+
+
+def key_columns(schema: pa.Schema) -> list[str]:
+    """The columns that together tell a table's rows apart.
+
+    >>> key_columns(pa.schema([column("word", pa.string(), "a word", key=True), column("n", pa.int64(), "its count")]))
+    ['word']
+    """
+    return [field.name for field in schema if (field.metadata or {}).get(b"key")]
 
 
 def documentation(schema: pa.Schema) -> list[dict[str, str]]:
     """Name, type, unit and sentence of every column of a schema made with :func:`column`."""
     return [
         {"name": field.name, "type": str(field.type)}
-        | {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+        | {key.decode(): value.decode() for key, value in (field.metadata or {}).items() if key != b"key"}
         for field in schema
     ]
 
@@ -45,6 +68,9 @@ _ROWS_PER_GROUP = 32_768
 """Small enough to read a part of a table without the rest, large enough to compress."""
 
 _SPLIT_TYPES = (pa.int32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64())
+
+_MOST_IN_MEMORY = 2**26
+_PIECE_BYTES = 2**25
 
 _WRITABLE = 0o666
 _READ_ONLY = 0o444
@@ -62,7 +88,8 @@ def write_table(
     """Write a Parquet file that becomes visible only when it is complete; returns its size in bytes.
 
     On a local disk the file is written beside its place, flushed, and renamed over it; on an object store a file
-    is visible from the final put of its upload. A write that fails leaves nothing behind.
+    is visible from the final put of its upload. A write that fails leaves nothing behind, and is tried again while
+    its error may pass (see :mod:`storage.patience`). Pages have checksums.
 
     Args:
         filesystem: where to write.
@@ -77,7 +104,9 @@ def write_table(
         StorageError: naming the path, when the disk is full or the place can't be written.
     """
     mode = _READ_ONLY if read_only else _WRITABLE
-    return _write_whole(filesystem, path, partial(_write_parquet, table, split_numbers), setting=setting, mode=mode)
+    return _write_whole(
+        filesystem, path, partial(write_parquet, [table], split_numbers=split_numbers), setting=setting, mode=mode
+    )
 
 
 def write_bytes(filesystem: fs.FileSystem, path: str, content: bytes, *, setting: str) -> int:
@@ -90,32 +119,65 @@ def write_file(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: 
     return _write_whole(filesystem, path, write, setting=setting, mode=_WRITABLE)
 
 
-def _write_parquet(table: pa.Table, split_numbers: bool, sink: IO[bytes] | pa.NativeFile) -> None:
-    numbers = [field.name for field in table.schema if split_numbers and field.type in _SPLIT_TYPES]
-    others = [field.name for field in table.schema if field.name not in numbers]
-    pq.write_table(
-        table,
+def write_parquet(tables: Iterable[pa.Table], sink: IO[bytes] | pa.NativeFile, *, split_numbers: bool = False) -> None:
+    """Write tables of one schema, one after the other, as one Parquet file; arguments as of :func:`write_table`.
+
+    Args:
+        tables: one at least; each is asked for when the one before is written.
+    """
+    others = iter(tables)
+    first = next(others)
+    with _parquet_writer(first.schema, sink, split_numbers) as writer:
+        for table in chain([first], others):
+            writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
+
+
+def _parquet_writer(schema: pa.Schema, sink: IO[bytes] | pa.NativeFile, split_numbers: bool) -> pq.ParquetWriter:
+    numbers = [field.name for field in schema if split_numbers and field.type in _SPLIT_TYPES]
+    others = [field.name for field in schema if field.name not in numbers]
+    return pq.ParquetWriter(
         sink,
+        schema,
         compression="zstd",
-        row_group_size=_ROWS_PER_GROUP,
         use_byte_stream_split=numbers,
         use_dictionary=others,
+        write_page_checksum=True,
     )
 
 
 def _write_whole(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, mode: int) -> int:
     try:
         if isinstance(filesystem, fs.LocalFileSystem):
-            return _write_and_rename(path, write, mode)
+            return patiently(lambda: _write_and_rename(path, write, mode))
         # Closing a stream completes its upload, even after an error: everything that can fail comes before it opens.
-        buffer = pa.BufferOutputStream()
-        write(buffer)
-        content = buffer.getvalue()
-        with filesystem.open_output_stream(path) as sink:
-            sink.write(content)
-        return int(content.size)
+        with _prepared(write) as content, ThreadPoolExecutor(1) as thread:
+            # Nor does an interrupt, which comes to the main thread, end an upload in its midst.
+            return patiently(lambda: thread.submit(_upload, filesystem, path, content).result())
+    except StorageError:
+        raise
     except OSError as error:
         raise StorageError.writing(path, error, setting) from error
+
+
+@contextmanager
+def _prepared(write: Writer) -> Iterator[IO[bytes]]:
+    """What a function writes: in memory or, if it is more, in a file without a name on a local disk."""
+    with tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY) as content:
+        try:
+            write(content)
+        except OSError as error:
+            raise StorageError.writing(tempfile.gettempdir(), error, "the environment's TMPDIR=<path>") from error
+        yield content
+
+
+def _upload(filesystem: fs.FileSystem, path: str, content: IO[bytes]) -> int:
+    content.seek(0)
+    with filesystem.open_output_stream(path) as sink:
+        while piece := content.read(_PIECE_BYTES):
+            sink.write(piece)
+            # Arrow uploads in the background, and would hold all that is not yet there.
+            sink.flush()
+    return content.tell()
 
 
 def _write_and_rename(path: str, write: Writer, mode: int) -> int:

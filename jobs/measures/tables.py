@@ -5,7 +5,7 @@ import pyarrow as pa
 from jobs.tables import LANGUAGE, REASON, STATUS, WORD
 from storage.tables import column
 
-MODEL = column("model", pa.string(), "the embedding: the name of its corpus, its file or its encoder")
+MODEL = column("model", pa.string(), "the embedding: the name of its corpus, its file or its encoder", key=True)
 NUM_REPLICAS = column("num_replicas", pa.int32(), "bootstrap replicas that have a value, for the interval", "replicas")
 MISSING_WORDS = column("missing_words", pa.list_(pa.string()), "words of the lists that have no vector")
 WOMEN = column("percent_women", pa.float64(), "share of women in the occupation, from the word set", "percent")
@@ -40,8 +40,8 @@ def _count(name: str, sentence: str, unit: str) -> pa.Field:
 # --- psychophysics --------------------------------------------------------------------------------------------------
 
 _CUES = [
-    column("cue_1", pa.string(), "the first cue of the pair: the female one of a gender pair"),
-    column("cue_2", pa.string(), "the second cue of the pair: the male one of a gender pair"),
+    column("cue_1", pa.string(), "the first cue of the pair: the female one of a gender pair", key=True),
+    column("cue_2", pa.string(), "the second cue of the pair: the male one of a gender pair", key=True),
 ]
 
 PSYCHOMETRICS = pa.schema(
@@ -73,7 +73,7 @@ PSYCHOMETRIC_POINTS = pa.schema(
         LANGUAGE,
         WORD,
         *_CUES,
-        _number("alpha", "weight of cue_2 in the mixture", "mixture"),
+        column("alpha", pa.float64(), "weight of cue_2 in the mixture", "mixture", key=True),
         _number("share", "share of replicas that answer cue_2", "share"),
     ]
 )
@@ -102,16 +102,22 @@ VALIDATION = pa.schema(
     [
         MODEL,
         LANGUAGE,
-        column("measure", pa.string(), "'pse', 'jnd' or 'wefat': what is correlated, over occupations"),
+        column("measure", pa.string(), "'pse', 'jnd' or 'wefat': what is correlated, over occupations", key=True),
         column(
             "against",
             pa.string(),
             "'share_men' p in the occupation, its dispersion p(1 - p) ('dispersion'), 'share_women', or 'wefat'",
+            key=True,
         ),
-        column("test", pa.string(), "the word association test behind 'wefat', by its name in the word set; else null"),
-        column("cue_1", pa.string(), "the female cue; null where all gender pairs are pooled"),
-        column("cue_2", pa.string(), "the male cue; null where all gender pairs are pooled"),
-        column("similarity", pa.string(), "the measure of similarity behind 'wefat'; null without it"),
+        column(
+            "test",
+            pa.string(),
+            "the word association test behind 'wefat', by its name in the word set; else null",
+            key=True,
+        ),
+        column("cue_1", pa.string(), "the female cue; null where all gender pairs are pooled", key=True),
+        column("cue_2", pa.string(), "the male cue; null where all gender pairs are pooled", key=True),
+        column("similarity", pa.string(), "the measure of similarity behind 'wefat'; null without it", key=True),
         *_with_interval("pearson", "Pearson's correlation coefficient"),
         _number("pearson_p", "its two-sided p-value"),
         *_with_interval("spearman", "Spearman's rank correlation coefficient"),
@@ -125,9 +131,12 @@ VALIDATION = pa.schema(
 # --- association tests ----------------------------------------------------------------------------------------------
 
 _HOW = [
-    column("similarity", pa.string(), "'cosine', 'euclidean', 'manhattan' or 'mahalanobis'"),
+    column("similarity", pa.string(), "'cosine', 'euclidean', 'manhattan' or 'mahalanobis'", key=True),
     column(
-        "statistic", pa.string(), "what is taken over the attributes: 'mean', 'median', 'min', 'max', 'discrete_min'"
+        "statistic",
+        pa.string(),
+        "what is taken over the attributes: 'mean', 'median', 'min', 'max', 'discrete_min'",
+        key=True,
     ),
 ]
 _DDOF = column("ddof", pa.int8(), "degrees of freedom taken off in the standard deviation: 1 is the sample's")
@@ -136,7 +145,7 @@ ASSOCIATIONS = pa.schema(
     [
         MODEL,
         LANGUAGE,
-        column("test", pa.string(), "name of the association test in the word set"),
+        column("test", pa.string(), "name of the association test in the word set", key=True),
         column("target_x", pa.string(), "first target set"),
         column("target_y", pa.string(), "second target set"),
         column("attribute_a", pa.string(), "attributes that X is expected to go with"),
@@ -185,7 +194,7 @@ WORD_ASSOCIATIONS = pa.schema(
     [
         MODEL,
         LANGUAGE,
-        column("test", pa.string(), "name of the word association test (WEFAT) in the word set"),
+        column("test", pa.string(), "name of the word association test (WEFAT) in the word set", key=True),
         column("attribute_a", pa.string(), "attributes on the positive side"),
         column("attribute_b", pa.string(), "attributes on the negative side"),
         WORD,
@@ -209,8 +218,8 @@ GENDER_WORDS = pa.schema(
         MODEL,
         LANGUAGE,
         WORD,
-        column("list", pa.string(), "'defining' or 'professions'"),
-        column("item", pa.string(), "the English pair or profession that the word stands for"),
+        column("list", pa.string(), "'defining' or 'professions'", key=True),
+        column("item", pa.string(), "the English pair or profession that the word stands for", key=True),
         column("gender", pa.string(), "'feminine', 'masculine' or 'neutral': of the word, not of its vector"),
         *_with_interval("bias", _ON_AXIS, "cosine"),
         column("count", pa.int64(), "occurrences in the original corpus; null where that is not known", "occurrences"),
@@ -225,7 +234,7 @@ GENDER_PROFESSIONS = pa.schema(
     [
         MODEL,
         LANGUAGE,
-        column("profession", pa.string(), "the profession in English"),
+        column("profession", pa.string(), "the profession in English", key=True),
         *_with_interval("bias", f"mean over the genders of its forms of their mean {_ON_AXIS}", "cosine"),
         *_with_interval("bias_weighted", "mean over its forms, each weighted by its count in the corpus", "cosine"),
         column("forms", pa.list_(pa.string()), "its words that have a vector"),
@@ -267,7 +276,7 @@ GENDER_PAIRS = pa.schema(
     [
         MODEL,
         LANGUAGE,
-        column("pair", pa.string(), "the defining pair that is left out, in English"),
+        column("pair", pa.string(), "the defining pair that is left out, in English", key=True),
         column("feminine", pa.string(), "its female word"),
         column("masculine", pa.string(), "its male word"),
         *_with_interval("direct_bias", "DirectBias along the direction of the other pairs", "cosine"),
@@ -282,8 +291,8 @@ GENDER_PAIRS = pa.schema(
 
 LANGUAGE_CORRELATION = pa.schema(
     [
-        column("language_1", pa.string(), "a language"),
-        column("language_2", pa.string(), "another, or the same one"),
+        column("language_1", pa.string(), "a language", key=True),
+        column("language_2", pa.string(), "another, or the same one", key=True),
         *_with_interval("correlation", "Pearson's r of the professions' bias in both; replicas paired by number"),
         *_with_interval("correlation_weighted", "the same of the biases weighted by count"),
         _count("num_professions", "professions that both languages have", "words"),

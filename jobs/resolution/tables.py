@@ -6,22 +6,26 @@ from jobs.tables import REASON, STATUS
 from storage.tables import column
 
 
-def _text(name: str, sentence: str) -> pa.Field:
-    return column(name, pa.string(), sentence)
+def _text(name: str, sentence: str, *, key: bool = False) -> pa.Field:
+    return column(name, pa.string(), sentence, key=key)
 
 
 def _number(name: str, sentence: str, unit: str = "") -> pa.Field:
     return column(name, pa.float64(), sentence, unit)
 
 
-def _count(name: str, sentence: str, unit: str = "") -> pa.Field:
-    return column(name, pa.int64(), sentence, unit)
+def _count(name: str, sentence: str, unit: str = "", *, key: bool = False) -> pa.Field:
+    return column(name, pa.int64(), sentence, unit, key=key)
 
 
-GRAPH = _text("graph", "graph of records that was partitioned by itself: the file, or a case of a study")
-COMPONENT = _count("component", "connected component of the positive pairs, numbered by size, the largest first")
-RECORD = _text("record", "id of the record, as in the input")
-CLUSTER = _count("cluster", "number of the cluster: records with the same one are taken for one entity")
+def _component(*, key: bool = False) -> pa.Field:
+    sentence = "connected component of the positive pairs, numbered by size, the largest first"
+    return _count("component", sentence, "label", key=key)
+
+
+GRAPH = _text("graph", "graph of records that was partitioned by itself: the file, or a case of a study", key=True)
+RECORD = _text("record", "id of the record, as in the input", key=True)
+CLUSTER = _count("cluster", "number of the cluster: records with the same one are taken for one entity", "label")
 
 PAIR_COUNTS = pa.schema(
     [
@@ -37,12 +41,12 @@ PAIR_COUNTS = pa.schema(
     ]
 )
 
-CLUSTERS = pa.schema([GRAPH, RECORD, CLUSTER, COMPONENT])
+CLUSTERS = pa.schema([GRAPH, RECORD, CLUSTER, _component()])
 
 COMPONENTS = pa.schema(
     [
         GRAPH,
-        COMPONENT,
+        _component(key=True),
         _count("num_records", "records of the component", "records"),
         _count("num_pairs", "scored pairs within it", "pairs"),
         _count("num_clusters", "clusters that it was partitioned into", "clusters"),
@@ -61,7 +65,7 @@ COMPONENTS = pa.schema(
 METRICS = pa.schema(
     [
         GRAPH,
-        _text("metric", "name of the measure of agreement with the gold clusters"),
+        _text("metric", "name of the measure of agreement with the gold clusters", key=True),
         _number("value", "from 0 to 1, and 1 if all agrees; the adjusted Rand index may be negative"),
         _count("num_records", "records that both have", "records"),
         STATUS,
@@ -72,13 +76,22 @@ METRICS = pa.schema(
 EXPLANATIONS = pa.schema(
     [
         GRAPH,
-        COMPONENT,
+        _component(),
         _text(
-            "kind", "'merge', 'near_miss', 'split_pair' (positive, but apart) or 'joined_pair' (negative, but together)"
+            "kind",
+            "'merge', 'near_miss', 'split_pair' (positive, but apart) or 'joined_pair' (negative, but together)",
+            key=True,
         ),
-        _count("cluster", "cluster of a merge or a joined pair, or that a near miss is about; null for a split pair"),
-        _text("record", "the record that was left out (near_miss), the weakest one (merge), or the pair's first"),
-        _text("other", "the pair's second record; null for a merge or a near miss"),
+        _count(
+            "cluster",
+            "cluster of a merge or a joined pair, or that a near miss is about; null for a split pair",
+            "label",
+            key=True,
+        ),
+        _text(
+            "record", "the record that was left out (near_miss), the weakest one (merge), or the pair's first", key=True
+        ),
+        _text("other", "the pair's second record; null for a merge or a near miss", key=True),
         _number("weight", "weight of the pair; of a merge that within it; of a near miss what the record would bring"),
         _number("held", "sum of the weights of the record's pairs in its own cluster; null for a pair"),
         _number("support", "sum of the positive weights between the record and the cluster; null but for a near miss"),
@@ -91,8 +104,8 @@ EXPLANATIONS = pa.schema(
 
 AGREEMENTS = pa.schema(
     [
-        _text("field", "column of the records that is compared"),
-        _count("degree", "degree of agreement, from 0: different"),
+        _text("field", "column of the records that is compared", key=True),
+        _count("degree", "degree of agreement, from 0: different", key=True),
         _text("agreement", "what the degree means, in words"),
         _count("num_matches", "labelled pairs of one entity that agree so", "pairs"),
         _count("num_distinct", "labelled pairs of two entities that agree so", "pairs"),
@@ -106,9 +119,9 @@ AGREEMENTS = pa.schema(
 DRAWN_PAIRS = pa.schema(
     [
         GRAPH,
-        COMPONENT,
-        _text("left", "a record of the pair"),
-        _text("right", "the other one"),
+        _component(),
+        _text("left", "a record of the pair", key=True),
+        _text("right", "the other one", key=True),
         _number("weight", "score of the pair"),
     ]
 )

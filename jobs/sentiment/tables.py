@@ -8,29 +8,30 @@ from storage.tables import column
 _STRINGS = pa.list_(pa.string())
 
 
-def _text(name: str, sentence: str) -> pa.Field:
-    return column(name, pa.string(), sentence)
+def _text(name: str, sentence: str, *, key: bool = False) -> pa.Field:
+    return column(name, pa.string(), sentence, key=key)
 
 
 def _number(name: str, sentence: str, unit: str = "") -> pa.Field:
     return column(name, pa.float64(), sentence, unit)
 
 
-def _count(name: str, sentence: str, unit: str) -> pa.Field:
-    return column(name, pa.int64(), sentence, unit)
+def _count(name: str, sentence: str, unit: str, *, key: bool = False) -> pa.Field:
+    return column(name, pa.int64(), sentence, unit, key=key)
 
 
-GROUP = _text("group", "data group: texts with one causal model")
-DATASET = _text("dataset", "data set of the group, such as a choice of emotion words")
-VARIANT = _text("variant", "'original', or the round trip that the texts went through")
-SYSTEM = _text("system", "sentiment analysis system")
-PROTECTED = _text("protected", "protected attribute: gender, race or gender_race, which is both together")
-MEASURE = _text("measure", "'wrs', the weighted rejection score, or 'die', the largest deconfounding impact")
-_SENTENCE = _count("sentence", "number of the sentence, from 0", "")
+GROUP = _text("group", "data group: texts with one causal model", key=True)
+DATASET = _text("dataset", "data set of the group, such as a choice of emotion words", key=True)
+VARIANT = _text("variant", "'original', or the round trip that the texts went through", key=True)
+SYSTEM = _text("system", "sentiment analysis system", key=True)
+PROTECTED = _text("protected", "protected attribute: gender, race or gender_race, which is both together", key=True)
+MEASURE = _text("measure", "'wrs', the weighted rejection score, or 'die', the largest deconfounding impact", key=True)
+_SENTENCE = _count("sentence", "number of the sentence, from 0", "", key=True)
+_EMOTION = "emotion of the text, which may depend on gender or race; null if it is not known"
 _ATTRIBUTES = [
     _text("gender", "gender that the text tells, such as male, female or neutral; null if it is not known"),
     _text("race", "race that the text tells; null in groups that do not tell persons apart by it"),
-    _text("emotion", "emotion of the text, which may depend on gender or race; null if it is not known"),
+    _text("emotion", _EMOTION),
 ]
 _CONVERSATION = _text("conversation", "conversation that the text is a turn of; null if it is of none")
 
@@ -54,7 +55,7 @@ DESCRIPTIONS = pa.schema(
     [
         GROUP,
         DATASET,
-        _text("speaker", "side of the conversation; null if it is not known"),
+        _text("speaker", "side of the conversation; null if it is not known", key=True),
         _count("num_texts", "texts", "texts"),
         _count("num_words", "words of all texts", "words"),
         _number("words_per_text", "words of a text, on average", "words"),
@@ -88,7 +89,7 @@ PROTECTED_WORDS = pa.schema(
         VARIANT,
         GROUP,
         DATASET,
-        _text("word", "protected word"),
+        _text("word", "protected word", key=True),
         _count("num_texts", "translated texts that have the word before the round trip", "texts"),
         _count("num_lost", "those that have it no longer after the round trip", "texts"),
         _number("percent_lost", "their share", "percent"),
@@ -117,8 +118,8 @@ TESTS = pa.schema(
         DATASET,
         PROTECTED,
         SYSTEM,
-        _text("value_1", "first value of the protected attribute"),
-        _text("value_2", "second value of the protected attribute"),
+        _text("value_1", "first value of the protected attribute", key=True),
+        _text("value_2", "second value of the protected attribute", key=True),
         *(_count(f"num_{side}", f"scores of value_{side}", "texts") for side in (1, 2)),
         *(_number(f"mean_{side}", f"mean score of value_{side}") for side in (1, 2)),
         *(_number(f"sd_{side}", f"sample standard deviation of the scores of value_{side}") for side in (1, 2)),
@@ -143,7 +144,7 @@ EFFECTS = pa.schema(
         DATASET,
         PROTECTED,
         SYSTEM,
-        _ATTRIBUTES[2],
+        _text("emotion", _EMOTION, key=True),
         _count("num_texts", "scored texts of the emotion", "texts"),
         _number("mean_given", "E[Y|X]: mean score of the emotion's texts"),
         _number("mean_do", "E[Y|do(X)]: the same by backdoor adjustment over the protected attribute"),
@@ -225,7 +226,7 @@ COMPARISONS = pa.schema(
 
 TRAINING = pa.schema(
     [
-        _count("epoch", "pass over the training texts, from 1", ""),
+        _count("epoch", "pass over the training texts, from 1", "", key=True),
         _number("loss", "mean cross entropy of the training texts during the pass", "nats"),
         _number("development_loss", "that of the development texts after it", "nats"),
         _number("development_accuracy", "share of the development texts whose class is the most probable one"),
@@ -234,7 +235,7 @@ TRAINING = pa.schema(
 
 EVALUATION = pa.schema(
     [
-        _text("part", "training, development or test"),
+        _text("part", "training, development or test", key=True),
         _count("num_texts", "texts", "texts"),
         _number("sign_agreement", "share of the texts not labelled neutral whose score has the sign of its value"),
         _number("mean_absolute_error", "mean distance between score and the label's value"),

@@ -1,22 +1,32 @@
 """The store in a bucket of a real S3 server process."""
 
+import dataclasses
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import boto3
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import fs
 
 from jobs.common_config import ConfigError
 from jobs.run import execute
+from storage import tables
 from storage.ledger import Store, TableRef, Unit
-from storage.tables import StorageError
+from storage.tables import StorageError, write_bytes, write_file
 
+ROOT = Path(__file__).parents[2]
 TINY = [
     "job=bootstrap",
     "corpus=file",
@@ -26,29 +36,60 @@ TINY = [
     "embedding.trainer.dimensions=4",
     "embedding.trainer.epochs=1",
 ]
+TWO_PARTS = 11 * 2**20
+"""Arrow uploads parts of 10 MiB."""
 
 
 @pytest.fixture(scope="module")
-def bucket():
-    """URI of a folder in an empty bucket."""
+def server():
+    """Address of an S3 server with the bucket `tilt`."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, Path(__file__).parent / "s3_server.py", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert server.poll() is None
+            assert process.poll() is None
             time.sleep(0.1)
-        keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
-        client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1", **keys)
-        client.create_bucket(Bucket="tilt")
-        yield f"s3://key:secret@tilt/store?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
+        client_of(f"127.0.0.1:{port}").create_bucket(Bucket="tilt")
+        yield f"127.0.0.1:{port}"
     finally:
-        server.kill()
+        process.kill()
 
 
-def test_units_are_committed_and_found(bucket):
-    store = Store(bucket)
+def client_of(server):
+    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+    return boto3.client("s3", endpoint_url=f"http://{server}", region_name="us-east-1", **keys)
+
+
+def uri(server, place="tilt/store", key="key"):
+    return f"s3://{key}:secret@{place}?endpoint_override={server}&scheme=http&region=us-east-1"
+
+
+@pytest.fixture(scope="module")
+def bucket(server):
+    """URI of a folder in the bucket."""
+    return uri(server)
+
+
+@pytest.fixture
+def store(bucket):
+    return Store(bucket)
+
+
+@pytest.fixture(scope="module")
+def tiny(configured):
+    """Makes the config of a tiny run."""
+    config = configured(*TINY)
+    return lambda **places: dataclasses.replace(config, **{name: str(place) for name, place in places.items()})
+
+
+def objects(store):
+    listed = fs.FileSelector(store.path, allow_not_found=True, recursive=True)
+    return {file.path for file in store.filesystem.get_file_info(listed) if file.is_file}
+
+
+def test_units_are_committed_and_found(store):
     table = pa.table({"n": [1, 2]})
     unit = Unit("count/1", "", {})
     assert store.find(unit) is None
@@ -58,13 +99,10 @@ def test_units_are_committed_and_found(bucket):
     assert store.read(done.tables["numbers"]) == table
 
 
-def objects(store):
-    listed = fs.FileSelector(store.path, allow_not_found=True, recursive=True)
-    return {file.path for file in store.filesystem.get_file_info(listed) if file.is_file}
+# --- whole or absent ------------------------------------------------------------------------------------------------
 
 
-def test_a_table_that_fails_half_way_uploads_nothing(bucket):
-    store = Store(bucket)
+def test_a_table_that_fails_half_way_uploads_nothing(store):
     unit = Unit("count/1", "", {"bad": True})
     intervals = pa.array([pa.MonthDayNano([1, 2, 3])])
     before = objects(store)
@@ -76,8 +114,70 @@ def test_a_table_that_fails_half_way_uploads_nothing(bucket):
     assert len(objects(store) - before) == 2
 
 
-def test_an_object_of_another_size_is_redone(bucket):
-    store = Store(bucket)
+def test_a_unit_whose_writer_dies_before_the_ledger_row_is_to_be_done(store):
+    class Death(BaseException):
+        pass
+
+    def tables_of(*, dies):
+        yield "first", pa.table({"n": [1]})
+        if dies:
+            raise Death
+        yield "second", pa.table({"n": [2]})
+
+    unit, before = Unit("count/1", "", {"dies": True}), objects(store)
+    with pytest.raises(Death):
+        store.commit(unit, tables_of(dies=True))
+    assert {Path(path).name for path in objects(store) - before} == {"first.parquet"}
+    assert store.find(unit) is None
+    done = store.commit(unit, tables_of(dies=False))
+    assert store.find(unit) == done
+
+
+def test_a_large_table_is_uploaded_in_parts_and_read_back(server, store, monkeypatch):
+    # The file is prepared on a disk, and read from there in pieces that are not those of the upload.
+    monkeypatch.setattr(tables, "_MOST_IN_MEMORY", 2**20)
+    monkeypatch.setattr(tables, "_PIECE_BYTES", 3_000_000)
+    noise = pa.table({"n": np.frombuffer(os.urandom(TWO_PARTS), np.int64)})
+    unit = Unit("count/1", "", {"large": True})
+    done = store.commit(unit, [("noise", noise)])
+    key = store.location(done.tables["noise"]).removeprefix("tilt/")
+    assert client_of(server).head_object(Bucket="tilt", Key=key)["ETag"].endswith('-2"')
+    assert store.find(unit) == done
+    assert store.read(done.tables["noise"]) == noise
+
+
+def test_an_upload_that_breaks_off_leaves_what_was_there(server, store):
+    path = f"{store.path}/broken/object"
+    write_bytes(store.filesystem, path, b"before", setting="store")
+    with pytest.raises(StorageError, match=r"cannot write tilt/store/broken/object: .*ACCESS_DENIED.*store"):
+        write_bytes(store.filesystem, path, bytes(TWO_PARTS), setting="store")
+    assert client_of(server).get_object(Bucket="tilt", Key="store/broken/object")["Body"].read() == b"before"
+
+
+def test_an_interrupt_in_the_midst_of_an_upload_does_not_cut_the_object(store, monkeypatch):
+    monkeypatch.setattr(tables, "_PIECE_BYTES", 10 * 2**20)
+    interrupt = threading.Timer(0.05, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
+
+    def write(sink):
+        sink.write(bytes(TWO_PARTS))
+        interrupt.start()
+
+    with pytest.raises(KeyboardInterrupt):
+        write_file(store.filesystem, f"{store.path}/slow/object", write, setting="store")
+    sizes = {file.path: file.size for file in store.filesystem.get_file_info(fs.FileSelector(f"{store.path}/slow"))}
+    assert sizes in ({f"{store.path}/slow/object": TWO_PARTS}, {})
+
+
+def test_a_full_disk_for_temporary_files_is_named(store, small_disk, monkeypatch):
+    monkeypatch.setattr(tables, "_MOST_IN_MEMORY", 2**10)
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk("1m")))
+    before = objects(store)
+    with pytest.raises(StorageError, match=r"cannot write .*disk0: No space left on device; .* TMPDIR=<path>"):
+        write_bytes(store.filesystem, f"{store.path}/x", bytes(2**21), setting="store")
+    assert objects(store) == before
+
+
+def test_an_object_of_another_size_is_redone(store):
     unit = Unit("count/1", "", {"cut": True})
     done = store.commit(unit, [("numbers", pa.table({"n": [1, 2]}))])
     with store.filesystem.open_output_stream(store.location(done.tables["numbers"])) as sink:
@@ -85,8 +185,59 @@ def test_an_object_of_another_size_is_redone(bucket):
     assert store.find(unit) is None
 
 
-def test_messages_name_the_bucket_and_not_its_keys(bucket):
+def test_two_writers_of_one_unit_agree(bucket):
+    unit, both = Unit("count/1", "", {"writers": 2}), threading.Barrier(2)
+
+    def write():
+        def tables_of():
+            for name in ("first", "second"):
+                both.wait()
+                yield name, pa.table({"n": np.arange(1000)})
+
+        return Store(bucket).commit(unit, tables_of())
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = (writer.result() for writer in [threads.submit(write), threads.submit(write)])
+    assert first == second == Store(bucket).find(unit)
+    assert Store(bucket).read(first.tables["second"])["n"].to_numpy().tolist() == list(range(1000))
+
+
+def test_the_state_of_a_long_unit_is_the_last_whole_one_and_goes_when_it_is_finished(bucket):
+    unit, state = Unit("train/1", "", {}), {"epoch": np.array(3), "weights": np.arange(5.0)}
     store = Store(bucket)
+    assert store.load_state(unit) is None
+    store.save_state(unit, {"epoch": np.array(2)})
+    store.save_state(unit, state)
+    with pytest.raises(ValueError, match="pickle"):
+        store.save_state(unit, {"epoch": np.array([object()])})
+    other = Store(bucket)
+    found = other.load_state(unit)
+    assert {name: values.tolist() for name, values in found.items()} == {"epoch": 3, "weights": [0, 1, 2, 3, 4]}
+    other.commit(unit, [("numbers", pa.table({"n": [1]}))])
+    assert store.load_state(unit) is None
+
+
+# --- names, keys, refusals ------------------------------------------------------------------------------------------
+
+
+def test_keys_may_have_any_characters(server):
+    store = Store(uri(server, "tilt/odd%20%25/%C3%BC%2B%23&'=;,"))
+    assert store.name == "s3://tilt/odd %/ü+#&'=;,"
+    done = store.commit(unit := Unit("count/1", "", {}), [("a b+ü%20", pa.table({"n": [1]}))])
+    assert store.find(unit) == done
+    assert store.read(done.tables["a b+ü%20"])["n"].to_pylist() == [1]
+    assert f"{store.path}/units/{unit.place}/a b+ü%20.parquet" in objects(store)
+
+
+@pytest.mark.slow
+def test_more_objects_than_one_answer_lists_are_all_listed(server, bucket):
+    store = Store(uri(server, "tilt/many"))
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda n: write_bytes(store.filesystem, f"tilt/many/{n}", b"", setting=""), range(1001)))
+    assert len(objects(store)) == 1001
+
+
+def test_messages_name_the_bucket_and_not_its_keys(store):
     assert store.name == "s3://tilt/store"
     absent = TableRef("count/1/absent", "numbers", 1, {"n": ""})
     with pytest.raises(StorageError, match=r"is missing: .* store=s3://tilt/store not shared") as refusal:
@@ -94,9 +245,31 @@ def test_messages_name_the_bucket_and_not_its_keys(bucket):
     assert "secret" not in "".join(traceback.format_exception(refusal.value))
 
 
-def test_a_run_keeps_its_units_in_the_bucket_and_finds_them_again(bucket, configured, ray_cluster, tmp_path):
-    local = execute(configured(*TINY, f"store={tmp_path}/store", f"run_dir={tmp_path}/local"))
-    runs = [execute(configured(*TINY, f"store='{bucket}'", f"run_dir={tmp_path}/{name}")) for name in ("one", "two")]
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"place": "no-such-bucket/store"}, "NO_SUCH_BUCKET"), ({"key": "stranger"}, "INVALID_ACCESS_KEY_ID")],
+)
+def test_a_bucket_that_is_not_there_or_not_ours_is_refused_before_any_work(server, tiny, tmp_path, wrong, message):
+    config = tiny(store=uri(server, **wrong), run_dir=tmp_path / "run")
+    started = time.monotonic()
+    with pytest.raises(StorageError, match=rf"{message}.*choose another place with store=<path or URI>") as refusal:
+        execute(config)
+    assert time.monotonic() - started < 3
+    assert "secret" not in "".join(traceback.format_exception(refusal.value))
+    assert not (tmp_path / "run/run.json").exists()
+
+
+def test_a_run_directory_must_be_local(bucket, tiny):
+    with pytest.raises(ConfigError, match=r"run_dir is not set .* set run_dir=<local path>"):
+        execute(tiny(store=bucket))
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_keeps_its_units_in_the_bucket_and_finds_them_again(bucket, tiny, ray_cluster, tmp_path):
+    local = execute(tiny(store=tmp_path / "store", run_dir=tmp_path / "local"))
+    runs = [execute(tiny(store=bucket, run_dir=tmp_path / name)) for name in ("one", "two")]
     records = [json.loads((run / "run.json").read_text()) for run in [local, *runs]]
     units = [record["units"] for record in records]
     assert units[1] == units[0]
@@ -105,6 +278,16 @@ def test_a_run_keeps_its_units_in_the_bucket_and_finds_them_again(bucket, config
     assert digests[0] == digests[1] == digests[2]
 
 
-def test_a_run_directory_must_be_local(bucket, configured):
-    with pytest.raises(ConfigError, match=r"run_dir is not set .* set run_dir=<local path>"):
-        execute(configured(*TINY, f"store='{bucket}'"))
+@pytest.mark.slow
+def test_the_memory_of_an_upload_does_not_grow_with_the_object(server):
+    """However large it is, no more is held than what may stay in memory, a piece, and its copies under way."""
+    script = (
+        "import os, sys; from storage.ledger import Store; from storage.tables import write_file\n"
+        "def peak(): return next(int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmHWM'))\n"
+        "store, before, noise = Store(sys.argv[1]), peak(), os.urandom(2**20)\n"
+        "write_file(store.filesystem, 'tilt/large', lambda f: [f.write(noise) for _ in range(160)], setting='store')\n"
+        "print((peak() - before) // 1024)"
+    )
+    command = [sys.executable, "-c", script, uri(server)]
+    held = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert int(held) < 180

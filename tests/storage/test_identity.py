@@ -3,14 +3,17 @@ import itertools
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.identity import UnstableValue, canonical, column_digests, digest, table_digest
+from storage import identity
+from storage.identity import TableDigest, UnstableValue, blocks, canonical, column_digests, digest, table_digest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +82,39 @@ def test_chunks_do_not_enter_a_digest(cuts):
     borders = [0, *sorted(cuts), 3]
     pieces = [TABLE.slice(start, stop - start) for start, stop in itertools.pairwise(borders)]
     assert column_digests(pa.concat_tables(pieces)) == column_digests(TABLE)
+
+
+MANY = pa.table({"n": range(20), "name": pa.array([str(n % 4) for n in range(20)]).dictionary_encode()})
+
+
+@given(st.lists(st.integers(0, 20), max_size=8), st.integers(1, 25), st.integers(0, 3))
+def test_the_digest_of_a_whole_table_does_not_depend_on_how_its_rows_come(cuts, block_rows, most_waiting):
+    borders = [0, *sorted(cuts), 20]
+    pieces = [MANY.slice(start, stop - start) for start, stop in itertools.pairwise(borders)]
+    # Each piece brings a dictionary of its own, as those of different units do.
+    pieces = [piece.set_column(1, "name", piece["name"].cast(pa.string()).dictionary_encode()) for piece in pieces]
+    whole = TableDigest()
+    with patch.multiple(identity, _BLOCK_ROWS=block_rows, _MOST_WAITING=most_waiting):
+        found = list(blocks(pieces))
+        for block in found:
+            whole.add(block)
+        assert whole.hexdigest() == table_digest(MANY)
+    assert {block.num_rows for block in found[:-1]} <= {block_rows}
+    assert 0 < found[-1].num_rows <= block_rows
+    assert [row for block in found for row in block.to_pylist()] == MANY.to_pylist()
+
+
+@pytest.mark.parametrize("how", [{"use_dictionary": False, "row_group_size": 3}, {"use_byte_stream_split": ["n"]}])
+def test_the_digest_of_a_table_does_not_depend_on_how_its_file_is_encoded(tmp_path, how):
+    numbers = MANY.select(["n"])
+    pq.write_table(numbers, tmp_path / "n.parquet", **{"use_dictionary": False} | how)
+    assert table_digest(pq.read_table(tmp_path / "n.parquet")) == table_digest(numbers)
+
+
+def test_a_table_without_rows_has_a_digest_of_its_columns():
+    nothing = TABLE.slice(0, 0)
+    assert [block.schema for block in blocks([nothing, nothing])] == [TABLE.schema]
+    assert table_digest(nothing) != table_digest(nothing.select(["number"]))
 
 
 def test_values_types_order_and_names_enter_a_digest():

@@ -1,3 +1,4 @@
+import errno
 import itertools
 import json
 import os
@@ -6,10 +7,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from storage.ledger import Store, Unit
+from storage.pieces import pieces
 from storage.runs import RunDirectoryBusy, opened, read_run_table
 from storage.tables import StorageError
 
@@ -35,6 +40,69 @@ def test_tables_and_record_are_published(tmp_path):
     assert record["status"] == "succeeded"
     assert record["tables"]["small"]["rows"] == 3
     assert read_run_table(tmp_path / "run", "small") == TABLE
+
+
+NUMBERS = pa.table({"n": np.arange(100_000), "half": np.arange(100_000) / 2})
+
+
+def row_groups(path):
+    metadata = pq.read_metadata(path)
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+
+def test_pieces_become_one_file_that_does_not_tell_how_they_were_cut(tmp_path):
+    with opened(tmp_path / "run") as run:
+        run.begin(["whole", "cut"], **OURS)
+        run.write_table("whole", NUMBERS)
+        run.write_pieces("cut", lambda: [NUMBERS.slice(0, 0), NUMBERS.slice(0, 70_001), NUMBERS.slice(70_001)])
+    assert run.tables["cut"] == run.tables["whole"]
+    assert run.tables["cut"]["rows"] == 100_000
+    assert row_groups(tmp_path / "run/cut.parquet") == [32_768, 32_768, 32_768, 1_696]
+    assert read_run_table(tmp_path / "run", "cut") == NUMBERS
+
+
+def test_few_pieces_of_a_table_are_held_at_a_time(tmp_path):
+    before, held = pa.total_allocated_bytes(), []
+
+    def pieces():
+        for _ in range(40):
+            held.append(pa.total_allocated_bytes() - before)
+            yield pa.table({"n": pc.add(NUMBERS["n"][:40_000], 1)})
+
+    with opened(tmp_path) as run:
+        run.begin(["large"], **OURS)
+        run.write_pieces("large", pieces)
+    assert run.tables["large"]["rows"] == 1_600_000
+    assert max(held) < 1.3 * max(held[:4])
+
+
+def test_pieces_that_break_off_leave_nothing(tmp_path, store):
+    ref = committed(store)
+    Path(store.location(ref)).unlink()
+    with opened(tmp_path / "run") as run:
+        run.begin(["large"], **OURS)
+        with pytest.raises(StorageError, match=r"^/.*store/units/part/.*t\.parquet is missing: .*store=<path or URI>"):
+            run.write_pieces("large", lambda: [TABLE, *pieces(store, [ref])])
+    assert run.tables["large"] == {}
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {".lock", "run.json"}
+
+
+def test_a_disk_that_fails_for_a_moment_gets_the_pieces_from_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    failures = [OSError(errno.EIO, "Input/output error")]
+
+    def pieces():
+        yield TABLE
+        if failures:
+            raise failures.pop()
+        yield TABLE
+
+    with opened(tmp_path) as run:
+        run.begin(["large"], **OURS)
+        run.write_pieces("large", pieces)
+    assert run.tables["large"]["rows"] == 6
+    assert read_run_table(tmp_path, "large")["n"].to_pylist() == [1, 2, 3, 1, 2, 3]
+    assert not failures
 
 
 def test_parts_become_a_folder_whose_digest_is_of_their_content(tmp_path, store):

@@ -1,0 +1,83 @@
+"""How a comparison writes values, rows and numbers of things."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+_MOST_CHARACTERS = 80
+
+
+def amount(value: float | None) -> str:
+    """A number to four digits, whole ones in full, with a real minus sign.
+
+    >>> amount(1012345.0), amount(-0.123456), amount(1e-9), amount(None), amount(math.nan), amount(-math.inf)
+    ('1,012,345', '−0.1235', '1e−09', 'none', 'undefined', '−∞')
+    """
+    if value is None:
+        return "none"
+    if math.isnan(value):
+        return "undefined"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    is_whole = float(value).is_integer() and abs(value) < 1e15
+    return (f"{value:,.0f}" if is_whole else f"{value:.4g}").replace("-", "−")
+
+
+def with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """A number and its interval, if it has one.
+
+    >>> with_interval(0.5, 0.25, 0.75), with_interval(0.5, None, None)
+    ('0.5 [0.25, 0.75]', '0.5')
+    """
+    return amount(value) if low is None or high is None else f"{amount(value)} [{amount(low)}, {amount(high)}]"
+
+
+def several(num: int, what: str) -> str:
+    """A number of things.
+
+    >>> several(1, "row"), several(1204, "row")
+    ('1 row', '1,204 rows')
+    """
+    return f"{num:,} {what}" if num == 1 else f"{num:,} {what}s"
+
+
+def as_text(value: Any) -> str | None:
+    """A value as text: words as they are, the rest as JSON; None for none.
+
+    >>> as_text("nurse"), as_text(["a", None]), as_text(True), as_text(None)
+    ('nurse', '["a", null]', 'true', None)
+    """
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def told(value: Any) -> str:
+    """A value as a sentence tells it, cut if it is long; words are quoted.
+
+    >>> told("nurse"), told(["a", 1]), told(None), told(True), told("a" * 100)[-4:]
+    ('“nurse”', '["a", 1]', 'none', 'true', 'aaa…')
+    """
+    text = f"“{value}”" if isinstance(value, str) else as_text(value) or "none"
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
+def told_both(before: Any, after: Any) -> str:
+    """What a value was and is now; long texts without the part with which both begin.
+
+    >>> told_both(10, 5), told_both("a" * 100 + "b", "a" * 100 + "c")
+    ('was 10 and is 5 now', 'was “…b” and is “…c” now')
+    """
+    if isinstance(before, str) and isinstance(after, str) and max(len(before), len(after)) > _MOST_CHARACTERS:
+        pairs = enumerate(zip(before, after, strict=False))
+        shared = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
+        before, after = (f"…{text[shared:]}" if shared else text for text in (before, after))
+    return f"was {told(before)} and is {told(after)} now"
+
+
+def row_name(key: Mapping[str, Any]) -> str:
+    """A row by its key columns, those that have a value.
+
+    >>> row_name({"word": "nurse", "cue_1": "she", "test": None})
+    'word nurse, cue_1 she'
+    """
+    return ", ".join(f"{name} {value}" for name, value in key.items() if value is not None)
