@@ -3,98 +3,73 @@
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Any
 
-import pydantic
 import ray
-from pydantic import ConfigDict, Field
-from pydantic.dataclasses import dataclass
+from ray._private import ray_constants
+from ray._private.authentication.authentication_token_setup import maybe_enable_token_auth_if_token_available
+from ray._private.state import available_resources_per_node
+from ray._private.utils import GcsClient, read_ray_address
+from ray.exceptions import AuthenticationError, RayError
+
+from cluster.authentication import require_token
+from cluster.config import ClusterConfig, ClusterError, host_and_port
+from cluster.environment import PACKAGES
+from cluster.room import BYTES_PER_MEGABYTE, Node
+
+__all__ = ["ClusterConfig", "ClusterError", "connected", "nodes"]
 
 _SECONDS_TO_ANSWER = 10.0
-
-_PACKAGES = ("cluster", "conf", "jobs", "operators", "storage")
-
-_WORKER_ITSELF_MEGABYTES = 400
-"""Python with the libraries that a worker imports and the functions that it compiles."""
-
-
-class ClusterError(ValueError):
-    """The cluster can't be reached, or is too small for the work; the message says which setting mends it."""
-
-
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class ClusterConfig:
-    """Where units run.
-
-    Attributes:
-        kind: ``local`` starts Ray here and stops it at the end; ``existing`` connects to a running cluster.
-        address: of an existing cluster; ``auto`` finds the one that this machine belongs to.
-        num_cpus: worker processes of a local cluster, one unit at a time each; None: one per core. On an existing
-            cluster, the most CPUs to take; None: all that are free when the run starts.
-        max_retries: how often a unit is tried again after its worker died (not after an error of its own).
-        worker_megabytes: memory that a worker keeps to while corpora are read, counted, merged and trained on: work is
-            cut accordingly, whatever the size of the corpus. Training takes the vectors of a replica beside it.
-        scratch: folder on a fast local disk of each node, absolute, for the pairs of a training that are more than a
-            worker's memory; None: the system's folder for temporary files.
-        object_store_megabytes: shared memory of a local cluster; units pass tables through the store, not through Ray.
-    """
-
-    kind: Literal["local", "existing"] = "local"
-    address: str = "auto"
-    num_cpus: Annotated[int, Field(ge=1)] | None = None
-    max_retries: Annotated[int, Field(ge=0)] = 3
-    worker_megabytes: Annotated[int, Field(ge=500)] = 1500
-    scratch: Annotated[str, Field(min_length=1)] | None = None
-    object_store_megabytes: Annotated[int, Field(ge=80)] = 128
-
-    @pydantic.field_validator("scratch")
-    @classmethod
-    def _absolute(cls, value: str | None) -> str | None:
-        if value is not None and not Path(value).is_absolute():
-            raise ValueError("must be an absolute path, as every node has a folder of its own there")
-        return value
-
-    @property
-    def worker_data_bytes(self) -> int:
-        """What is left of a worker's memory for its data."""
-        return (self.worker_megabytes - _WORKER_ITSELF_MEGABYTES) * 1_000_000
-
-
-class Workers(NamedTuple):
-    """How many workers the cluster has room for, and how many GPUs it has."""
-
-    num_workers: int
-    num_gpus: int
+_ADDRESS = "RAY_ADDRESS"
+_RESOURCES = ("CPU", "GPU", "memory")
 
 
 @contextmanager
-def connected(config: ClusterConfig) -> Iterator[Workers]:
-    """Connect to the cluster for the length of a ``with`` block, which receives the workers to start.
+def connected(config: ClusterConfig) -> Iterator[None]:
+    """Connect to the cluster for the length of a ``with`` block.
 
     Raises:
-        ClusterError: if the cluster can't be reached or has no free CPU, or if the working directory has modules that
-            workers would take for ours.
+        ClusterError: if the cluster can't be reached, or if the working directory has modules that workers would take
+            for ours.
     """
     _refuse_namesakes(Path.cwd())
     if ray.is_initialized():
-        yield _workers(config)
+        yield
         return
     logging.getLogger("ray").setLevel(logging.ERROR)  # its notices would stand in the middle of the progress display
     try:
         _start(config) if config.kind == "local" else _connect(config)
-        yield _workers(config)
+        yield
     finally:
         ray.shutdown()
+
+
+def nodes() -> list[Node]:
+    """The nodes that are alive, by name."""
+    free = available_resources_per_node()
+    alive = [node for node in ray.nodes() if node["Alive"]]
+    hosts = Counter(node["NodeManagerHostname"] for node in alive)
+    return sorted(
+        (_node(node, free.get(node["NodeID"], node["Resources"]), hosts) for node in alive), key=lambda node: node.name
+    )
+
+
+def _node(node: Mapping[str, Any], free: Mapping[str, float], hosts: Mapping[str, int]) -> Node:
+    host, identity = node["NodeManagerHostname"], node["NodeID"]
+    name = f"{host}-{identity[:6]}" if hosts[host] > 1 else host
+    cpus, gpus, memory = ([int(of.get(what, 0)) for of in (node["Resources"], free)] for what in _RESOURCES)
+    return Node(identity, name, *cpus, *gpus, *(num_bytes // BYTES_PER_MEGABYTE for num_bytes in memory))
 
 
 def _refuse_namesakes(folder: Path) -> None:
     """Ray's workers import from the driver's working directory first."""
     ours = Path(__file__).parents[1]
-    for package in _PACKAGES:
+    for package in PACKAGES:
         found = PathFinder.find_spec(package, [str(folder)])
         if found and found.origin and Path(found.origin).parent != ours / package:
             raise ClusterError(
@@ -104,42 +79,81 @@ def _refuse_namesakes(folder: Path) -> None:
 
 
 def _start(config: ClusterConfig) -> None:
-    # Without the explicit address a stale address file of another cluster on this machine would be picked up.
-    ray.init(
-        address="local",
-        num_cpus=config.num_cpus or os.cpu_count(),
-        object_store_memory=config.object_store_megabytes * 2**20,
-        include_dashboard=False,
-        configure_logging=False,
-        log_to_driver=False,
-    )
+    require_token()
+    memory = None if config.memory_megabytes is None else config.memory_megabytes * BYTES_PER_MEGABYTE
+    try:
+        with _on_loopback():
+            # Without the explicit address a stale address file of another cluster here would be picked up.
+            ray.init(
+                address="local",
+                num_cpus=config.num_cpus or os.cpu_count(),
+                object_store_memory=config.object_store_megabytes * 2**20,
+                include_dashboard=False,
+                configure_logging=False,
+                log_to_driver=False,
+                _memory=memory,
+            )
+    except ValueError as error:  # Ray found hardly any memory
+        raise ClusterError(f"cluster=local: {error}; end other programs, or set cluster.memory_megabytes") from error
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Ray listens on all network interfaces, and on the loopback alone where it was built for one machine."""
+    for_many = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = for_many
 
 
 def _connect(config: ClusterConfig) -> None:
+    address, setting = _address(config)
     try:
-        _knock(config.address)
-        ray.init(address=config.address, configure_logging=False, log_to_driver=False)
-    except OSError as error:
+        _knock(address)
+        ray.init(address=address, configure_logging=False, log_to_driver=False)
+    except AuthenticationError as error:
         raise ClusterError(
-            f"cluster.address={config.address}: no Ray cluster there ({error}); start one with `ray start --head`, "
-            "name its address, or run on this machine with cluster=local"
+            f"{setting}: the cluster has token authentication, and this process not its token: set RAY_AUTH_MODE=token "
+            "and RAY_AUTH_TOKEN=<token>, or RAY_AUTH_TOKEN_PATH=<its file>, as on the cluster's nodes"
         ) from error
+    except (OSError, RayError) as error:
+        raise ClusterError(
+            f"{setting}: no Ray cluster there ({error}); start one with `ray start --head`, name its address, or run "
+            "on this machine with cluster=local"
+        ) from error
+    except RuntimeError as error:  # other versions of Python or Ray
+        raise ClusterError(f"{setting}: {error}; run the command in the cluster's own environment") from error
+
+
+def _address(config: ClusterConfig) -> tuple[str, str]:
+    """Where the cluster is, and the setting that says so."""
+    if config.address != "auto":
+        return config.address, f"cluster.address={config.address}"
+    if (told := os.environ.get(_ADDRESS, "auto")) not in ("", "auto"):
+        try:
+            return host_and_port(told), f"{_ADDRESS}={told}"
+        except ValueError as error:
+            raise ClusterError(f"{_ADDRESS}={told}: {error}; set it, or cluster.address=<host>:<port>") from error
+    if written := read_ray_address():
+        return written, f"cluster.address=auto (this machine's is {written})"
+    raise ClusterError(
+        f"cluster.address=auto: {_ADDRESS} is not set, and no `ray start` made this machine a part of a cluster; set "
+        "cluster.address=<host>:<port>, or run on this machine with cluster=local"
+    )
 
 
 def _knock(address: str) -> None:
-    """Fail at once where nobody listens; Ray itself would try for minutes."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if colon and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_ANSWER).close()
+    """Fail at once where nobody listens or the token is wrong; Ray itself would try for long.
 
-
-def _workers(config: ClusterConfig) -> Workers:
-    available = ray.available_resources()
-    free = int(available.get("CPU", 0))
-    if free < 1:
-        total = int(ray.cluster_resources().get("CPU", 0))
-        raise ClusterError(
-            f"the cluster has {free} of {total} CPUs free, a worker needs 1: wait for the other jobs, add nodes, or "
-            "use cluster=local"
-        )
-    return Workers(min(free, config.num_cpus or free), int(available.get("GPU", 0)))
+    A token goes to clusters that ask for one only: the workers of others have none to answer a driver with.
+    """
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_TO_ANSWER).close()
+    try:
+        GcsClient(address=address)
+    except AuthenticationError:
+        if not maybe_enable_token_auth_if_token_available(warn_if_disabled=False):
+            raise
+        GcsClient(address=address)

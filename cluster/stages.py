@@ -4,11 +4,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
 
 from cluster.progress import Display
-from cluster.workers import Death, Failure, Pool, Report, Work
+from cluster.workers import Death, Failure, Found, Pool, Report, Work
 from storage.ledger import Finished, Store, Unit
 from storage.registry import Entry
 
@@ -131,6 +132,10 @@ class Runner:
             self.check()
         return whole
 
+    @cached_property
+    def _has_elder(self) -> bool:
+        return self.entry is not None and self.entry.has_elder()
+
     def units_at_once(self, num_units: int) -> int:
         """A batch size for units of which some are cheap: that workers end together matters more than the overhead."""
         return min(max(num_units // (_BATCHES_PER_WORKER * self.pool.num_workers), 1), _MOST_AT_ONCE)
@@ -149,11 +154,17 @@ class Runner:
     ) -> dict[str, Failure]:
         failures = {}
         batches = [batch for units in missing.values() for batch in evenly(units, stage.batch_size)]
+        if self._has_elder:
+            batches.reverse()  # the two meet in the middle
         for outcome in self.pool.run(stage.work, batches, on_gpu=stage.on_gpu):
             match outcome:
                 case Report(done, seconds, peak_memory_bytes):
                     finished[done.place] = done
                     record.add(done, seconds, peak_memory_bytes)
+                    self.display.advance()
+                case Found(done):
+                    finished[done.place] = done
+                    record.num_reused += 1
                     self.display.advance()
                 case Failure(unit):
                     failures[unit.place] = outcome

@@ -37,6 +37,13 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Found:
+    """Another run has finished a unit since this one looked for it."""
+
+    finished: Finished
+
+
+@dataclass(frozen=True)
 class Failure:
     """A unit that could not be done, and why."""
 
@@ -57,13 +64,13 @@ class Tick:
     """Nothing was finished for a few seconds."""
 
 
-Outcome = Report | Failure | Death | Tick
+Outcome = Report | Found | Failure | Death | Tick
 
 
 @dataclass
 class Pool:
-    """Worker actors, one CPU each and a GPU where asked for, kept alive across stages so that what they imported and
-    compiled stays warm.
+    """Worker actors, one CPU each, the memory that they keep to, and a GPU where asked for, kept alive across stages so
+    that what they imported and compiled stays warm.
 
     Only a worker that has started receives a batch, one at a time, so that a worker for which the cluster has no room
     holds nothing up. A worker that dies is replaced. As a batch is done in order, its first unfinished unit is the one
@@ -75,6 +82,8 @@ class Pool:
     max_retries: int
     num_workers: int = 0
     num_gpus: int = 0
+    worker_bytes: int = 0
+    gpu_worker_bytes: int = 0
     _on_gpu: bool = False
     _idle: list[Any] = field(default_factory=list)
     _starting: dict[Any, Any] = field(default_factory=dict)
@@ -83,9 +92,19 @@ class Pool:
     _num_deaths: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
-    def started(self, num_workers: int, num_gpus: int = 0) -> Iterator[None]:
-        """Keep up to this many workers for the length of a ``with`` block; of those with a GPU, one per GPU."""
+    def started(
+        self, num_workers: int, num_gpus: int = 0, worker_bytes: int = 0, gpu_worker_bytes: int = 0
+    ) -> Iterator[None]:
+        """Keep up to this many workers for the length of a ``with`` block.
+
+        Args:
+            num_workers: without a GPU.
+            num_gpus: those with a GPU, one each.
+            worker_bytes, gpu_worker_bytes: memory that each of them asks Ray for, so that no node gets more of them
+                than it has memory for; 0 asks for none. Ray holds nobody to it.
+        """
         self.num_workers, self.num_gpus = num_workers, num_gpus
+        self.worker_bytes, self.gpu_worker_bytes = worker_bytes, gpu_worker_bytes
         try:
             yield
         finally:
@@ -124,8 +143,16 @@ class Pool:
             self._running[worker.run.remote(work, units)] = _Batch(units, worker)
         num_places = min(self.num_workers, self.num_gpus) if self._on_gpu else self.num_workers
         for _ in range(min(len(self._waiting), num_places - len(self._running)) - len(self._starting)):
-            worker = _new_worker(self.store.root, num_gpus=int(self._on_gpu))
+            worker = self._new_worker()
             self._starting[worker.ready.remote()] = worker
+
+    def _new_worker(self) -> Any:
+        options: dict[str, Any] = {"num_cpus": 1, "memory": self.worker_bytes}
+        if self._on_gpu:
+            options |= {"num_gpus": 1, "memory": self.gpu_worker_bytes}
+        # Ray would restart a dead actor by itself, but could not resume the stream of reports where it broke off.
+        options |= {"max_restarts": 0, "scheduling_strategy": "SPREAD"}
+        return ray.remote(_Worker).options(**options).remote(self.store.root)
 
     def _welcome(self, ready: Any) -> None:
         worker = self._starting.pop(ready)
@@ -139,7 +166,7 @@ class Pool:
     def _advance(self, stream: Any) -> Iterator[Outcome]:
         batch = self._running[stream]
         try:
-            report = ray.get(next(stream))
+            outcome = ray.get(next(stream))
         except StopIteration:
             del self._running[stream]
             self._idle.append(batch.worker)
@@ -154,8 +181,8 @@ class Pool:
             ray.kill(batch.worker)
             yield from self._bury(batch, error)
         else:
-            batch.units.pop(0)
-            yield report
+            batch.units = [unit for unit in batch.units if unit.place != outcome.finished.place]
+            yield outcome
 
     def _bury(self, batch: "_Batch", error: RayError) -> Iterator[Outcome]:
         # What a worker says last can be lost with it; the ledger knows what it finished.
@@ -195,12 +222,6 @@ def _unit_lost(unit: Unit, num_deaths: int, error: RayError) -> Failure:
     return Failure(unit, reason, "".join(traceback.format_exception(error)))
 
 
-def _new_worker(store_root: str, num_gpus: int) -> Any:
-    # Ray would restart a dead actor by itself, but could not resume the stream of reports where it broke off.
-    options = {"num_cpus": 1, "num_gpus": num_gpus, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
-    return ray.remote(_Worker).options(**options).remote(store_root)
-
-
 class _Worker:
     def __init__(self, store_root: str) -> None:
         self.store = Store(store_root)
@@ -208,8 +229,14 @@ class _Worker:
     def ready(self) -> None:
         """Returns as soon as the worker runs."""
 
-    def run(self, work: Work, units: Sequence[Unit]) -> Iterator[Report]:
-        """Do a batch."""
+    def run(self, work: Work, units: Sequence[Unit]) -> Iterator[Report | Found]:
+        """Do a batch, but for what another run has finished meanwhile."""
+        found = {unit.place: finished for unit in units if (finished := self.store.find(unit))}
+        yield from map(Found, found.values())
+        if missing := [unit for unit in units if unit.place not in found]:
+            yield from self._do(work, missing)
+
+    def _do(self, work: Work, units: Sequence[Unit]) -> Iterator[Report]:
         started = time.monotonic()
         gc.unfreeze()
         for unit, tables in work(self.store, units):

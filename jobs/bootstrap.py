@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import cast
 
 from jobs.context import Run
-from jobs.devices import uses_gpus
 from jobs.embedding import EmbeddingConfig, Embeddings, embed
 from jobs.embeddings_config import BootstrapJob, EmbeddingsRun
 from jobs.exports import export
@@ -31,11 +30,9 @@ def read(run: Run[EmbeddingsRun, Sources]) -> dict[str, TokenisedCorpus]:
 
     Raises:
         UnitsFailed: if none could.
-        ClusterError: if embeddings could not be trained here anyway.
     """
     config, cluster = run.config, run.config.cluster
     embedding = cast(EmbeddingConfig, config.embedding)
-    uses_gpus(embedding.device, run.runner.pool.num_gpus)  # refuses before hours of reading
     return read_corpora(run.runner, run.sources.texts, config.reading, embedding.min_count, cluster.worker_data_bytes)
 
 

@@ -1,16 +1,13 @@
 """One execution of one job: open the run directory and the cluster, run the job, keep the record."""
 
 import dataclasses
-import importlib.metadata
-import platform
-import resource
-import subprocess
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +15,7 @@ import yaml
 from rich.console import Console
 
 from cluster.connection import connected
+from cluster.preflight import preflight
 from cluster.progress import Display
 from cluster.stages import Runner, UnitsFailed
 from cluster.workers import Failure, Pool
@@ -36,11 +34,13 @@ from jobs import (
     sources,
     survey,
 )
+from jobs.asks import asks
 from jobs.common_config import ConfigError
 from jobs.config import RunConfig
 from jobs.context import Run
 from jobs.decoys.config import find_sources as find_benchmark_sources
 from jobs.night.config import find_jobs
+from jobs.provenance import RECORDED_PACKAGES, peak_memory_bytes, provenance
 from jobs.resolution.sources import find_sources as find_resolution_sources
 from jobs.sentiment.sources import find_sources as find_rating_sources
 from jobs.sentiment.training_config import find_labelled
@@ -49,24 +49,6 @@ from storage.identity import canonical, digest
 from storage.ledger import Store
 from storage.registry import Entry, Registry, Status
 from storage.runs import RunDirectory, opened
-
-_RECORDED_PACKAGES = (
-    *(
-        "gensim",
-        "highspy",
-        "mwparserfromhell",
-        "networkx",
-        "numba",
-        "numpy",
-        "opencc",
-        "polars",
-        "pyarrow",
-        "ray",
-        "regex",
-        "rjieba",
-    ),
-    *("ray", "regex", "rjieba", "scikit-learn", "scipy", "textblob", "torch", "transformers", "vaderSentiment"),
-)
 
 
 @dataclass(frozen=True)
@@ -117,7 +99,7 @@ def execute(config: RunConfig) -> Path:
         entry = _entered(config, store, directory, settings) if job.on_cluster else None
         runner = Runner(store, Pool(store, config.cluster.max_retries), Display(console), entry)
         run = Run(config, found, runner, directory, console)
-        directory.begin(job.tables, **_provenance(config))
+        directory.begin(job.tables, job=config.job.name, seed=config.seed, **provenance())
         with _told(console, directory), _recorded(run):
             directory.write_text("config.yaml", yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
             directory.record["inputs"] = found.record()
@@ -130,10 +112,15 @@ def execute(config: RunConfig) -> Path:
 
 def _do(job: _Job, run: Run[Any, Any]) -> None:
     """Run a job on workers."""
-    runner = run.runner
+    runner, config = run.runner, run.config
     runner.store.sweep()
-    with connected(run.config.cluster) as workers, runner.pool.started(*workers), runner.display:
-        job.run(run)
+    with connected(config.cluster):
+        found = preflight(config.cluster, runner.store, partial(asks, config, run.sources), RECORDED_PACKAGES)
+        run.directory.record["cluster"] = found.record()
+        for warning in found.warnings:
+            run.console.print(f"warning: {warning}", soft_wrap=True, highlight=False)
+        with runner.pool.started(*found.workers), runner.display:
+            job.run(run)
     runner.store.sweep()
     runner.check()
 
@@ -196,18 +183,6 @@ def _run_directory(config: RunConfig, store: Store) -> Path:
     return store.local_path / "runs" / config.job.name / moment
 
 
-def _provenance(config: RunConfig) -> dict[str, Any]:
-    return {
-        "job": config.job.name,
-        "seed": config.seed,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "git_commit": _git_commit(),
-        "versions": {"python": platform.python_version()}
-        | {package: importlib.metadata.version(package) for package in _RECORDED_PACKAGES},
-        "machine": {"system": platform.platform(), "processor": _processor()},
-    }
-
-
 def _account(runner: Runner, started: float) -> dict[str, Any]:
     records = runner.records
     return {
@@ -220,7 +195,7 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
         },
         "stages": [dataclasses.asdict(record) for record in records],
         "peak_memory_bytes": {
-            "driver": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "driver": peak_memory_bytes(),
             "worker": max((record.peak_worker_memory_bytes for record in records), default=0),
         },
     }
@@ -229,23 +204,3 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
 def _plain(config: RunConfig, store: Store) -> dict[str, Any]:
     """The config as it may be shown: URIs without the keys that they may hold."""
     return dataclasses.asdict(config.without_keys()) | {"store": store.name}
-
-
-def _git_commit() -> str | None:
-    """The commit of the checkout that runs, with ``+changes`` if it was edited; None outside a checkout."""
-    here = Path(__file__).parent
-    asked = [["git", "-C", str(here), *words] for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])]
-    try:
-        commit, changes = (
-            subprocess.run(command, capture_output=True, text=True, check=True).stdout for command in asked
-        )
-    except (subprocess.CalledProcessError, FileNotFoundError):
-        return None
-    return commit.strip() + ("+changes" if changes.strip() else "")
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()

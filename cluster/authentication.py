@@ -1,0 +1,52 @@
+"""Ray's token authentication: without the token of a cluster, nobody who reaches its ports gets anything done there."""
+
+import os
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from cluster.config import ClusterError
+
+_MODE = "RAY_AUTH_MODE"
+_SOURCES = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+_OWNER_ONLY = 0o600
+_OTHERS = 0o077
+
+
+def require_token() -> None:
+    """Make sure of a token that its owner alone can read, for the cluster that is about to be started.
+
+    Ray turns token authentication on by itself, and would make a token, too, but in a file that everyone can read.
+
+    Raises:
+        ClusterError: if the environment switches authentication off, or the token can't be kept.
+    """
+    mode = os.environ.get(_MODE, "token")
+    if mode.lower() != "token":
+        raise ClusterError(
+            f"{_MODE}={mode}: on a cluster without token authentication, whoever reaches its ports can run programs as "
+            f"you: unset {_MODE}, or set it to token"
+        )
+    if not any(os.environ.get(name) for name in _SOURCES):
+        path = Path.home() / ".ray" / "auth_token"
+        try:
+            _keep_token(path)
+        except OSError as error:
+            raise ClusterError(
+                f"{path}: the token of the cluster can't be kept there ({error.strerror}): set RAY_AUTH_TOKEN to a "
+                "secret of 64 hexadecimal digits, or HOME to a folder that can be written"
+            ) from error
+
+
+def _keep_token(path: Path) -> None:
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A file that is linked into its place is never seen without its content.
+        with tempfile.NamedTemporaryFile("w", dir=path.parent) as file:
+            file.write(secrets.token_hex(32))
+            file.flush()
+            with suppress(FileExistsError):
+                os.link(file.name, path)
+    if path.stat().st_mode & _OTHERS:
+        path.chmod(_OWNER_ONLY)

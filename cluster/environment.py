@@ -1,0 +1,93 @@
+"""What a process computes with: versions of Python, of packages and of Tiltmeter's own code, and the processor."""
+
+import hashlib
+import importlib.metadata
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGES = ("cluster", "conf", "jobs", "operators", "storage")
+"""Tiltmeter's own."""
+
+_SETTINGS = "conf"
+_DIGEST_BYTES = 8
+_ABSENT = "not there"
+_CODE = "code of "
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Attributes:
+    versions: of Python and packages, and a digest of the sources of each of Tiltmeter's own.
+    processor: as it calls itself.
+    """
+
+    versions: Mapping[str, str]
+    processor: str
+
+    @property
+    def code(self) -> dict[str, str]:
+        """The digests of Tiltmeter's own packages."""
+        return {package: self.versions[_CODE + package] for package in PACKAGES}
+
+
+def environment(packages: Sequence[str]) -> Environment:
+    """That of this process; nothing is imported for it.
+
+    Args:
+        packages: distributions whose versions matter.
+    """
+    versions = {"Python": platform.python_version()}
+    versions |= {package: _version(package) for package in packages}
+    return Environment(versions | {_CODE + package: _code(package) for package in PACKAGES}, processor())
+
+
+def differences(environments: Mapping[str, Environment]) -> list[str]:
+    """A sentence for everything that does not have the same version everywhere.
+
+    Args:
+        environments: by the name of the node.
+
+    >>> old, new = (Environment({"numpy": version, "ray": "2.60.0"}, "") for version in ("2.3.0", "2.4.1"))
+    >>> differences({"here": new, "node a": old, "node b": new})
+    ['numpy: 2.4.1 here, node b; 2.3.0 node a']
+    """
+    names = dict.fromkeys(name for found in environments.values() for name in found.versions)
+    sentences = []
+    for name in names:
+        groups: dict[str, list[str]] = {}
+        for place, found in environments.items():
+            groups.setdefault(found.versions.get(name, _ABSENT), []).append(place)
+        if len(groups) > 1:
+            sentences.append(f"{name}: " + "; ".join(f"{version} {', '.join(of)}" for version, of in groups.items()))
+    return sentences
+
+
+def processor() -> str:
+    """Of this machine."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return _ABSENT
+
+
+def _code(package: str) -> str:
+    """Digest of a package's Python sources, and of ``conf`` its settings, wherever it would be imported from."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        return _ABSENT
+    folder, found = Path(spec.origin).parent, hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    kinds = (".py", ".yaml") if package == _SETTINGS else (".py",)
+    for file in sorted(path for path in folder.rglob("*") if path.suffix in kinds):
+        content = file.read_bytes()
+        found.update(f"{file.relative_to(folder).as_posix()}\n{len(content)}\n".encode() + content)
+    return found.hexdigest()

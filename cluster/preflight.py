@@ -1,0 +1,106 @@
+"""Before any work: has every stage room, does every node reach the store, and has every node the same code?
+
+A local cluster is this process's own machine and environment, for which this process answers itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ray._private.authentication.authentication_utils import is_token_auth_enabled
+
+from cluster.config import ClusterConfig, ClusterError
+from cluster.connection import nodes
+from cluster.environment import Environment, differences, environment
+from cluster.roll_call import probe_in, roll_call
+from cluster.room import Ask, Node, Workers, bound_by_memory, places, room_for, usual
+from storage.ledger import Store
+
+Asks = Callable[[int], Sequence[Ask]]
+"""What stages ask for beyond what is usual, in a cluster that has so many GPUs free."""
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was found.
+
+    Attributes:
+        nodes: that are alive.
+        asks: of all stages, the usual one first.
+        workers: to start.
+        code: a digest of each of Tiltmeter's own packages, the same everywhere.
+        warnings: what need not be mended and should be known.
+    """
+
+    nodes: Sequence[Node]
+    asks: Sequence[Ask]
+    workers: Workers
+    code: Mapping[str, str]
+    warnings: Sequence[str]
+
+    def record(self) -> dict[str, Any]:
+        """The same for ``run.json``."""
+        return {
+            "nodes": [
+                {"name": node.name, "cpus": node.num_cpus, "gpus": node.num_gpus, "memory_megabytes": node.megabytes}
+                | {"workers": {ask.stage: places(node, ask) for ask in self.asks}}
+                for node in self.nodes
+            ],
+            "asks": {ask.stage: dict(ask.parts) for ask in self.asks},
+            "workers": self.workers._asdict(),
+            "code": dict(self.code),
+            "warnings": list(self.warnings),
+        }
+
+
+def preflight(config: ClusterConfig, store: Store, asks: Asks, packages: Sequence[str]) -> Preflight:
+    """Look at the connected cluster, for a run that is about to start on it.
+
+    Args:
+        config: of the cluster.
+        store: that its nodes share.
+        asks: what the stages ask for.
+        packages: distributions that decide results.
+
+    Raises:
+        ClusterError: if no node has room for a worker, or if a node does not answer, does not reach the store, or has
+            other versions.
+        StorageError: if this process can't write into the store.
+    """
+    found = nodes()
+    wanted = [usual(config), *asks(sum(node.free_gpus for node in found))]
+    workers = room_for(found, wanted, config)
+    here, others = environment(packages), {}
+    if config.kind == "existing" or len(found) > 1:
+        others = roll_call([node for node in found if node.num_cpus], store, packages)
+        _refuse_differences({"here": here} | {f"on {name}": other for name, other in others.items()})
+    else:
+        with probe_in(store):
+            pass
+    warnings = (bound_by_memory(found, wanted, workers, config), _without_token(), _many_processors(others))
+    return Preflight(found, wanted, workers, here.code, [warning for warning in warnings if warning])
+
+
+def _refuse_differences(environments: Mapping[str, Environment]) -> None:
+    if unlike := differences(environments):
+        raise ClusterError(
+            "not all nodes have the same versions, and might compute something else:"
+            + "".join(f"\n  {sentence}" for sentence in unlike)
+            + "\ninstall the same on every node, or bring the checkout along with `ray job submit --working-dir .`"
+        )
+
+
+def _without_token() -> str | None:
+    if is_token_auth_enabled():
+        return None
+    return (
+        "the cluster has no token authentication: whoever reaches its ports can run programs there; start it with "
+        "RAY_AUTH_MODE=token"
+    )
+
+
+def _many_processors(environments: Mapping[str, Environment]) -> str | None:
+    names = sorted({found.processor for found in environments.values()})
+    if len(names) < 2:
+        return None
+    return f"nodes have different processors ({'; '.join(names)}): the last digits of results may depend on the node"

@@ -1,0 +1,191 @@
+"""Preflight on a real cluster of two nodes with token authentication, which answer for themselves.
+
+A process of its own starts the cluster and looks at it again and again: once one node has other code, once it is
+silent, and so on. The nodes are called large and small, after their memory.
+"""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+from rich.console import Console
+
+from cluster import roll_call
+from cluster.config import ClusterConfig, ClusterError
+from cluster.connection import connected, nodes
+from cluster.environment import PACKAGES, Environment
+from cluster.preflight import _many_processors, preflight
+from cluster.progress import Display
+from cluster.room import Ask
+from cluster.stages import Runner, Stage
+from cluster.workers import Pool, each
+from storage.ledger import Store, Unit
+from storage.tables import StorageError
+
+ROOT = Path(__file__).parents[2]
+LARGE, SMALL = 3_200_000_000, 1_900_000_000
+CHANGED = "jobs/app.py"
+VECTORS = Ask("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
+
+
+def main():
+    """Prints what came of each look, by what was special about it; runs beside two copies of our code."""
+    folder = Path.cwd()
+    with (folder / "other" / CHANGED).open("a") as changed:
+        changed.write("# changed\n")
+    both = {"num_cpus": 2, "object_store_memory": 80 * 2**20}
+    cluster = Cluster(initialize_head=True, head_node_args=both | {"memory": LARGE, "include_dashboard": False})
+    small = cluster.add_node(**both, memory=SMALL, env_vars={"PYTHONPATH": str(folder / "other")})
+    config = ClusterConfig(kind="existing", address=cluster.address)
+    with connected(config):
+        names = {node.name: "large" if node.megabytes * 10**6 == LARGE else "small" for node in nodes()}
+        results = {what: _told(result, names) for what, result in _looks(config, Store("store"), folder, small)}
+        results["packed"] = _packed(Store("store"))
+    cluster.shutdown()
+    print(json.dumps(results))
+
+
+def _looks(config, store, folder, small):
+    yield "other code", _look(config, store)
+    shutil.copy(folder / "ours" / CHANGED, folder / "other" / CHANGED)
+    yield "nothing", _look(config, store)
+    yield "left", sorted(os.listdir(store.path))
+    yield "little memory", _look(config, store, VECTORS)
+    os.chdir("other")  # nodes stay in the folder where they were started
+    yield "other store", _look(config, Store("/proc/self/cwd/store"))
+    yield "left there", [sorted(os.listdir("store")), sorted(os.listdir(store.path))]
+    os.chdir(folder)
+    roll_call._SECONDS_TO_ANSWER = 1.0
+    raylet = _raylet_of(small)
+    raylet.suspend()
+    yield "silent", _look(config, store)
+    raylet.resume()
+
+
+def _look(config, store, *asks):
+    try:
+        return preflight(config, store, lambda _: asks, ("numpy", "ray")).record()
+    except (ClusterError, StorageError) as error:
+        return str(error)
+
+
+def _told(result, names):
+    said = json.dumps(result)
+    for name, kind in names.items():
+        said = said.replace(name, kind)
+    return json.loads(said)
+
+
+def _raylet_of(node):
+    children = psutil.Process().children(recursive=True)
+    return next(
+        child for child in children if child.name() == "raylet" and node.raylet_socket_name in str(child.cmdline())
+    )
+
+
+def which_process(_store, _unit):
+    time.sleep(0.2)
+    memory = {node["NodeID"]: node["Resources"]["memory"] for node in ray.nodes()}
+    yield "process", pa.table({"pid": [os.getpid()], "memory": [memory[ray.get_runtime_context().get_node_id()]]})
+
+
+def _packed(store):
+    """Worker processes on the large and on the small node, when more are wanted than there is room for."""
+    pool = Pool(store, max_retries=0)
+    with pool.started(6, worker_bytes=1_500_000_000), Display(Console(file=io.StringIO())) as display:
+        units = [Unit("which_process/1", str(number), number) for number in range(12)]
+        done = Runner(store, pool, display).run(Stage("processes", each(which_process), {"all": units}))["all"]
+        rows = [store.read(unit.tables["process"]).to_pylist()[0] for unit in done]
+    counts = Counter(memory for _, memory in {(row["pid"], row["memory"]) for row in rows})
+    return [counts[LARGE], counts[SMALL]]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    command, folder = [sys.executable, __file__], tmp_path_factory.mktemp("nodes")
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / "ours" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(folder / "ours", folder / "other")
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+    environment = os.environ | token | {"PYTHONPATH": str(folder / "ours")}
+    script = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert script.returncode == 0, script.stderr
+    return json.loads(script.stdout.splitlines()[-1])
+
+
+def test_nodes_are_recorded_with_what_they_have_and_the_workers_that_they_hold(results):
+    record = results["nothing"]
+    assert sorted(record["nodes"], key=lambda node: node["name"]) == [
+        {"name": "large", "cpus": 2, "gpus": 0, "memory_megabytes": 3200, "workers": {"every stage": 2}},
+        {"name": "small", "cpus": 2, "gpus": 0, "memory_megabytes": 1900, "workers": {"every stage": 1}},
+    ]
+    assert record["workers"]["num_workers"] == 3
+    assert record["warnings"] == ["3 of 4 workers: every stage asks for 1,500 MB for each, and 5,100 MB are free"]
+
+
+def test_nothing_stays_behind_in_the_store(results):
+    assert results["left"] == []
+
+
+def test_ray_starts_no_more_workers_on_a_node_than_it_has_memory_for(results):
+    assert results["packed"] == [2, 1]
+
+
+def test_a_stage_for_which_no_node_has_memory_is_refused_with_the_arithmetic(results):
+    refusal = results["little memory"]
+    assert refusal.startswith(
+        "stage train asks for 1 CPU and 4,000 MB for each worker (1,500 cluster.worker_megabytes, "
+    )
+    assert "\n  node large: 2 of 2 CPUs and 3,200 of 3,200 MB free -> 0 workers" in refusal
+    assert "\n  node small: 2 of 2 CPUs and 1,900 of 1,900 MB free -> 0 workers" in refusal
+    assert "\nset cluster.worker_megabytes=700; or" in refusal
+
+
+def test_other_code_on_a_node_is_refused_with_what_differs_where(results):
+    refusal = results["other code"]
+    assert "might compute something else:\n  code of jobs: " in refusal
+    assert " here, on large; " in refusal
+    assert " on small\n" in refusal
+    assert refusal.count("code of") == 1
+
+
+def test_a_store_that_is_another_one_on_the_nodes_is_refused_and_left_alone(results):
+    refusal = results["other store"]
+    assert refusal.startswith("2 of 2 nodes can't take part:")
+    assert "node small: store=/proc/self/cwd/store is another one there, without the file that" in refusal
+    assert "store=<path or URI> is a place that all nodes share" in refusal
+    assert results["left there"] == [[], []]
+
+
+def test_a_node_that_does_not_answer_is_named(results):
+    assert results["silent"].startswith("1 of 2 nodes can't take part:\n  node small: has not answered for 1 seconds\n")
+
+
+def test_different_processors_are_a_warning():
+    assert _many_processors({"a": Environment({}, "EPYC"), "b": Environment({}, "EPYC")}) is None
+    assert "(EPYC; Xeon)" in _many_processors({"a": Environment({}, "Xeon"), "b": Environment({}, "EPYC")})
+
+
+def test_a_store_that_a_node_can_only_read_is_told(monkeypatch, tmp_path):
+    def refuse(*_, **__):
+        raise StorageError("cannot write probe: Read-only file system")
+
+    store = Store(str(tmp_path))
+    with roll_call.probe_in(store) as probe:
+        monkeypatch.setattr(roll_call, "write_bytes", refuse)
+        assert roll_call._answer(store.root, probe, "b", []) == "cannot write probe: Read-only file system"
+
+
+if __name__ == "__main__":
+    main()
