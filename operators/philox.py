@@ -34,6 +34,9 @@ class Stream(IntEnum):
     PARTITION = 10
     SCORE = 11
     LABELLED_PAIRS = 12
+    ATTRIBUTION = 13
+    CLASSIFIER_TRAINING = 14
+    DECOY = 15
 
 
 @numba.njit(cache=True)
