@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from operators.attribution import TextClassifier
 from operators.batching import length_batches
 from operators.classifier_training import Head, Pooling
-from operators.small_classifier import PADDING, STREAM, SmallEncoderConfig, Vocabulary, initial_vectors
+from operators.philox import Stream
+from operators.small_classifier import PADDING, SmallEncoderConfig, Vocabulary, initial_vectors
 from operators.tokenised_texts import Tokenise, TokenisedText, padded
 from operators.torch_random import torch_random
 
@@ -152,7 +153,7 @@ def small_network(
     vectors: Mapping[str, NDArray[np.floating]] | None = None,
 ) -> HeadedNetwork:
     """An untrained network with a small encoder; see :func:`operators.small_classifier.initial_vectors`."""
-    with torch_random(seed, STREAM, _WEIGHTS):
+    with torch_random(seed, Stream.CLASSIFIER_TRAINING, _WEIGHTS):
         return HeadedNetwork(SmallEncoder(initial_vectors(vocabulary, config, seed, vectors), config), heads)
 
 
@@ -160,7 +161,7 @@ def transformer_network(
     model: "PreTrainedModel", heads: Mapping[str, Head], seed: int, pooling: Pooling = "mean"
 ) -> HeadedNetwork:
     """A model of transformers with untrained heads, on the model's device."""
-    with torch_random(seed, STREAM, _WEIGHTS):
+    with torch_random(seed, Stream.CLASSIFIER_TRAINING, _WEIGHTS):
         return HeadedNetwork(PooledEncoder(model, pooling), heads).to(model.device)
 
 
