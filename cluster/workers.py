@@ -4,7 +4,6 @@ import gc
 import re
 import resource
 import time
-import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from ray.exceptions import RayError, RayTaskError
 from storage.ledger import Finished, Store, Unit
 
 _COLOUR = re.compile(r"\x1b\[\d+m")
+_OTHER_PROCESSES = re.compile(r"Top \d+ memory users|PID\s+MEM")
 _SECONDS_PER_TICK = 5.0
 
 Tables = Iterable[tuple[str, pa.Table]]
@@ -90,6 +90,7 @@ class Pool:
     _running: dict[Any, "_Batch"] = field(default_factory=dict)
     _waiting: deque[list[Unit]] = field(default_factory=deque)
     _num_deaths: Counter[str] = field(default_factory=Counter)
+    _num_lost_starts: int = 0
 
     @contextmanager
     def started(
@@ -126,7 +127,7 @@ class Pool:
             if not ready:
                 yield Tick()
             elif ready[0] in self._starting:
-                self._welcome(ready[0])
+                yield from self._welcome(ready[0])
             else:
                 yield from self._advance(ready[0])
 
@@ -154,14 +155,26 @@ class Pool:
         options |= {"max_restarts": 0, "scheduling_strategy": "SPREAD"}
         return ray.remote(_Worker).options(**options).remote(self.store.root)
 
-    def _welcome(self, ready: Any) -> None:
+    def _welcome(self, ready: Any) -> Iterator[Outcome]:
         worker = self._starting.pop(ready)
         try:
             ray.get(ready)
-        except RayError:
-            # It is gone; the next round starts another.
-            return
-        self._idle.append(worker)
+        except RayError as error:
+            # It is gone; the next round starts another, unless none has come to anything for long.
+            self._num_lost_starts += 1
+            if not self._running and self._num_lost_starts > (1 + self.max_retries) * self.num_workers:
+                yield from self._give_up(error)
+        else:
+            self._num_lost_starts = 0
+            self._idle.append(worker)
+
+    def _give_up(self, error: RayError) -> Iterator[Outcome]:
+        """Workers die before they are at any unit: what waits for one can't be done."""
+        waiting = [unit for units in self._waiting for unit in units]
+        self._waiting.clear()
+        for unit in waiting:
+            yield _unit_lost(unit, f"{self._num_lost_starts} workers died as they started", error)
+        self._num_lost_starts = 0
 
     def _advance(self, stream: Any) -> Iterator[Outcome]:
         batch = self._running[stream]
@@ -195,7 +208,7 @@ class Pool:
         self._queue(others)
         self._num_deaths[unit.place] += 1
         if self._num_deaths[unit.place] > self.max_retries:
-            yield _unit_lost(unit, self._num_deaths[unit.place], error)
+            yield _unit_lost(unit, f"its worker died {self._num_deaths[unit.place]} times", error)
         else:
             yield Death(unit)
             self._queue([unit])
@@ -216,10 +229,11 @@ def _unit_failed(unit: Unit, error: RayTaskError) -> Failure:
     return Failure(unit, f"{type(cause).__name__}: {cause}", _COLOUR.sub("", str(error)))
 
 
-def _unit_lost(unit: Unit, num_deaths: int, error: RayError) -> Failure:
+def _unit_lost(unit: Unit, what: str, error: RayError) -> Failure:
     advice = "raise cluster.max_retries, or give it more memory"
-    reason = f"its worker died {num_deaths} times ({advice}): {error}"
-    return Failure(unit, reason, "".join(traceback.format_exception(error)))
+    # When memory is short, Ray lists the command lines of all processes, whatever keys they may hold.
+    told = _OTHER_PROCESSES.split(str(error))[0].rstrip()
+    return Failure(unit, f"{what} ({advice}): {told}", f"{type(error).__name__}: {told}")
 
 
 class _Worker:
@@ -232,7 +246,8 @@ class _Worker:
     def run(self, work: Work, units: Sequence[Unit]) -> Iterator[Report | Found]:
         """Do a batch, but for what another run has finished meanwhile."""
         found = {unit.place: finished for unit in units if (finished := self.store.find(unit))}
-        yield from map(Found, found.values())
+        for finished in found.values():
+            yield Found(finished)
         if missing := [unit for unit in units if unit.place not in found]:
             yield from self._do(work, missing)
 
