@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pydantic
 from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
+from omegaconf.errors import InterpolationResolutionError
 from pydantic_core import ErrorDetails
 
 from jobs.common_config import ConfigError
@@ -13,6 +14,7 @@ from jobs.comparison.config import ComparisonRun
 from jobs.decoys.config import DecoyBenchmarkRun
 from jobs.embeddings_config import EmbeddingsRun, corpora_by_key, with_corpora
 from jobs.night.config import OvernightRun
+from jobs.privacy.config import PrivacyMetricsRun
 from jobs.prune_config import PruneRun
 from jobs.resolution.config import ResolutionRun
 from jobs.sentiment.config import RatingRun
@@ -24,6 +26,7 @@ RunConfig = (
     | EmbeddingsRun
     | GRUTrainingRun
     | OvernightRun
+    | PrivacyMetricsRun
     | PruneRun
     | RatingRun
     | ResolutionRun
@@ -35,6 +38,7 @@ _OTHER_RUNS = {
     "entity_resolution": ResolutionRun,
     "gru_training": GRUTrainingRun,
     "overnight": OvernightRun,
+    "privacy_metrics": PrivacyMetricsRun,
     "prune": PruneRun,
     "sentiment_rating": RatingRun,
 }
@@ -59,6 +63,8 @@ def build(composed: DictConfig, overrides: Sequence[str] = ()) -> RunConfig:
     except MissingMandatoryValue as error:
         key = error.full_key or str(error)
         raise ConfigError(f"{key} has no value: set it with {key}=<value>") from error
+    except InterpolationResolutionError as error:
+        raise ConfigError(str(error).partition("\n")[0]) from error
     except pydantic.ValidationError as error:
         # A list that is too short only says again that its items are wrong.
         wrong = [details for details in error.errors() if details["type"] != "too_short" or error.error_count() == 1]
