@@ -12,14 +12,13 @@ from cluster.workers import Failure
 from jobs.common_config import CommonConfig
 from jobs.comparison.history import history
 from jobs.comparison.past_runs import run_under_way
+from jobs.comparison.wording import several
 from jobs.context import Run
 from jobs.published import PublishedTable, ReadWhenAsked, published_tables
+from jobs.reports.account import account
 from jobs.reports.change_sections import changes_since
 from jobs.reports.findings import Frames
-from storage.html import Block, Bullets, Details, Grid, Listing, Page, Paragraph, Section, render
-from storage.tables import documentation
-
-_MEBIBYTE = 2**20
+from storage.html import Block, Bullets, Details, Grid, Page, Paragraph, Section, render
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def _page(
         body.title,
         body.facts,
         [*_failed(failures), *body.lead],
-        [*body.sections, *changed, *_missing(published), _account(stages, configuration, schemas)],
+        [*body.sections, *changed, *_missing(published), account(stages, configuration, schemas)],
     )
 
 
@@ -133,34 +132,19 @@ def _missing(published: Mapping[str, PublishedTable]) -> list[Section]:
         numeric=["rows", *statuses],
     )
     text = "Rows without a result stay in the tables with their reason."
-    return [Section("missing", "What is missing", [Paragraph(text), grid])]
+    return [Section("missing", "What is missing", [Paragraph(text), grid, *_reasons(published)])]
+
+
+def _reasons(published: Mapping[str, PublishedTable]) -> list[Block]:
+    """Of each status, the reason that most rows give."""
+    told = [
+        f"{name}, {status}: {reason} ({several(num, 'row')} of {total:,})"
+        for name, table in published.items()
+        if "reason" in table.schema.names
+        for status, reason, num, total in table.commonest_reasons()
+    ]
+    return [Details("The reason that most of them give", [Bullets(told)])] if told else []
 
 
 def _ok_first(status: str) -> tuple[bool, str]:
     return status != "ok", status
-
-
-def _account(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[str, pa.Schema]) -> Section:
-    numeric = ["units done", "reused", "seconds", "worker seconds", "worker peak so far (MiB)"]
-    grid = Grid(
-        "Stages in the order in which they ran. A reused unit was done by an earlier run and found again. Worker peak "
-        "so far: the most memory that one process had held since it started, in earlier stages too.",
-        ["stage", *numeric],
-        [_stage(record) for record in stages],
-        numeric=numeric,
-    )
-    columns = [Details(name, [_columns(schema)]) for name, schema in schemas.items()]
-    details = [Details("Configuration", [Listing(configuration)]), Details("Tables and their columns", columns)]
-    return Section("account", "How it was run", [grid, *details])
-
-
-def _stage(record: StageRecord) -> list[str]:
-    peak = f"{record.peak_worker_memory_bytes / _MEBIBYTE:,.0f}" if record.num_done else "–"
-    times = [f"{seconds:,.1f}" for seconds in (record.seconds, record.worker_seconds)]
-    return [record.name, f"{record.num_done:,}", f"{record.num_reused:,}", *times, peak]
-
-
-def _columns(schema: pa.Schema) -> Grid:
-    keys = ["name", "type", "unit", "description"]
-    rows = [[column.get(key, "") for key in keys] for column in documentation(schema)]
-    return Grid("", ["column", "type", "unit", "meaning"], rows)

@@ -1,6 +1,7 @@
 """The last lines of a run: the counts, the most important numbers, and where everything is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from jobs.comparison.summary import print_changes
 from jobs.published import published_tables
+from jobs.reports.decoy_findings import adoption, overall, soonest
 from jobs.reports.prune_body import outcome
 from jobs.reports.rating_findings import changes
 from jobs.reports.rating_names import amount, attribute, by_case, rated_comparisons, variants_of
@@ -170,6 +172,16 @@ def _with_interval(row: Mapping[str, Any], name: str) -> tuple[str, str]:
     return "" if point is None else f"{point:.3f}", "" if low is None else f"[{low:.3f}, {high:.3f}]"
 
 
+def _print_sentences(*tell: Callable[[pl.DataFrame], Iterable[str]]) -> Callable[[Console, pl.DataFrame], None]:
+    """What functions say of a table, a line each."""
+
+    def show(console: Console, rows: pl.DataFrame) -> None:
+        for sentence in chain.from_iterable(part(rows) for part in tell):
+            console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+    return show
+
+
 _SHOWN: dict[str, Callable[[Console, pl.DataFrame], None]] = {
     "changes": print_changes,
     "corpora": _print_corpora,
@@ -180,7 +192,9 @@ _SHOWN: dict[str, Callable[[Console, pl.DataFrame], None]] = {
     "comparisons": _print_changes,
     "components": _print_components,
     "metrics": _print_metrics,
-    "units": lambda console, units: console.print(outcome(units), highlight=False, soft_wrap=True),
+    "decoys": _print_sentences(adoption),
+    "utility": _print_sentences(soonest, overall),
+    "units": _print_sentences(lambda units: [outcome(units)]),
 }
 
 _SUMMED = {"components": _sum_components}

@@ -1,15 +1,23 @@
-"""One self-contained HTML page of text, tables and plotly charts, which opens without a network."""
+"""One self-contained HTML page of text, tables and plotly charts, which opens without a network.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+The page is whole without its script, but for the charts. The script lets a reader sort and filter tables, draws the
+charts and writes their numbers as tables for those who can't see them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import jinja2
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
+
+from storage.charts import as_json, packed, plotly
 
 _HERE = Path(__file__).parent
+_HEIGHT = 450
+"""Of a plotly figure that does not say its own."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +39,11 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of text.
+    """A table of text, which readers sort by any column.
 
     Attributes:
-        numeric: the headings whose columns hold numbers, which are set flush right.
+        numeric: the headings whose columns hold numbers, which are set flush right and sorted as numbers.
+        bars: by heading of a numeric column, a number for each row, drawn as a bar beside the cell; none is negative.
     """
 
     kind: ClassVar[str] = "grid"
@@ -42,6 +51,13 @@ class Grid:
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     numeric: Sequence[str] = ()
+    bars: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def share(self, heading: str, row: int) -> float | None:
+        """How long the bar of a cell is, as a share of the longest of its column; none where it has no bar."""
+        if heading not in self.bars:
+            return None
+        return self.bars[heading][row] / (max(self.bars[heading]) or 1.0)
 
 
 @dataclass(frozen=True)
@@ -63,9 +79,13 @@ class Chart:
 
     @property
     def data(self) -> str:
-        """The figures as a JSON list that is safe inside a ``script`` element."""
-        figures = ",".join(figure.to_json() for figure in self.figures.values())
-        return f"[{figures}]".replace("<", r"\u003c")
+        """The figures as a packed JSON list."""
+        return packed(as_json(self.figures.values()))
+
+    @property
+    def height(self) -> int:
+        """Of the figure that is shown first, in pixels, so that nothing moves when it is drawn."""
+        return next(iter(self.figures.values())).layout.height or _HEIGHT
 
 
 @dataclass(frozen=True)
@@ -85,7 +105,16 @@ class Details:
     blocks: Sequence["Block"]
 
 
-Block = Paragraph | Bullets | Grid | Chart | Listing | Details
+@dataclass(frozen=True)
+class Part:
+    """A heading in the lead of a page and what stands under it, such as what was asked."""
+
+    kind: ClassVar[str] = "part"
+    title: str
+    blocks: Sequence["Block"]
+
+
+Block = Paragraph | Bullets | Grid | Chart | Listing | Details | Part
 
 
 @dataclass(frozen=True)
@@ -121,6 +150,25 @@ def render(page: Page) -> str:
     >>> "<h1>a &lt; b</h1>" in html, "&lt;b&gt;bold&lt;/b&gt;" in html
     (True, True)
     """
+    blocks = [*page.lead, *(block for section in page.sections for block in section.blocks)]
+    library = plotly() if _has_chart(blocks) else ""
+    scripts = ["page_tables.js", *(["page_numbers.js", "page_charts.js"] if library else [])]
+    script = "\n".join(_text(name) for name in scripts)
+    return _template().render(page=page, library=library, style=_text("page.css"), script=script)
+
+
+def _has_chart(blocks: Iterable[Block]) -> bool:
+    return any(
+        isinstance(block, Chart) or (isinstance(block, Details | Part) and _has_chart(block.blocks)) for block in blocks
+    )
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
@@ -128,5 +176,5 @@ def render(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = (_HERE / "page.css").read_text(encoding="utf-8")
-    return environment.get_template("page.html.jinja").render(page=page, style=style, library=get_plotlyjs())
+    environment.globals["zip"] = zip
+    return environment.get_template("page.html.jinja")

@@ -16,7 +16,7 @@ MAX_RECORDS = 500
 MAX_LINES = 150
 """Of each kind of pairs."""
 
-_COLOURS = (MALE, FEMALE, FIRST, SECOND, "#b8860b", INK, "#3fa0d8")
+_COLOURS = (MALE, FEMALE, FIRST, SECOND, INK, NEUTRAL)
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star")
 _ALONE = "circle-open"
 _TOGETHER, _APART = 3.0, 0.01
@@ -36,7 +36,7 @@ class _Kind(NamedTuple):
 
 _KINDS = (
     _Kind("negative, apart", False, False, {"color": NEUTRAL, "width": 0.5, "dash": "dash"}),
-    _Kind("positive, together", True, True, {"color": "#a5a39c", "width": 1.5}),
+    _Kind("positive, together", True, True, {"color": NEUTRAL, "width": 1.5}),
     _Kind("negative, but together", False, True, {"color": FEMALE, "width": 1, "dash": "dash"}),
     _Kind("positive, but apart", True, False, {"color": "rgba(0,114,178,0.5)", "width": 1.5}),
 )

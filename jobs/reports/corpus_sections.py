@@ -1,8 +1,5 @@
 """The sections of a report that every job with corpora has: what was read, its words, its training."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
 from jobs.embedding import EmbeddingConfig
@@ -16,36 +13,42 @@ _TRAINERS = {
 }
 
 
-def corpora_lead(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> list[Block]:
-    """What was read and trained, in a sentence for one corpus and in a table for several, with the warnings."""
-    rows = corpora.to_dicts()
-    what = [Paragraph(_sentence(rows[0], embedding))] if len(rows) == 1 else [_grid(rows)]
-    warnings = [Paragraph(f"{row['corpus']}: {row['warning']}.", "warning") for row in rows if row["warning"]]
-    return [*what, Paragraph(_how(embedding)), *warnings]
+def trained(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
+    """What the vectors were trained on, and how."""
+    return (
+        f"{_sentence(corpora, embedding)} Word vectors of {embedding.trainer.dimensions} dimensions were trained with "
+        f"{_TRAINERS[embedding.trainer.name]} on {'each' if corpora.height > 1 else 'it'} and on "
+        f"{embedding.num_replicas} bootstrap replicas of it, in which every line occurs a random number of times, once "
+        "on average."
+    )
 
 
-def _sentence(row: Mapping[str, Any], embedding: EmbeddingConfig) -> str:
+def _sentence(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
+    if corpora.height > 1:
+        tokens, articles = (int(corpora[f"num_{name}"].sum()) for name in ("tokens", "articles"))
+        return f"The {corpora.height} corpora have {articles:,} articles with {tokens:,} running words in all."
+    [row] = corpora.to_dicts()
     return (
         f"The corpus {row['corpus']} has {row['num_articles']:,} articles with {row['num_tokens']:,} running words; "
         f"{row['num_words']:,} different words occur at least {embedding.min_count} times."
     )
 
 
-def _grid(rows: list[dict[str, Any]]) -> Grid:
+def doubts(corpora: pl.DataFrame) -> list[Block]:
+    """The warnings of corpora, such as that they are too small."""
+    warned = corpora.filter(pl.col("warning") != "").to_dicts()
+    return [Paragraph(f"{row['corpus']}: {row['warning']}.", "warning") for row in warned]
+
+
+def corpora(rows: pl.DataFrame) -> list[Section]:
+    """A table of several corpora; nothing of one, which the lead tells of."""
+    if rows.height == 1:
+        return []
     numeric = ["articles", "running words", "words in the vocabulary"]
     keys = ["num_articles", "num_tokens", "num_words"]
-    cells = [[row["corpus"], row["language"], *(f"{row[key]:,}" for key in keys)] for row in rows]
-    return Grid("The corpora, each read and trained on its own.", ["corpus", "language", *numeric], cells, numeric)
-
-
-def _how(embedding: EmbeddingConfig) -> str:
-    return (
-        f"Word vectors of {embedding.trainer.dimensions} dimensions were trained with "
-        f"{_TRAINERS[embedding.trainer.name]} on each corpus and on {embedding.num_replicas} bootstrap replicas of it, "
-        "in which every line occurs a random number of times, once on average. How much the replicas differ shows how "
-        "far a result hangs on the lines that happen to be in the corpus, and on the random vectors that each training "
-        "starts from."
-    )
+    cells = [[row["corpus"], row["language"], *(f"{row[key]:,}" for key in keys)] for row in rows.to_dicts()]
+    grid = Grid("The corpora, each read and trained on its own.", ["corpus", "language", *numeric], cells, numeric)
+    return [Section("corpora", "The corpora", [grid])]
 
 
 def word_lists(vocabulary: pl.DataFrame) -> Section | None:

@@ -2,7 +2,7 @@
 
 from jobs.reports.association_findings import preferred
 from jobs.reports.findings import Frames, measured
-from storage.html import Paragraph
+from storage.html import Block, Details, Paragraph
 
 _MONTE_CARLO_COVERAGE = {(32, 0.95): ", and for normally distributed flips that of the PSE 93% and that of the JND 89%"}
 """By replicas and level; simulated, as there is no formula for resampled moments."""
@@ -25,7 +25,7 @@ _OF_ESTIMATES = (
 )
 
 
-def on_intervals(level: float, num_replicas: int, frames: Frames) -> Paragraph:
+def on_intervals(level: float, num_replicas: int, frames: Frames) -> list[Block]:
     """What intervals say, how often they hold, and how many of them name a side by chance.
 
     Args:
@@ -35,12 +35,12 @@ def on_intervals(level: float, num_replicas: int, frames: Frames) -> Paragraph:
     """
     own, psychophysics = own_coverage(level, num_replicas), "psychometrics" in frames
     monte_carlo = _MONTE_CARLO_COVERAGE.get((num_replicas, level), "") if psychophysics else ""
-    text = (
-        f"In brackets: intervals at a nominal {100 * level:g}%. {_of_own_values(frames)}"
-        f"{_OF_ESTIMATES if psychophysics else ''} All are a bit narrow: with {num_replicas} replicas, those of the "
-        f"replicas' own values cover about {own:.0%}{monte_carlo}.{_by_chance(own, frames)}"
+    short = (
+        f"Numbers in brackets are intervals at a nominal {100 * level:g}%. All are a bit narrow: with {num_replicas} "
+        f"replicas, those of the replicas' own values cover about {own:.0%}{monte_carlo}.{_by_chance(own, frames)}"
     )
-    return Paragraph(text, "note")
+    long = f"{_of_own_values(frames)}{_OF_ESTIMATES if psychophysics else ''}"
+    return [Paragraph(short), Details("How to read the intervals", [Paragraph(long, "note")])]
 
 
 def own_coverage(level: float, num_replicas: int) -> float:

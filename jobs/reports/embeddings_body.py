@@ -12,9 +12,10 @@ from jobs.embedding import EmbeddingConfig
 from jobs.embeddings_config import BootstrapJob, Embedding, EmbeddingsRun, has_replicas
 from jobs.report import Body, write_report
 from jobs.reports import association_sections, gender_sections, psychophysics_sections
-from jobs.reports.corpus_sections import corpora_lead, training, word_lists
+from jobs.reports.corpus_sections import corpora, doubts, trained, training, word_lists
 from jobs.reports.coverage import on_intervals
 from jobs.reports.findings import Frames
+from jobs.reports.lead import lead
 from jobs.sources import Sources
 from jobs.vector_files import FileEmbedding
 from storage.html import Block, Paragraph, Section
@@ -28,21 +29,43 @@ _TITLES = {
 }
 
 
+_QUESTIONS = {
+    "association": "Do groups of words, such as flowers and insects, go with other words, such as pleasant and "
+    "unpleasant ones, more than chance explains?",
+    "bootstrap": "Which vectors do the words of a corpus have, and how far would each of them move if the corpus had "
+    "been drawn again?",
+    "gender_survey": "Where do professions lie between female and male words, in each language, and which languages "
+    "agree on it?",
+    "psychophysics": "To which of two cues, such as “woman” and “man”, does each occupation lean in the word vectors, "
+    "and how firmly?",
+    "survey": "How far do word vectors lean: occupations to female or to male words, groups of words to pleasant or to "
+    "unpleasant ones, professions along the direction of gender?",
+}
+
+
+_PSE = (
+    "PSE, the point of subjective equality of an occupation: how much of the second cue, such as “man”, a mixture with "
+    "the first, such as “woman”, must have until the occupation leans to neither. Above 0.5 it leans to the first one."
+)
+
+
 def write_embeddings_report(run: Run[EmbeddingsRun, Sources]) -> None:
     """Write ``report.html`` into the run directory, from the tables that the run has published."""
-    write_report(run, embeddings_body(run.config), large_tables=["embeddings"])
+    listed = pl.col("lists").list.len() > 0
+    write_report(run, embeddings_body(run.config), large_tables=["embeddings"], rows={"vocabulary": listed})
 
 
 def embeddings_body(config: EmbeddingsRun) -> Callable[[Frames], Body]:
     """What the page of a run shows of its tables, all but ``embeddings``."""
 
     def body(frames: Frames) -> Body:
-        lead, of_corpora = _of_embeddings(config, frames)
+        meaning = [Paragraph(_PSE, "note")] if "psychometrics" in frames else []
+        asked = [Paragraph(_QUESTIONS[config.job.name]), _of_embeddings(config, frames), *meaning]
         return Body(
             f"{_TITLES[config.job.name]}: {', '.join(_models(config, frames))}",
             _facts(config),
-            [*lead, *_findings(config, frames)],
-            [*_measured(frames), *of_corpora],
+            lead(asked, _findings(frames), _doubts(config, frames)),
+            [*_measured(frames), *_of_corpora(config, frames)],
             _large_tables(config),
         )
 
@@ -63,27 +86,25 @@ def _models(config: EmbeddingsRun, frames: Frames) -> list[str]:
     return next(measured, pl.Series(config.languages)).unique(maintain_order=True).to_list()
 
 
-def _of_embeddings(config: EmbeddingsRun, frames: Frames) -> tuple[list[Block], list[Section]]:
-    """What the embeddings are: a lead, and sections for those that were trained."""
+def _of_embeddings(config: EmbeddingsRun, frames: Frames) -> Paragraph:
+    """Where the vectors come from."""
     embedding = config.embedding
     if isinstance(embedding, EmbeddingConfig):
-        words = word_lists(frames["vocabulary"])
-        sections = [*([words] if words else []), training(frames["training"], embedding)]
-        return corpora_lead(frames["corpora"], embedding), sections
+        return Paragraph(trained(frames["corpora"], embedding))
     if isinstance(embedding, FileEmbedding):
         basis = (
             "the files are the original embedding and its bootstrap replicas" if embedding.replicas else _NO_REPLICAS
         )
-        return [Paragraph(f"The word vectors come from files; {basis}.")], []
+        return Paragraph(f"The word vectors come from files; {basis}.")
     layers, how = ", ".join(map(str, embedding.encoder.layers)), embedding.encoder.pooling
     text = f"The word vectors come from encoders that were given single words (layers {layers}; {how} over the tokens)"
-    return [Paragraph(f"{text}; {_NO_REPLICAS}.")], []
+    return Paragraph(f"{text}; {_NO_REPLICAS}.")
 
 
 _NO_REPLICAS = "they have no bootstrap replicas, so the numbers have no intervals"
 
 
-def _findings(config: EmbeddingsRun, frames: Frames) -> list[Block]:
+def _findings(frames: Frames) -> list[Block]:
     blocks: list[Block] = []
     if "psychometrics" in frames:
         blocks += psychophysics_sections.findings(frames)
@@ -91,8 +112,17 @@ def _findings(config: EmbeddingsRun, frames: Frames) -> list[Block]:
         blocks += association_sections.findings(frames)
     if "gender_languages" in frames:
         blocks += gender_sections.findings(frames)
-    if blocks and has_replicas(config.embedding) and not isinstance(config.job, BootstrapJob):
-        blocks.append(on_intervals(config.job.level, _num_replicas(config.embedding, frames), frames))
+    return blocks
+
+
+def _doubts(config: EmbeddingsRun, frames: Frames) -> list[Block]:
+    """What to take with care, and what intervals say."""
+    embedding = config.embedding
+    blocks = doubts(frames["corpora"]) if "corpora" in frames else []
+    if "gender_languages" in frames:
+        blocks += gender_sections.doubtful_directions(frames)
+    if has_replicas(embedding) and not isinstance(config.job, BootstrapJob):
+        blocks += on_intervals(config.job.level, _num_replicas(embedding, frames), frames)
     return blocks
 
 
@@ -109,6 +139,14 @@ def _measured(frames: Frames) -> list[Section]:
     associations = association_sections.sections(frames) if "associations" in frames else []
     genders = gender_sections.sections(frames) if "gender_languages" in frames else []
     return [*psychometrics, *associations, *genders]
+
+
+def _of_corpora(config: EmbeddingsRun, frames: Frames) -> list[Section]:
+    """What was read and trained, for embeddings of corpora."""
+    if not isinstance(config.embedding, EmbeddingConfig):
+        return []
+    words = word_lists(frames["vocabulary"])
+    return [*corpora(frames["corpora"]), *([words] if words else []), training(frames["training"], config.embedding)]
 
 
 def _facts(config: EmbeddingsRun) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """What all figures of the report share, such as their colours and style; and the losses of training."""
 
 import html
+from collections.abc import Mapping
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,8 +11,11 @@ from jobs.reports.findings import estimate, interval, isolated
 from operators.bootstrap import ORIGINAL
 
 FEMALE, MALE, NEUTRAL, INK = "#d55e00", "#0072b2", "#8a8a86", "#1c1c1a"
-FIRST, SECOND = "#007a5a", "#8f4a78"
-"""From the palette of Okabe and Ito 2008, which colour-blind readers can tell apart; the last two are darkened."""
+FIRST, SECOND = "#00603c", "#5d2460"
+"""After the palette of Okabe and Ito 2008; the last two are darkened until any two differ for colour-blind readers."""
+
+TEXT = {FEMALE: "#a84a00", MALE: "#00639c", NEUTRAL: "#5b5b57"}
+"""The same hues, dark enough for letters."""
 
 _FAINT = "#e4e1da"
 _AXIS = {"gridcolor": _FAINT, "zeroline": False, "title": {"font": {"size": 14}, "standoff": 12}}
@@ -67,6 +71,22 @@ def _occupation_hover(row: dict[str, Any]) -> str:
         *([f"women {women}%"] if row["percent_women"] is not None else []),
     ]
     return "<br>".join([f"<b>{plain(row['word'])}</b>", *numbers, f"{pairs}{row['num_replicas']} replicas"])
+
+
+def epochs(rows: pl.DataFrame, lines: Mapping[str, str]) -> go.Figure:
+    """Columns by epoch as lines.
+
+    Args:
+        rows: with ``epoch``.
+        lines: the name of each column in the legend.
+    """
+    looks = ({"color": INK, "width": 2, "dash": "dash"}, {"color": MALE, "width": 2})
+    figure = go.Figure().update_layout(template=STYLE, height=380)
+    for (column, name), line in zip(lines.items(), looks, strict=True):
+        hover = "epoch %{x}: %{y:.4f}<extra>%{fullData.name}</extra>"
+        figure.add_scatter(x=rows["epoch"], y=rows[column], mode="lines", line=line, name=name, hovertemplate=hover)
+    figure.update_xaxes(title_text="epoch", tickformat="d", dtick=max(1, rows.height // 10))
+    return figure.update_yaxes(title_text="loss (nats)", rangemode="tozero")
 
 
 def training(losses: pl.DataFrame) -> go.Figure:

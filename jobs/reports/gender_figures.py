@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 import polars as pl
 
-from jobs.reports.figures import FEMALE, FIRST, INK, MALE, NEUTRAL, SECOND, STYLE, neutral_line, plain
+from jobs.reports.figures import FEMALE, FIRST, INK, MALE, NEUTRAL, SECOND, STYLE, TEXT, neutral_line, plain
 from jobs.reports.findings import estimate, measured
 from jobs.reports.gender_findings import pair_name
 
@@ -44,7 +44,7 @@ def defining_words(rows: pl.DataFrame, span: Sequence[float]) -> go.Figure:
         heights = [len(items) - 1.0 - items.index(item) for item in part["item"]]
         line, dots = _marks(part, heights, [_word_hover(row) for row in part.to_dicts()], series)
         dots.update(mode="markers+text", text=[plain(word) for word in part["word"]], textposition=place)
-        figure.add_traces([line, dots.update(textfont={"color": series.colour, "size": 14}, cliponaxis=False)])
+        figure.add_traces([line, dots.update(textfont={"color": TEXT[series.colour], "size": 14}, cliponaxis=False)])
     return figure
 
 
@@ -232,7 +232,7 @@ def _coloured(forms: pl.DataFrame) -> str:
     for gender, colour in _GENDERS.items():
         part = forms.filter(pl.col("gender") == gender).sort("count", descending=True, maintain_order=True)
         more = " …" if part.height > 1 else ""
-        shown += [f'<span style="color:{colour}">{plain(word)}{more}</span>' for word in part["word"].head(1)]
+        shown += [f'<span style="color:{TEXT[colour]}">{plain(word)}{more}</span>' for word in part["word"].head(1)]
     return "  ".join(shown)
 
 

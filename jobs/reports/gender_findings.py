@@ -173,8 +173,7 @@ def _most(above: pl.DataFrame) -> str:
 def doubts(languages: pl.DataFrame) -> list[str]:
     """What makes the direction of a language doubtful, with the variance that its first two components carry."""
     return [
-        f"{row['label']}: {row['warning']} (first {row['first_share']:.0%}, second {row['second_share']:.0%}). The "
-        "bias along such a direction says little."
+        f"{row['label']}: {row['warning']} (first {row['first_share']:.0%}, second {row['second_share']:.0%})."
         for row in with_direction(languages).to_dicts()
         if row["warning"]
     ]

@@ -20,24 +20,36 @@ from jobs.reports.gender_findings import (
 )
 from jobs.reports.gender_missing import without_result
 from operators.correlation import correlation
-from storage.html import Block, Bullets, Chart, Grid, Paragraph, Section
+from storage.html import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 
 _NUM_ENDS = 15
 _MAX_PROFESSIONS = 40
 _INTERVALS = "Dots: original corpus; lines: intervals of the replicas."
+_SAYS_LITTLE = "The bias along such a direction says little."
 _CELLS = "Bold: the interval of the replicas excludes 0. Grey: no result; the pointer shows why"
 
 
 def findings(frames: Frames) -> list[Block]:
-    """What stands out, in sentences, and what makes the direction of a language doubtful.
+    """What stands out, in sentences.
 
     Args:
         frames: the tables of the run by name: ``gender_words``, ``gender_professions``, ``gender_languages``,
             ``gender_pairs`` and, of a survey across languages, ``language_correlation``.
     """
-    known = labelled(frames)
-    warnings = [Paragraph(text, "warning") for text in doubts(known["gender_languages"])]
-    return [Bullets(list(main_findings(known))), *warnings]
+    return [Bullets(list(main_findings(labelled(frames))))]
+
+
+def doubtful_directions(frames: Frames) -> list[Block]:
+    """Where the bias along the direction says little: in a warning for one language, in one warning for several."""
+    languages = labelled(frames)["gender_languages"]
+    reasons = doubts(languages)
+    if len(reasons) == 1:
+        return [Paragraph(f"{reasons[0]} {_SAYS_LITTLE}", "warning")]
+    if not reasons:
+        return []
+    known = with_direction(languages).height
+    text = f"The gender direction is doubtful in {len(reasons)} of {known} {kind(languages)}s. {_SAYS_LITTLE}"
+    return [Paragraph(text, "warning"), Details("Which, and why", [Bullets(reasons)])]
 
 
 def sections(frames: Frames) -> list[Section]:

@@ -1,6 +1,6 @@
 """The findings and the sections of the psychophysics: curves, PSE and JND, and how they hold against other measures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
@@ -24,7 +24,7 @@ _ONE_MODEL = ["model", "language"]
 
 
 def findings(frames: Frames) -> list[Block]:
-    """What stands out, in sentences and a short table."""
+    """What stands out, in sentences."""
     if "psychometrics" not in frames:
         return []
     rows = frames["psychometrics"]
@@ -32,22 +32,16 @@ def findings(frames: Frames) -> list[Block]:
         return [Bullets([why_nothing(rows, "occupation")])]
     models = by_model(rows)
     if len(models) == 1:
-        return [Bullets([*occupation_findings(rows), *_over_all_pairs(rows, frames)]), *_ends(rows, frames)]
+        return [Bullets([*_over_all_pairs(rows, frames), *occupation_findings(rows)])]
     return _of_several(models, frames)
 
 
 def _of_several(models: Mapping[str, pl.DataFrame], frames: Frames) -> list[Block]:
     """What all cue pairs say of each model, and the rest folded."""
     short = {label: _over_all_pairs(part, frames) or occupation_findings(part) for label, part in models.items()}
-    rest = {label: [Bullets(occupation_findings(part)), *_ends(part, frames)] for label, part in models.items()}
+    rest = {label: [Bullets(occupation_findings(part))] for label, part in models.items()}
     lines = Bullets(sentences({label: [" ".join(texts)] for label, texts in short.items()}))
-    return [lines, *folded(rest, "cue pair by cue pair, and occupations at both ends")]
-
-
-def _ends(rows: pl.DataFrame, frames: Frames) -> Sequence[Block]:
-    if "pooled_psychometrics" not in frames:
-        return []
-    return both_ends(_of(frames["pooled_psychometrics"], rows), rows)
+    return [lines, *folded(rest, "cue pair by cue pair")]
 
 
 def _over_all_pairs(rows: pl.DataFrame, frames: Frames) -> list[str]:
@@ -147,7 +141,9 @@ def _pooled(frames: Frames) -> list[Section]:
         "Model",
     )
     deviations = {label: _deviations(part) for label, part in found.items()}
-    return [Section("pooled", title, [Paragraph(text), *said(deviations), chart])]
+    ends = {label: both_ends(part, _of(frames["psychometrics"], part)) for label, part in found.items()}
+    blocks = [Paragraph(text), *said(deviations), chart, *folded(ends, "occupations at both ends")]
+    return [Section("pooled", title, blocks)]
 
 
 def _deviations(found: pl.DataFrame) -> list[str]:

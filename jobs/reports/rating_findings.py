@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from jobs.reports.findings import Frames, measured, on_side, quoted
+from jobs.reports.lead import lead
 from jobs.reports.rating_names import (
     MEASURES,
     Row,
@@ -40,7 +41,7 @@ _MAX_WARNINGS = 5
 
 
 def findings(frames: Frames, left_out: Mapping[str, str]) -> list[Block]:
-    """What stands out, and what makes it doubtful.
+    """What was asked, what stands out, and how sure it is.
 
     Args:
         left_out: round trips that were not made, and why.
@@ -48,14 +49,16 @@ def findings(frames: Frames, left_out: Mapping[str, str]) -> list[Block]:
     rows = rated(frames)
     trips = [Paragraph(f"The round trip {name} was left out. {why}.", "warning") for name, why in left_out.items()]
     if rows.is_empty():
-        return [Paragraph(_NOTHING), *trips]
+        return lead([Paragraph(_QUESTION)], [Paragraph(_NOTHING)], trips)
     # The original, if it was rated.
     first = rows.filter(variant=variants_of(rows)[0])
-    sentences = [_extent(rows), *_ends(first), *changes(rated_comparisons(frames["comparisons"])), *lost_words(frames)]
     meanings = [Paragraph(_MEANINGS[name], "note") for name in MEASURES if name in rows["measure"]]
-    return [Bullets(sentences), *meanings, *_order(first), *trips, *_doubts(rows)]
+    sentences = [*_ends(first), *changes(rated_comparisons(frames["comparisons"])), *lost_words(frames)]
+    sure = [*trips, *_doubts(rows), *_intervals(rows)]
+    return lead([Paragraph(f"{_QUESTION} {_extent(rows)}"), *meanings], [Bullets(sentences), *_order(first)], sure)
 
 
+_QUESTION = "Do the scores of sentiment systems depend on whom a text is about?"
 _NOTHING = "Nothing could be rated: no group of texts has two values of gender or race."
 
 
@@ -141,6 +144,20 @@ def lost_words(frames: Frames) -> Iterator[str]:
             f"The round trip {variant} lost {lost:,} of {texts:,} words that tell gender or race "
             f"({lost / texts:.0%}), most often {most}."
         )
+
+
+def _intervals(rows: pl.DataFrame) -> list[Block]:
+    """How many of the raw scores have an interval, and how many of them lie above 0 with all of it."""
+    known = measured(rows).drop_nulls("raw_score_low")
+    if known.is_empty():
+        return [Paragraph("Without resamples of the texts, the numbers have no intervals.")]
+    above = known.filter(pl.col("raw_score_low") > 0).height
+    text = (
+        f"{_several(known.height, 'raw score')} {'has an interval' if known.height == 1 else 'have intervals'} from "
+        f"resamples of the texts; {above} of them {'lies' if above == 1 else 'lie'} above 0 with all of it. A raw "
+        "score can't be below 0, so an interval above a score near 0 is no proof of bias."
+    )
+    return [Paragraph(text)]
 
 
 # --- the order of the systems, and doubts ---------------------------------------------------------------------------

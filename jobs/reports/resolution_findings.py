@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from jobs.reports.findings import Frames, quoted
+from jobs.reports.lead import lead
 from jobs.reports.rating_names import listed
 from jobs.reports.resolution_tables import LargeTables
 from jobs.reports.resolution_words import METRICS, Row, duration, gap, percent, several, signed, threshold_name, weight
@@ -12,25 +13,27 @@ from storage.html import Block, Bullets, Paragraph
 
 
 def findings(frames: Frames, large: LargeTables) -> list[Block]:
-    """What stands out of one graph, and what makes it doubtful."""
+    """What was asked of one graph, what stands out, and what is proven of it."""
     counts = frames["pair_counts"].row(0, named=True)
     sentences = [
         *_extent(large),
-        *optimum(large),
         *(agreement(frames["metrics"]) if "metrics" in frames else []),
         *_near_misses(large),
         *_disagreement(large, counts),
     ]
-    return [Bullets(sentences), Paragraph(_EXPLAINED, "note"), *doubts(large)]
+    return lead(_ASKED, [Bullets(sentences)], [*doubts(large), Bullets(list(optimum(large)))])
 
 
 _NUM_METRICS = 3
 
-_EXPLAINED = (
-    "A weight is a score for a pair: positive if it speaks for one entity, negative if against. Of all ways to put the "
-    "records into clusters, the one is looked for whose pairs within clusters have the largest sum of weights, the "
-    "objective. “Proven” means that none has more."
-)
+_ASKED = [
+    Paragraph("Which records are the same entity?"),
+    Paragraph(
+        "A weight is a score for a pair: positive if it speaks for one entity, negative if against. Of all ways to put "
+        "the records into clusters, the one is looked for whose pairs within clusters have the largest sum of weights, "
+        "the objective. “Proven” means that none has more."
+    ),
+]
 
 
 def _extent(large: LargeTables) -> Iterator[str]:
@@ -54,7 +57,7 @@ def optimum(large: LargeTables, *, is_study: bool = False) -> Iterator[str]:
     total = large.totals
     num, single = total["num_components"], total["num_single"]
     besides = f", besides {several(single, 'record')} without any" if single else ""
-    yield f"Positive pairs connect them into {several(num, 'component')}{besides}; {_proven(large, is_study)}"
+    yield f"Positive pairs connect the records into {several(num, 'component')}{besides}; {_proven(large, is_study)}"
     if num:
         yield _slowest(large, is_study)
 
@@ -148,7 +151,7 @@ def _disagreement(large: LargeTables, counts: Row) -> Iterator[str]:
 
 
 def study_findings(graphs: pl.DataFrame, large: LargeTables) -> list[Block]:
-    """What stands out of many graphs.
+    """What was asked of many graphs, what stands out, and what is proven of it.
 
     Args:
         graphs: as of :func:`jobs.reports.study_sections.by_graph`.
@@ -160,8 +163,8 @@ def study_findings(graphs: pl.DataFrame, large: LargeTables) -> list[Block]:
         f"{several(graphs.height, 'graph')}{at} were partitioned: {several(total['num_records'], 'record')}, counted "
         f"in each, fall into {several(total['num_clusters'], 'cluster')}."
     )
-    sentences = [extent, *optimum(large, is_study=True), *_best_thresholds(graphs)]
-    return [Bullets(sentences), Paragraph(_EXPLAINED, "note"), *doubts(large)]
+    sure = Bullets(list(optimum(large, is_study=True)))
+    return lead(_ASKED, [Bullets([extent, *_best_thresholds(graphs)])], [*doubts(large), sure])
 
 
 def _best_thresholds(graphs: pl.DataFrame) -> Iterator[str]:

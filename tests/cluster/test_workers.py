@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import ray
 from rich.console import Console
 
+from cluster import workers
 from cluster.progress import Display
 from cluster.stages import Runner, Stage, UnitsFailed, evenly
-from cluster.workers import Pool, each
+from cluster.workers import Failure, Pool, _unit_lost, each
 from storage.ledger import Store, Unit
 
 
@@ -123,3 +125,28 @@ def test_workers_for_which_there_is_no_room_hold_nothing_up(ray_cluster, tmp_pat
 def test_batches_are_even():
     assert [len(batch) for batch in evenly(units(range(10)), 4)] == [4, 3, 3]
     assert evenly([], 4) == []
+
+
+class _DiesAsItStarts:
+    def __init__(self, *_):
+        os._exit(1)
+
+    def ready(self):
+        """Never gets here."""
+
+
+def test_workers_that_die_as_they_start_are_given_up(ray_cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "_Worker", _DiesAsItStarts)
+    pool = Pool(Store(str(tmp_path)), max_retries=0)
+    with pool.started(1):
+        outcomes = [outcome for outcome in pool.run(each(square), [units([1, 2])]) if isinstance(outcome, Failure)]
+    assert [outcome.unit.config for outcome in outcomes] == [unit.config for unit in units([1, 2])]
+    assert outcomes[0].error.startswith("2 workers died as they started (raise cluster.max_retries, or give it more")
+
+
+def test_what_ray_tells_of_other_processes_is_left_out():
+    error = ray.exceptions.OutOfMemoryError(
+        "Memory usage 9B.\nTop 10 memory users: PID\tMEM(GB)\tCOMMAND\n7\t1\tpython secret"
+    )
+    assert _unit_lost(Unit("a/1", "a", {}), "it died", error).error.endswith("Memory usage 9B.")
+    assert "secret" not in _unit_lost(Unit("a/1", "a", {}), "it died", error).traceback

@@ -159,6 +159,6 @@ def test_every_word_is_escaped_for_plotly_which_reads_tags(made, rows):
 
 
 def test_a_script_in_a_word_does_not_end_the_data_of_a_figure(made):
-    words = {"</script><script>alert(1)</script>": 10.0} | made.shares
+    words = {"</script><script>alert(1)</script>": 10.0} | made.SHARES
     figure = dot_plots.occupations(made.psychometrics(words=words).head(6))
     assert "<" not in Chart("", "", {"x": figure}).data

@@ -87,26 +87,32 @@ def test_only_rows_with_a_result_are_measured(made):
 # --- coverage -------------------------------------------------------------------------------------------------------
 
 
+def note(*arguments):
+    """What is said at once, and what a reader opens."""
+    paragraph, details = on_intervals(*arguments)
+    return f"{paragraph.text} {details.blocks[0].text}"
+
+
 def test_the_note_states_the_coverage_of_this_run(made):
-    usual = on_intervals(0.95, 32, made.survey()).text
+    usual = note(0.95, 32, made.survey())
     # 0.95 * 31 / 33 = 0.892: 10 flips and 1 effect size each miss 0.108 of the time.
     assert "with 32 replicas, those of the replicas' own values cover about 89%, and for normally" in usual
     assert "if nothing leaned to a side: about 1 of 10 for flips, 0 of 1 for effect sizes." in usual
     assert "biases" not in usual
     # 0.9 * 99 / 101 = 0.882; the figures for PSE and JND were simulated for 32 replicas at 95 % alone.
-    other = on_intervals(0.9, 100, made.survey()).text
+    other = note(0.9, 100, made.survey())
     assert "nominal 90%" in other
     assert "with 100 replicas, those of the replicas' own values cover about 88%. None" in other
 
 
 def test_the_note_speaks_of_what_the_page_shows_alone(made):
     tests = {"associations": made.survey()["associations"]}
-    text = on_intervals(0.95, 32, tests).text
+    text = note(0.95, 32, tests)
     assert "own values: of effect sizes. They" in text
     assert "PSE" not in text
     assert "flips" not in text
-    without = on_intervals(0.95, 32, {"associations": made.associations(made.association("a", 1.0, half_width=None))})
-    assert "by chance" not in without.text
+    without = note(0.95, 32, {"associations": made.associations(made.association("a", 1.0, half_width=None))})
+    assert "by chance" not in without
 
 
 def test_own_values_are_covered_as_the_note_says():

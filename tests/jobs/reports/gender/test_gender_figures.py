@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from jobs.reports import gender_figures, gender_heat_maps
+from jobs.reports.figures import FEMALE, MALE, TEXT
 from jobs.reports.gender_findings import by_label, labelled
 from operators.correlation import cluster_order
 
@@ -72,7 +73,7 @@ def test_professions_are_coloured_by_side_and_their_forms_by_gender(gender):
     assert list(dots(figure, "masculine form").x) == [-0.2] * 3
     assert list(dots(figure, "forms weighted by count").x) == pytest.approx([0.0, -0.3])
     judge, nurse = figure.layout.yaxis2.ticktext
-    assert re.findall(r"color:(#\w+)", nurse) == ["#d55e00", "#0072b2"]
+    assert re.findall(r"color:(#\w+)", nurse) == [TEXT[FEMALE], TEXT[MALE]]
     assert judge.endswith(" …</span>"), "the other spelling is under the pointer"
 
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from jobs.reports.gender_findings import labelled, main_findings, most_alike, on_pairs, strongest_pairs
-from jobs.reports.gender_sections import findings
+from jobs.reports.gender_sections import doubtful_directions
 
 
 def said(frames):
@@ -65,9 +65,14 @@ def test_no_two_languages_are_singled_out_if_every_interval_includes_0(gender):
 def test_a_doubtful_direction_is_a_warning_with_its_variances(gender):
     doubt = "the first component of the pairs carries less than 2 times the second's variance"
     frames = gender.only("en") | {"gender_languages": gender.languages(gender.language("zh", 0.1, warning=doubt))}
-    _, warning = findings(frames)
+    (warning,) = doubtful_directions(frames)
     assert warning.tone == "warning"
-    assert warning.text.startswith(f"Chinese (zh): {doubt} (first 60%, second 20%).")
+    text = f"Chinese (zh): {doubt} (first 60%, second 20%)."
+    assert warning.text == f"{text} The bias along such a direction says little."
+    both = [gender.language(code, 0.1, warning=doubt) for code in ("zh", "de")]
+    warning, details = doubtful_directions({"gender_languages": gender.languages(*both, gender.language("en", 0.1))})
+    assert warning.text.startswith("The gender direction is doubtful in 2 of 3 languages.")
+    assert details.blocks[0].items[0] == text
 
 
 def test_the_pair_that_matters_most_is_counted_over_languages(gender):

@@ -70,9 +70,9 @@ def test_a_single_level_has_one_colour(rated):
 
 
 def test_names_are_escaped_for_plotly_which_reads_tags(rated):
-    row = rated.raw_score(rated.tagged, 0.0, group=rated.tagged)
+    row = rated.raw_score(rated.TAGGED, 0.0, group=rated.TAGGED)
     frames = {"raw_scores": rated.table("raw_scores", row), "ratings": rated.table("ratings", rated.rating(row, 1, 1))}
-    figure = rating_map(frames, [rated.tagged])
+    figure = rating_map(frames, [rated.TAGGED])
     assert figure.layout.annotations[0].text.startswith("<b>&lt;b&gt;&amp;</b>")
     assert figure.layout.xaxis.ticktext == ("&lt;b&gt;&amp;",)
 

@@ -12,7 +12,7 @@ from jobs.reports.rating_findings import findings
 from jobs.reports.rating_sections import sections
 from jobs.sentiment import tables
 from jobs.sentiment.rating_rows import RatingConfig
-from storage.html import Chart, Details, Grid, Page, Paragraph, render
+from storage.html import Chart, Details, Grid, Page, Paragraph
 
 
 def sections_of(frames, kind="synthetic", **config):
@@ -174,30 +174,29 @@ def test_descriptions_leave_out_columns_that_say_nothing(rated):
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
-def html_of(frames, kind="synthetic"):
-    """The page less plotly's own code, which is the first script."""
-    page = Page("", {}, findings(frames, {}), sections(frames, RatingConfig(), kind))
-    return re.sub(r"<script>.*?</script>", "", render(page), count=1, flags=re.DOTALL)
+def page_of(frames, kind="synthetic"):
+    return Page("", {}, findings(frames, {}), sections(frames, RatingConfig(), kind))
 
 
 @pytest.mark.parametrize("run", ["rated_run", "original_only", "from_scores"])
-def test_no_number_is_shown_as_nan_or_none(rated, run):
+def test_no_number_is_shown_as_nan_or_none(rated, run, html_of, figures_of):
     frames = getattr(rated, run)()
     shown = [
         cell for blocks in sections_of(frames).values() for grid in grids(blocks) for row in grid.rows for cell in row
     ]
     assert not [cell for cell in shown if re.search("nan|none|null|inf|undefined", cell, re.IGNORECASE)]
-    assert not re.search("NaN|Infinity", html_of(frames))
+    page = page_of(frames)
+    assert not re.search("NaN|Infinity", html_of(page) + figures_of(page))
 
 
-def test_every_name_is_escaped(rated):
-    row = rated.raw_score(rated.tagged, 0.0, group=rated.tagged)
+def test_every_name_is_escaped(rated, html_of):
+    row = rated.raw_score(rated.TAGGED, 0.0, group=rated.TAGGED)
     frames = rated.from_scores() | {
         "raw_scores": rated.table("raw_scores", row),
         "ratings": rated.table("ratings", rated.rating(row, 1, 1)),
     }
-    html = html_of(frames, "")
-    assert rated.tagged not in html
+    html = html_of(page_of(frames, ""))
+    assert rated.TAGGED not in html
     assert "&lt;b&gt;&amp;" in html
 
 

@@ -15,8 +15,8 @@ def pairs_of(weights):
 
 @pytest.fixture(scope="module")
 def drawn(partition):
-    clusters = {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1, partition.tagged: 2}
-    return cluster_graph(pairs_of(partition.pairs), clusters, seed=0)
+    clusters = {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1, partition.TAGGED: 2}
+    return cluster_graph(pairs_of(partition.PAIRS), clusters, seed=0)
 
 
 def hovers(figure, name):
@@ -63,8 +63,8 @@ def test_records_of_a_cluster_are_drawn_near_each_other(drawn):
 
 
 def test_the_same_seed_draws_the_same(partition, drawn):
-    clusters = {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1, partition.tagged: 2}
-    again, other = (cluster_graph(pairs_of(partition.pairs), clusters, seed) for seed in (0, 1))
+    clusters = {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1, partition.TAGGED: 2}
+    again, other = (cluster_graph(pairs_of(partition.PAIRS), clusters, seed) for seed in (0, 1))
     assert again.to_json() == drawn.to_json()
     assert other.to_json() != drawn.to_json()
 

@@ -10,28 +10,36 @@ from storage.html import Bullets, Paragraph
 NAMES = {3: "cluster 3 (“a”)"}
 
 
+def parts(partition, frames, kind):
+    """The blocks of a kind in what was found, and in how sure it is."""
+    _, found, sure = findings(frames, partition.large(frames))
+    return [[block for block in part.blocks if isinstance(block, kind)] for part in (found, sure)]
+
+
 def sentences(partition, **changed):
-    frames = partition.resolved() | changed
-    (bullets,) = [block for block in findings(frames, partition.large(frames)) if isinstance(block, Bullets)]
-    return bullets.items
+    """What was found, and how sure it is."""
+    (found,), (sure,) = parts(partition, partition.resolved() | changed, Bullets)
+    return found.items, sure.items
 
 
 def warnings(partition, frames):
-    blocks = findings(frames, partition.large(frames))
-    return [block.text for block in blocks if isinstance(block, Paragraph) and block.tone == "warning"]
+    return [block.text for block in parts(partition, frames, Paragraph)[1] if block.tone == "warning"]
 
 
 # --- one graph ------------------------------------------------------------------------------------------------------
 
 
 def test_a_partition_that_is_proven_is_told_from_its_extent_to_what_disagrees(partition):
-    assert sentences(partition) == [
-        "7 records fall into 4 clusters, the largest of 3 records; 2 records are alone in theirs.",
+    found, sure = sentences(partition)
+    assert sure == [
         (
-            "Positive pairs connect them into 1 component, besides 1 record without any; it is proven: no partition "
-            "has more than the objective of 3.25."
+            "Positive pairs connect the records into 1 component, besides 1 record without any; it is proven: no "
+            "partition has more than the objective of 3.25."
         ),
         "Solving took 1.25 s in all; the slowest, component 0 (6 records, 8 pairs), took 1.25 s.",
+    ]
+    assert found == [
+        "7 records fall into 4 clusters, the largest of 3 records; 2 records are alone in theirs.",
         "Against the gold clusters of 7 records: pairwise F1 95.7%, precision 100.0% and recall 91.8%.",
         (
             "3 near misses: a record has positive pairs with a cluster, but is not in it. Of these, in 1 negative "
@@ -48,27 +56,26 @@ def test_a_partition_that_is_proven_is_told_from_its_extent_to_what_disagrees(pa
 
 def test_without_gold_nothing_is_said_of_it(partition):
     frames = {name: rows for name, rows in partition.resolved().items() if name != "metrics"}
-    (bullets,) = [block for block in findings(frames, partition.large(frames)) if isinstance(block, Bullets)]
-    assert not any("gold" in text for text in bullets.items)
+    (found,), _ = parts(partition, frames, Bullets)
+    assert not any("gold" in text for text in found.items)
 
 
 def test_measures_that_are_undefined_are_left_out(partition):
     rows = [partition.metric("f1", 1.0), partition.metric("precision", float("nan"))]
-    assert "Against the gold clusters of 7 records: pairwise F1 100.0%." in sentences(
-        partition, metrics=partition.table("metrics", *rows)
-    )
+    found, _ = sentences(partition, metrics=partition.table("metrics", *rows))
+    assert "Against the gold clusters of 7 records: pairwise F1 100.0%." in found
 
 
 def test_components_that_are_not_proven_have_their_gap_and_a_bound_for_all(partition):
     rows = [partition.component(number, 5, seconds=float(number)) for number in range(3)]
     rows.append(partition.component(3, 4, status="feasible", gap=0.0125, seconds=60.0))
     rows.append(partition.component(4, 4, status="feasible", gap=0.0105, seconds=60.0))
-    told = sentences(partition, components=partition.table("components", *rows))
-    assert told[1] == (
-        "Positive pairs connect them into 5 components; 2 are not proven, with a gap of up to 1.250% (component 3). No "
-        "partition has more than 50.23, which is 0.23 above the objective of 50.00."
+    _, sure = sentences(partition, components=partition.table("components", *rows))
+    assert sure[0] == (
+        "Positive pairs connect the records into 5 components; 2 are not proven, with a gap of up to 1.250% (component "
+        "3). No partition has more than 50.23, which is 0.23 above the objective of 50.00."
     )
-    assert told[2] == "Solving took 123 s in all; the slowest, component 3 (4 records, 4 pairs), took 60.00 s."
+    assert sure[1] == "Solving took 123 s in all; the slowest, component 3 (4 records, 4 pairs), took 60.00 s."
 
 
 def test_components_without_a_partition_are_a_warning_and_leave_no_bound(partition):
@@ -79,13 +86,15 @@ def test_components_without_a_partition_are_a_warning_and_leave_no_bound(partiti
     frames = partition.resolved() | {"components": partition.table("components", *rows)}
     (text,) = warnings(partition, frames)
     assert text.startswith("1 component was not partitioned in time: each of their records is left alone.")
-    assert "1 is not proven." in sentences(partition, components=frames["components"])[1]
-    assert "bound" not in " ".join(sentences(partition, components=frames["components"]))
+    found, sure = sentences(partition, components=frames["components"])
+    assert "1 is not proven." in sure[0]
+    assert "bound" not in " ".join([*found, *sure])
 
 
 def test_a_partition_that_all_pairs_agree_with_says_so(partition):
     merges = partition.table("explanations", partition.merge("a", 0, 1.0, 0.5))
-    assert sentences(partition, explanations=merges)[-2:] == [
+    found, _ = sentences(partition, explanations=merges)
+    assert found[-2:] == [
         "There are no near misses: no record has a positive pair with a cluster that it is not in.",
         "All 10 pairs agree with the clusters: positive ones are together, negative ones apart.",
     ]
@@ -137,14 +146,17 @@ def test_near_misses_have_their_reason(partition, sums, more, text):
 def test_a_study_tells_of_all_its_graphs(partition):
     frames = partition.study()
     large = partition.large(frames)
-    bullets, _, warning = study_findings(by_graph(frames, large), large)
+    _, found, sure = study_findings(by_graph(frames, large), large)
+    warning, bullets = sure.blocks
     assert bullets.items == [
-        "4 graphs at 2 thresholds were partitioned: 21 records, counted in each, fall into 5 clusters.",
         (
-            "Positive pairs connect them into 4 components, besides 1 record without any; 2 are not proven, with a "
-            "gap of up to 5.000% (component 0 of “B all”)."
+            "Positive pairs connect the records into 4 components, besides 1 record without any; 2 are not proven, "
+            "with a gap of up to 5.000% (component 0 of “B all”)."
         ),
         "Solving took 66.00 s in all; the slowest, component 0 of “B all” (6 records, 6 pairs), took 60.00 s.",
+    ]
+    assert found.blocks[0].items == [
+        "4 graphs at 2 thresholds were partitioned: 21 records, counted in each, fall into 5 clusters.",
         (
             "F1 against the gold clusters is on average highest without a threshold (95.0%) and lowest at the "
             "threshold −0.3 (80.0%)."

@@ -1,10 +1,7 @@
-"""Small tables of gender bias made by hand, for every test of what the report says of it."""
-
-from types import SimpleNamespace
+"""Small tables of gender bias made by hand."""
 
 import polars as pl
 import pyarrow as pa
-import pytest
 
 from jobs.measures import tables
 
@@ -144,11 +141,3 @@ def only(code):
     """The tables of a survey of one language."""
     by_language = {name: rows for name, rows in survey().items() if "language" in rows.columns}
     return {name: rows.filter(pl.col("language") == code) for name, rows in by_language.items()}
-
-
-@pytest.fixture(scope="session")
-def gender():
-    """What makes these tables, and the word in them that looks like markup."""
-    rows = (defining, forms, language, lost, pair, profession, word)
-    frames = (correlations, languages, only, pairs, professions, survey, words)
-    return SimpleNamespace(tagged=TAGGED, **{function.__name__: function for function in (*rows, *frames)})

@@ -1,10 +1,7 @@
-"""Small tables of a partition made by hand, for every test of what the report says of it."""
-
-from types import SimpleNamespace
+"""Small tables of a partition made by hand."""
 
 import polars as pl
 import pyarrow as pa
-import pytest
 
 from jobs.reports.resolution_tables import LargeTables
 from jobs.resolution import tables
@@ -123,11 +120,3 @@ def study():
         "metrics": table("metrics", *(metric("f1", value, name) for name, value in values.items())),
     }
     return {name: frame for name, frame in rows.items() if name != "drawn_pairs"}
-
-
-@pytest.fixture(scope="session")
-def partition():
-    """What makes these tables, and the record in them that looks like markup."""
-    rows = (component, counts, disagreeing, merge, metric, near_miss)
-    frames = (arrow, clusters, large, resolved, small, study, table)
-    return SimpleNamespace(tagged=TAGGED, pairs=PAIRS, **{function.__name__: function for function in (*rows, *frames)})

@@ -1,11 +1,9 @@
-"""Small tables of rated sentiment systems made by hand, for every test of what the report says of them."""
+"""Small tables of rated sentiment systems made by hand."""
 
 import math
-from types import SimpleNamespace
 
 import polars as pl
 import pyarrow as pa
-import pytest
 
 from jobs.sentiment import tables
 
@@ -151,11 +149,3 @@ def original_only():
 def from_scores():
     """A run on a file of scores, which says nothing of texts."""
     return {name: rows for name, rows in rated_run().items() if name not in ("protected_words", "descriptions")}
-
-
-@pytest.fixture(scope="session")
-def rated():
-    """What makes these tables, and the word in them that looks like markup."""
-    rows = (comparison, effect, key, protected_word, rating, raw_score, means_test)
-    frames = (from_scores, only, original_only, rated_run, table)
-    return SimpleNamespace(tagged=TAGGED, **{function.__name__: function for function in (*rows, *frames)})
