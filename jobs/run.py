@@ -28,6 +28,7 @@ from jobs import (
     gender_survey,
     gru_training,
     overnight,
+    privacy_metrics,
     prune,
     psychophysics,
     sentiment_rating,
@@ -40,11 +41,13 @@ from jobs.config import RunConfig
 from jobs.context import Run
 from jobs.decoys.config import find_sources as find_benchmark_sources
 from jobs.night.config import find_jobs
+from jobs.privacy.sources import find_sources as find_privacy_sources
 from jobs.provenance import RECORDED_PACKAGES, peak_memory_bytes, provenance
 from jobs.resolution.sources import find_sources as find_resolution_sources
 from jobs.sentiment.sources import find_sources as find_rating_sources
 from jobs.sentiment.training_config import find_labelled
 from jobs.summary import print_outcome
+from storage.files import redacted, without_keys
 from storage.identity import canonical, digest
 from storage.ledger import Store
 from storage.registry import Entry, Registry, Status
@@ -77,6 +80,7 @@ _JOBS = {
     "gender_survey": _Job(gender_survey.run, gender_survey.TABLES),
     "gru_training": _Job(gru_training.run, gru_training.TABLES, find_labelled),
     "overnight": _Job(overnight.run, overnight.TABLES, find_jobs, on_cluster=False),
+    "privacy_metrics": _Job(privacy_metrics.run, privacy_metrics.TABLES, find_privacy_sources),
     "prune": _Job(prune.run, prune.TABLES, prune.find_nothing, on_cluster=False),
     "psychophysics": _Job(psychophysics.run, psychophysics.TABLES),
     "sentiment_rating": _Job(sentiment_rating.run, sentiment_rating.TABLES, find_rating_sources),
@@ -102,7 +106,7 @@ def execute(config: RunConfig) -> Path:
         directory.begin(job.tables, job=config.job.name, seed=config.seed, **provenance())
         with _told(console, directory), _recorded(run):
             directory.write_text("config.yaml", yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
-            directory.record["inputs"] = found.record()
+            directory.record["inputs"] = without_keys(found.record())
             if job.on_cluster:
                 _do(job, run)
             else:
@@ -153,8 +157,8 @@ def _recorded(run: Run[Any, Any]) -> Iterator[None]:
         yield
     except BaseException as error:
         directory.record["error"] = {
-            "error": f"{type(error).__name__}: {error}",
-            "traceback": "".join(traceback.format_exception(error)),
+            "error": redacted(f"{type(error).__name__}: {error}"),
+            "traceback": redacted("".join(traceback.format_exception(error))),
         }
         if isinstance(error, UnitsFailed):
             directory.record["failures"] = [_failure(failure) for failure in error.failures]
@@ -171,7 +175,8 @@ def _end(run: Run[Any, Any], status: Status, started: float) -> None:
 
 def _failure(failure: Failure) -> dict[str, str]:
     unit = failure.unit
-    return {"unit": unit.name, "place": unit.place, "error": failure.error, "traceback": failure.traceback}
+    told = {"unit": unit.name, "place": unit.place, "error": failure.error, "traceback": failure.traceback}
+    return {name: redacted(text) for name, text in told.items()}
 
 
 def _run_directory(config: RunConfig, store: Store) -> Path:
@@ -203,4 +208,5 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
 
 def _plain(config: RunConfig, store: Store) -> dict[str, Any]:
     """The config as it may be shown: URIs without the keys that they may hold."""
-    return dataclasses.asdict(config.without_keys()) | {"store": store.name}
+    plain: dict[str, Any] = without_keys(dataclasses.asdict(config.without_keys()))
+    return plain | {"store": store.name}

@@ -66,9 +66,12 @@ def _orderings(frames: Frames) -> Iterator[str]:
     if "orderings" not in frames:
         return
     asked = frames["orderings"].filter(pl.col("expected").is_not_null() & (pl.col("status") == "ok"))
-    for (corpus, found), rows in asked.partition_by("corpus", "found", maintain_order=True, as_dict=True).items():
-        said = [f"{row['model']} has the {row['expected']} {NAMES[row['measure']]}" for row in rows.to_dicts()]
-        yield f"{_place(str(corpus))}, {'found' if found else 'not found'} against General: {listed(said)}."
+    keys = ["corpus", "measure", "expected"]
+    for (corpus, measure, side), rows in asked.partition_by(keys, maintain_order=True, as_dict=True).items():
+        kept, broken = (rows.filter(pl.col("found") == is_kept)["model"].to_list() for is_kept in (True, False))
+        said = [f"found of {listed(kept)}"] if kept else []
+        said += [f"not found of {listed(broken)}"] if broken else []
+        yield f"{_place(str(corpus))}, {side} {NAMES[str(measure)]} than General has: {'; '.join(said)}."
 
 
 def stopped_words(frames: Frames) -> Mapping[str, list[dict[str, Any]]]:

@@ -178,7 +178,9 @@ def test_the_penalty_is_the_mean_ep_and_has_gradients():
     inputs = network_inputs(network, texts)
     loss = ep_penalty(READ, IS_LISTED, 2.0)(network, inputs, rows)
     values = word_attributions(network, inputs, texts).detach().double().numpy()
-    by_hand = [explanation_privacy(of[: len(IS_LISTED[row])], IS_LISTED[row]) for of, row in zip(values, rows, strict=True)]
+    by_hand = [
+        explanation_privacy(of[: len(IS_LISTED[row])], IS_LISTED[row]) for of, row in zip(values, rows, strict=True)
+    ]
     assert loss.item() == pytest.approx(2.0 * np.mean(by_hand), rel=1e-5)
     [gradient] = torch.autograd.grad(loss, [network.get_input_embeddings().weight])
     assert gradient.abs().sum() > 0
