@@ -1,6 +1,7 @@
 """The command `tiltmeter`: compose the config, check it, run the job, say what came of it."""
 
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -11,6 +12,8 @@ from cluster.connection import ClusterError
 from cluster.stages import UnitsFailed
 from jobs.common_config import ConfigError
 from jobs.config import build
+from jobs.discreet import Discreet
+from jobs.hydra_limits import confine_hydra
 from jobs.night.config import JobsFailed
 from jobs.sentiment.apertium import TranslationError
 from jobs.texts import WordSetError
@@ -55,7 +58,12 @@ def _stop(status: int, message: str) -> None:
 
 def main() -> None:
     """Entry point of the console command."""
-    _run()
+    with redirect_stdout(Discreet(sys.stdout)), redirect_stderr(Discreet(sys.stderr)):
+        try:
+            confine_hydra()
+        except ConfigError as error:
+            _stop(EXIT_REFUSED, str(error))
+        _run()
 
 
 if __name__ == "__main__":

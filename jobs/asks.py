@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from cluster.config import WORKER_SETTING, ClusterConfig
 from cluster.room import Ask
 from jobs.config import RunConfig
+from jobs.decoys.config import DecoyBenchmarkRun
 from jobs.devices import Device, uses_gpus
 from jobs.embedding import EmbeddingConfig
 from jobs.embeddings_config import EmbeddingsRun
 from jobs.encoding import EncoderEmbedding
+from jobs.privacy.config import PrivacyMetricsRun
 from jobs.resolution.config import ResolutionRun
 from jobs.sentiment.config import RatingRun
 from jobs.sentiment.systems import TransformerSystem
@@ -48,6 +50,8 @@ def asks(config: RunConfig, found: Any, num_gpus: int) -> list[Ask]:
         return list(_embedding_asks(config, found, num_gpus))
     if isinstance(config, RatingRun):
         return list(_rating_asks(config, found, num_gpus))
+    if isinstance(config, DecoyBenchmarkRun | PrivacyMetricsRun):
+        return list(_fine_tuning_asks(config, num_gpus))
     if isinstance(config, ResolutionRun) and config.pairs is not None:
         return [_file_ask("read pairs", found.files["pairs"], _PAIRS)]
     return []
@@ -123,6 +127,20 @@ def _rating_asks(config: RatingRun, found: Any, num_gpus: int) -> Iterator[Ask]:
             back = _folder(trip.back, trip.revision_back, f"translator.{name}.back")
             models = {trip.there: there, trip.back: back}
             yield _model_ask(f"translate {name}", models, trip.device, num_gpus, f"translator.{name}")
+
+
+def _fine_tuning_asks(config: DecoyBenchmarkRun | PrivacyMetricsRun, num_gpus: int) -> Iterator[Ask]:
+    """Of a worker that trains and explains a checkpoint; the small encoder keeps within what is usual."""
+    models = config.models
+    on_gpu = uses_gpus(models.device, num_gpus, "models.device")
+    parts = {}
+    if models.checkpoint is not None:
+        folder = _folder(models.checkpoint, models.revision, "models.checkpoint")
+        # The weights, their gradients, RMSprop's mean squares, and the weights of the best epoch so far.
+        parts[f"weights of {models.checkpoint}, four times"] = 4 * _weights(Path(folder))
+    if parts or on_gpu:
+        needed = _MODEL_LIBRARIES | parts | (_CUDA if on_gpu else {})
+        yield Ask("stage train", needed, on_gpu, advice="set models.device=cpu" if on_gpu else "")
 
 
 def _model_ask(stage: str, models: Mapping[str, str], device: Device, num_gpus: int, setting: str) -> Ask:

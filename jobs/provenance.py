@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 
 from cluster.environment import processor
+from jobs.programs import environment
 
 RECORDED_PACKAGES = (
     *("captum", "gensim", "highspy", "mwparserfromhell", "networkx", "numba", "numpy", "opencc", "polars", "pyarrow"),
@@ -46,7 +47,8 @@ def _git_commit() -> str | None:
     asked = [["git", "-C", str(here), *words] for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])]
     try:
         commit, changes = (
-            subprocess.run(command, capture_output=True, text=True, check=True).stdout for command in asked
+            subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stdout
+            for command in asked
         )
     except (subprocess.CalledProcessError, FileNotFoundError):
         return None

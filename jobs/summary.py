@@ -172,6 +172,17 @@ def _with_interval(row: Mapping[str, Any], name: str) -> tuple[str, str]:
     return "" if point is None else f"{point:.3f}", "" if low is None else f"[{low:.3f}, {high:.3f}]"
 
 
+def _print_private_models(console: Console, rows: pl.DataFrame) -> None:
+    """What each model tells of valence and gender, over its seeds."""
+    numbers = ("valence_uar", "gender_uar", "ep", "eg")
+    table = Table("model", "corpus", title="Mean over the seeds, with intervals", title_justify="left")
+    for name in numbers:
+        table.add_column(name, justify="right")
+    for row in rows.filter(pl.col("seed").is_null()).to_dicts():
+        table.add_row(row["model"], row["corpus"], *(" ".join(_with_interval(row, name)) for name in numbers))
+    console.print(table)
+
+
 def _print_sentences(*tell: Callable[[pl.DataFrame], Iterable[str]]) -> Callable[[Console, pl.DataFrame], None]:
     """What functions say of a table, a line each."""
 
@@ -192,6 +203,7 @@ _SHOWN: dict[str, Callable[[Console, pl.DataFrame], None]] = {
     "comparisons": _print_changes,
     "components": _print_components,
     "metrics": _print_metrics,
+    "models": _print_private_models,
     "decoys": _print_sentences(adoption),
     "utility": _print_sentences(soonest, overall),
     "units": _print_sentences(lambda units: [outcome(units)]),

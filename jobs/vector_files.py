@@ -34,7 +34,7 @@ class FileEmbedding:
         path: a local path, a URI, a folder, a wildcard, or several of them. Each file is a model by itself.
         language: of the words, which chooses the word lists.
         format: ``auto`` looks at the content.
-        allow_pickle: whether to load gensim's own format, which runs whatever code the file holds.
+        allow_pickle: whether to read gensim's own format, a pickle; no code that it holds is run.
         fold_case: whether an entry of the word lists that a file does not have is looked for in lower case; ``auto``
             does so in files of which fewer than 1 word in 100 has a capital letter.
         replicas: whether the files are one model: the first trained on the original corpus, the others, at least two,

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 from cluster.connection import ClusterConfig
 from jobs.night.config import ListedJob
 
+_STORE = "TILTMETER_STORE"
 _SECONDS_TO_STOP = 60.0
 _LAST_LINES = 20
 _EXIT_STATUSES = {0: "ok", 1: "failed", 2: "refused"}
@@ -52,10 +54,13 @@ def run_job(
         log: file for what it prints.
         max_hours: after which it is stopped; None: never.
     """
-    command = [sys.executable, "-m", "jobs.app", *words(listed, store, run_dir, cluster)]
+    # -P: a file in the working directory must not be taken for one of our modules, or of anybody's.
+    command = [sys.executable, "-P", "-m", "jobs.app", *words(listed, run_dir, cluster)]
     started = time.monotonic()
     with open(log, "wb") as output, _terminated_like_interrupted():
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=_environment(store)
+        )
         try:
             exit_status = process.wait(None if max_hours is None else max_hours * 3600)
             status = _EXIT_STATUSES.get(exit_status, "failed")
@@ -78,17 +83,24 @@ def _terminated_like_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, handler)
 
 
-def words(listed: ListedJob, store: str, run_dir: Path, cluster: ClusterConfig) -> list[str]:
+def _environment(store: str) -> dict[str, str]:
+    """Everybody can see the words of a command, but not its environment: that is where a store with keys belongs."""
+    path = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {_STORE: store, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def words(listed: ListedJob, run_dir: Path, cluster: ClusterConfig) -> list[str]:
     """The words of its command line, with those that the night adds.
 
     >>> job = ListedJob("ratings", ("job=sentiment_rating", "cluster.num_cpus=2"))
-    >>> words(job, "/nights/store", Path("/nights/1"), ClusterConfig())
-    ['job=sentiment_rating', 'cluster.num_cpus=2', "store='/nights/store'", "run_dir='/nights/1'", "series='ratings'"]
+    >>> words(job, Path("/nights/1"), ClusterConfig())[2:]
+    ['store=${oc.env:TILTMETER_STORE}', "run_dir='/nights/1'", "series='ratings'"]
     """
-    ours = {"store": store, "run_dir": str(run_dir), "series": listed.name}
+    ours = {"run_dir": str(run_dir), "series": listed.name}
     return [
         *([] if listed.sets("cluster") else _cluster_words(cluster)),
         *listed.words,
+        f"store=${{oc.env:{_STORE}}}",
         *(f"{key}={_quoted(value)}" for key, value in ours.items()),
     ]
 

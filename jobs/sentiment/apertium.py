@@ -10,13 +10,13 @@ import hashlib
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from itertools import groupby, product
 from pathlib import Path
 from typing import Self
 
+from jobs import programs
 from jobs.sentiment.pipes import PipeFailure, TextPipe
 from storage.identity import digest
 
@@ -62,7 +62,7 @@ def installed_directions() -> frozenset[str]:
 
 def _modes() -> dict[str, Path]:
     """The files that describe the pipes of directions."""
-    program = shutil.which(_NUL_FLUSHING)
+    program = programs.find(_NUL_FLUSHING)
     if program is None:
         return {}
     folder = os.environ.get("APERTIUM_DATADIR") or Path(program).resolve().parents[1] / "share" / "apertium"
@@ -117,7 +117,8 @@ def _mode_file(mode: str) -> Path:
 
 
 def _output_of(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env=programs.environment())
+    return ran.stdout.strip()
 
 
 class Apertium:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import IO, cast
 
+from jobs.programs import environment
+
 _READ_BYTES = 1 << 16
 _SECONDS_TO_END = 5.0
 
@@ -43,6 +45,7 @@ class TextPipe:
                 stderr=self._complaints,
                 bufsize=0,
                 start_new_session=True,
+                env=environment(),
             )
             self._input = files.enter_context(cast("IO[bytes]", self._process.stdin))
             self._output = files.enter_context(cast("IO[bytes]", self._process.stdout))

@@ -118,3 +118,17 @@ def test_files_that_are_read_whole_are_asked_for_by_their_size(configured, boots
 
 def test_jobs_without_anything_special_ask_for_nothing(configured):
     assert asked(configured("job=gru_training", "labelled.path=a")) == []
+
+
+@pytest.mark.parametrize("job", ["decoy_benchmark", "privacy_metrics"])
+def test_fine_tuning_asks_for_four_times_the_weights(configured, checkpoint, job):
+    data = ["data.path=texts.csv", "data.text=text", "data.label=label"]
+    more = ["data.gender=gender", "data.group=speaker"] if job == "privacy_metrics" else []
+    config = configured(f"job={job}", *data, *more)
+    assert asked(config) == []
+    [on_gpu] = asked(replace(config, models=replace(config.models, device="cuda")), num_gpus=1)
+    assert on_gpu.on_gpu
+    tuned = replace(config, models=replace(config.models, checkpoint=str(checkpoint)))
+    [ask] = asked(tuned)
+    # 3 MB in half precision are 6 MB in single precision.
+    assert ask.parts == {"torch, transformers and a batch of texts": 1000, f"weights of {checkpoint}, four times": 24}
