@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from storage.identity import digest
 
@@ -19,7 +19,13 @@ _DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.spm", "*.codes")
 
 _SAFE_WEIGHTS = "model*.safetensors"
 _PICKLED_WEIGHTS = "pytorch_model*.bin"
+_INDEXES = "*.index.json"
 _SUBFOLDERS = "*/*"
+
+_LAYER_BYTES = 256
+"""What a layer takes at least, with the names of its weights."""
+
+_ALWAYS_ALLOWED_BYTES = 2**16
 
 
 class CheckpointError(ValueError):
@@ -101,6 +107,11 @@ def _weights(folder: str) -> list[Path]:
     return _files(folder, _SAFE_WEIGHTS) or _files(folder, _PICKLED_WEIGHTS)
 
 
+def num_weight_bytes(folder: str) -> int:
+    """Size of the files that are loaded."""
+    return sum(file.stat().st_size for file in _weights(folder))
+
+
 def _contents(folder: str) -> str:
     """Digest of the files that decide what a model computes."""
     return digest({file.name: _file_digest(file) for file in _files(folder, *_DESCRIPTIONS) + _weights(folder)})
@@ -127,19 +138,45 @@ def checked(folder: str, name: str, setting: str) -> str:
     if not _weights(folder):
         wanted = f"{_SAFE_WEIGHTS} or {_PICKLED_WEIGHTS}"
         raise CheckpointError(f"{where}: the folder {folder} holds no weights ({wanted}); {remedy(setting)}")
-    for path in (Path(folder, _CONFIG), Path(folder, "tokenizer_config.json")):
-        try:
-            asks_for_code = path.is_file() and _asks_for_code(path)
-        except ValueError as error:
-            raise CheckpointError(f"{where}: {path.name} is not JSON ({error}); {remedy(setting)}") from error
-        if asks_for_code:
-            raise CheckpointError(
-                f"{where}: its {path.name} asks for Python code of its own to be run (auto_map), which is never done; "
-                f"set {setting} to one that transformers can load by itself"
-            )
+    for path in (Path(folder, _CONFIG), Path(folder, "tokenizer_config.json"), *_files(folder, _INDEXES)):
+        if path.is_file() and (fault := _fault(path, folder)):
+            raise CheckpointError(f"{where}: {fault}; {remedy(setting)}")
     return folder
 
 
-def _asks_for_code(path: Path) -> bool:
+def _fault(path: Path, folder: str) -> str | None:
+    """What is wrong with a description, if anything is."""
+    try:
+        described = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        return f"{path.name} is not JSON ({error})"
+    if not isinstance(described, dict):
+        return f"{path.name} is a JSON {type(described).__name__}, not an object"
+    if _asks_for_code(described):
+        return f"its {path.name} asks for Python code of its own to be run (auto_map), which is never done"
+    if path.match(_INDEXES) and (elsewhere := _elsewhere(described)):
+        return f"its {path.name} names weights that are not in its folder ({elsewhere!r})"
+    return _exaggerates(described, max(num_weight_bytes(folder), _ALWAYS_ALLOWED_BYTES))
+
+
+def _asks_for_code(described: dict[str, Any]) -> bool:
     """Whether the key occurs at any depth: a model may be made of several. Within a string its quotes are escaped."""
-    return '"auto_map":' in json.dumps(json.loads(path.read_bytes()))
+    return '"auto_map":' in json.dumps(described)
+
+
+def _elsewhere(index: dict[str, Any]) -> object:
+    """A file of an index of weights that has more than a name."""
+    weights = index.get("weight_map")
+    files = weights.values() if isinstance(weights, dict) else [weights]
+    return next((file for file in files if not isinstance(file, str) or Path(file).name != file), None)
+
+
+def _exaggerates(described: dict[str, Any], num_bytes: int) -> str | None:
+    """Of a config that announces more layers or words than its weights can have: they would be made up, at length."""
+    for name, value in described.items():
+        if isinstance(value, dict) and (fault := _exaggerates(value, num_bytes)):
+            return fault
+        least = _LAYER_BYTES if "layer" in name else 1 if name == "vocab_size" else 0
+        if isinstance(value, int) and value * least > num_bytes:
+            return f"its config has {name}={value:,}, more than its weights can have, which take {num_bytes:,} bytes"
+    return None

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,6 +23,10 @@ _CHUNK_BYTES = 2**20
 _MAX_FAILURES = 5
 _PAUSE_SECONDS = 1.0
 _PARTIAL_CONTENT = 206
+
+_UNFIT = re.compile(r"[^\w.()+,-]")
+_MOST_CHARACTERS = 60
+"""The ending tells the format; of 255 bytes that a name may have, a character can take 4."""
 
 
 class _Remote(NamedTuple):
@@ -72,7 +77,12 @@ def _digest(remote: _Remote) -> str:
 
 
 def _name(url: str) -> str:
-    name = PurePosixPath(unquote(urlsplit(url).path)).name
+    """The last part of the path, as a file may be called everywhere.
+
+    >>> _name("https://example.org/dumps/%2e%2e%2fenwiki.xml.bz2?key=1"), _name("https://example.org/..")
+    ('enwiki.xml.bz2', 'file')
+    """
+    name = _UNFIT.sub("_", PurePosixPath(unquote(urlsplit(url).path)).name)[-_MOST_CHARACTERS:]
     return name if name.strip(".") else "file"
 
 

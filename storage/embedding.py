@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from storage import packed
 from storage.files import opened, shown
 
-_BUFFER_BYTES = 2**20
 _BROKEN = "\ufffd"
-_MAGIC = {b"BZh": "bz2", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".bz2": bz2.compress,
@@ -106,13 +104,8 @@ def unpacked(path: str) -> Iterator[BinaryIO]:
         CorpusError: if there is no such file.
     """
     with opened(path) as raw:
-        magic = raw.read(4)
-        raw.seek(0)
-        codec = next((codec for start, codec in _MAGIC.items() if magic.startswith(start)), None)
         try:
-            yield (
-                cast(BinaryIO, io.BufferedReader(pa.CompressedInputStream(raw, codec), _BUFFER_BYTES)) if codec else raw
-            )
+            yield packed.unpacked(raw)
         except (OSError, EOFError, pa.ArrowException) as error:
             raise EmbeddingFileError(f"{shown(path)}: cannot be read on: {error}") from error
 

@@ -26,7 +26,7 @@ from pyarrow import fs
 from storage.embedding import PACKERS, EmbeddingFile, EmbeddingFileError, head, unpacked
 from storage.embedding_binary import binary_pieces, read_word2vec_binary
 from storage.embedding_tables import keyedvectors, parquet_table, read_keyedvectors, read_parquet
-from storage.embedding_text import HEADER, count_numbers, read_glove, read_word2vec_text, text_pieces
+from storage.embedding_text import HEADER, count_numbers, header, read_glove, read_word2vec_text, text_pieces
 from storage.files import shown
 from storage.tables import Writer, write_file
 
@@ -67,8 +67,8 @@ def read_embedding(
     Args:
         path: a local path, or a URI of any format but ``keyedvectors``.
         format: ``auto`` looks at the content. A whole Word2Vec or FastText model of gensim counts as ``keyedvectors``.
-        allow_pickle: whether to load gensim's format, which runs whatever code the file holds. The ``.npy`` files
-            beside it are read without pickles either way.
+        allow_pickle: whether to read gensim's format, a pickle; nothing that it asks for is run either way, see
+            :mod:`storage.gensim_files`.
 
     Raises:
         EmbeddingFileError: naming file, line or row, and what is wrong with it.
@@ -118,8 +118,8 @@ def _recognised(path: str, start: bytes) -> ExportFormat:
         if start.startswith(magic):
             raise EmbeddingFileError(f"{shown(path)}: {advice}")
     line, _, rest = start.partition(b"\n")
-    if found := HEADER.fullmatch(line):
-        is_text = _count_in_first(rest) >= min(2, int(found[2]))
+    if HEADER.fullmatch(line):
+        is_text = _count_in_first(rest) >= min(2, header(path, line)[1])
         return "word2vec_text" if is_text else "word2vec_binary"
     if _count_in_first(start):
         return "glove"

@@ -2,6 +2,7 @@
 
 from pickle import UnpicklingError
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +11,19 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import fs
 
-from storage.embedding import EmbeddingFile, EmbeddingFileError, Rows
+from storage.embedding import EmbeddingFile, EmbeddingFileError, Rows, unpacked
 from storage.files import opened, resolve, shown
+from storage.gensim_files import read_gensim
+from storage.packed import check_parquet
 from storage.tables import column
 
 WORD, VECTOR = "word", "vector"
+
+_UNREADABLE = (
+    *(OSError, EOFError, UnpicklingError, BadZipFile, MemoryError),
+    *(ValueError, TypeError, LookupError, AttributeError),
+)
+"""What a pickle raises that is damaged, or made up."""
 
 
 def read_parquet(path: str) -> EmbeddingFile:
@@ -22,6 +31,7 @@ def read_parquet(path: str) -> EmbeddingFile:
     with opened(path) as file:
         try:
             parquet = pq.ParquetFile(file)
+            check_parquet(file, parquet.metadata)
             _refuse_other_columns(path, parquet)
             table = parquet.read([WORD, VECTOR])
         except pa.ArrowException as error:
@@ -42,20 +52,24 @@ def parquet_table(embedding: EmbeddingFile) -> pa.Table:
 
 
 def read_keyedvectors(path: str, allow_pickle: bool) -> EmbeddingFile:
-    """Raises :class:`EmbeddingFileError`, before anything of the file is run unless ``allow_pickle``."""
+    """Raises :class:`EmbeddingFileError`, if pickles are not allowed, or this one is more than vectors of gensim."""
     if not allow_pickle:
         raise EmbeddingFileError(
-            f"{shown(path)}: is a pickle, as gensim saves its vectors, and loading one runs whatever code it holds; "
-            "set allow_pickle=true if you trust whoever made it, or take the vectors in another format"
+            f"{shown(path)}: is a pickle, as gensim saves its vectors: a program that makes them. Set "
+            "allow_pickle=true to have vectors of gensim picked out of it, without running any of it, or take them in "
+            "another format"
         )
     filesystem, local = resolve(path)
     if not isinstance(filesystem, fs.LocalFileSystem):
         raise EmbeddingFileError(f"{shown(path)}: gensim's format is read from a local disk only; copy the files there")
-    loaded = _unpickled(local)
-    words = list(loaded.index_to_key)
-    if not all(isinstance(word, str) for word in words):
-        raise EmbeddingFileError(f"{local}: its keys are not words, but such as {words[0]!r}")
-    return _whole(local, words, np.asarray(loaded.vectors, dtype=np.float32))
+    try:
+        with unpacked(path) as stream:
+            words, vectors = read_gensim(local, stream)
+    except _UNREADABLE as error:
+        raise EmbeddingFileError(f"{local}: cannot be read as vectors of gensim: {error!s:.300}") from error
+    if vectors.ndim != 2 or len(vectors) != len(words):
+        raise EmbeddingFileError(f"{local}: has {len(words):,} words, and vectors of shape {list(vectors.shape)}")
+    return _whole(local, words, np.asarray(vectors, dtype=np.float32))
 
 
 def keyedvectors(embedding: EmbeddingFile) -> Any:
@@ -66,19 +80,6 @@ def keyedvectors(embedding: EmbeddingFile) -> Any:
     made.lifecycle_events = None
     made.add_vectors(embedding.words, embedding.vectors)
     return made
-
-
-def _unpickled(local: str) -> Any:
-    from gensim.models import KeyedVectors
-
-    try:
-        loaded = KeyedVectors.load(local)
-    except (OSError, EOFError, UnpicklingError, AttributeError, ImportError, ValueError) as error:
-        raise EmbeddingFileError(f"{local}: gensim cannot load it: {error}") from error
-    vectors = getattr(loaded, "wv", loaded)
-    if not isinstance(vectors, KeyedVectors):
-        raise EmbeddingFileError(f"{local}: holds a {type(loaded).__name__}, and no word vectors")
-    return vectors
 
 
 def _refuse_other_columns(path: str, parquet: pq.ParquetFile) -> None:

@@ -18,6 +18,10 @@ _CHUNK_ROWS = 4096
 _NEWLINE, _RETURN, _SPACE = b"\n\r "
 _LINES_TO_COUNT = 100
 
+_MAX_LINE_BYTES = 2**24
+_MAX_DIMENSIONS = 2**16
+_MAX_DIGITS = 15
+
 HEADER = re.compile(rb"(\d+)[ \t]([1-9]\d*)[ \t\r]*\n?")
 
 _ONE_NUMBER_MORE = re.compile(rb" [-+]?\d*\.\d{4,}([eE][-+]?\d+)?$")
@@ -28,7 +32,7 @@ def read_word2vec_text(path: str, stream: BinaryIO) -> EmbeddingFile:
     """Raises :class:`EmbeddingFileError`, naming the line, as :func:`read_glove` does."""
     num_words, dimensions = header(path, stream.readline(_CHUNK_BYTES))
     rows = Rows(path, "line", 2)
-    for lines in _pieces(stream):
+    for lines in _pieces(path, stream):
         _add(rows, lines, dimensions)
     if len(rows.words) != num_words:
         raise EmbeddingFileError(f"{shown(path)}: line 1 announces {num_words:,} words, but {len(rows.words):,} come")
@@ -39,7 +43,7 @@ def read_glove(path: str, stream: BinaryIO) -> EmbeddingFile:
     """Vectors are as long as most of the first hundred lines have them; words may hold spaces and numbers."""
     rows = Rows(path, "line", 1)
     dimensions = 0
-    for lines in _pieces(stream):
+    for lines in _pieces(path, stream):
         dimensions = dimensions or _usual_length(path, lines)
         _add(rows, lines, dimensions)
     return rows.embedding()
@@ -49,9 +53,14 @@ def header(path: str, line: bytes) -> tuple[int, int]:
     """Numbers of words and of dimensions, which a file of word2vec begins with.
 
     Raises:
-        EmbeddingFileError: if the line is anything else.
+        EmbeddingFileError: if the line is anything else, or announces more than any embedding has.
     """
     if found := HEADER.fullmatch(line):
+        if max(map(len, found.groups())) > _MAX_DIGITS or int(found[2]) > _MAX_DIMENSIONS:
+            raise EmbeddingFileError(
+                f"{shown(path)}: line 1, {line[:40]!r}, announces more than the {_MAX_DIMENSIONS:,} dimensions, or the "
+                f"numbers of {_MAX_DIGITS} digits, that are read"
+            )
         return int(found[1]), int(found[2])
     raise EmbeddingFileError(
         f"{shown(path)}: line 1 must give the numbers of words and dimensions, but is {line[:40]!r}; a file without "
@@ -87,14 +96,23 @@ def text_pieces(embedding: EmbeddingFile, has_header: bool) -> Iterator[bytes]:
 def _usual_length(path: str, lines: bytes) -> int:
     counts = Counter(map(count_numbers, lines.split(b"\n", _LINES_TO_COUNT)[:-1]))
     usual = min(counts, key=lambda count: (-counts[count], count))
+    if usual > _MAX_DIMENSIONS:
+        raise EmbeddingFileError(
+            f"{shown(path)}: has {usual:,} numbers in a line; {_MAX_DIMENSIONS:,} are read at most"
+        )
     if not usual:
         raise EmbeddingFileError(f"{shown(path)}: line 1 is no word with numbers behind it: {lines[:40]!r}")
     return usual
 
 
-def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+def _pieces(path: str, stream: BinaryIO) -> Iterator[bytes]:
     while chunk := stream.read(_CHUNK_BYTES):
-        lines = chunk + stream.readline()
+        rest = stream.readline(_MAX_LINE_BYTES)
+        if len(rest) == _MAX_LINE_BYTES:
+            raise EmbeddingFileError(
+                f"{shown(path)}: has a line of more than {_MAX_LINE_BYTES:,} bytes: it is no embedding"
+            )
+        lines = chunk + rest
         yield lines if lines.endswith(b"\n") else lines + b"\n"
 
 

@@ -2,10 +2,11 @@
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import pyarrow as pa
@@ -15,6 +16,8 @@ from storage.pages import CorpusError
 
 _BUFFER_BYTES = 2**20
 """Read in one request."""
+
+_URI = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
 
 
 class FileState(NamedTuple):
@@ -47,6 +50,27 @@ def shown(uri: str) -> str:
         return uri
     host, slash, path = rest.partition("?")[0].rpartition("@")[2].partition("/")
     return f"{scheme}://{host}{slash}{path}"
+
+
+def redacted(text: str) -> str:
+    """A message or traceback in which every URI is as :func:`shown`.
+
+    >>> redacted("cannot open s3://key:secret@bucket/a?region=eu, nor https://me:secret@example.org/b")
+    'cannot open s3://bucket/a nor https://example.org/b'
+    """
+    return _URI.sub(lambda found: shown(found[0]), text)
+
+
+def without_keys(node: Any) -> Any:
+    """Nested dictionaries, lists and tuples, in whose texts every URI is as :func:`shown`."""
+    match node:
+        case str():
+            return redacted(node)
+        case dict():
+            return {name: without_keys(value) for name, value in node.items()}
+        case list() | tuple():
+            return type(node)(map(without_keys, node))
+    return node
 
 
 @lru_cache(maxsize=64)

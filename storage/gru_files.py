@@ -110,10 +110,15 @@ def _description(content: bytes) -> dict[str, Any]:
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     if _ENTRY not in header.get("__metadata__", {}):
         raise ValueError(f"its metadata have no entry {_ENTRY!r}: another program has written it")
-    entry = json.loads(header["__metadata__"][_ENTRY])
+    try:
+        entry = json.loads(header["__metadata__"][_ENTRY])
+    except RecursionError as error:
+        raise ValueError(f"its description is nested too deeply ({error})") from error
+    if not isinstance(entry, dict):
+        raise ValueError(f"its description is a JSON {type(entry).__name__}, not an object")
     if entry.get("format") != _FORMAT:
         raise ValueError(f"is of format {entry.get('format')}, and this version reads format {_FORMAT}: train it anew")
-    described: dict[str, Any] = entry.get("network")
+    described: dict[str, Any] = entry.get("network") or {}
     return described
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from storage.lines import Lines
 from storage.pages import CorpusError, Page, Repairs, Source, Span
 
+_MAX_CHARACTERS = 2**26
+"""Of a line; in memory its numbers can take ten times as much."""
+
 
 def read_json_lines(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
     """Every document of a span, in file order; blank lines are passed over.
@@ -23,9 +26,11 @@ def read_json_lines(source: Source, span: Span, repairs: Repairs) -> Iterator[Pa
 
 
 def _document(line: str, place: str, where: str) -> Page:
+    if len(line) > _MAX_CHARACTERS:
+        raise CorpusError(f"{where} has more than {_MAX_CHARACTERS:,} characters, too many for a document")
     try:
         fields = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of its form, of a number with too many digits, of its depth
         raise CorpusError(f"{where} is not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise CorpusError(f"{where} holds a JSON {type(fields).__name__}, not an object with 'text'")

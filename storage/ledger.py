@@ -2,25 +2,33 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import compress
 from pathlib import Path
-from typing import IO, Any, Self, cast
-from zipfile import BadZipFile
+from typing import Any, Self
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import fs
 
+from storage.filesystems import (
+    SETTING,
+    delete_file,
+    file_information,
+    files_below,
+    filesystem_of,
+    open_file,
+    read_bytes,
+    read_file,
+)
 from storage.identity import column_digests, digest
+from storage.patience import may_pass
+from storage.states import read_state, write_state
 from storage.tables import StorageError, sweep_partial_files, write_bytes, write_file, write_table
-
-_SETTING = "store=<path or URI>"
 
 
 @dataclass(frozen=True)
@@ -88,8 +96,8 @@ class Store:
 
     ``units/<operator>/<digest>/<table>.parquet`` holds the data, ``ledger/<operator>/<digest>.json`` says that all of
     it is there. The ledger row is written last: data without a row is redone. ``states/<operator>/<digest>.npz`` is how
-    far a long unit has come. On a local disk the data is read-only,
-    because the run directories share it.
+    far a long unit has come. On a local disk the data is read-only, because the run directories share it. What may
+    pass, as a server that is away, is waited for (see :mod:`storage.patience`).
 
     Args:
         root: a local path, which may begin with ``~``, or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
@@ -103,7 +111,7 @@ class Store:
     """
 
     def __init__(self, root: str) -> None:
-        self.filesystem, self.path = _resolve(root)
+        self.filesystem, self.path = filesystem_of(root)
         # Workers have working directories of their own: they must receive an absolute path.
         scheme, is_uri, _ = root.partition("://")
         self.root = root if is_uri else self.path
@@ -118,17 +126,21 @@ class Store:
     def find(self, unit: Unit) -> Finished | None:
         """The ledger's row of a unit, or None when the unit is to be done.
 
-        It is to be done when the row or a file is missing, or when the files have not the size that the row gives.
+        It is to be done when the row or a file is missing, when the row is damaged, or when the files have not the size
+        that the row gives.
+
+        Raises:
+            StorageError: if the store does not answer.
         """
         try:
-            with self.filesystem.open_input_file(self._ledger_path(unit.place)) as source:
-                row = json.loads(source.read())
+            finished = _from_row(read_bytes(self.filesystem, self._ledger_path(unit.place)))
         except FileNotFoundError:
             return None
-        tables = {name: TableRef(**ref) for name, ref in row.pop("tables").items()}
-        files = self.filesystem.get_file_info([self.location(ref) for ref in tables.values()])
-        unchanged = all(file.is_file for file in files) and sum(file.size for file in files) == row["num_bytes"]
-        return Finished(**row, tables=tables) if unchanged else None
+        return finished if finished and self._has_all(finished) else None
+
+    def _has_all(self, finished: Finished) -> bool:
+        files = file_information(self.filesystem, [self.location(ref) for ref in finished.tables.values()])
+        return all(file.is_file for file in files) and sum(file.size for file in files) == finished.num_bytes
 
     def commit(self, unit: Unit, tables: Iterable[tuple[str, pa.Table]]) -> Finished:
         """Write a unit's tables as they come, then its ledger row.
@@ -140,13 +152,13 @@ class Store:
         refs = {}
         for name, table in tables:
             path = self._table_path(unit.place, name)
-            num_bytes += write_table(self.filesystem, path, table, setting=_SETTING, read_only=True, split_numbers=True)
+            num_bytes += write_table(self.filesystem, path, table, setting=SETTING, read_only=True, split_numbers=True)
             refs[name] = TableRef(unit.place, name, table.num_rows, column_digests(table))
             # The next table is made in the memory of this one.
             del table
         finished = Finished(unit.place, unit.name, num_bytes, refs)
         row = json.dumps(dataclasses.asdict(finished), indent=1, ensure_ascii=False)
-        write_bytes(self.filesystem, self._ledger_path(unit.place), row.encode(), setting=_SETTING)
+        write_bytes(self.filesystem, self._ledger_path(unit.place), row.encode(), setting=SETTING)
         self._drop_state(unit)
         return finished
 
@@ -157,39 +169,33 @@ class Store:
             StorageError: if the store can't be written; the former state then stays.
         """
         self._with_state.add(unit.place)
-        write_file(self.filesystem, self._state_path(unit.place), partial(_write_state, state), setting=_SETTING)
+        write_file(self.filesystem, self._state_path(unit.place), partial(write_state, state), setting=SETTING)
 
     def load_state(self, unit: Unit) -> dict[str, NDArray[Any]] | None:
-        """The state that was saved last of a unit that is not finished.
+        """The state that was saved last of a unit that is not finished; a damaged one is as good as none.
 
         Raises:
-            StorageError: if it is damaged.
+            StorageError: if the store does not answer.
         """
-        path = self._state_path(unit.place)
         try:
-            with self.filesystem.open_input_file(path) as source:
-                state = dict(np.load(source, allow_pickle=False))
+            state = read_file(self.filesystem, self._state_path(unit.place), read_state)
         except FileNotFoundError:
             return None
-        except (ValueError, BadZipFile) as error:
-            raise StorageError(f"{path}: the saved state is damaged ({error}); remove it to start anew") from error
         self._with_state.add(unit.place)
         return state
 
     def _drop_state(self, unit: Unit) -> None:
         if unit.place in self._with_state:
-            # Another run on the same unit may have been faster.
-            with suppress(FileNotFoundError):
-                self.filesystem.delete_file(self._state_path(unit.place))
+            delete_file(self.filesystem, self._state_path(unit.place))
 
     def read(self, ref: TableRef) -> pa.Table:
         """The columns that the reference names.
 
         Raises:
-            StorageError: if the file is not there, although a worker said that it wrote it.
+            StorageError: if the file is not there, although a worker said that it wrote it; if it is damaged, and then
+                the ledger no longer has its unit; if the store does not answer.
         """
-        with self.open(ref) as source:
-            return pq.read_table(source, columns=list(ref.columns))
+        return self._read(ref, partial(_columns, ref))
 
     def read_between(self, ref: TableRef, column: str, low: int, high: int) -> pa.Table:
         """Of a table that is sorted by a column, the rows whose value v has low <= v < high.
@@ -199,12 +205,7 @@ class Store:
         Raises:
             StorageError: as :meth:`read`.
         """
-        with self.open(ref) as source:
-            file = pq.ParquetFile(source)
-            index = file.schema_arrow.get_field_index(column)
-            ends = [file.metadata.row_group(group).column(index).statistics for group in range(file.num_row_groups)]
-            groups = [group for group, end in enumerate(ends) if end is not None and end.max >= low and end.min < high]
-            table = file.read_row_groups(groups, columns=list(ref.columns))
+        table = self._read(ref, partial(_groups_between, ref, column, low, high))
         # A slice would keep the whole row groups in memory.
         return table.filter(pc.and_(pc.greater_equal(table[column], low), pc.less(table[column], high)))
 
@@ -212,15 +213,37 @@ class Store:
         """A table's file, to be read.
 
         Raises:
-            StorageError: as :meth:`read`.
+            StorageError: as :meth:`read`, but for damage.
         """
         try:
-            return self.filesystem.open_input_file(self.location(ref))
+            return open_file(self.filesystem, self.location(ref))
         except FileNotFoundError as error:
+            raise self._missing(ref) from error
+
+    def _read(self, ref: TableRef, read: Callable[[pa.NativeFile], pa.Table]) -> pa.Table:
+        path = self.location(ref)
+        try:
+            return read_file(self.filesystem, path, read)
+        except FileNotFoundError as error:
+            raise self._missing(ref) from error
+        except (StorageError, pa.ArrowException) as error:
+            if may_pass(error.__cause__):
+                raise
+        # What can't be made of bytes in memory either is no fault of the connection.
+        content = read_bytes(self.filesystem, path)
+        try:
+            return read(pa.BufferReader(content))
+        except (OSError, pa.ArrowException) as error:
+            delete_file(self.filesystem, self._ledger_path(ref.unit))
             raise StorageError(
-                f"{self.location(ref)} is missing: was it removed, or is store={self.name} not shared by all nodes? "
-                f"Choose a shared place with {_SETTING}"
+                f"{path} is damaged ({error}); its unit is out of the ledger now: run again, and it is done anew"
             ) from error
+
+    def _missing(self, ref: TableRef) -> StorageError:
+        return StorageError(
+            f"{self.location(ref)} is missing: was it removed, or is store={self.name} not shared by all nodes? "
+            f"Choose a shared place with {SETTING}"
+        )
 
     def location(self, ref: TableRef) -> str:
         """Path of a table's file within the store's file system."""
@@ -228,16 +251,14 @@ class Store:
 
     def sweep(self) -> int:
         """Remove half-written files of killed processes, and states of finished units; returns their number."""
-        if self.local_path is None:
-            return 0
-        states = self.local_path / "states"
-        outlived = [state for state in states.rglob("*.npz") if self._is_finished(state.relative_to(states))]
+        states = [file.path for file in files_below(self.filesystem, f"{self.path}/states") if file.is_file]
+        rows = [self._ledger_path(self._place_of(state)) for state in states]
+        finished = [row.is_file for row in file_information(self.filesystem, rows)]
+        outlived = list(compress(states, finished))
         for state in outlived:
-            state.unlink(missing_ok=True)
-        return len(outlived) + sweep_partial_files([self.local_path / name for name in ("units", "ledger", "states")])
-
-    def _is_finished(self, state: Path) -> bool:
-        return Path(self._ledger_path(str(state.with_suffix("")))).exists()
+            delete_file(self.filesystem, state)
+        folders = [Path(self.path) / name for name in ("units", "ledger", "states")]
+        return len(outlived) + (sweep_partial_files(folders) if self.local_path else 0)
 
     def _table_path(self, place: str, name: str) -> str:
         return f"{self.path}/units/{place}/{name}.parquet"
@@ -248,30 +269,25 @@ class Store:
     def _state_path(self, place: str) -> str:
         return f"{self.path}/states/{place}.npz"
 
-
-def _write_state(state: Mapping[str, NDArray[Any]], sink: IO[bytes] | pa.NativeFile) -> None:
-    # A state may be as large as memory allows: on a disk it goes straight into the file.
-    np.savez(cast(IO[bytes], sink), allow_pickle=False, **state)
+    def _place_of(self, state: str) -> str:
+        return state.removeprefix(f"{self.path}/states/").removesuffix(".npz")
 
 
-def _resolve(root: str) -> tuple[fs.FileSystem, str]:
-    if not root.strip():
-        raise StorageError(f"store={root!r} is empty: set {_SETTING}")
+def _from_row(content: bytes) -> Finished | None:
     try:
-        if "://" in root:
-            filesystem, path = fs.FileSystem.from_uri(root)
-            return filesystem, path
-        return fs.LocalFileSystem(), str(Path(root).expanduser().absolute())
-    except (pa.ArrowException, OSError, RuntimeError) as error:
-        name = _without_keys(root)
-        reason = str(error).replace(root, name)
-        # The error itself quotes the URI, and a traceback would show it.
-        raise StorageError(
-            f"store={name}: not a path or a URI of a known file system ({reason}); set {_SETTING}"
-        ) from None
+        row = json.loads(content)
+        return Finished(**row | {"tables": {name: TableRef(**ref) for name, ref in row["tables"].items()}})
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
-def _without_keys(root: str) -> str:
-    """Of a URI that could not be parsed: rather too little than a part of a key."""
-    scheme, is_uri, rest = root.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if is_uri else root
+def _columns(ref: TableRef, source: pa.NativeFile) -> pa.Table:
+    return pq.read_table(source, columns=list(ref.columns), page_checksum_verification=True)
+
+
+def _groups_between(ref: TableRef, column: str, low: int, high: int, source: pa.NativeFile) -> pa.Table:
+    file = pq.ParquetFile(source, page_checksum_verification=True)
+    index = file.schema_arrow.get_field_index(column)
+    ends = [file.metadata.row_group(group).column(index).statistics for group in range(file.num_row_groups)]
+    groups = [group for group, end in enumerate(ends) if end is not None and end.max >= low and end.min < high]
+    return file.read_row_groups(groups, columns=list(ref.columns))

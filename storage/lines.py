@@ -1,7 +1,8 @@
 """Lines of a span of a text file, with the offsets at which they begin in the unpacked file."""
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import AnyStr
 
 from storage.decoding import Decoder, decoded
 from storage.files import shown
@@ -22,6 +23,7 @@ class Lines:
         self._first = max(span.start - 1, 0)
         self._unpacked = Unpacked(source.uri, source.compression, self._first, span.stop)
         self._source, self._span, self._repairs = source, span, repairs
+        self._offset = 0
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """Offset and content, in UTF-8, of each line of the span and after it, without the newline.
@@ -58,28 +60,37 @@ class Lines:
         return f"{shown(self._source.uri)}: line at byte {offset:,} when unpacked (before {place})"
 
     def _utf8_lines(self) -> Iterator[tuple[int, bytes]]:
-        rest, offset = b"", self._first
-        for _, chunk in self._unpacked:
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                yield offset, line
-                offset += len(line) + 1
-            self._check_length(len(rest), offset)
-        if rest:
-            yield offset, rest
+        self._offset = self._first
+        for line in self._split((chunk for _, chunk in self._unpacked), b"\n"):
+            yield self._offset, line
+            self._offset += len(line) + 1
 
     def _other_lines(self) -> Iterator[tuple[int, bytes]]:
-        decoder = Decoder(self._source.encoding, self._repairs)
-        rest, offset = "", 0
-        for _, chunk in self._unpacked:
-            *lines, rest = (rest + decoder.decode(chunk)).split("\n")
-            for line in lines:
-                yield offset, line.encode()
-                offset += len(f"{line}\n".encode(self._source.encoding))
-            self._check_length(len(rest), offset)
-        if rest := rest + decoder.decode(b"", final=True):
-            yield offset, rest.encode()
+        self._offset = 0
+        for line in self._split(self._decoded(), "\n"):
+            yield self._offset, line.encode()
+            self._offset += len(f"{line}\n".encode(self._source.encoding))
 
-    def _check_length(self, length: int, offset: int) -> None:
-        if length > _MAX_LINE_BYTES:
-            raise CorpusError(f"{self.where(offset)} is longer than {_MAX_LINE_BYTES:,} bytes: this is no text file")
+    def _decoded(self) -> Iterator[str]:
+        decoder = Decoder(self._source.encoding, self._repairs)
+        for _, chunk in self._unpacked:
+            yield decoder.decode(chunk)
+        yield decoder.decode(b"", final=True)
+
+    def _split(self, pieces: Iterable[AnyStr], newline: AnyStr) -> Iterator[AnyStr]:
+        """Lines without their newlines; what follows the last newline is one unless it is empty."""
+        begun: list[AnyStr] = []
+        length = 0
+        for piece in pieces:
+            begun.append(piece)
+            length += len(piece)
+            # Joined once only: a line may go on for thousands of pieces.
+            if newline in piece:
+                lines = newline[:0].join(begun).split(newline)
+                yield from lines[:-1]
+                begun, length = lines[-1:], len(lines[-1])
+            if length > _MAX_LINE_BYTES:
+                where = self.where(self._offset)
+                raise CorpusError(f"{where} is longer than {_MAX_LINE_BYTES:,} bytes: this is no text file")
+        if length:
+            yield newline[:0].join(begun)

@@ -11,12 +11,15 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
-from storage.checkpoints import CheckpointError, checked, first_line, remedy
+from storage.checkpoints import CheckpointError, checked, first_line, num_weight_bytes, remedy
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _SHOWN_WEIGHTS = 3
+
+_MOST_WEIGHTS_PER_BYTE = 8
+_ALWAYS_ALLOWED_WEIGHTS = 2**24
 
 
 def load_encoder(folder: str, device: str, setting: str) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
@@ -62,7 +65,8 @@ def check_classifier(folder: str, setting: str) -> None:
         CheckpointError: naming the kind.
     """
     checked(folder, folder, setting)
-    kinds = json.loads(Path(folder, "config.json").read_bytes()).get("architectures") or []
+    listed = json.loads(Path(folder, "config.json").read_bytes()).get("architectures")
+    kinds = [str(kind) for kind in listed] if isinstance(listed, list) else []
     if kinds and not any(kind.endswith("ForSequenceClassification") for kind in kinds):
         raise CheckpointError(
             f"{setting}={folder}: is a {', '.join(kinds)}, which has no head that classifies texts; set {setting} to a "
@@ -114,10 +118,22 @@ def _from_files(kind: str, folder: str) -> tuple[Any, set[str], "PreTrainedToken
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **safely)
     # A config may name code on the hub to compute attention with; only where it is given as an object is it overruled.
     safely |= {"config": transformers.AutoConfig.from_pretrained(folder, **safely), "attn_implementation": "eager"}
+    _check_size(getattr(transformers, kind), safely["config"], folder)
     model, found = getattr(transformers, kind).from_pretrained(
         folder, dtype=torch.float32, output_loading_info=True, **safely
     )
     return model, found["missing_keys"], tokenizer
+
+
+def _check_size(kind: Any, config: Any, folder: str) -> None:
+    """Refuse a config that describes far more than the files hold: what is missing would be drawn at random."""
+    import torch
+
+    with torch.device("meta"):
+        described = kind.from_config(config, trust_remote_code=False, attn_implementation="eager")
+    num_weights, num_bytes = sum(weight.numel() for weight in described.parameters()), num_weight_bytes(folder)
+    if num_weights > max(num_bytes * _MOST_WEIGHTS_PER_BYTE, _ALWAYS_ALLOWED_WEIGHTS):
+        raise ValueError(f"its config describes {num_weights:,} weights, and its files have {num_bytes:,} bytes")
 
 
 def _encoder(model: Any) -> Any:

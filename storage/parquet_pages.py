@@ -9,11 +9,14 @@ import pyarrow.parquet as pq
 
 from storage.decoding import decoded
 from storage.files import opened, shown
+from storage.packed import check_growth, check_parquet
 from storage.pages import CorpusError, Page, Repairs, Source, Span
 
 MAGIC = b"PAR1"
 
-_BATCH_ROWS = 256
+_BATCH_ROWS = 16
+"""Few, as one long text that the file holds once can stand in all of them."""
+
 _COLUMNS = ("id", "title", "text")
 
 
@@ -41,14 +44,19 @@ def read_parquet(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]
         sizes = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
         rows = count([0, *accumulate(sizes)][span.start])
         groups = list(range(span.start, min(span.stop, len(sizes))))
+        num_bytes = 0
         for batch in file.iter_batches(_BATCH_ROWS, groups, columns=columns, use_threads=False):
-            yield from (_page(row, number, source, repairs) for row, number in zip(_rows(batch), rows, strict=False))
+            for row, number in zip(_rows(batch), rows, strict=False):
+                num_bytes += sum(len(value) for value in row.values() if isinstance(value, bytes))
+                check_growth(source.num_bytes, num_bytes)
+                yield _page(row, number, source, repairs)
 
 
 @contextmanager
 def _parquet(uri: str) -> Iterator[pq.ParquetFile]:
     # The footer lies at the end. A server that sends whole files only would be found out too late: ask for a part.
     with opened(uri, len(MAGIC)) as raw, pq.ParquetFile(raw) as file:
+        check_parquet(raw, file.metadata)
         yield file
 
 
@@ -64,17 +72,19 @@ def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
         raise CorpusError(f"{shown(uri)}: column {name!r} must hold strings, but is of type {kind}")
 
 
-def _rows(batch: pa.RecordBatch) -> list[dict[str, int | bytes | None]]:
-    """Strings as bytes: nobody has checked that they are UTF-8."""
-    columns = {name: _as_bytes(batch.column(name)) for name in batch.schema.names}
-    rows: list[dict[str, int | bytes | None]] = pa.RecordBatch.from_pydict(columns).to_pylist()
-    return rows
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, int | bytes | None]]:
+    columns = (_values(batch.column(name)) for name in batch.schema.names)
+    return (dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
-def _as_bytes(column: pa.Array) -> pa.Array:
+def _values(column: pa.Array) -> list[int | bytes | None]:
+    """Strings as bytes: nobody has checked that they are UTF-8. What many rows take from a dictionary is held once."""
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column if pa.types.is_integer(column.type) else column.cast(pa.large_binary())
+        words = [*_values(column.dictionary), None]
+        return [words[index] for index in column.indices.fill_null(-1).to_pylist()]
+    plain = column if pa.types.is_integer(column.type) else column.cast(pa.large_binary())
+    values: list[int | bytes | None] = plain.to_pylist()
+    return values
 
 
 def _page(row: dict[str, int | bytes | None], number: int, source: Source, repairs: Repairs) -> Page:

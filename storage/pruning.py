@@ -1,12 +1,15 @@
 """What lies in a store, unit by unit, and its removal."""
 
+import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 from pyarrow import fs
 
+from storage.filesystems import delete_file, files_below
 from storage.ledger import Store
 from storage.registry import RegisteredRun
 
@@ -37,12 +40,19 @@ def stored_units(store: Store) -> list[StoredUnit]:
     found: dict[str, list[fs.FileInfo]] = defaultdict(list)
     for folder in _FOLDERS:
         below = f"{store.path}/{folder}"
-        files = store.filesystem.get_file_info(fs.FileSelector(below, allow_not_found=True, recursive=True))
+        files = files_below(store.filesystem, below)
+        lies_below = _below_on_disk(below) if store.local_path else lambda _: True
         for file in files:
-            if file.is_file:
+            if file.is_file and lies_below(os.path.dirname(file.path)):
                 inside = file.path.removeprefix(f"{below}/")
                 found[_place(inside, folder)].append(file)
     return [_unit(store, place, files) for place, files in sorted(found.items())]
+
+
+def _below_on_disk(folder: str) -> Callable[[str], bool]:
+    """Whether a folder below another lies there and not somewhere else, where a link has led."""
+    real = os.path.realpath(folder)
+    return cache(lambda place: os.path.realpath(place) == real + place.removeprefix(folder))
 
 
 def _place(inside: str, folder: str) -> str:
@@ -66,7 +76,7 @@ def _unit(store: Store, place: str, files: Iterable[fs.FileInfo]) -> StoredUnit:
 def remove(store: Store, unit: StoredUnit) -> None:
     """Remove a unit, its ledger row first: a removal that breaks off leaves a unit that counts as not done."""
     for file in unit.files:
-        store.filesystem.delete_file(file)
+        delete_file(store.filesystem, file)
 
 
 def kept_runs(runs: Iterable[RegisteredRun], num_kept: int) -> list[RegisteredRun]:

@@ -10,18 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, Literal
 
 import psutil
 import pyarrow as pa
-from pyarrow import fs
 
+from storage.filesystems import SETTING, delete_file, files_below, read_bytes
 from storage.ledger import Store, TableRef
 from storage.tables import StorageError, write_bytes
 
-_SETTING = "store=<path or URI>"
 _MARK = "pruning.json"
 _PLAIN = re.compile(r"\w[\w.-]*")
+_KEY_PARTS = 3
 
 ABANDONED = timedelta(hours=48)
 """After this long a run on another machine that never ended is taken for dead."""
@@ -134,10 +135,12 @@ class Registry:
     def runs(self, job: str | None = None, series: str | None = None) -> list[RegisteredRun]:
         """All runs, or those of a job, or of a series of it; the latest first."""
         below = "/".join(part for part in (self._root, job, series) if part)
-        found = self._store.filesystem.get_file_info(fs.FileSelector(below, allow_not_found=True, recursive=True))
+        found = files_below(self._store.filesystem, below)
         names = [file.path.removeprefix(f"{self._root}/") for file in found if file.base_name == "run.json"]
-        rows = (self._read(name) for name in sorted(names, key=lambda name: name.split("/")[2], reverse=True))
-        return [_from_json(row) for row in rows if row]
+        names = [name for name in names if name.count("/") == _KEY_PARTS]
+        rows = ((name, self._read(name)) for name in sorted(names, key=lambda name: name.split("/")[2], reverse=True))
+        # Where a run lies is its key, whatever the file says: a key is a folder that is removed.
+        return [_from_json(row | {"key": name.removesuffix("/run.json")}) for name, row in rows if row]
 
     def last_succeeded(self, job: str, series: str, before: datetime | None = None) -> RegisteredRun | None:
         """The latest run of a series that succeeded, of those that started before a moment."""
@@ -146,17 +149,15 @@ class Registry:
 
     def units(self, run: RegisteredRun) -> set[str]:
         """The places of all units that a run named."""
-        folder = fs.FileSelector(f"{self._root}/{run.key}", allow_not_found=True)
-        files = [file for file in self._store.filesystem.get_file_info(folder) if file.base_name.startswith("units-")]
-        places: set[str] = set()
-        for file in files:
-            with self._store.filesystem.open_input_file(file.path) as source:
-                places.update(source.read().decode().split("\n"))
-        return places - {""}
+        files = files_below(self._store.filesystem, f"{self._root}/{run.key}")
+        listed = [file.path for file in files if file.base_name.startswith("units-")]
+        lines = (read_bytes(self._store.filesystem, path).decode().split("\n") for path in listed)
+        return set(chain.from_iterable(lines)) - {""}
 
     def forget(self, run: RegisteredRun) -> None:
         """Remove a run from the register; its directory stays."""
-        self._store.filesystem.delete_dir(f"{self._root}/{run.key}")
+        for file in files_below(self._store.filesystem, f"{self._root}/{run.key}"):
+            delete_file(self._store.filesystem, file.path)
 
     @contextmanager
     def pruning(self) -> Iterator[None]:
@@ -174,7 +175,7 @@ class Registry:
                 raise StorageError(f"store={self._store.name}: units can't be removed while runs are at work: {listed}")
             yield
         finally:
-            self._store.filesystem.delete_file(f"{self._root}/{_MARK}")
+            delete_file(self._store.filesystem, f"{self._root}/{_MARK}")
 
     def _pruner(self) -> Process | None:
         """The process that prunes the store; one on another machine may have died."""
@@ -189,14 +190,16 @@ class Registry:
         )
 
     def _write(self, name: str, text: str) -> None:
-        write_bytes(self._store.filesystem, f"{self._root}/{name}", text.encode(), setting=_SETTING)
+        write_bytes(self._store.filesystem, f"{self._root}/{name}", text.encode(), setting=SETTING)
 
     def _read(self, name: str) -> dict[str, Any] | None:
+        path = f"{self._root}/{name}"
         try:
-            with self._store.filesystem.open_input_file(f"{self._root}/{name}") as source:
-                return dict(json.loads(source.read()))
+            return dict(json.loads(read_bytes(self._store.filesystem, path)))
         except FileNotFoundError:
             return None
+        except (TypeError, ValueError) as error:
+            raise StorageError(f"{path}: is damaged ({error}); remove it, and with it what it says of a run") from error
 
 
 @dataclass
@@ -212,6 +215,11 @@ class Entry:
         listed = "\n".join(sorted(set(places)))
         self.registry._write(f"{self.run.key}/units-{self._num_stages:03d}.txt", listed)
         self._num_stages += 1
+
+    def has_elder(self) -> bool:
+        """Whether a run that began earlier is at work on the same."""
+        others = self.registry.runs(self.run.job, self.run.series)
+        return any(other.is_at_work and other.started < self.run.started for other in others)
 
     def end(self, status: Status, record: Mapping[str, Any], tables: Mapping[str, Sequence[TableRef]]) -> None:
         """Note how the run ended, and what it published."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from storage.copies import bring
 from storage.identity import digest
 from storage.ledger import Store, TableRef
 from storage.pieces import StreamedTable
@@ -25,7 +26,6 @@ _EXPORTS = "exports"
 _PLAIN_NAME = r"\w[\w.-]*"
 _RECORD = "run.json"
 _SETTING = "run_dir=<path>"
-_COPY_BYTES = 1 << 20
 
 
 class RunDirectoryBusy(ValueError):
@@ -83,10 +83,11 @@ class RunDirectory:
         """Publish a large table as a folder with one file per part, without a second copy where the disk allows.
 
         Raises:
-            StorageError: if a part is missing from the store, or the folder can't be written; nothing of it stays.
+            StorageError: if a part is missing from the store or damaged, or the folder can't be written; nothing of it
+                stays.
         """
         with _whole_folder(self.path / name) as folder:
-            num_bytes = sum(_link_or_copy(store, ref, folder / f"{part}.parquet") for part, ref in parts.items())
+            num_bytes = sum(bring(store, ref, folder / f"{part}.parquet") for part, ref in parts.items())
         self.tables[name] = {
             "rows": sum(ref.num_rows for ref in parts.values()),
             "bytes": num_bytes,
@@ -216,19 +217,3 @@ def _errors_naming(place: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise StorageError.writing(place, error, _SETTING) from error
-
-
-def _link_or_copy(store: Store, ref: TableRef, target: Path) -> int:
-    if store.local_path is None or not _linked(store.location(ref), target):
-        with store.open(ref) as source, open(target, "xb") as sink:
-            shutil.copyfileobj(source, sink, _COPY_BYTES)
-    return target.stat().st_size
-
-
-def _linked(source: str, target: Path) -> bool:
-    """Whether the disk allowed it: other disks, and some file systems, do not."""
-    try:
-        os.link(source, target)
-    except OSError:
-        return False
-    return True

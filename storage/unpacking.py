@@ -13,6 +13,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from storage.files import opened, read_errors, shown
+from storage.packed import check_growth
 from storage.pages import Compression, CorpusError
 
 _CHUNK_BYTES = 2**17
@@ -50,9 +51,12 @@ class Unpacked:
         Raises:
             CorpusError: if the file can't be read on, or is damaged there.
         """
-        with opened(self._uri, self._start if self._compression in ("none", "bz2") else 0) as file:
+        first = self._start if self._compression in ("none", "bz2") else 0
+        with opened(self._uri, first) as file:
             try:
                 for chunk in self._chunks(file):
+                    if self._compression != "none":
+                        check_growth(self._packed_position - first, self._position + len(chunk))
                     yield self._position, chunk
                     self._position += len(chunk)
             except read_errors(self._uri) as error:

@@ -1,5 +1,6 @@
 """Files behind web servers, through fsspec: their state, and their bytes from any place on."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ _NO_RANGE, _PARTIAL, _NOT_FOUND, _UNSATISFIABLE = 200, 206, 404, 416
 
 # A server that packs what it sends would change every offset. Wikimedia's servers turn away clients without a name.
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "Tiltmeter"}
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 _ADVICE = "set corpus.download=true, or download it and set corpus.path to the copy"
 
@@ -45,7 +48,7 @@ def ask(url: str) -> WebFile:
     filesystem = _filesystem(streams=True)
     try:
         status, headers = sync(filesystem.loop, _first_byte, filesystem, url)
-    except (OSError, ClientError) as error:
+    except (OSError, ValueError, ClientError) as error:  # a ValueError is of a URL with an impossible host or port
         raise CorpusError(f"{shown(url)}: the server cannot be reached: {error or type(error).__name__}") from error
     if status not in (_NO_RANGE, _PARTIAL, _UNSATISFIABLE):
         what = "there is no such file" if status == _NOT_FOUND else "the server does not give it"
@@ -116,4 +119,4 @@ def _size(status: int, headers: Mapping[str, str]) -> int | None:
         size = headers.get("Content-Length", "")
     else:
         size = headers.get("Content-Range", "").rpartition("/")[2]
-    return int(size) if size.isdigit() else None
+    return int(size) if _NUMBER.fullmatch(size) else None

@@ -10,6 +10,13 @@ from storage.pages import CorpusError, Page, Repairs, Source, Span
 _BEGIN = b"<doc "
 _END = b"</doc>"
 
+_MAX_TAG_CHARACTERS = 2**13
+"""Of a line with many quotation marks, finding attributes takes the square of its length."""
+
+_MAX_BYTES = 2**28
+_LINE_BYTES = 64
+"""What a line takes in memory besides its characters."""
+
 _CLOSING_TAGS = re.compile(rb"\s*(?:</[^<>]*>\s*)*")
 _ATTRIBUTE = re.compile(r'([\w:-]+)="(.*?)"(?=\s+[\w:-]+="|\s*>\s*\Z)')
 """A title may hold quotation marks: its value ends at one that another attribute or the end follows."""
@@ -51,12 +58,18 @@ class _Document:
 
     def __init__(self, first: str, where: str) -> None:
         self.where = where
+        if len(first) > _MAX_TAG_CHARACTERS:
+            raise CorpusError(f"{where}: this <doc ...> has {len(first):,} characters, over {_MAX_TAG_CHARACTERS:,}")
         self._attributes = {key: html.unescape(value) for key, value in _ATTRIBUTE.findall(first)}
         self._text: list[str] = []
+        self._num_bytes = 0
         if not self._attributes.get("id"):
             raise CorpusError(f"{where}: this <doc> has no id")
 
     def add(self, line: str) -> None:
+        self._num_bytes += len(line) + _LINE_BYTES
+        if self._num_bytes > _MAX_BYTES:
+            raise CorpusError(f"{self.where}: this <doc> takes more than {_MAX_BYTES:,} bytes of memory")
         self._text.append(line)
 
     def page(self) -> Page:

@@ -119,7 +119,7 @@ def test_gensim_models_with_their_companions(tmp_path):
         read(datapath("old_keyedvectors_320.dat")), theirs(KeyedVectors.load(datapath("old_keyedvectors_320.dat")))
     )
     (tmp_path / "a.kv.vectors.npy").unlink()
-    with pytest.raises(EmbeddingFileError, match=r"a\.kv: gensim cannot load it: .*a\.kv\.vectors\.npy"):
+    with pytest.raises(EmbeddingFileError, match=r"a\.kv: cannot be read as .*a\.kv\.vectors\.npy"):
         read(tmp_path / "a.kv")
 
 
@@ -147,12 +147,12 @@ def test_no_pickle_is_loaded_unasked(format, protocol, pack, tmp_path):
 def test_the_refusal_of_a_pickle_says_why_and_what_to_do(tmp_path):
     write(tmp_path / "vectors.kv", SMALL, "keyedvectors")
     path = str(tmp_path / "vectors.kv")
-    with pytest.raises(EmbeddingFileError, match=r"vectors\.kv: is a pickle.* runs whatever code.*allow_pickle=true"):
+    with pytest.raises(EmbeddingFileError, match=r"vectors\.kv: is a pickle.* a program.*allow_pickle=true"):
         read_embedding(path)
     with pytest.raises(EmbeddingFileError, match="is a pickle, which is the format keyedvectors and not glove"):
         read_embedding(path, "glove", allow_pickle=True)
     assert same(read_embedding(path, allow_pickle=True), SMALL)
-    with pytest.raises(EmbeddingFileError, match="gensim cannot load it"):
+    with pytest.raises(EmbeddingFileError, match="cannot be read as vectors of gensim: it holds a list"):
         read(put(tmp_path, pickle.dumps([1, 2])))
 
 
@@ -162,7 +162,7 @@ def test_companions_are_read_without_pickles(tmp_path):
     vectors.save(str(tmp_path / "a.kv"), separately=["vectors"])
     trace = tmp_path / "trace"
     np.save(tmp_path / "a.kv.vectors.npy", np.array([Malicious(trace)], dtype=object), allow_pickle=True)
-    with pytest.raises(EmbeddingFileError, match="Object arrays cannot be loaded"):
+    with pytest.raises(EmbeddingFileError, match="Python objects in dtype"):
         read(tmp_path / "a.kv")
     assert not trace.exists()
 

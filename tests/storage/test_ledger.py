@@ -1,14 +1,18 @@
+import errno
 import os
+import re
 import subprocess
 import sys
 import traceback
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from storage.ledger import Store, Unit
+from storage.patience import Patience
 from storage.tables import StorageError, column, documentation, sweep_partial_files
 
 TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
@@ -203,3 +207,134 @@ def test_columns_document_themselves_through_a_file(tmp_path):
     [described] = documentation(pq.read_schema(tmp_path / "a.parquet"))
     assert described["description"] == "where replicas flip"
     assert (described["name"], described["type"], described["unit"]) == ("pse", "double", "mixture")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"tables": 1}', b'{"tables": {}}', b"\xff\xfe"])
+def test_a_damaged_row_counts_as_not_done(store, content):
+    unit = Unit("count/1", "", {})
+    done = store.commit(unit, [("words", TABLE)])
+    Path(store.path, f"ledger/{unit.place}.json").write_bytes(content)
+    assert store.find(unit) is None
+    assert store.commit(unit, [("words", TABLE)]) == store.find(unit) == done
+
+
+def test_half_a_row_counts_as_not_done(store):
+    unit = Unit("count/1", "", {})
+    store.commit(unit, [("words", TABLE)])
+    row = Path(store.path, f"ledger/{unit.place}.json")
+    whole = row.read_bytes()
+    for size in range(0, len(whole), 17):
+        row.write_bytes(whole[:size])
+        assert store.find(unit) is None
+
+
+def damage(store, ref, change):
+    path = Path(store.location(ref))
+    content = bytearray(path.read_bytes())
+    change(content)
+    path.chmod(0o644)
+    path.write_bytes(content)
+
+
+def flip(position, bit):
+    def change(content):
+        content[position] ^= 1 << bit
+
+    return change
+
+
+READERS = [Store.read, lambda store, ref: store.read_between(ref, "count", 0, 10)]
+
+
+def is_damaged(store, ref, read):
+    """Whether the store says so; else what it reads must be right."""
+    try:
+        return read(store, ref) != TABLE
+    except StorageError as error:
+        return bool(re.search("words.parquet is damaged .* run again, and it is done anew", str(error), re.DOTALL))
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_flipped_bit_in_any_page_is_found_and_its_unit_redone(store, read):
+    unit = Unit("count/1", "", {})
+    ref = store.commit(unit, [("words", TABLE)]).tables["words"]
+    content = Path(store.location(ref)).read_bytes()
+    end_of_pages = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    found = []
+    for position in range(4, end_of_pages, 11):
+        damage(store, ref, flip(position, position % 8))
+        # Readers pass over some of what a file says twice.
+        found.append(is_damaged(store, ref, read))
+        assert (store.find(unit) is None) == found[-1]
+        store.commit(unit, [("words", TABLE)])
+    assert sum(found) > len(found) / 2
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_file_cut_off_while_it_is_in_use_is_named(store, read):
+    unit = Unit("count/1", "", {})
+    ref = store.commit(unit, [("words", TABLE)]).tables["words"]
+    damage(store, ref, lambda content: content.__delitem__(slice(50, None)))
+    with pytest.raises(StorageError, match=r"words.parquet is damaged \(.*its unit is out of the ledger now"):
+        read(store, ref)
+
+
+def test_a_store_that_is_away_for_a_moment_is_waited_for(store, monkeypatch):
+    done = store.commit(Unit("count/1", "", {}), [("words", TABLE)])
+    pauses, broken = [], [OSError(errno.ESTALE, "Stale file handle")] * 2
+    read_table = pq.read_table
+
+    def read(*arguments, **options):
+        if broken:
+            raise broken.pop()
+        return read_table(*arguments, **options)
+
+    monkeypatch.setattr("tenacity.nap.time.sleep", pauses.append)
+    monkeypatch.setattr(pq, "read_table", read)
+    assert store.read(done.tables["words"]) == TABLE
+    assert not broken
+    assert len(pauses) == 2
+
+
+def test_a_store_that_stays_away_is_named_and_its_ledger_left_alone(store, monkeypatch):
+    unit = Unit("count/1", "", {})
+    done = store.commit(unit, [("words", TABLE)])
+
+    def read(*arguments, **options):
+        raise OSError(errno.ETIMEDOUT, "Connection timed out")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("storage.filesystems.patiently", Patience(seconds=0))
+        patched.setattr(pq, "read_table", read)
+        with pytest.raises(StorageError, match=r"cannot reach .*words.parquet: .*timed out, tried for .*store=<path"):
+            store.read(done.tables["words"])
+    assert store.find(unit) == done
+
+
+def test_a_damaged_state_is_as_good_as_none(store):
+    unit = Unit("count/1", "", {})
+    store.save_state(unit, {"n": np.arange(1000)})
+    state = Path(store.path, f"states/{unit.place}.npz")
+    whole = state.read_bytes()
+    for damaged in (b"", whole[:100], whole[:-1], whole[:500] + b"x" + whole[501:], b"x" * 100):
+        state.write_bytes(damaged)
+        assert store.load_state(unit) is None
+    state.write_bytes(whole)
+    np.testing.assert_array_equal(store.load_state(unit)["n"], np.arange(1000))
+    store.commit(unit, [("words", TABLE)])
+    assert not state.exists()
+
+
+def test_states_of_finished_units_are_swept(store):
+    done, undone = Unit("count/1", "", {}), Unit("count/1", "", {"n": 2})
+    store.commit(done, [("words", TABLE)])
+    for unit in (done, undone):
+        Store(store.path).save_state(unit, {"n": np.arange(3)})
+    assert store.sweep() == 1
+    assert [path for path in files(store) if path.startswith("states")] == [f"states/{undone.place}.npz"]
+
+
+def test_a_bucket_has_time_to_answer_and_not_for_ever():
+    *_, settings = Store("s3://key:secret@bucket/x?region=us-east-1").filesystem.__reduce__()[1]
+    assert (settings["connect_timeout"], settings["request_timeout"]) == (5, 20)
+    assert (settings["access_key"], settings["region"]) == ("key", "us-east-1")

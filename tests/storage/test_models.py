@@ -126,6 +126,22 @@ def test_damaged_weights_are_refused(bert) -> None:
         load_encoder(bert)
 
 
+def test_a_config_of_more_weights_than_the_files_have_is_refused_before_they_are_drawn(bert) -> None:
+    change(bert / "config.json", hidden_size=100_000, intermediate_size=400_000, num_attention_heads=1)
+    save_file({"something": torch.zeros(1)}, bert / WEIGHTS, {"format": "pt"})
+    with pytest.raises(
+        CheckpointError, match=r"its config describes 2\d\d,\d{3},\d{3},\d{3} weights, and its files have"
+    ):
+        load_encoder(bert)
+
+
+def test_a_vocabulary_elsewhere_is_not_read(bert, tmp_path) -> None:
+    (bert / "vocab.txt").rename(tmp_path / "elsewhere.txt")
+    change(bert / "tokenizer_config.json", vocab_file=str(tmp_path / "elsewhere.txt"))
+    with pytest.raises(CheckpointError, match="tokenizer has no vocabulary"):
+        load_encoder(bert)
+
+
 def test_a_tokenizer_without_vocabulary_is_refused(bert) -> None:
     (bert / "vocab.txt").unlink()
     with pytest.raises(CheckpointError, match=r"tokenizer has no vocabulary.*vocab\.txt"):

@@ -38,6 +38,21 @@ def test_tsv_has_no_quotes_and_may_have_no_header(file):
     assert record_columns(path, header=False) == ["column_1", "column_2"]
 
 
+def test_the_columns_of_a_large_file_are_told_by_its_beginning(file):
+    rows = "".join(f'"a ""quoted"" text\nof two lines, {number}",{number}\n' for number in range(40_000))
+    path = file("rows.csv", f"text,score\n{rows}")
+    assert record_columns(path) == ["text", "score"]
+    assert len(record_columns(path, header=False)) == 2
+
+
+def test_the_columns_of_parquet_are_told_by_its_footer(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"n": range(1000)}).write_parquet(path)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(len(content) - 1004) + content[-1000:])
+    assert record_columns(str(path)) == ["n"]
+
+
 def test_a_missing_column_is_named_beside_those_that_there_are(file):
     path = file("rows.csv", "texts,score\na,1\n")
     with pytest.raises(
