@@ -1,0 +1,196 @@
+"""Small files of the names that the pages use, made up, or made from what installed packages carry."""
+
+import bz2
+import json
+import random
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import yaml
+from pyarrow import fs
+
+from storage.embedding_files import EmbeddingFile, write_embedding
+from tests.docs.pages import ROOT
+
+DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+"""Among gensim's test data."""
+
+LANGUAGES = {"en": "english", "de": "german", "es": "spanish", "fr": "french", "zh": "chinese"}
+LANGUAGES |= {"ar": "arabic", "fa": "farsi", "ur": "urdu", "wo": "wolof"}
+ENTITIES = 60
+
+
+def provide(folder: Path) -> None:
+    """Write all of them."""
+    from gensim.test.utils import datapath
+
+    shutil.copy(datapath(DUMP), folder / "simplewiki-pages-articles.xml.bz2")
+    write(folder / "articles.jsonl", as_json_lines("en"))
+    write(folder / "extracted/AA/wiki_00", as_wikiextractor("de"))
+    write(folder / "letters/1.txt", "\n".join(text for _, text in documents("en")))
+    corpora(folder / "data")
+    vectors(folder)
+    encoder(folder / "models/bert")
+    texts(folder)
+    spoken(folder)
+    records(folder)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bz2.compress(text.encode()) if path.suffix == ".bz2" else text.encode())
+
+
+def words(language: str) -> list[str]:
+    """Words of the lists of a language."""
+
+    def leaves(node: object) -> Iterator[str]:
+        if isinstance(node, dict):
+            for key, item in node.items():
+                yield from (item if key == "percent_women" else leaves(item if key != "note" else None))
+        elif isinstance(node, list):
+            for item in node:
+                yield from leaves(item)
+        elif isinstance(node, str) and len(node) < 30:
+            yield node
+
+    lists = yaml.safe_load((ROOT / f"conf/wordset/gender/{LANGUAGES[language]}.yaml").read_text())
+    if language == "en":
+        lists |= yaml.safe_load((ROOT / "conf/wordset/english.yaml").read_text())
+    return sorted(set(leaves(lists)))
+
+
+def documents(language: str, number: int = 60) -> list[tuple[int, str]]:
+    rng, known = random.Random(language), words(language)
+    weights = [1 / (1 + rank % 40) for rank in range(len(known))]
+    return [(at, " ".join(rng.choices(known, weights, k=150))) for at in range(1, number + 1)]
+
+
+def as_json_lines(language: str) -> str:
+    rows = [{"id": str(at), "title": f"Article {at}", "text": text} for at, text in documents(language)]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def as_wikiextractor(language: str) -> str:
+    pages = [
+        f'<doc id="{at}" url="" title="Article {at}">\nArticle {at}\n\n{text}\n</doc>\n'
+        for at, text in documents(language)
+    ]
+    return "".join(pages)
+
+
+def corpora(folder: Path) -> None:
+    """What the named corpora of `conf/corpus/` read below TILTMETER_DATA."""
+    for config in map(yaml.safe_load, (path.read_text() for path in ROOT.glob("conf/corpus/*.yaml"))):
+        paths = config["path"] if isinstance(config["path"], list) else [config["path"]]
+        for at, pattern in enumerate(path.partition("}/")[2] for path in paths if "TILTMETER_DATA" in path):
+            name = pattern.replace("*", "1")
+            if ".jsonl" in name:
+                write(folder / name, as_json_lines(config["language"]))
+            elif "wikiextractor" in name:
+                write(folder / name, as_wikiextractor(config["language"]))
+            else:
+                write(folder / name, "\n".join(f"{text} {at}" for _, text in documents(config["language"])))
+
+
+def vectors(folder: Path) -> None:
+    """Files of vectors for the English word lists: two models, and a model with replicas."""
+    known = [word.replace(" ", "_") for word in words("en")]
+    rng = np.random.default_rng(0)
+    made = rng.normal(size=(5, len(known), 12)).astype(np.float32)
+    (folder / "replicas").mkdir()
+    names = {"vectors.bin": "word2vec_binary", "glove.txt": "glove"}
+    names |= {f"replicas/{at}.bin": "word2vec_binary" for at in range(5)}
+    for at, (name, form) in enumerate(names.items()):
+        content = EmbeddingFile(known, made[at % 5])
+        write_embedding(fs.LocalFileSystem(), str(folder / name), content, form, setting="path")
+
+
+def encoder(folder: Path) -> None:
+    """A model of transformers that spells words letter by letter."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    letters = [chr(ord("a") + at) for at in range(26)]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=40, **sizes)).save_pretrained(folder)
+    write(folder / "vocab.txt", "\n".join(vocabulary))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+
+
+def texts(folder: Path) -> None:
+    """Labelled texts, conversations and scores."""
+    rng = random.Random(0)
+    nouns, verdicts = ("movie", "film", "story", "cast"), {"good": 1, "lovely": 1, "bad": 0, "awful": 0}
+    for name, number in {"train": 160, "dev": 40, "test": 80}.items():
+        lines = [labelled(rng, nouns, verdicts) for _ in range(number)]
+        write(folder / f"{name}.tsv", "\n".join(lines) + "\n")
+    turns = [f"{at // 4},this {rng.choice(nouns)} is {rng.choice(list(verdicts))} {at}" for at in range(24)]
+    write(folder / "turns.csv", "\n".join(["id,text", *turns]) + "\n")
+    said = [f"this {noun} is {verdict}" for noun in nouns for verdict in verdicts]
+    rows = [f"{text},{gender}" for text, gender in zip(said, ["male", "female"] * 8, strict=True)]
+    write(folder / "sentences.csv", "\n".join(["text,gender", *rows]) + "\n")
+    judged = [f"{text},{rng.uniform(-1, 1):.2f}" for text in said]
+    write(folder / "judgements.csv", "\n".join(["text,sentiment", *judged]) + "\n")
+    scores = [
+        f"{variant},one,E{at % 2},{system},{gender},,{emotion},{rng.uniform(-1, 1):.3f}"
+        for variant in ("original", "es")
+        for system in ("a", "b")
+        for gender in ("male", "female", "neutral")
+        for emotion in ("joy", "anger")
+        for at in range(6)
+    ]
+    head = "variant,group,dataset,system,gender,race,emotion,sentiment"
+    write(folder / "scores.csv", "\n".join([head, *scores]) + "\n")
+
+
+def spoken(folder: Path) -> None:
+    """Two corpora of what friends say, and a lexicon of valence."""
+    rng, friends = random.Random(2), ("Chandler", "Joey", "Ross", "Monica", "Phoebe", "Rachel")
+    feelings = {"negative": ("bad", "awful"), "neutral": ("here", "there"), "positive": ("good", "lovely")}
+    for name in ("train_sent_emo.csv", "test_sent_emo.csv"):
+        rows = []
+        for at in range(120):
+            feeling, friend = list(feelings)[at % 3], rng.choice(friends)
+            said = f"oh my {rng.choice(['wife', 'husband', 'dog'])} is {rng.choice(feelings[feeling])} {at}"
+            rows.append(f"{said},{feeling},{friend}")
+        write(folder / name, "\n".join(["Utterance,Sentiment,Speaker", *rows]) + "\n")
+    valence = {"bad": 0.1, "awful": 0.05, "here": 0.5, "good": 0.9, "lovely": 0.95}
+    write(folder / "lexicon.csv", "\n".join(["Word,Valence", *(f"{word},{at}" for word, at in valence.items())]) + "\n")
+
+
+def labelled(rng: random.Random, nouns: Sequence[str], verdicts: dict[str, int]) -> str:
+    verdict = rng.choice(list(verdicts))
+    return f"{rng.choice(['honestly', 'well', 'so'])} this {rng.choice(nouns)} is {verdict}\t{verdicts[verdict]}"
+
+
+def records(folder: Path) -> None:
+    """Messy records of some entities, pairs of them, true clusters, and mentions of chains."""
+    rng = random.Random(1)
+    rows = []
+    for entity in range(ENTITIES):
+        name, street = f"{rng.choice(['North', 'South'])} School {entity}", f"{entity} {rng.choice(['Oak', 'Elm'])} St"
+        for _ in range(2 + entity % 2):
+            phone = f"555{entity:04d}" if rng.random() < 0.8 else f"555{rng.randrange(10_000):04d}"
+            rows.append((f"r{len(rows)}", entity, name.replace("School", rng.choice(["School", "Sch"])), street, phone))
+    ids = ("Id", "cluster", "Site name", "Address", "Phone")
+    frame = pl.DataFrame(rows, ids, orient="row").with_columns(Zip=pl.lit("606") + (pl.col("cluster") % 10).cast(str))
+    frame.drop("cluster").write_csv(folder / "records.csv")
+    frame.select(record="Id", cluster="cluster").write_parquet(folder / "gold.parquet")
+    found = [
+        (one[0], other[0], rng.gauss(0.5 if one[1] == other[1] else -0.5, 0.3))
+        for one, other in combinations(rows, 2)
+        if abs(one[1] - other[1]) < 2
+    ]
+    pairs = pl.DataFrame(found, ("left", "right", "weight"), orient="row")
+    pairs.write_parquet(folder / "pairs.parquet")
+    pairs.write_csv(folder / "pairs.csv")
+    mentions = [(f"t{at % 2}", f"m{at}", ("event", "entity")[at // 2 % 2], f"c{at % 2}{at // 8}") for at in range(48)]
+    columns = ("topic", "mention_id", "mention_class", "chain_id")
+    pl.DataFrame(mentions, columns, orient="row").write_parquet(folder / "mentions.parquet")

@@ -1,0 +1,113 @@
+"""Every command of the pages that can be run is run, in their order, on small files of the names that they use."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, Page, quoted
+from tests.docs.samples import provide
+from tests.docs.test_commands import NOT_CODE, python_blocks, why_not, written
+
+_TRAINING = ("embedding.num_replicas=3", "embedding.trainer.epochs=1", "embedding.trainer.dimensions=8")
+_MODELS = ("models.training.max_epochs=1", "intervals.num_resamples=10")
+_SMALL = {
+    "sentiment_rating": ("rating.num_resamples=10",),
+    "gru_training": ("gru.max_epochs=2", "gru.dimensions=4", "gru.hidden=4"),
+    "entity_resolution": ("time_limit=5",),
+    "decoy_benchmark": (*_MODELS, "models.number=1", "explanations.num_pools=2", "explanations.pool_size=4"),
+    "privacy_metrics": (*_MODELS, "models.num_seeds=1", "explanations.max_sentences=4"),
+} | dict.fromkeys(("compare", "prune", "overnight"), ())
+"""Settings that make a job small."""
+
+_SCORES = "tiltmeter job=sentiment_rating scores=scores.csv"
+_NIGHTS = [f"{_SCORES} run_dir=nights/1", f"{_SCORES} rating.convention=published run_dir=nights/2"]
+BEFORE = {"docs/compare.md": _NIGHTS, "docs/overnight.md": _NIGHTS, "docs/prune.md": [_SCORES]}
+"""What must have been run before a page's commands."""
+
+COMMANDS = {
+    name: [command.line for command in page.commands if command.runs and not why_not(command)]
+    for name, page in PAGES.items()
+}
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("samples")
+    provide(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_store(tmp_path_factory):
+    """For pages that are not about the store itself: they train the same embeddings."""
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", [name for name, lines in COMMANDS.items() if lines])
+def test_commands_run_and_publish_the_tables_of_their_page(name, samples, shared_store, tmp_path):
+    page, place = PAGES[name], tmp_path / "place"
+    shutil.copytree(samples, place)
+    written({file: small_night(text) if file == "night.yaml" else text for file, text in page.files.items()}, place)
+    store = [] if name in BEFORE else [f"store={shared_store}"]
+    runs = [run(place, small(line, store)) for line in [*BEFORE.get(name, []), *COMMANDS[name]]]
+    published = {table for records in runs for record in records for table, entry in record["tables"].items() if entry}
+    assert promised(page) <= published
+    if name not in NOT_CODE:
+        for text in python_blocks(name):
+            in_shell(place, shlex.join([sys.executable, "-c", text]))
+
+
+def promised(page: Page) -> set[str]:
+    tables = {table for row in page.tables("table") for table in quoted(row[0])}
+    return tables if shutil.which("apertium") else tables - {"translations", "protected_words", "comparisons"}
+
+
+def small(line: str, store: list[str] = ()) -> str:
+    """A command with settings that make it small, in the store that others share if it names none."""
+    words = shlex.split(line, comments=True)
+    job = next((word.removeprefix("job=") for word in words if word.startswith("job=")), "survey")
+    more = _SMALL.get(job, () if any(word.startswith("embedding=") for word in words[1:]) else _TRAINING)
+    if "embedding=word2vec" in words or "embedding=fasttext" in words:
+        more = _TRAINING
+    places = [] if any(word.startswith("store=") for word in words) else store
+    return " ".join([line.partition("  # ")[0].partition("  #")[0].rstrip(), *more, "cluster.num_cpus=1", *places])
+
+
+def small_night(text: str) -> str:
+    """The jobs of a night, each made small."""
+
+    def line(found: re.Match[str]) -> str:
+        return f"{found[1]}: {small(found[2])}"
+
+    return re.sub(r"^(\w+): (job=.*)$", line, text, flags=re.MULTILINE)
+
+
+def run(place: Path, line: str) -> list[dict]:
+    """The records of the runs of a command, all of which must have succeeded."""
+    output = in_shell(place, line)
+    records = [
+        json.loads((Path(path) / "run.json").read_text())
+        for path in re.findall(r"^run directory: (.*)$", output, re.MULTILINE)
+    ]
+    assert records or "--cfg" in line, f"{line}\n{output}"
+    assert {record["status"] for record in records} <= {"succeeded"}
+    return records
+
+
+def in_shell(place: Path, line: str) -> str:
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "TILTMETER_DATA": str(place / "data"),
+    }
+    done = subprocess.run(["bash", "-c", line], cwd=place, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
