@@ -52,6 +52,7 @@ from storage.identity import canonical, digest
 from storage.ledger import Store
 from storage.registry import Entry, Registry, Status
 from storage.runs import RunDirectory, opened
+from storage.tables import StorageError
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,12 @@ def _do(job: _Job, run: Run[Any, Any]) -> None:
         for warning in found.warnings:
             run.console.print(f"warning: {warning}", soft_wrap=True, highlight=False)
         with runner.pool.started(*found.workers), runner.display:
-            job.run(run)
+            try:
+                job.run(run)
+            except StorageError:
+                # Units that failed, such as on a full disk, say more than what could not be written after them.
+                runner.check()
+                raise
     runner.store.sweep()
     runner.check()
 
@@ -162,7 +168,10 @@ def _recorded(run: Run[Any, Any]) -> Iterator[None]:
         }
         if isinstance(error, UnitsFailed):
             directory.record["failures"] = [_failure(failure) for failure in error.failures]
-        _end(run, "failed", started)
+        try:
+            _end(run, "failed", started)
+        except StorageError as also:
+            error.add_note(str(also))
         raise
     _end(run, "succeeded", started)
 

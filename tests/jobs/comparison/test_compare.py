@@ -50,7 +50,7 @@ def run_compare(before, after, where):
     with opened(where) as run:
         run.begin(compare.TABLES, job="compare", versions={})
         run.write_text("config.yaml", "job: {name: compare}\n")
-        stand_in = SimpleNamespace(records=[], failures={})
+        stand_in = SimpleNamespace(records=[], failures={}, entry=None, store=None)
         compare.run(Run(config, compare.find_runs(config, ""), stand_in, run, Console(file=io.StringIO())))
     return pl.DataFrame(read_run_table(where, "changes"))
 
