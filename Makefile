@@ -17,7 +17,7 @@ lint: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-faults: .venv/ready ## kills and layouts at full size, in about half an hour
+faults: .venv/ready ## faults, attacks, layouts and commands of the docs at full size: an hour or more
 	$(BIN)/pytest -m slow
 
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand

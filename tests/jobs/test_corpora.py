@@ -191,6 +191,7 @@ def test_neither_form_nor_layout_changes_what_is_learnt(
     assert chosen(run.digests) == usual
 
 
+@pytest.mark.slow
 def test_rounds_of_combining_and_ranges_of_tiles_change_no_sum(
     run_job, one_corpus, forms, usual, tmp_path, monkeypatch
 ):

@@ -37,7 +37,7 @@ def usual(run_job, tmp_path_factory):
     ("num_shards", "layout"),
     [
         (2, ["cluster.num_cpus=1", "embedding.group_size=9", "cluster.worker_megabytes=500"]),
-        (7, ["cluster.num_cpus=4", "embedding.group_size=4", "reading.shard_megabytes=0.85"]),
+        pytest.param(7, ["cluster.num_cpus=4", "embedding.group_size=4", "reading.shard_megabytes=0.85"], marks=SLOW),
         pytest.param(
             1, ["reading.shard_megabytes=100", "reading.span_megabytes=0.5", "embedding.group_size=8"], marks=SLOW
         ),
@@ -121,6 +121,7 @@ def survive(tiltmeter, outcome_of, tmp_path, settings, victim, undisturbed):
     assert run.digests == undisturbed.digests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["driver", "worker"])
 def test_a_kill_at_a_random_moment_changes_no_table(usual, tiltmeter, outcome_of, tmp_path, victim):
     survive(tiltmeter, outcome_of, tmp_path, SMALL, victim, usual)

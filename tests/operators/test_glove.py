@@ -79,7 +79,7 @@ def plain_reference(pairs, counts, config, seed=3):
 
 
 @pytest.mark.parametrize("tile_words", [100, 2048])
-@pytest.mark.parametrize("replica", [0, 1])
+@pytest.mark.parametrize("replica", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_loss_after_15_epochs_is_that_of_a_plain_untiled_reference(text, replica, tile_words):
     config = GloveConfig()
     tiling, pairs, counts = counted(text, tile_words)

@@ -198,6 +198,7 @@ def two_runs(run_job, write_vectors, word_lists, word_sets, tmp_path_factory):
     return outcome("before", {}), outcome("after", {"rose": 100, "tulip": 110})
 
 
+@pytest.mark.slow
 def test_real_runs_are_compared_by_the_keys_of_their_tables(two_runs, tmp_path):
     before, after = two_runs
     changes = run_compare(before.path, after.path, tmp_path / "found")
@@ -211,6 +212,7 @@ def test_real_runs_are_compared_by_the_keys_of_their_tables(two_runs, tmp_path):
     assert changes.filter(kind="input").height == 8
 
 
+@pytest.mark.slow
 def test_real_tables_have_keys_that_tell_their_rows_apart(two_runs):
     for outcome in two_runs:
         for name in outcome.published:
@@ -218,6 +220,7 @@ def test_real_tables_have_keys_that_tell_their_rows_apart(two_runs):
             assert num_repeated(pl.DataFrame(table), key_columns(table.schema)) == 0, name
 
 
+@pytest.mark.slow
 def test_a_real_run_against_itself_has_no_changes(two_runs, tmp_path):
     path = two_runs[0].path
     assert run_compare(path, path, tmp_path / "found").is_empty()

@@ -1,0 +1,76 @@
+"""What attackers have: payloads that leave a trace, files that grow, and a look at what that costs."""
+
+import gzip
+import io
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Payload:
+    """A pickle of it makes a folder when it is loaded."""
+
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.trace),)
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """What a payload makes; it must not be there at the end."""
+    place = tmp_path / "was here"
+    yield place
+    assert not place.exists()
+
+
+@pytest.fixture
+def payload(trace):
+    return Payload(trace)
+
+
+@pytest.fixture(scope="session")
+def grown():
+    """gzip of a beginning, a piece so many times, and an end."""
+
+    def pack(beginning: bytes, piece: bytes, times: int, end: bytes = b"") -> bytes:
+        packed = io.BytesIO()
+        with gzip.GzipFile(fileobj=packed, mode="w", compresslevel=1) as file:
+            file.write(beginning)
+            for _ in range(times):
+                file.write(piece)
+            file.write(end)
+        return packed.getvalue()
+
+    return pack
+
+
+@dataclass(frozen=True)
+class Cost:
+    seconds: float
+    megabytes: float
+
+
+def _kilobytes(name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(found[1])
+
+
+@pytest.fixture(scope="session")
+def cost():
+    """Time that an action takes, and the most memory that it holds beyond what was held before."""
+
+    def measure(action: Callable[[], Any]) -> Cost:
+        Path("/proc/self/clear_refs").write_text("5")  # the peak counts from now on
+        before, started = _kilobytes("VmRSS"), time.monotonic()
+        action()
+        return Cost(time.monotonic() - started, (_kilobytes("VmHWM") - before) / 1024)
+
+    return measure

@@ -1,0 +1,233 @@
+"""What a config file says, whoever wrote it, runs no code and reads no credential."""
+
+import pickle
+import stat
+import sys
+from pathlib import Path
+
+import hydra
+import hydra._internal.hydra as hydra_command
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import ConfigCompositionException
+from omegaconf import OmegaConf
+from omegaconf.resolvers import oc
+from yaml.constructor import ConstructorError
+
+from jobs.app import main
+from jobs.common_config import ConfigError
+from jobs.config import build
+from jobs.hydra_limits import confine_hydra
+
+SECRET = "hunter2-Zq7xW"
+STORE = f"store='s3://AKIAEXAMPLE:{SECRET}@bucket/store?region=us-east-1'"
+NOWHERE = ["job=entity_resolution", "pairs=nowhere.csv"]
+
+OURS = """
+defaults: [corpus: theirs, _self_, override hydra/job_logging: none, override hydra/hydra_logging: none]
+hydra: {run: {dir: .}}
+"""
+"""As much of our config as Hydra's own settings need."""
+
+THEIRS = "name: theirs\nlanguage: en\npath: x.txt\n"
+
+
+@pytest.fixture
+def confined(monkeypatch):
+    """For the length of a test; other tests compose configs as well."""
+    monkeypatch.setattr(sys, "argv", ["tiltmeter"])
+    monkeypatch.setattr(hydra_command, "ConfigLoaderImpl", hydra_command.ConfigLoaderImpl)
+    confine_hydra()
+    yield
+    OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
+
+
+@pytest.fixture
+def compose(confined, tmp_path):
+    """Composes a config with the file of a corpus, and other files."""
+
+    def composed(text: str, subdir: str = "output_subdir: null", **others: str):
+        for name, content in {
+            "tiltmeter": OURS.replace("{run", f"{{{subdir}, run"),
+            "corpus/theirs": text,
+            **others,
+        }.items():
+            path = tmp_path / "conf" / f"{name}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        with hydra.initialize_config_dir(str(tmp_path / "conf"), version_base="1.3"):
+            return hydra.compose("tiltmeter", return_hydra_config=True)
+
+    return composed
+
+
+@pytest.fixture(scope="module")
+def composed():
+    """The config as it is usually."""
+    with hydra.initialize_config_module("conf", version_base="1.3"):
+        return hydra.compose("tiltmeter", return_hydra_config=True)
+
+
+@pytest.fixture
+def command(confined, monkeypatch, tmp_path, capfd):
+    """Runs the command in this process, to an end that must be bad; returns its status and all that it said."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str):
+        monkeypatch.setattr(sys, "argv", ["tiltmeter", *words])
+        try:
+            with pytest.raises(SystemExit) as ended:
+                main()
+        finally:
+            GlobalHydra.instance().clear()
+        return ended.value.code, "".join(capfd.readouterr())
+
+    return run
+
+
+# --- code -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_describes_a_corpus_is_composed(compose):
+    assert compose(THEIRS).corpus.path == "x.txt"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("callbacks", "hydra: {callbacks: {x: {_target_: os.mkdir}}}"),
+        ("callbacks", "hydra: {callbacks: '${evil}'}\nevil: {x: {_target_: os.mkdir}}"),
+        ("job.env_set", "hydra: {job: {env_set: {PYTHONPATH: /evil}}}"),
+        ("job_logging.root", "hydra: {job_logging: {root: {}, handlers: {x: {(): os.mkdir}}}}"),
+        ("hydra_logging.root", "hydra: {hydra_logging: {root: {}, handlers: {x: {class: logging.FileHandler}}}}"),
+        ("launcher", "hydra: {launcher: {_target_: os.mkdir}}"),
+        ("sweeper", "hydra: {sweeper: {_target_: os.mkdir}}"),
+        ("sweeper", "hydra: {mode: MULTIRUN, sweeper: {params: {x: {_target_: os.mkdir}}}}"),
+    ],
+)
+def test_a_file_cannot_reach_what_hydra_runs(compose, key, text):
+    with pytest.raises(
+        ConfigCompositionException, match=rf"hydra\.{key} is .*: must be .*may not choose what code runs"
+    ):
+        compose(f"# @package _global_\n{text}\n")
+
+
+@pytest.mark.parametrize("package", ["hydra.callbacks.x", "hydra.job.env_set", "hydra.launcher"])
+def test_nor_by_the_place_that_its_first_line_names(compose, package):
+    with pytest.raises(ConfigCompositionException, match=r"hydra\.[\w.]+ is .*must be"):
+        compose(f"# @package {package}\n_target_: os.mkdir\n")
+
+
+def test_nor_by_a_group_of_its_own(compose):
+    sweeper = "_target_: os.mkdir\nx: {_target_: os.mkdir}\n"
+    text = "# @package _global_\ndefaults: [override /hydra/sweeper: theirs]\n"
+    with pytest.raises(ConfigCompositionException, match=r"hydra\.sweeper is .*must be"):
+        compose(text, **{"hydra/sweeper/theirs": sweeper})
+
+
+def test_hydra_keeps_no_config_of_its_own(compose):
+    with pytest.raises(ConfigCompositionException, match=r"hydra\.output_subdir is 'kept': must be None"):
+        compose(THEIRS, "output_subdir: kept")
+
+
+def test_the_command_does_not_run_what_a_file_names(command, tmp_path, payload):
+    (tmp_path / "payload").write_bytes(pickle.dumps(payload))
+    (tmp_path / "conf/more").mkdir(parents=True)
+    text = "hydra: {callbacks: {x: {_target_: gensim.utils.unpickle, fname: payload}}}"
+    (tmp_path / "conf/more/theirs.yaml").write_text(f"# @package _global_\n{text}\n")
+    status, said = command("--config-dir", "conf", *NOWHERE, "+more=theirs")
+    assert status == 1
+    assert "hydra.callbacks is " in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("word", ["--experimental-rerun", "--exp"])
+def test_the_command_reruns_no_pickle(command, tmp_path, payload, word):
+    (tmp_path / "payload").write_bytes(pickle.dumps(payload))
+    status, said = command(word, "payload")
+    assert status == 2
+    assert "--experimental-rerun: would load a pickle" in said
+
+
+@pytest.mark.parametrize("tag", ["python/object/apply:os.mkdir", "python/name:os.mkdir", "python/module:os"])
+def test_yaml_makes_no_objects(compose, trace, tag):
+    with pytest.raises(ConstructorError, match=r"could not determine a constructor(.|\n)*theirs\.yaml"):
+        compose(f"name: !!{tag} ['{trace}']\n")
+
+
+@pytest.mark.parametrize(
+    "node", ["job", "embedding", "embedding.trainer", "cluster", "corpus.enwiki_sample", "wordset.en"]
+)
+def test_a_class_that_a_setting_names_is_an_unknown_setting(composed, node):
+    changed = OmegaConf.create(OmegaConf.to_container(composed) | {"hydra": {}})
+    OmegaConf.update(changed, f"{node}._target_", "os.mkdir", force_add=True)
+    del changed["hydra"]
+    with pytest.raises(ConfigError, match=r"_target_=os\.mkdir: unexpected keyword argument"):
+        build(changed)
+
+
+@pytest.mark.parametrize("key", ["embedding.kind", "embedding.trainer.name", "cluster.kind", "embedding.device"])
+def test_kinds_are_those_of_a_list(composed, key):
+    changed = OmegaConf.create(OmegaConf.to_container(composed) | {"hydra": {}})
+    OmegaConf.update(changed, key, "os.mkdir")
+    del changed["hydra"]
+    with pytest.raises(ConfigError, match=r"os\.mkdir"):
+        build(changed)
+
+
+# --- credentials ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "PATH", "MY_TILTMETER_DATA", "TILTMETER_"])
+def test_a_file_reads_no_variable_of_others(compose, monkeypatch, name):
+    monkeypatch.setenv(name, SECRET)
+    found = compose(THEIRS.replace("x.txt", f"${{oc.env:{name}}}/x.txt")).corpus
+    message = rf"\$\{{oc\.env:{name}\}}: a config reads variables called TILTMETER_"
+    with pytest.raises(ConfigError, match=message) as refusal:
+        build(OmegaConf.create({"corpus": found}))
+    assert SECRET not in str(refusal.value)
+
+
+def test_it_reads_those_of_this_program(compose, monkeypatch):
+    monkeypatch.setenv("TILTMETER_DATA", "/data")
+    text = THEIRS.replace("x.txt", "${oc.env:TILTMETER_DATA}/${oc.env:TILTMETER_NO,x}.txt")
+    assert compose(text).corpus.path == "/data/x.txt"
+
+
+def test_what_hydra_keeps_of_a_sweep_is_private(confined, composed):
+    """It holds the keys of the store."""
+    folder = Path(composed.hydra.sweep.dir)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        ([STORE, *NOWHERE], 2, "there is no file"),
+        (["--multirun", "seed=0,1", STORE, *NOWHERE], 2, "there is no file"),
+        (
+            [*NOWHERE, f"run_dir=s3://AKIAEXAMPLE:{SECRET}@bucket/run"],
+            2,
+            "run_dir=s3://bucket/run: must be a local path",
+        ),
+        ([*NOWHERE, STORE.replace("'", "")], 1, "mismatched input"),
+        ([NOWHERE[0], f"pairs=['https://me:{SECRET}@example.org/x',5]"], 2, "https://example.org/x"),
+        ([NOWHERE[0], f"pairs='http://me:{SECRET}@127.0.0.1:1/x?token={SECRET}'"], 2, "http://127.0.0.1:1/x"),
+        ([NOWHERE[0], f"pairs='http://me:{SECRET}@[::1/x'"], 2, "cannot be reached"),
+    ],
+    ids=["store", "sweep", "refused", "unquoted", "list", "server", "host"],
+)
+def test_no_message_tells_a_key(command, tmp_path, words, status, message):
+    ended, said = command(*words)
+    assert (ended, message in said) == (status, True), said
+    assert SECRET not in said
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and SECRET in path.read_text()]
+
+
+def test_the_config_is_shown_without_keys(confined, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "argv", ["tiltmeter", "--cfg", "job", *NOWHERE, STORE])
+    main()
+    GlobalHydra.instance().clear()
+    said, _ = capfd.readouterr()
+    assert "store: s3://bucket/store\n" in said
+    assert SECRET not in said

@@ -1,0 +1,313 @@
+"""Small files that claim to be large, or become so when they are read, are refused within bounds."""
+
+import bz2
+import gzip
+import json
+import struct
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from storage import dump_parser, jsonlines, packed, wikiextractor
+from storage.corpora import CorpusConfig, CorpusError, find_sources, read_pages, split
+from storage.embedding_files import EmbeddingFileError, read_embedding
+from storage.gru_files import GRUFileError, read_gru
+from storage.ledger import Store, Unit
+from storage.records import read_records, record_columns
+
+MEBIBYTE = 2**20
+DUMP = b"<mediawiki><siteinfo></siteinfo>"
+TEXT = b"<page><title>t</title><ns>0</ns><id>1</id><revision><text>"
+END = b"</text></revision></page></mediawiki>"
+
+
+@pytest.fixture
+def small_bounds(monkeypatch):
+    """A hundredth of the bounds, so that it takes a hundredth of the time to reach them."""
+    for module, name in [
+        (packed, "_ALWAYS_ALLOWED"),
+        (dump_parser, "_MAX_TEXT"),
+        (dump_parser, "_MAX_HEADER_BYTES"),
+        (wikiextractor, "_MAX_BYTES"),
+        (jsonlines, "_MAX_CHARACTERS"),
+    ]:
+        monkeypatch.setattr(module, name, getattr(module, name) // 100)
+
+
+def pages(path, form="auto"):
+    """Number and length of the pages of a file."""
+    sources = find_sources(CorpusConfig("corpus", "en", str(path), form))
+    return [len(page.text) for source in sources for span in split(source, 64.0) for page in read_pages(source, span)]
+
+
+def refused(cost, read, message, megabytes, seconds=3.0):
+    """Refused with the message, in less than so much memory and time."""
+
+    def attempt():
+        with pytest.raises((CorpusError, EmbeddingFileError, GRUFileError), match=message):
+            read()
+
+    spent = cost(attempt)
+    assert spent.megabytes < megabytes
+    assert spent.seconds < seconds
+
+
+# --- packed files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_what_grows_beyond_measure_is_refused_when_a_quarter_of_a_gibibyte_has_come(tmp_path, cost):
+    """Half a gibibyte of one letter, in a kilobyte."""
+    path = tmp_path / "dump.xml.bz2"
+    path.write_bytes(bz2.compress(DUMP + TEXT + b"a" * 2**29 + END))
+    refused(cost, lambda: pages(path), r"dump\.xml\.bz2: .*bytes unpack to 268,\d{3},\d{3} or more", 600, 30)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lambda content: pa.Codec("zstd").compress(content)])
+@pytest.mark.parametrize(
+    ("name", "content", "read"),
+    [
+        ("corpus.txt", b"one two three\n", pages),
+        ("corpus.jsonl", b'{"text": "one two three"}\n', pages),
+        ("vectors.txt", b"word 0.5 0.25\n", lambda path: read_embedding(str(path))),
+        ("table.csv", b"left,right,weight\n", lambda path: read_records(str(path))),
+    ],
+)
+def test_every_reader_of_packed_files_heeds_the_bound(tmp_path, small_bounds, name, content, read, pack):
+    path = tmp_path / name
+    path.write_bytes(pack(content * 200_000))
+    assert path.stat().st_size < 200_000
+    with pytest.raises(
+        (CorpusError, EmbeddingFileError), match=rf"{name}: .*over 250 times their size, as no text does"
+    ):
+        read(path)
+
+
+def test_what_is_packed_as_text_can_be_is_read(tmp_path, small_bounds):
+    numbers = np.random.default_rng(0).integers(0, 10**6, 400_000)
+    path = tmp_path / "corpus.txt.gz"
+    path.write_bytes(gzip.compress("\n".join(map(str, numbers)).encode(), 1))
+    assert len(pages(path)) == len(numbers)
+
+
+def test_the_columns_of_a_packed_table_are_read_from_its_beginning(tmp_path, grown, cost):
+    path = tmp_path / "pairs.csv.gz"
+    path.write_bytes(grown(b"left,right,weight\n", b"a,b,1\n" * 2**17, 400))
+    found = []
+    assert cost(lambda: found.extend(record_columns(str(path)))).megabytes < 100
+    assert found == ["left", "right", "weight"]
+
+
+def test_a_window_beyond_the_usual_is_refused(tmp_path):
+    """A frame of zstd that wants 2 GiB to be unpacked."""
+    path = tmp_path / "dump.xml.zst"
+    path.write_bytes(bytes.fromhex("28b52ffd00a8") + bytes(100))
+    with pytest.raises(CorpusError, match=r"dump\.xml\.zst: .*requires too much memory"):
+        pages(path)
+
+
+# --- XML ------------------------------------------------------------------------------------------------------------
+
+
+def entities(depth):
+    return "".join(f'<!ENTITY l{level} "{f"&l{level - 1};" * 10}">' for level in range(1, depth))
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ('<!ENTITY l0 "lollollol">' + entities(12), "&l11;"),
+        (f'<!ENTITY a "{"a" * 100_000}">', "&a;" * 100_000),
+    ],
+    ids=["laughs", "square"],
+)
+def test_entities_grow_no_further_than_expat_allows(tmp_path, cost, declared, text):
+    path = tmp_path / "dump.xml"
+    doctype = f'<?xml version="1.0"?><!DOCTYPE mediawiki [{declared}]>'
+    path.write_bytes(doctype.encode() + DUMP + TEXT + text.encode() + END)
+    refused(cost, lambda: pages(path), r"dump\.xml: .*limit on input amplification factor", 50)
+
+
+@pytest.mark.parametrize("kind", ["entity", "parameter", "doctype"])
+def test_nothing_outside_the_dump_is_read(tmp_path, kind):
+    (tmp_path / "outside").write_text("secret")
+    place = f"file://{tmp_path}/outside"
+    doctypes = {
+        "entity": f'mediawiki [<!ENTITY a SYSTEM "{place}">]',
+        "parameter": f'mediawiki [<!ENTITY % p SYSTEM "{place}"> %p;]',
+        "doctype": f'mediawiki SYSTEM "{place}"',
+    }
+    path = tmp_path / "dump.xml"
+    text = b"&a;" if kind == "entity" else b""
+    path.write_bytes(
+        f'<?xml version="1.0"?><!DOCTYPE {doctypes[kind]}>'.encode() + DUMP + TEXT + b"x" + text + b"y" + END
+    )
+    assert pages(path) == [2]
+
+
+@pytest.mark.parametrize(
+    ("beginning", "piece", "message"),
+    [
+        (DUMP + TEXT, b"a " * 2**15, "text of more than"),
+        (b"<mediawiki><siteinfo>", b"a " * 2**15, "header of more than"),
+        (b"<mediawiki><siteinfo><namespaces>", b"<namespace key='6'>a</namespace>" * 2**11, "header of more than"),
+        (DUMP + b"<page>", b"<a>" * 2**15, "nest of more than 64 elements"),
+        (DUMP + b"<page a='", b"a " * 2**15, "tag or comment of more than 1,048,576 bytes"),
+        (DUMP + b"<!--", b"a " * 2**15, "tag or comment of more than 1,048,576 bytes"),
+    ],
+    ids=["text", "header", "namespaces", "depth", "attribute", "comment"],
+)
+def test_xml_that_never_ends_is_refused(tmp_path, small_bounds, cost, beginning, piece, message):
+    path = tmp_path / "dump.xml"
+    path.write_bytes(beginning + piece * 100)
+    refused(cost, lambda: pages(path), rf"dump\.xml: its XML has a {message}", 60)
+
+
+# --- lines ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"text": ' + "[" * 10**5, "maximum recursion depth"),
+        ('{"a": ' * 10**5, "maximum recursion depth"),
+        ('{"text": "a", "id": ' + "1" * 5000 + "}", "4300 digits"),
+        ('{"text": "a", "b": [0' + ",0" * 10**6 + "]}", "too many for a document"),
+    ],
+    ids=["lists", "objects", "digits", "numbers"],
+)
+def test_a_line_of_json_is_not_taken_at_its_word(tmp_path, small_bounds, cost, line, message):
+    path = tmp_path / "corpus.jsonl"
+    path.write_text(line)
+    refused(cost, lambda: pages(path, "jsonl"), rf"corpus\.jsonl: line at byte 0 .*{message}", 60)
+
+
+def test_a_long_line_takes_time_in_proportion(tmp_path, cost):
+    """It is joined once, not with every piece."""
+    path = tmp_path / "corpus.txt"
+    path.write_bytes(b"a" * 2**25)
+    assert cost(lambda: pages(path)).seconds < 3
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'<doc a="' + b'a="' * 300_000 + b'">\n', "this <doc ...> has 900,0"),
+        (b'<doc id="1">\n' + b"a\n" * 10**6, "of memory"),
+    ],
+    ids=["tag", "lines"],
+)
+def test_a_doc_is_bounded(tmp_path, small_bounds, cost, content, message):
+    path = tmp_path / "wiki_00"
+    path.write_bytes(content)
+    refused(cost, lambda: pages(path), rf"wiki_00: line at byte 0: .*{message}", 60)
+
+
+# --- embeddings -----------------------------------------------------------------------------------------------------
+
+MANY = b"1000000000000"
+
+
+@pytest.mark.parametrize("form", ["auto", "word2vec_text", "word2vec_binary"])
+@pytest.mark.parametrize("header", [b" ".join(pair) for pair in product([b"2", MANY, b"1" * 5000], repeat=2)][1:])
+def test_no_memory_is_taken_for_words_that_are_only_announced(tmp_path, cost, header, form):
+    path = tmp_path / "vectors"
+    path.write_bytes(header + b"\na 1 2\n" + bytes(100))
+    refused(cost, lambda: read_embedding(str(path), form), r"vectors: ", 20, 1)
+
+
+@pytest.mark.parametrize("beginning", [b"a 0.5 0.5\nb 0.5 0.5\n", b"2 2\na 0.5 0.5\nb "])
+def test_a_vector_that_never_ends_is_refused(tmp_path, grown, cost, beginning):
+    path = tmp_path / "vectors.gz"
+    path.write_bytes(grown(beginning, b"0" * MEBIBYTE, 100))
+    refused(cost, lambda: read_embedding(str(path)), r"vectors\.gz: has a line of more than 16,777,216 bytes", 100)
+
+
+# --- Parquet --------------------------------------------------------------------------------------------------------
+
+
+def repeated(value, times):
+    """A column of one value, which a Parquet file holds once."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(times, np.int32)), pa.array([value]))
+
+
+@pytest.mark.parametrize("read", [pages, lambda path: read_records(str(path)), lambda path: read_embedding(str(path))])
+def test_rows_that_cost_nothing_are_refused(tmp_path, small_bounds, cost, read):
+    path = tmp_path / "rows.parquet"
+    table = pa.table({name: repeated("x", 2 * 10**6) for name in ("text", "word", "vector")})
+    pq.write_table(table, path, compression="zstd")
+    assert path.stat().st_size < 20_000
+    del table
+    refused(cost, lambda: read(path), r"rows\.parquet: .*over 250 times their size", 60)
+
+
+def test_a_text_that_many_rows_share_is_refused_before_all_of_them_are_made(tmp_path, cost):
+    """Two thousand times ten megabytes, in a few kilobytes."""
+    path = tmp_path / "shared.parquet"
+    pq.write_table(pa.table({"text": repeated("x" * 10**7, 2000)}), path, compression="zstd")
+    assert path.stat().st_size < 10_000
+    refused(cost, lambda: pages(path), r"shared\.parquet: .*over 250 times their size", 600)
+
+
+@pytest.mark.parametrize("name", ["arrow.py_extension_type", "pandas.object"])
+def test_types_that_are_pickles_are_columns_like_others(tmp_path, trace, name):
+    payload = f"cos\nmkdir\n(V{trace}\ntR.".encode()
+    field = pa.field("word", pa.string(), metadata={"ARROW:extension:name": name, "ARROW:extension:metadata": payload})
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0], pa.float32()), 2)
+    schema = pa.schema([field, pa.field("vector", vectors.type)], metadata={b"pandas": payload})
+    path = tmp_path / "vectors.parquet"
+    pq.write_table(pa.table([pa.array(["a"]), vectors], schema=schema), path)
+    assert read_embedding(str(path)).words == ["a"]
+    assert read_records(str(path)).height == 1
+
+
+# --- networks and states --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "[" * 10**6,
+        "[1]",
+        '{"format": 1}',
+        '{"format": ' + "1" * 5000 + "}",
+        '{"format": 1, "network": "x"}',
+        '{"format": 1, "network": {"config": {"dimensions": 1e12, "hidden": 1e12}, "vocabulary": [], "values": []}}',
+    ],
+    ids=["deep", "list", "empty", "digits", "text", "huge"],
+)
+def test_a_network_that_claims_too_much_is_refused(tmp_path, cost, entry):
+    header = json.dumps({"__metadata__": {"tiltmeter": entry}}).encode()
+    path = tmp_path / "gru.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    refused(cost, lambda: read_gru(str(path)), r"gru\.safetensors: ", 30, 1)
+
+
+@pytest.mark.parametrize("tensor", [{"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}, {}, []])
+def test_a_tensor_that_is_not_there_is_refused(tmp_path, cost, tensor):
+    header = json.dumps({"weight": tensor}).encode()
+    path = tmp_path / "gru.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    refused(cost, lambda: read_gru(str(path)), r"gru\.safetensors: is damaged", 30, 1)
+
+
+@pytest.mark.parametrize("kind", ["pickle", "claim", "packed", "array"])
+def test_a_state_that_is_not_ours_is_none(tmp_path, cost, payload, kind):
+    store, unit = Store(str(tmp_path)), Unit("glove/1", "", {})
+    store.save_state(unit, {"vectors": np.zeros(3)})
+    place = tmp_path / "states" / f"{unit.place}.npz"
+    if kind == "pickle":
+        np.savez(place, vectors=np.array([payload], dtype=object), allow_pickle=True)
+    elif kind == "packed":
+        np.savez_compressed(place, vectors=np.zeros(10**7))
+    elif kind == "array":
+        np.save(place.with_suffix(".npy"), np.zeros(3))
+        place.with_suffix(".npy").replace(place)
+    else:
+        place.write_bytes(place.read_bytes().replace(b"(3,), }" + b" " * 12, b"(1000000000000,), }"))
+    found = []
+    assert cost(lambda: found.append(store.load_state(unit))).megabytes < 30
+    assert found == [None]

@@ -1,0 +1,147 @@
+"""Programs that are started get no credentials, and are not looked for in the working directory."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cluster.config import ClusterConfig
+from jobs import programs, provenance
+from jobs.night import child
+from jobs.night.config import ListedJob
+from jobs.sentiment.apertium import Apertium, TranslationError, direction, installed_directions
+from jobs.sentiment.pipes import TextPipe
+from jobs.sentiment.translators import ApertiumTranslator
+
+SECRET = "hunter2-Zq7xW"
+CREDENTIALS = (
+    "HF_TOKEN",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "RAY_AUTH_TOKEN",
+    "GITHUB_TOKEN",
+    "DATABASE_URL",
+)
+
+
+@pytest.fixture
+def secrets(monkeypatch):
+    for name in CREDENTIALS:
+        monkeypatch.setenv(name, SECRET)
+
+
+def fake(folder: Path, name: str, trace: Path) -> None:
+    """A program that leaves a trace and says what it was started with."""
+    program = folder / name
+    program.write_text(f"#!/bin/sh\nmkdir '{trace}'\n")
+    program.chmod(0o755)
+
+
+def test_programs_get_what_they_need_of_the_environment_and_no_more(secrets, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    found = programs.environment()
+    assert SECRET not in found.values()
+    assert found["LC_ALL"] == "C.UTF-8"
+    assert found["PATH"]
+
+
+@pytest.mark.parametrize("path", [".", "", ".:", "bin:.", ":/usr/bin:/bin"])
+def test_no_program_of_the_working_directory_is_run(tmp_path, trace, monkeypatch, path):
+    fake(tmp_path, "git", trace)
+    fake(tmp_path, "apertium-wblank-mode", trace)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", path)
+    provenance.provenance()
+    installed_directions()
+    assert all(map(os.path.isabs, programs.environment()["PATH"].split(os.pathsep)))
+
+
+def test_what_git_is_asked_has_no_words_from_outside(monkeypatch):
+    asked = []
+    monkeypatch.setattr(provenance.subprocess, "run", lambda command, **how: asked.append((command, how)) or _Nothing())
+    provenance.provenance()
+    assert [command[:2] + command[3:] for command, _ in asked] == [
+        ["git", "-C", "rev-parse", "HEAD"],
+        ["git", "-C", "status", "--porcelain", "-uno"],
+    ]
+    assert all(how["env"] == programs.environment() and "shell" not in how for _, how in asked)
+
+
+class _Nothing:
+    stdout = ""
+
+
+def test_pipes_run_without_credentials(secrets):
+    pipe = TextPipe(["cat"], [], b"\0", 10.0)
+    try:
+        assert list(pipe.answers([b"text"])) == [b"text"]
+        started = psutil.Process().children(recursive=True)
+        assert started
+        assert not [process for process in started if SECRET in process.environ().values()]
+    finally:
+        pipe.stop()
+
+
+@pytest.mark.parametrize(
+    "text", ["$(touch x)", "`touch x`", "; touch x", "| touch x", "-n", "--help", "\0; touch x", "\n\n"]
+)
+def test_texts_are_read_by_programs_and_never_part_of_a_command(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    pipe = TextPipe(["cat"], ["-n", ""], b"[]\0", 10.0)
+    try:
+        assert list(pipe.answers([text.encode()])) == [text.encode()]
+    finally:
+        pipe.stop()
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("language", ["-x", "es; touch x", "../../es", "$(id)", "es\n", "*"])
+def test_languages_are_codes(language):
+    with pytest.raises(ValueError, match="language"):
+        ApertiumTranslator(kind="apertium", language=language)
+    with pytest.raises(TranslationError, match="no direction"):
+        direction("en", language)
+    with pytest.raises(TranslationError, match="no direction"):
+        Apertium(f"eng-{language}")
+
+
+def test_the_store_of_a_night_is_not_on_the_command_lines_of_its_jobs(tmp_path, monkeypatch):
+    """Whoever is on the machine can read those."""
+    store = f"s3://AKIAEXAMPLE:{SECRET}@bucket/store?region=us-east-1"
+    started = []
+
+    class Process:
+        returncode = 0
+
+        def __init__(self, command, **how):
+            started.append((command, how))
+
+        def wait(self, _):
+            return 0
+
+    monkeypatch.setattr(child.subprocess, "Popen", Process)
+    child.run_job(ListedJob("one", ("job=prune",)), store, tmp_path, ClusterConfig(), tmp_path / "log", None)
+    [(command, how)] = started
+    assert not [word for word in command if SECRET in word]
+    assert how["env"]["TILTMETER_STORE"] == store
+    assert "store=${oc.env:TILTMETER_STORE}" in command
+
+
+def test_a_job_of_a_night_imports_nothing_from_the_working_directory(tmp_path, trace):
+    (tmp_path / "yaml.py").write_text(f"import os; os.mkdir({str(trace)!r})")
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs/__init__.py").write_text(f"import os; os.mkdir({str(trace)!r})")
+    words = ["-P", "-c", "import yaml, jobs.common_config; print(jobs.__file__)"]
+    ran = subprocess.run(
+        [sys.executable, *words], cwd=tmp_path, env=child._environment(""), capture_output=True, text=True, check=True
+    )
+    assert Path(ran.stdout.strip()).parents[1] == Path(child.__file__).parents[2]
+
+
+def test_a_shell_is_found_where_others_are():
+    assert programs.find("bash") == shutil.which("bash", path=programs.environment()["PATH"])
+    assert programs.find("no such program") is None
