@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from filelock import FileLock
 from pyarrow import fs
 
-from storage.files import resolve, shown, uri_of
+from storage.files import reason, resolve, shown, uri_of
 from storage.pages import CorpusError
 from storage.tables import StorageError
 from storage.web import WebError, ask, opened_stream, version_of
@@ -141,7 +141,7 @@ def _received(remote: _Remote, start: int) -> Iterator[tuple[int, bytes]]:
             num_failures = 0 if position > furthest else num_failures + 1
             furthest = max(furthest, position)
             if num_failures > _MAX_FAILURES:
-                raise CorpusError(f"{shown(remote.url)}: cannot be downloaded: {error}") from error
+                raise CorpusError(f"{shown(remote.url)}: cannot be downloaded: {reason(error)}") from error
             time.sleep(_PAUSE_SECONDS * 2**num_failures)
     if position > remote.num_bytes:
         raise CorpusError(f"{shown(remote.url)}: the server sent more than the {remote.num_bytes:,} bytes it announced")

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from storage import packed
-from storage.files import opened, shown
+from storage.files import opened, reason, shown
 
 _BROKEN = "\ufffd"
 
@@ -107,7 +107,7 @@ def unpacked(path: str) -> Iterator[BinaryIO]:
         try:
             yield packed.unpacked(raw)
         except (OSError, EOFError, pa.ArrowException) as error:
-            raise EmbeddingFileError(f"{shown(path)}: cannot be read on: {error}") from error
+            raise EmbeddingFileError(f"{shown(path)}: cannot be read on: {reason(error)}") from error
 
 
 def head(path: str, num_bytes: int) -> bytes:

@@ -61,6 +61,11 @@ def redacted(text: str) -> str:
     return _URI.sub(lambda found: shown(found[0]), text)
 
 
+def reason(error: Exception) -> str:
+    """What an error says, or its kind if it says nothing; libraries quote the URI that they were given."""
+    return redacted(str(error)) or type(error).__name__
+
+
 def without_keys(node: Any) -> Any:
     """Nested dictionaries, lists and tuples, in whose texts every URI is as :func:`shown`."""
     match node:
@@ -151,7 +156,7 @@ def reading(uri: str) -> Iterator[None]:
     try:
         yield
     except read_errors(uri) as error:
-        raise CorpusError(f"{shown(uri)}: cannot be read: {error or type(error).__name__}") from error
+        raise CorpusError(f"{shown(uri)}: cannot be read: {reason(error)}") from error
 
 
 def read_errors(uri: str) -> tuple[type[Exception], ...]:

@@ -1,7 +1,9 @@
 """The file system that a store lies on, a local disk or an object store, and reading from it with patience."""
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -105,14 +107,29 @@ def file_information(filesystem: fs.FileSystem, paths: Sequence[str]) -> list[fs
     return _named(paths[0], lambda: filesystem.get_file_info(list(paths))) if paths else []
 
 
-def files_below(filesystem: fs.FileSystem, folder: str) -> list[fs.FileInfo]:
-    """Everything below a folder, at any depth; nothing if it is not there.
+def files_below(filesystem: fs.FileSystem, folder: str, root: str | None = None) -> list[fs.FileInfo]:
+    """Everything below a folder, at any depth, but for what links lead to; nothing if it is not there.
+
+    Args:
+        filesystem: where.
+        folder: on it.
+        root: the folder itself, or one above it, which may be a link; of others below it, nothing is taken.
 
     Raises:
         StorageError: as :func:`file_information`.
     """
     selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
-    return _named(folder, lambda: filesystem.get_file_info(selector))
+    found: list[fs.FileInfo] = _named(folder, lambda: filesystem.get_file_info(selector))
+    if not isinstance(filesystem, fs.LocalFileSystem):
+        return found
+    is_there = _below_on_disk(root or folder)
+    return [file for file in found if is_there(os.path.dirname(file.path))]
+
+
+def _below_on_disk(root: str) -> Callable[[str], bool]:
+    """Whether a folder below another lies there, and not elsewhere, where a link has led."""
+    real = os.path.realpath(root)
+    return cache(lambda place: os.path.realpath(place) == real + place.removeprefix(root))
 
 
 def delete_file(filesystem: fs.FileSystem, path: str) -> None:

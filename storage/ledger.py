@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import compress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +29,8 @@ from storage.identity import column_digests, digest
 from storage.patience import may_pass
 from storage.states import read_state, write_state
 from storage.tables import StorageError, sweep_partial_files, write_bytes, write_file, write_table
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ class Store:
             StorageError: if the file is not there, although a worker said that it wrote it; if it is damaged, and then
                 the ledger no longer has its unit; if the store does not answer.
         """
-        return self._read(ref, partial(_columns, ref))
+        return self.read_with(ref, partial(_columns, ref))
 
     def read_between(self, ref: TableRef, column: str, low: int, high: int) -> pa.Table:
         """Of a table that is sorted by a column, the rows whose value v has low <= v < high.
@@ -205,7 +207,7 @@ class Store:
         Raises:
             StorageError: as :meth:`read`.
         """
-        table = self._read(ref, partial(_groups_between, ref, column, low, high))
+        table = self.read_with(ref, partial(_groups_between, ref, column, low, high))
         # A slice would keep the whole row groups in memory.
         return table.filter(pc.and_(pc.greater_equal(table[column], low), pc.less(table[column], high)))
 
@@ -220,7 +222,12 @@ class Store:
         except FileNotFoundError as error:
             raise self._missing(ref) from error
 
-    def _read(self, ref: TableRef, read: Callable[[pa.NativeFile], pa.Table]) -> pa.Table:
+    def read_with(self, ref: TableRef, read: Callable[[pa.NativeFile], T]) -> T:
+        """What a function makes of a table's file; it is called again where that may help.
+
+        Raises:
+            StorageError: as :meth:`read`.
+        """
         path = self.location(ref)
         try:
             return read_file(self.filesystem, path, read)

@@ -1,6 +1,7 @@
 """Tables read from the store, and written, piece by piece: by what must not hold the whole of them."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import IO
 
 import pyarrow as pa
@@ -8,7 +9,7 @@ import pyarrow.parquet as pq
 
 from storage.identity import TableDigest, blocks
 from storage.ledger import Store, TableRef
-from storage.tables import StorageError, write_parquet
+from storage.tables import write_parquet
 
 
 def pieces(store: Store, refs: Iterable[TableRef]) -> Iterator[pa.Table]:
@@ -16,26 +17,21 @@ def pieces(store: Store, refs: Iterable[TableRef]) -> Iterator[pa.Table]:
 
     Raises:
         StorageError: as :meth:`storage.ledger.Store.read`.
-        OSError: if the store failed, and may answer when it is asked again.
     """
     for ref in refs:
-        try:
-            yield from _row_groups(store, ref)
-        except StorageError:
-            raise
-        except (OSError, pa.ArrowException):
-            # The store itself finds out whether the file is damaged, and what follows from that.
-            store.read(ref)
-            raise
+        for number in range(store.read_with(ref, _num_row_groups)):
+            yield store.read_with(ref, partial(_row_group, ref, number))
 
 
-def _row_groups(store: Store, ref: TableRef) -> Iterator[pa.Table]:
+def _num_row_groups(source: pa.NativeFile) -> int:
+    return int(pq.read_metadata(source).num_row_groups)
+
+
+def _row_group(ref: TableRef, number: int, source: pa.NativeFile) -> pa.Table:
     columns = list(ref.columns)
-    with store.open(ref) as source:
-        file = pq.ParquetFile(source, page_checksum_verification=True)
-        for number in range(file.num_row_groups):
-            # Each thread would keep memory of its own for what it has decoded.
-            yield file.read_row_group(number, columns=columns, use_threads=False).select(columns)
+    # Each thread would keep memory of its own for what it has decoded.
+    file = pq.ParquetFile(source, page_checksum_verification=True)
+    return file.read_row_group(number, columns=columns, use_threads=False).select(columns)
 
 
 class StreamedTable:

@@ -1,11 +1,9 @@
 """What lies in a store, unit by unit, and its removal."""
 
-import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 
 from pyarrow import fs
 
@@ -40,19 +38,11 @@ def stored_units(store: Store) -> list[StoredUnit]:
     found: dict[str, list[fs.FileInfo]] = defaultdict(list)
     for folder in _FOLDERS:
         below = f"{store.path}/{folder}"
-        files = files_below(store.filesystem, below)
-        lies_below = _below_on_disk(below) if store.local_path else lambda _: True
-        for file in files:
-            if file.is_file and lies_below(os.path.dirname(file.path)):
+        for file in files_below(store.filesystem, below):
+            if file.is_file:
                 inside = file.path.removeprefix(f"{below}/")
                 found[_place(inside, folder)].append(file)
     return [_unit(store, place, files) for place, files in sorted(found.items())]
-
-
-def _below_on_disk(folder: str) -> Callable[[str], bool]:
-    """Whether a folder below another lies there and not somewhere else, where a link has led."""
-    real = os.path.realpath(folder)
-    return cache(lambda place: os.path.realpath(place) == real + place.removeprefix(folder))
 
 
 def _place(inside: str, folder: str) -> str:

@@ -135,12 +135,11 @@ class Registry:
     def runs(self, job: str | None = None, series: str | None = None) -> list[RegisteredRun]:
         """All runs, or those of a job, or of a series of it; the latest first."""
         below = "/".join(part for part in (self._root, job, series) if part)
-        found = files_below(self._store.filesystem, below)
+        found = files_below(self._store.filesystem, below, self._root)
         names = [file.path.removeprefix(f"{self._root}/") for file in found if file.base_name == "run.json"]
         names = [name for name in names if name.count("/") == _KEY_PARTS]
         rows = ((name, self._read(name)) for name in sorted(names, key=lambda name: name.split("/")[2], reverse=True))
-        # Where a run lies is its key, whatever the file says: a key is a folder that is removed.
-        return [_from_json(row | {"key": name.removesuffix("/run.json")}) for name, row in rows if row]
+        return [self._run(name, row) for name, row in rows if row]
 
     def last_succeeded(self, job: str, series: str, before: datetime | None = None) -> RegisteredRun | None:
         """The latest run of a series that succeeded, of those that started before a moment."""
@@ -149,14 +148,14 @@ class Registry:
 
     def units(self, run: RegisteredRun) -> set[str]:
         """The places of all units that a run named."""
-        files = files_below(self._store.filesystem, f"{self._root}/{run.key}")
+        files = files_below(self._store.filesystem, f"{self._root}/{run.key}", self._root)
         listed = [file.path for file in files if file.base_name.startswith("units-")]
         lines = (read_bytes(self._store.filesystem, path).decode().split("\n") for path in listed)
         return set(chain.from_iterable(lines)) - {""}
 
     def forget(self, run: RegisteredRun) -> None:
         """Remove a run from the register; its directory stays."""
-        for file in files_below(self._store.filesystem, f"{self._root}/{run.key}"):
+        for file in files_below(self._store.filesystem, f"{self._root}/{run.key}", self._root):
             delete_file(self._store.filesystem, file.path)
 
     @contextmanager
@@ -176,6 +175,13 @@ class Registry:
             yield
         finally:
             delete_file(self._store.filesystem, f"{self._root}/{_MARK}")
+
+    def _run(self, name: str, row: dict[str, Any]) -> RegisteredRun:
+        try:
+            # Where a run lies is its key, whatever the file says: a key is a folder that is removed.
+            return _from_json(row | {"key": name.removesuffix("/run.json")})
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise _damaged(f"{self._root}/{name}", error) from error
 
     def _pruner(self) -> Process | None:
         """The process that prunes the store; one on another machine may have died."""
@@ -198,8 +204,8 @@ class Registry:
             return dict(json.loads(read_bytes(self._store.filesystem, path)))
         except FileNotFoundError:
             return None
-        except (TypeError, ValueError) as error:
-            raise StorageError(f"{path}: is damaged ({error}); remove it, and with it what it says of a run") from error
+        except (RecursionError, TypeError, ValueError) as error:
+            raise _damaged(path, error) from error
 
 
 @dataclass
@@ -234,6 +240,10 @@ def is_series(name: str) -> bool:
     (True, False)
     """
     return bool(_PLAIN.fullmatch(name))
+
+
+def _damaged(path: str, error: Exception) -> StorageError:
+    return StorageError(f"{path}: is damaged ({error}); remove it, and with it what it says of a run")
 
 
 def _to_json(run: RegisteredRun) -> str:

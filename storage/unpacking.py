@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from storage.files import opened, read_errors, shown
+from storage.files import opened, read_errors, reason, shown
 from storage.packed import check_growth
 from storage.pages import Compression, CorpusError
 
@@ -61,7 +61,7 @@ class Unpacked:
                     self._position += len(chunk)
             except read_errors(self._uri) as error:
                 where = self.place(self._position)
-                raise CorpusError(f"{shown(self._uri)}: cannot be read on from {where}: {error}") from error
+                raise CorpusError(f"{shown(self._uri)}: cannot be read on from {where}: {reason(error)}") from error
 
     @property
     def is_beyond(self) -> bool:

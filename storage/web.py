@@ -9,7 +9,7 @@ import fsspec
 from aiohttp import ClientError, ClientTimeout
 from fsspec.asyn import sync
 
-from storage.files import FileState, shown
+from storage.files import FileState, reason, shown
 from storage.pages import CorpusError
 
 WebError = ClientError
@@ -49,7 +49,7 @@ def ask(url: str) -> WebFile:
     try:
         status, headers = sync(filesystem.loop, _first_byte, filesystem, url)
     except (OSError, ValueError, ClientError) as error:  # a ValueError is of a URL with an impossible host or port
-        raise CorpusError(f"{shown(url)}: the server cannot be reached: {error or type(error).__name__}") from error
+        raise CorpusError(f"{shown(url)}: the server cannot be reached: {reason(error)}") from error
     if status not in (_NO_RANGE, _PARTIAL, _UNSATISFIABLE):
         what = "there is no such file" if status == _NOT_FOUND else "the server does not give it"
         raise CorpusError(f"{shown(url)}: {what} (status {status})")

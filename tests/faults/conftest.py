@@ -89,6 +89,7 @@ def undisturbed(machines, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     it = Scene(machines, folder, random.Random(), str(folder / "store"), Store(str(folder / "store")))
     with hydra.initialize_config_module("conf", version_base="1.3"):
-        execute(build(hydra.compose("tiltmeter", it.words()), it.words()))
+        words = [*it.words(), "cluster.num_cpus=1"]
+        execute(build(hydra.compose("tiltmeter", words), words))
     assert it.tables()
     return it

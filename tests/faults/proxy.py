@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 SECONDS_WHEN_SLOW = 0.4
-SHARE_CUT = 0.3
+SHARE_CUT = 0.15
 UNAVAILABLE = b"HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 END_OF_HEADERS = b"\r\n\r\n"
 

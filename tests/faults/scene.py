@@ -29,7 +29,7 @@ TINY = [
     "embedding.num_replicas=30",
     "embedding.group_size=2",
     "embedding.trainer.dimensions=4",
-    "embedding.trainer.epochs=20",
+    "embedding.trainer.epochs=5",
 ]
 
 

@@ -140,13 +140,3 @@ def test_layout_changes_no_table_at_full_size(full_size, run_job, tmp_path, num_
     layout = [f"cluster.num_cpus={num_cpus}", f"reading.shard_megabytes={shard_megabytes}"]
     run = run_job(f"store={tmp_path}", *layout, f"embedding.group_size={group_size}")
     assert run.digests == full_size.digests
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("victim", ["driver", "worker"])
-@pytest.mark.parametrize("attempt", range(4))
-def test_a_kill_at_a_random_moment_changes_no_table_at_full_size(
-    full_size, tiltmeter, outcome_of, tmp_path, victim, attempt
-):
-    survive(tiltmeter, outcome_of, tmp_path, [], victim, full_size)

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import os
 import re
 import time
@@ -10,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+
+from storage.ledger import Store, Unit
+from storage.runs import opened
 
 
 class Payload:
@@ -74,3 +79,52 @@ def cost():
         return Cost(time.monotonic() - started, (_kilobytes("VmHWM") - before) / 1024)
 
     return measure
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A folder that nobody may touch; looked at in the end."""
+    folder = tmp_path / "outside"
+    (folder / "deep").mkdir(parents=True)
+    files = [folder / "thesis.parquet", folder / "thesis.json", folder / "deep/thesis.txt"]
+    for file in files:
+        file.write_text("years of work")
+    yield folder
+    assert sorted(path for path in folder.rglob("*") if path.is_file()) == sorted(files)
+    assert {file.read_text() for file in files} == {"years of work"}
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    """A run directory whose record someone else has written."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+
+    def write(**entries):
+        (folder / "run.json").write_text(json.dumps({"job": "j", "versions": {}, "tables": {}} | entries))
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def done(store):
+    """A finished unit."""
+    unit = Unit("count/1", "numbers", {})
+    return unit, store.commit(unit, [("numbers", pa.table({"n": [1, 2]}))])
+
+
+@pytest.fixture
+def begin():
+    """Begins a run in a folder."""
+
+    def start(folder):
+        with opened(folder) as directory:
+            directory.begin(["words"], job="survey", versions={})
+
+    return start

@@ -142,6 +142,32 @@ def test_a_job_of_a_night_imports_nothing_from_the_working_directory(tmp_path, t
     assert Path(ran.stdout.strip()).parents[1] == Path(child.__file__).parents[2]
 
 
+WORKER = """
+import ray
+from cluster.config import ClusterConfig
+from cluster.connection import connected
+with connected(ClusterConfig(num_cpus=1)):
+    print(ray.get(ray.remote(lambda: __import__("colorsys").__file__).remote()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="Ray puts the driver's working directory before all others")
+def test_workers_import_nothing_from_the_working_directory(tmp_path, trace):
+    (tmp_path / "colorsys.py").write_text(f"import os; os.mkdir({str(trace)!r})")
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", WORKER],
+        cwd=tmp_path,
+        env=child._environment(""),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (tmp_path / "colorsys.py").unlink()
+    trace.rmdir() if trace.exists() else None
+    assert Path(ran.stdout.strip()).parent == Path(os.__file__).parent, ran.stderr
+
+
 def test_a_shell_is_found_where_others_are():
     assert programs.find("bash") == shutil.which("bash", path=programs.environment()["PATH"])
     assert programs.find("no such program") is None
