@@ -44,6 +44,13 @@ def wait_a_little(store, unit):
     yield from square(store, unit)
 
 
+def do_the_last_two(store, unit):
+    """Finishes units of the next batch, as another run would that is at work on the same."""
+    for last in units([2, 3]):
+        store.commit(last, square(store, last))
+    yield from square(store, unit)
+
+
 def units(numbers, **config):
     return [Unit("square/1", f"number {n}", {"n": n} | config) for n in numbers]
 
@@ -75,6 +82,14 @@ def test_what_is_done_is_reused_and_only_the_rest_is_run(runner):
     runner.run(stage(square, units(range(3))))
     runner.run(stage(square, units(range(5))))
     assert [(record.num_done, record.num_reused) for record in runner.records] == [(3, 0), (2, 3)]
+
+
+def test_what_another_run_finishes_meanwhile_is_not_done_again(runner):
+    runner.pool.num_workers = 1
+    finished = runner.run(stage(do_the_last_two, units(range(4)), batch_size=2))["all"]
+    assert numbers(runner, finished) == [0, 1, 4, 9]
+    [record] = runner.records
+    assert (record.num_done, record.num_reused) == (2, 2)
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])

@@ -63,9 +63,10 @@ def compose(confined, tmp_path):
 
 @pytest.fixture(scope="module")
 def composed():
-    """The config as it is usually."""
+    """Our config, with few words."""
+    words = ["job=bootstrap", "wordset=[]", "wordset/gender=[english]"]
     with hydra.initialize_config_module("conf", version_base="1.3"):
-        return hydra.compose("tiltmeter", return_hydra_config=True)
+        return hydra.compose("tiltmeter", words, return_hydra_config=True)
 
 
 @pytest.fixture

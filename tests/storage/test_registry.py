@@ -107,3 +107,10 @@ def test_a_pruning_that_was_killed_holds_nothing_up(registry, store, tmp_path):
     with registry.pruning():
         assert mark.exists()
     assert not mark.exists()
+
+
+def test_the_younger_of_two_runs_at_work_on_the_same_knows_it(registry):
+    elder, younger, other = begin(registry), begin(registry), begin(registry, series="weekly")
+    assert [entry.has_elder() for entry in (elder, younger, other)] == [False, True, False]
+    elder.end("succeeded", {}, {})
+    assert not younger.has_elder()
