@@ -67,7 +67,19 @@ def preflight(config: ClusterConfig, store: Store, asks: Asks, packages: Sequenc
             other versions.
         StorageError: if this process can't write into the store.
     """
-    found = nodes()
+    while True:
+        found = nodes()
+        try:
+            return _looked_at(found, config, store, asks, packages)
+        except ClusterError:
+            # A node that was just lost counts as alive for a while.
+            if {node.id for node in found} <= {node.id for node in nodes()}:
+                raise
+
+
+def _looked_at(
+    found: Sequence[Node], config: ClusterConfig, store: Store, asks: Asks, packages: Sequence[str]
+) -> Preflight:
     wanted = [usual(config), *asks(sum(node.free_gpus for node in found))]
     workers = room_for(found, wanted, config)
     here, others = environment(packages), {}

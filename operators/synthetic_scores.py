@@ -13,7 +13,7 @@ from operators.bootstrap import document_key
 from operators.philox import Stream
 from operators.similarity import FloatArray
 
-VERSION = "synthetic_scores/1"
+VERSION = "synthetic_scores/2"
 
 
 def synthetic_scores(

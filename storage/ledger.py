@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -32,6 +33,9 @@ from storage.tables import StorageError, sweep_partial_files, write_bytes, write
 
 T = TypeVar("T")
 
+_PLAIN = r"\w[\w.-]{,199}"
+_PLACE = re.compile(rf"{_PLAIN}(/{_PLAIN})*")
+
 
 @dataclass(frozen=True)
 class TableRef:
@@ -43,12 +47,19 @@ class TableRef:
         num_rows: rows of the table.
         columns: digest of each column; these, and not the place, are what a later unit's identity takes in, so that
             a recomputed but unchanged table changes nothing downstream.
+
+    Raises:
+        ValueError: if the unit and the name lead out of a store.
     """
 
     unit: str
     name: str
     num_rows: int
     columns: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        if not (_PLACE.fullmatch(self.unit) and re.fullmatch(_PLAIN, self.name)):
+            raise ValueError(f"{self.unit!r}, {self.name!r}: must be the place of a table within a store, and its name")
 
     def select(self, *names: str) -> Self:
         """The same table with these columns only."""
@@ -284,7 +295,7 @@ def _from_row(content: bytes) -> Finished | None:
     try:
         row = json.loads(content)
         return Finished(**row | {"tables": {name: TableRef(**ref) for name, ref in row["tables"].items()}})
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
 
 

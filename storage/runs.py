@@ -117,6 +117,8 @@ class RunDirectory:
 
     def _clear(self) -> None:
         with _errors_naming(self.path):
+            if not _is_plain_folder(self.path / _EXPORTS):
+                raise _foreign(self.path, _EXPORTS)
             published = _published(self.path)
             sweep_partial_files([self.path])
             for target in published:
@@ -159,7 +161,7 @@ def _published(path: Path) -> list[Path]:
         record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
-    except ValueError:
+    except (RecursionError, ValueError):
         record = None
     if not _is_ours(record):
         raise _foreign(path, _RECORD)
@@ -180,8 +182,10 @@ def _foreign(path: Path, name: str) -> StorageError:
 def _is_ours(record: object) -> bool:
     if not isinstance(record, dict) or not {"job", "versions", "tables"} <= record.keys():
         return False
-    tables = record["tables"]
-    return isinstance(tables, dict) and all(
+    tables, exports = record["tables"], record.get("exports", [])
+    if not isinstance(tables, dict) or not isinstance(exports, list):
+        return False
+    return all(isinstance(name, str) for name in exports) and all(
         re.fullmatch(_PLAIN_NAME, name) and isinstance(entry, dict) for name, entry in tables.items()
     )
 
@@ -190,10 +194,15 @@ def _is_plain_file(place: Path) -> bool:
     return place.is_file() and not place.is_symlink()
 
 
+def _is_plain_folder(place: Path) -> bool:
+    """Whether it is one, or could be made."""
+    return not os.path.lexists(place) or (place.is_dir() and not place.is_symlink())
+
+
 def _holds_parts_only(place: Path) -> bool:
-    if place.is_symlink() or not place.is_dir():
-        return False
-    return all(file.suffix == ".parquet" and _is_plain_file(file) for file in place.iterdir())
+    return _is_plain_folder(place) and all(
+        file.suffix == ".parquet" and _is_plain_file(file) for file in place.iterdir()
+    )
 
 
 @contextmanager

@@ -27,7 +27,8 @@ class MentionStudy:
     """Mentions with gold chains, whose pairs get synthetic scores, as in the threshold study of Vadrevu et al. 2021.
 
     Attributes:
-        path: CSV or Parquet with ``topic, mention_id, mention_class, chain_id``; every topic and class is a graph.
+        path: CSV or Parquet with ``topic, mention_id, mention_class, chain_id``, and ``document`` if ids are unique
+            there only; every topic and class is a graph.
         topics: which to take; None: all.
         classes: of mentions, such as event and entity; None: all.
         seeds: of the scores; each gives a graph.

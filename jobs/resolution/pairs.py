@@ -18,7 +18,7 @@ from operators.synthetic_scores import synthetic_scores as scores_of
 from storage.corpora import CorpusError
 from storage.files import shown
 from storage.ledger import Finished, Store, TableRef, Unit
-from storage.records import numbers, read_records
+from storage.records import numbers, read_records, record_columns
 from storage.sources import FoundFile
 
 _ENDS = ("left", "right")
@@ -112,12 +112,25 @@ def _read(_: Store, unit: Unit) -> Tables:
 
 def _synthetic(unit: Unit) -> Tables:
     [topic, kind], [mean, sd, seed] = unit.config["part"], unit.config["scores"]
-    rows = read_records(unit.config["file"]["uri"], _CHAIN).select(pl.all().cast(pl.String))
-    mentions = rows.filter(topic=topic, mention_class=kind).sort("mention_id")
-    ids, chains = mentions["mention_id"], mentions["chain_id"].to_list()
+    mentions = _mentions(unit.config["file"]["uri"], topic, kind)
+    chains = mentions["chain_id"].to_list()
     pairs = clean_pairs(*scores_of(chains, mean, sd, seed, f"{topic} {kind}"), unit.config["threshold"])
     gold = mentions["chain_id"].rank("dense").cast(pl.Int64)
-    return graph_tables(unit.name, ids, pairs, gold, unit.config["threshold"], unit.config["missing"])
+    return graph_tables(unit.name, mentions["record"], pairs, gold, unit.config["threshold"], unit.config["missing"])
+
+
+def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
+    """Columns ``record, chain_id``; an id need only be unique within its document, where the file tells documents."""
+    names = [name for name in ("document", "mention_id") if name in record_columns(uri)]
+    rows = read_records(uri, list({*_CHAIN, *names})).select(pl.all().cast(pl.String))
+    mentions = rows.filter(topic=topic, mention_class=kind).sort(*reversed(names))
+    found = mentions.select(pl.concat_str(names, separator="/").alias("record"), "chain_id")
+    if repeated := found.filter(pl.col("record").is_duplicated())["record"].unique(maintain_order=True).to_list():
+        raise CorpusError(
+            f"mentions: {shown(uri)} has {len(repeated)} ids twice in topic {topic} {kind}, such as {repeated[0]}; if "
+            "they are unique within a document only, add a column 'document'"
+        )
+    return found
 
 
 def _from_files(files: Mapping[str, Any], threshold: float | None, missing: str) -> Tables:

@@ -100,7 +100,7 @@ class Networked(Workers):
     def _start(self, number, inside, options):
         own = f"--node-ip-address={self._prefix}.{number}"
         command = [*inside, _RAY, "start", own, *options, *_SMALL]
-        quiet = {}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return subprocess.Popen(command, env=os.environ | self.environment, **quiet)
 
     def _is_whole(self, number):

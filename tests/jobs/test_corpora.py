@@ -14,7 +14,6 @@ from cluster.stages import UnitsFailed
 DUMP = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
 TINY = [
     "job=bootstrap",
-    "cluster.num_cpus=2",
     "embedding.num_replicas=2",
     "embedding.min_count=2",
     "embedding.cooccurrence.tile_words=32",
@@ -75,9 +74,10 @@ def broken(tmp_path, made_up, write_lines):
 
 
 def test_what_is_broken_fails_alone_with_file_and_place(
-    tiltmeter, broken, run_job, one_corpus, several_corpora, outcome_of, tmp_path
+    tiltmeter, joining, broken, run_job, one_corpus, several_corpora, outcome_of, tmp_path
 ):
-    process = tiltmeter(*several_corpora(broken), *TINY, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    where = [f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
+    process = tiltmeter(*joining, *several_corpora(broken), *TINY, *where)
     _, said = process.communicate(timeout=200)
     assert process.returncode == 1
     assert "tiltmeter: 3 units failed:" in said
@@ -177,8 +177,8 @@ def usual(run_job, one_corpus, forms, tmp_path_factory):
     ("form", "num_spans", "layout"),
     [
         ("lines", 4, ["reading.span_megabytes=0.006", "reading.shard_megabytes=0.001", "cluster.worker_megabytes=500"]),
-        ("dump", 1, ["cluster.num_cpus=1", "embedding.group_size=1"]),
-        ("multistream", 3, ["reading.span_megabytes=0.002", "reading.shard_megabytes=0.004"]),
+        ("dump", 1, ["embedding.group_size=1"]),
+        ("multistream", 3, ["reading.span_megabytes=0.002", "reading.shard_megabytes=0.004", "cluster.num_cpus=2"]),
         pytest.param("parts", 3, ["reading.shard_megabytes=0.003"], marks=pytest.mark.slow),
         ("glob", 6, ["reading.span_megabytes=0.005"]),
     ],

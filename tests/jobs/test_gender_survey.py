@@ -8,7 +8,7 @@ from operators.correlation import cluster_order
 
 TINY = [
     *("job=gender_survey", "embedding.num_replicas=3", "embedding.trainer.epochs=2", "embedding.trainer.dimensions=6"),
-    *("embedding.min_count=5", "cluster.num_cpus=2"),
+    "embedding.min_count=5",
 ]
 LANGUAGES = ("en", "fr", "wo")
 ABSENT = "wo"

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import hydra
 import pytest
-import ray
 from gensim.test.utils import datapath
 
 from cluster.stages import UnitsFailed
 from jobs.common_config import ConfigError
 from jobs.config import build
 from jobs.reading import _read_pages
-from jobs.run import execute
 from jobs.texts import WordSetError
 from storage.corpora import CorpusConfig, CorpusError, Span, find_sources
 from storage.ledger import Store, Unit
@@ -144,12 +142,10 @@ def broken(tmp_path):
         ),
     ],
 )
-def test_a_bad_corpus_is_named_recorded_and_leaves_nothing_half_written(
-    configured, ray_cluster, broken, name, kind, message, where
-):
+def test_a_bad_corpus_is_named_recorded_and_leaves_nothing_half_written(run_job, broken, name, kind, message, where):
     arguments = [*FILE, f"corpus.path={broken}/{name}", f"run_dir={broken}/run", f"store={broken}/store", *QUICK]
     with pytest.raises(kind, match=f"(?s){message}"):
-        execute(configured(*arguments))
+        run_job(*arguments)
     record = json.loads((broken / "run/run.json").read_text())
     assert record["status"] == "failed"
     assert re.search(message, record["error"]["error"], re.DOTALL)
@@ -159,8 +155,8 @@ def test_a_bad_corpus_is_named_recorded_and_leaves_nothing_half_written(
     assert left_behind(broken) == []
 
 
-def test_a_failed_unit_ends_the_command_with_status_1_and_its_name(tiltmeter, broken):
-    status, said = refuse(tiltmeter, *FILE, "corpus.path=truncated.xml.bz2", "run_dir=run", *QUICK)
+def test_a_failed_unit_ends_the_command_with_status_1_and_its_name(tiltmeter, joining, broken):
+    status, said = refuse(tiltmeter, *joining, *FILE, "corpus.path=truncated.xml.bz2", "run_dir=run", *QUICK)
     assert status == 1
     assert re.search(
         r"tiltmeter: 1 units failed:\n  file: truncated.xml.bz2 from 0: CorpusError: .*truncated.xml.bz2: cannot", said
@@ -168,8 +164,8 @@ def test_a_failed_unit_ends_the_command_with_status_1_and_its_name(tiltmeter, br
     assert "Traceback" not in said
 
 
-def test_a_word_set_that_measures_nothing_ends_the_command_with_status_2(tiltmeter, broken):
-    status, said = refuse(tiltmeter, *FILE, "corpus.path=words.jsonl", "run_dir=run", *QUICK)
+def test_a_word_set_that_measures_nothing_ends_the_command_with_status_2(tiltmeter, joining, broken):
+    status, said = refuse(tiltmeter, *joining, *FILE, "corpus.path=words.jsonl", "run_dir=run", *QUICK)
     assert status == 2
     assert "wordset.en.cue_pairs: none of its 16 words (female, male, woman, ...) is in the vocabulary of 2" in said
 
@@ -183,9 +179,9 @@ def test_a_run_into_a_directory_that_another_process_writes_is_refused(tiltmeter
         assert (tmp_path / "run/notes").read_text() == "of the first"
 
 
-def test_a_full_disk_is_named_and_leaves_nothing_half_written(tiltmeter, small_disk, tmp_path):
+def test_a_full_disk_is_named_and_leaves_nothing_half_written(tiltmeter, joining, small_disk, tmp_path):
     store = small_disk("3m") / "store"
-    status, said = refuse(tiltmeter, f"store={store}", f"run_dir={tmp_path}/run", *QUICK)
+    status, said = refuse(tiltmeter, *joining, f"store={store}", f"run_dir={tmp_path}/run", *QUICK)
     assert status == 1
     assert "No space left on device; choose another place with store=<path or URI>" in said
     assert left_behind(tmp_path) == []
@@ -197,9 +193,8 @@ def test_a_cluster_that_is_not_there_is_named(tiltmeter):
     assert "cluster.address=127.0.0.1:1: no Ray cluster there" in said
 
 
-def test_a_run_on_an_existing_cluster_uses_it(tiltmeter, ray_cluster, tmp_path):
-    address = ray.get_runtime_context().gcs_address
-    process = tiltmeter("job=bootstrap", "cluster=existing", f"cluster.address={address}", "run_dir=run", *QUICK[:3])
+def test_a_run_on_an_existing_cluster_uses_it(tiltmeter, joining, tmp_path):
+    process = tiltmeter(*joining, "job=bootstrap", "run_dir=run", *QUICK[:3])
     output, errors = process.communicate(timeout=200)
     assert process.returncode == 0, errors
     assert output.rstrip().endswith(f"run directory: {tmp_path}/run")

@@ -154,9 +154,10 @@ def test_a_file_without_a_word_of_the_chosen_tests_is_refused(run_job, write, ov
         run_job(*overrides, *where, "tests=[spelling]")
 
 
-def test_a_file_without_any_listed_word_ends_the_command_with_status_2(tiltmeter, write, tmp_path):
+def test_a_file_without_any_listed_word_ends_the_command_with_status_2(tiltmeter, joining, write, tmp_path):
     path = write(tmp_path / "numbers.bin", {"one": 1, "two": 2})
-    process = tiltmeter("job=association", "embedding=file", f"embedding.path={path}", "run_dir=run", "tests=[weat1]")
+    how = ["job=association", "embedding=file", f"embedding.path={path}", "tests=[weat1]"]
+    process = tiltmeter(*joining, *how, "run_dir=run")
     _, errors = process.communicate(timeout=120)
     assert "tiltmeter: wordset.en.associations: none of its 100 words (aster, clover, hyacinth, ...) is in" in errors
     assert "Traceback" not in errors

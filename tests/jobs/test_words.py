@@ -4,7 +4,6 @@ import pytest
 
 TINY = [
     "job=bootstrap",
-    "cluster.num_cpus=2",
     "embedding.num_replicas=2",
     "embedding.min_count=2",
     "embedding.trainer.dimensions=4",

@@ -127,8 +127,9 @@ def test_exact_solvers_find_the_best_of_all_partitions(resolve, solver):
 
 
 def test_a_study_draws_scores_for_every_topic_seed_and_threshold(run_job, tmp_path):
-    rows = [(str(topic), f"m{topic}{at}", "event", f"c{at // 3}") for topic in (1, 2) for at in range(9)]
-    schema = ["topic", "mention_id", "mention_class", "chain_id"]
+    # Every id comes in three documents.
+    rows = [(str(topic), f"d{at % 3}", f"m{at // 3}", "event", f"c{at // 3}") for topic in (1, 2) for at in range(9)]
+    schema = ["topic", "document", "mention_id", "mention_class", "chain_id"]
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(tmp_path / "mentions.parquet")
     outcome = run_job(
         *("job=entity_resolution", "+mentions=study", f"mentions.path={tmp_path}/mentions.parquet"),
@@ -139,11 +140,20 @@ def test_a_study_draws_scores_for_every_topic_seed_and_threshold(run_job, tmp_pa
             f"run_dir={tmp_path}/run",
         ),
     )
-    assert len({row["graph"] for row in outcome.rows("clusters")}) == 2 * 2 * 2
+    clusters = [(row["graph"], row["record"]) for row in outcome.rows("clusters")]
+    assert len(set(clusters)) == len(clusters) == 2 * 2 * 2 * 9
+    assert {record for _, record in clusters} == {f"d{number}/m{chain}" for number in range(3) for chain in range(3)}
     assert {row["status"] for row in outcome.rows("components")} == {"proven"}
     f1 = [row["value"] for row in outcome.rows("metrics", metric="f1")]
     assert len(f1) == 8
     assert np.mean(f1) > 0.8
+
+
+def test_mentions_with_one_id_are_refused(run_job, tmp_path):
+    (tmp_path / "mentions.csv").write_text("topic,mention_id,mention_class,chain_id\n" + "1,m1,event,c1\n" * 2)
+    settings = ["job=entity_resolution", "+mentions=study", f"mentions.path={tmp_path}/mentions.csv"]
+    with pytest.raises(UnitsFailed, match=r"has 1 ids twice in topic 1 event, such as m1; .* add a column 'document'"):
+        run_job(*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
 
 
 @pytest.mark.parametrize(
