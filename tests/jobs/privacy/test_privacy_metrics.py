@@ -199,3 +199,24 @@ def test_a_checkpoint_is_fine_tuned_as_every_model(run_job, dialogues, tmp_path)
     means = found.rows("models", seed=None, corpus="within")
     assert {row["model"] for row in means} == set(names.split(","))
     assert all(row["status"] == "ok" for row in means)
+
+
+@pytest.mark.slow
+def test_the_small_encoder_starts_from_vectors_of_a_bootstrap(run_job, dialogues, write_lines, one_corpus, tmp_path):
+    texts = [word for own in TELLS.values() for word in own] * 9
+    corpus = write_lines(
+        tmp_path / "en.jsonl", [{"id": "1", "text": "\n".join(f"then it is {word}" for word in texts)}]
+    )
+    how = ["embedding.num_replicas=2", "embedding.trainer.dimensions=4", "job.export=[word2vec_binary]"]
+    trained = run_job(
+        "job=bootstrap", *one_corpus("en", corpus), *how, f"store={tmp_path}/store", f"run_dir={tmp_path}/trained"
+    )
+    *_, vectors = sorted((trained.path / "exports").iterdir())
+    found = {}
+    for name, more in {"drawn": [], "given": [f"models.vectors={vectors}"]}.items():
+        settings = [*dialogues, *SMALL, *more, "models.names=[General]"]
+        found[name] = run_job(*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/{name}")
+    assert str(vectors) in str(found["given"].record["inputs"]["vectors"])
+    assert found["given"].digests["models"] != found["drawn"].digests["models"]
+    [mean] = found["given"].rows("models", seed=None, corpus="within")
+    assert mean["valence_uar"] > 0.9
