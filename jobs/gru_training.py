@@ -16,7 +16,8 @@ from jobs.sentiment.training_config import GRUTrainingRun, LabelledSources, Trai
 from operators import gru, gru_training
 from operators.gru import TrainedGRU
 from operators.gru_training import LabelledTexts, numeric_values, train
-from storage.gru_files import GRUFile, gru_content
+from storage.described_weights import DescribedWeights
+from storage.gru_files import gru_content
 from storage.ledger import Store, Unit
 from storage.records import read_records
 
@@ -51,7 +52,7 @@ def _train(_: Store, unit: Unit) -> Tables:
     parts = _parts(data, unit.config["uris"])
     values = data.values or numeric_values(label for part in parts.values() for label in part.labels)
     trained = train(parts["training"], parts["development"], values, unit.config["gru"], unit.config["seed"])
-    content = gru_content(GRUFile(asdict(trained.description), trained.weights))
+    content = gru_content(DescribedWeights(asdict(trained.description), trained.weights))
     yield "model", pa.table({"content": pa.array([content], pa.binary())})
     history = [{"epoch": at, **epoch._asdict()} for at, epoch in enumerate(trained.description.history, start=1)]
     yield "training", pa.Table.from_pylist(history, tables.TRAINING)

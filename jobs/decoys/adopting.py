@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cluster.stages import Runner, Stage
 from cluster.workers import Tables, each
 from jobs.decoys import tables
-from jobs.decoys.config import CHECKPOINT_SETTING, DecoyBenchmarkRun
+from jobs.decoys.config import DecoyBenchmarkRun
 from jobs.decoys.data_sets import DecoyData
 from jobs.decoys.training import ORIGINAL
 from jobs.devices import uses_gpus
@@ -69,7 +69,7 @@ class _Evaluating:
         probes = store.read(unit.input("probes")).to_pylist()
         rights = {}
         for kind in ("original", "decoyed"):
-            classifier = trained_model(unit.input(kind), CHECKPOINT_SETTING).load(store, self.device)
+            classifier = trained_model(unit.input(kind)).load(store, self.device)
             found = self._right(classifier, [*test, *probes])
             rights[kind] = found[: len(test)], found[len(test) :]
         [measures] = store.read(unit.input("measures")).to_pylist()

@@ -8,19 +8,11 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from jobs.common_config import CommonConfig
-from jobs.devices import Device
+from jobs.explanations.config import EncoderSources, TrainedModels, find_encoder
 from jobs.explanations.labelled_data import LabelledData, LabelledFiles, find_labelled_data
 from operators.attribution import AttributionConfig, Method
-from operators.classifier_training import Pooling, TrainingConfig
 from operators.decoy_detection import Selection
 from operators.decoys import Decoy
-from operators.small_classifier import SmallEncoderConfig
-from storage.checkpoints import find_checkpoint
-from storage.files import shown
-from storage.sources import FoundFile, find_file
-
-_Path = Annotated[str, Field(min_length=1)]
-CHECKPOINT_SETTING = "models.checkpoint"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -30,29 +22,15 @@ class DecoyBenchmarkJob:
     name: Literal["decoy_benchmark"] = "decoy_benchmark"
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class BenchmarkModels:
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class BenchmarkModels(TrainedModels):
     """Text classifiers that are trained with and without each decoy.
 
     Attributes:
         number: of models for each decoy, and without one, that differ in their random numbers.
-        checkpoint: of transformers to be fine-tuned, a name on the hub or a local folder; None: the small encoder.
-        revision: of a checkpoint on the hub.
-        pooling: of a checkpoint: how the states of tokens become the representation of a text.
-        vectors: file of word vectors that the small encoder starts from; None: drawn ones.
-        encoder: the small encoder.
-        training: of either.
-        device: where models are trained and explained.
     """
 
-    encoder: SmallEncoderConfig
-    training: TrainingConfig
     number: Annotated[int, Field(ge=1)] = 3
-    checkpoint: _Path | None = None
-    revision: str | None = None
-    pooling: Pooling = "mean"
-    vectors: _Path | None = None
-    device: Device = "cpu"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -124,33 +102,22 @@ class DecoyBenchmarkRun(CommonConfig):
 
     def without_keys(self) -> Self:
         """The config as it may be shown."""
-        vectors = self.models.vectors
-        models = dataclasses.replace(self.models, vectors=None if vectors is None else shown(vectors))
-        return dataclasses.replace(self, data=self.data.without_keys(), models=models)
-
-    @pydantic.model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if self.models.checkpoint is not None and self.models.vectors is not None:
-            raise ValueError("models.vectors: a checkpoint has its own; leave out one of models.checkpoint and it")
-        return self
+        return dataclasses.replace(self, data=self.data.without_keys(), models=self.models.without_keys())
 
 
 @dataclass(frozen=True)
 class BenchmarkSources:
     """Attributes:
     texts: files of labelled texts.
-    vectors: that the small encoder starts from.
-    checkpoint: version of the checkpoint that is fine-tuned.
+    encoder: what models start from.
     """
 
     texts: LabelledFiles
-    vectors: FoundFile | None
-    checkpoint: str | None
+    encoder: EncoderSources
 
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
-        vectors = {} if self.vectors is None else {"vectors": self.vectors.entry}
-        return self.texts.record() | vectors | ({} if self.checkpoint is None else {"checkpoint": self.checkpoint})
+        return self.texts.record() | self.encoder.record()
 
 
 def find_sources(config: DecoyBenchmarkRun, _: str) -> BenchmarkSources:
@@ -159,9 +126,5 @@ def find_sources(config: DecoyBenchmarkRun, _: str) -> BenchmarkSources:
     Raises:
         CorpusError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
-    models = config.models
-    vectors = None if models.vectors is None else find_file(models.vectors, "models.vectors")
-    checkpoint = None
-    if models.checkpoint is not None:
-        checkpoint = find_checkpoint(models.checkpoint, models.revision, CHECKPOINT_SETTING).version
-    return BenchmarkSources(find_labelled_data(config.data), vectors, checkpoint)
+    encoder = find_encoder(config.models)
+    return BenchmarkSources(find_labelled_data(config.data), encoder)

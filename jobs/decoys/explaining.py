@@ -10,7 +10,7 @@ import pyarrow as pa
 from cluster.stages import Runner, Stage, evenly
 from cluster.workers import Tables
 from jobs.decoys import tables
-from jobs.decoys.config import CHECKPOINT_SETTING, DecoyBenchmarkRun
+from jobs.decoys.config import DecoyBenchmarkRun
 from jobs.decoys.data_sets import DecoyData
 from jobs.decoys.training import ORIGINAL
 from jobs.devices import uses_gpus
@@ -96,7 +96,7 @@ class _Explaining:
             yield unit, [(f"pool_{number:05d}", table) for number, table in enumerate(found)]
 
     def _load(self, store: Store, trained: TableRef, _: object) -> TextClassifier:
-        return trained_model(trained, CHECKPOINT_SETTING).load(store, self.device)
+        return trained_model(trained).load(store, self.device)
 
 
 def _explained(classifier: TextClassifier, rows: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> pa.Table:

@@ -9,12 +9,11 @@ import pyarrow as pa
 
 from cluster.stages import Runner, Stage
 from cluster.workers import Tables
-from jobs.decoys.config import CHECKPOINT_SETTING, BenchmarkSources, DecoyBenchmarkRun
+from jobs.decoys.config import BenchmarkSources, DecoyBenchmarkRun
 from jobs.devices import uses_gpus
 from jobs.explanations.models import model_table
 from jobs.explanations.networks import Encoders
-from operators import classifier_training, small_classifier
-from operators.classifier_training import Head, Labelled, TrainingConfig, train
+from operators.classifier_training import Head, Labelled, train
 from operators.tokenised_texts import Tokenise
 from operators.trained_classifiers import weights_of
 from storage.ledger import Store, TableRef, Unit
@@ -35,42 +34,26 @@ def train_models(
     """
     models = config.models
     on_gpu = uses_gpus(models.device, runner.pool.num_gpus, "models.device")
-    vectors = sources.vectors
-    how = {
-        "operators": [small_classifier.VERSION, classifier_training.VERSION],
-        "models": [models.encoder, models.training, models.pooling if models.checkpoint else None],
-        "vectors": None if vectors is None else vectors.identity,
-        "checkpoint": sources.checkpoint,
-        "on_gpu": on_gpu,
-    }
+    encoders = Encoders(models, sources.encoder, on_gpu)
     units = {
         name: [
             Unit(
                 "decoy_model/1",
                 f"{name or 'no decoy'}, model {number}",
-                {"seed": config.seed + number, **how},
+                {"seed": config.seed + number, **encoders.identity},
                 {"texts": [ref]},
             )
             for number in range(models.number)
         ]
         for name, ref in texts.items()
     }
-    encoders = Encoders(
-        models.encoder,
-        models.checkpoint,
-        sources.checkpoint,
-        models.pooling,
-        CHECKPOINT_SETTING,
-        "cuda" if on_gpu else "cpu",
-    )
-    done = runner.run_whole(Stage("train", _Training(encoders, models.training), units, on_gpu=on_gpu))
+    done = runner.run_whole(Stage("train", _Training(encoders), units, on_gpu=on_gpu))
     return {name: [unit.tables["model"] for unit in finished] for name, finished in done.items()}
 
 
 @dataclass(frozen=True)
 class _Training:
     encoders: Encoders
-    settings: TrainingConfig
 
     def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
         for unit in units:
@@ -79,9 +62,9 @@ class _Training:
     def _trained(self, rows: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> pa.Table:
         training, development = ([row for row in rows if row["part"] == part] for part in ("training", "development"))
         heads = {_HEAD: Head(tuple(sorted({row["label"] for row in training})))}
-        made = self.encoders.made([row["text"] for row in training], heads, config["vectors"], config["seed"])
+        made = self.encoders.made([row["text"] for row in training], heads, config["seed"])
         parts = [_labelled(part, made.tokenise, heads[_HEAD]) for part in (training, development)]
-        history = train(made.network, heads, parts[0], parts[1], self.settings, config["seed"])
+        history = train(made.network, heads, parts[0], parts[1], self.encoders.models.training, config["seed"])
         return model_table(made.described(tuple(history)), weights_of(made.network))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import TypeAdapter
 
+from jobs.explanations.config import CHECKPOINT_SETTING
 from operators.attribution import TextClassifier, transformers_classifier
 from operators.trained_classifiers import (
     Model,
@@ -17,11 +18,12 @@ from operators.trained_classifiers import (
     transformer_classifier,
 )
 from storage.checkpoints import find_checkpoint
-from storage.classifier_files import ClassifierFile, classifier_content, parse_classifier
+from storage.described_weights import DescribedWeights, Kind, parse_weights, weights_content
 from storage.ledger import Store, TableRef
 from storage.models import check_classifier, load_classifier, load_encoder
 
 _CONTENT = "content"
+_KIND: Kind = "classifier"
 
 
 @dataclass(frozen=True)
@@ -67,25 +69,24 @@ def model_table(model: Any, weights: Weights) -> pa.Table:
         model: a :data:`operators.trained_classifiers.Model`.
         weights: of the network.
     """
-    content = classifier_content(ClassifierFile(asdict(model), weights))
+    content = weights_content(DescribedWeights(asdict(model), weights), _KIND)
     return pa.table({_CONTENT: pa.array([content], pa.binary())})
 
 
-def trained_model(ref: TableRef, setting: str) -> ExplainedModel:
+def trained_model(ref: TableRef) -> ExplainedModel:
     """A model that a unit has trained.
 
     Args:
         ref: of the table :func:`model_table`.
-        setting: that names the checkpoint, if it was fine-tuned from one; messages name it.
     """
-    return ExplainedModel(partial(_load_trained, ref, setting), trained=ref)
+    return ExplainedModel(partial(_load_trained, ref), trained=ref)
 
 
-def _load_trained(ref: TableRef, setting: str, store: Store, device: str) -> TextClassifier:
+def _load_trained(ref: TableRef, store: Store, device: str) -> TextClassifier:
     [content] = store.read(ref)[_CONTENT].to_pylist()
-    description, weights = parse_classifier(content, store.location(ref))
+    description, weights = parse_weights(content, _KIND)
     model = TypeAdapter(Model).validate_python(description)
     if isinstance(model, SmallModel):
         return small_classifier(model, weights, device)
-    folder = find_checkpoint(model.checkpoint, model.version, setting).folder
-    return transformer_classifier(model, weights, *load_encoder(folder, device, setting))
+    folder = find_checkpoint(model.checkpoint, model.version, CHECKPOINT_SETTING).folder
+    return transformer_classifier(model, weights, *load_encoder(folder, device, CHECKPOINT_SETTING))

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from operators.classifier_training import Epoch, Head, Pooling
-from operators.small_classifier import SmallEncoderConfig, Vocabulary
+from jobs.explanations.config import CHECKPOINT_SETTING, EncoderSources, TrainedModels
+from operators import classifier_training, small_classifier
+from operators.classifier_training import Epoch, Head
+from operators.small_classifier import Vocabulary
 from operators.tokenised_texts import Tokenise, tokenise
 from operators.trained_classifiers import Model, SmallModel, TransformerModel
 from storage.checkpoints import find_checkpoint
 from storage.embedding_files import read_embedding
 from storage.models import load_encoder
+from storage.sources import FoundFile
 
 if TYPE_CHECKING:
     from operators.text_networks import HeadedNetwork
@@ -37,59 +40,62 @@ class Encoders:
     """What makes networks.
 
     Attributes:
-        encoder: the small encoder.
-        checkpoint: of transformers in its place; None: none.
-        version: of the checkpoint.
-        pooling: of the checkpoint.
-        setting: that names the checkpoint.
-        device: as torch names it.
+        models: the settings.
+        sources: what they name.
+        on_gpu: where the networks are made.
     """
 
-    encoder: SmallEncoderConfig
-    checkpoint: str | None
-    version: str | None
-    pooling: Pooling
-    setting: str
-    device: str
+    models: TrainedModels
+    sources: EncoderSources
+    on_gpu: bool
 
-    def made(
-        self, texts: Sequence[str], heads: Mapping[str, Head], vectors: Mapping[str, Any] | None, seed: int
-    ) -> NewNetwork:
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Whatever decides what is learnt, beside the texts, the heads and the seed."""
+        models, vectors = self.models, self.sources.vectors
+        return {
+            "operators": [small_classifier.VERSION, classifier_training.VERSION],
+            "models": [models.encoder, models.training, models.pooling if models.checkpoint else None],
+            "vectors": None if vectors is None else vectors.identity,
+            "checkpoint": self.sources.version,
+            "on_gpu": self.on_gpu,
+        }
+
+    def made(self, texts: Sequence[str], heads: Mapping[str, Head], seed: int) -> NewNetwork:
         """A network.
 
         Args:
             texts: whose words the small encoder has vectors for.
             heads: of the network.
-            vectors: file that the small encoder's vectors come from, as ``FoundFile.identity`` gives it.
             seed: of its first weights.
         """
-        return self._small(texts, heads, vectors, seed) if self.checkpoint is None else self._transformer(heads, seed)
+        return self._small(texts, heads, seed) if self.models.checkpoint is None else self._transformer(heads, seed)
 
-    def _small(
-        self, texts: Sequence[str], heads: Mapping[str, Head], file: Mapping[str, Any] | None, seed: int
-    ) -> NewNetwork:
+    @property
+    def _device(self) -> str:
+        return "cuda" if self.on_gpu else "cpu"
+
+    def _small(self, texts: Sequence[str], heads: Mapping[str, Head], seed: int) -> NewNetwork:
         from operators.text_networks import small_network  # imports torch
 
-        vectors = _vectors(file)
-        vocabulary = Vocabulary.of(texts, self.encoder, vectors)
-        network = small_network(vocabulary, self.encoder, heads, seed, vectors).to(self.device)
-        return NewNetwork(
-            network, vocabulary.tokenise, partial(SmallModel, self.encoder, vocabulary.words, dict(heads))
-        )
+        vectors, encoder = _vectors(self.sources.vectors), self.models.encoder
+        vocabulary = Vocabulary.of(texts, encoder, vectors)
+        network = small_network(vocabulary, encoder, heads, seed, vectors).to(self._device)
+        return NewNetwork(network, vocabulary.tokenise, partial(SmallModel, encoder, vocabulary.words, dict(heads)))
 
     def _transformer(self, heads: Mapping[str, Head], seed: int) -> NewNetwork:
         from operators.text_networks import transformer_network  # imports torch
 
-        name, version = str(self.checkpoint), str(self.version)
-        folder = find_checkpoint(name, version, self.setting).folder
-        model, tokenizer = load_encoder(folder, self.device, self.setting)
-        described = partial(TransformerModel, name, version, self.pooling, dict(heads))
-        network = transformer_network(model, heads, seed, self.pooling)
+        name, version, pooling = str(self.models.checkpoint), str(self.sources.version), self.models.pooling
+        folder = find_checkpoint(name, version, CHECKPOINT_SETTING).folder
+        model, tokenizer = load_encoder(folder, self._device, CHECKPOINT_SETTING)
+        described = partial(TransformerModel, name, version, pooling, dict(heads))
+        network = transformer_network(model, heads, seed, pooling)
         return NewNetwork(network, partial(tokenise, model, tokenizer), described)
 
 
-def _vectors(file: Mapping[str, Any] | None) -> dict[str, NDArray[np.float32]]:
+def _vectors(file: FoundFile | None) -> dict[str, NDArray[np.float32]]:
     if file is None:
         return {}
-    embedding = read_embedding(file["uri"])
+    embedding = read_embedding(file.uri)
     return dict(zip(embedding.words, embedding.vectors, strict=True))

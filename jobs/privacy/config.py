@@ -7,17 +7,13 @@ import pydantic
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from jobs.common_config import CommonConfig
-from jobs.devices import Device
 from jobs.explanations.attributions import Explain
+from jobs.explanations.config import TrainedModels
 from jobs.explanations.labelled_data import LabelledData
 from operators.attribution import AttributionConfig
-from operators.classifier_training import Pooling, TrainingConfig
 from operators.gender_swaps import swaps
-from operators.small_classifier import SmallEncoderConfig
 from operators.word_checks import check_words
 from storage.files import shown
-
-CHECKPOINT_SETTING = "models.checkpoint"
 
 ModelName = Literal["General", "PrivAdv", "PrivAug", "PrivBias", "GenderCtrl", "ArtNoise", "PrivEP", "PrivAdvEP"]
 _CONFIG = ConfigDict(extra="forbid")
@@ -98,20 +94,13 @@ class Noise:
     times: Annotated[int, Field(ge=1)] = 1
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class PrivacyModels:
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class PrivacyModels(TrainedModels):
     """The models.
 
     Attributes:
         names: which.
         num_seeds: of each, that differ in their random numbers.
-        checkpoint: of transformers to be fine-tuned, a name on the hub or a local folder; None: the small encoder.
-        revision: of a checkpoint on the hub.
-        pooling: of a checkpoint: how the states of tokens become the representation of a text.
-        vectors: file of word vectors that the small encoder starts from; None: drawn ones.
-        encoder: the small encoder.
-        training: of either.
-        device: where models are trained and explained.
         gender_weight: of the loss of gender in what the encoder learns, or unlearns.
         gender_hidden: units between the representation and gender, in training.
         ep_weight: of EP, where it is minimised.
@@ -119,15 +108,8 @@ class PrivacyModels:
     """
 
     names: Annotated[tuple[ModelName, ...], Field(min_length=1)]
-    encoder: SmallEncoderConfig
-    training: TrainingConfig
     noise: Noise
     num_seeds: Annotated[int, Field(ge=1)] = 3
-    checkpoint: _Path | None = None
-    revision: str | None = None
-    pooling: Pooling = "mean"
-    vectors: _Path | None = None
-    device: Device = "cpu"
     gender_weight: Annotated[float, Field(gt=0.0)] = 1.0
     gender_hidden: Annotated[int, Field(ge=0)] = 16
     ep_weight: Annotated[float, Field(gt=0.0)] = 1.0
@@ -246,8 +228,7 @@ class PrivacyMetricsRun(CommonConfig):
     def without_keys(self) -> Self:
         """The config as it may be shown."""
         hidden = {name: _hidden(getattr(self, name)) for name in ("across", "unbiased", "lexicon")}
-        models = dataclasses.replace(self.models, vectors=self.models.vectors and shown(self.models.vectors))
-        return dataclasses.replace(self, data=self.data.without_keys(), models=models, **hidden)
+        return dataclasses.replace(self, data=self.data.without_keys(), models=self.models.without_keys(), **hidden)
 
     @pydantic.model_validator(mode="after")
     def _checked(self) -> Self:
@@ -260,8 +241,6 @@ class PrivacyMetricsRun(CommonConfig):
             raise ValueError(f"explanations.listed: there is no list {unknown[0]!r}; lists are {names}")
         if "ArtNoise" in self.models.names and len(self.models.noise.words) != len(self.classes):
             raise ValueError(f"models.noise.words: must have {len(self.classes)} items, one for each of classes")
-        if self.models.checkpoint is not None and self.models.vectors is not None:
-            raise ValueError("models.vectors: a checkpoint has its own; leave out one of models.checkpoint and it")
         return self
 
 

@@ -13,7 +13,7 @@ from cluster.workers import Tables, each
 from jobs.devices import uses_gpus
 from jobs.explanations.models import trained_model
 from jobs.privacy import tables
-from jobs.privacy.config import CHECKPOINT_SETTING, PrivacyMetricsRun
+from jobs.privacy.config import PrivacyMetricsRun
 from jobs.privacy.texts import CORPORA
 from jobs.privacy.training import VALENCE
 from operators import attacker
@@ -59,7 +59,7 @@ class _Evaluating:
 
         rows = [row for row in store.read(unit.input("texts")).to_pylist() if row["status"] == "ok"]
         rows = [row for row in rows if row["part"] in ("training", *CORPORA.values())]
-        classifier = trained_model(unit.input("model"), CHECKPOINT_SETTING).load(store, self.device)
+        classifier = trained_model(unit.input("model")).load(store, self.device)
         network = cast("HeadedNetwork", classifier.network)
         found = outputs(network, classifier.tokenise([row["text"] for row in rows]), self.max_tokens)
         valence = [classifier.classes[at] for at in found.logits[VALENCE].argmax(axis=1)]

@@ -13,7 +13,7 @@ from cluster.workers import Tables, each
 from jobs.explanations.attributions import explain as explain_models
 from jobs.explanations.models import trained_model
 from jobs.privacy import tables
-from jobs.privacy.config import CHECKPOINT_SETTING, PrivacyMetricsRun
+from jobs.privacy.config import PrivacyMetricsRun
 from jobs.privacy.lexicons import valences_of
 from jobs.privacy.texts import SpokenTexts
 from operators import listed_words, privacy_metrics
@@ -49,9 +49,7 @@ def explain(
 ) -> dict[str, list[Sequence[TableRef]]]:
     """Attributions by model, for each seed one table for each corpus."""
     explained = {
-        seed_name(name, seed): trained_model(ref, CHECKPOINT_SETTING)
-        for name, refs in models.items()
-        for seed, ref in enumerate(refs)
+        seed_name(name, seed): trained_model(ref) for name, refs in models.items() for seed, ref in enumerate(refs)
     }
     found = explain_models(
         runner,

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.explanations.config import EncoderSources, find_encoder
 from jobs.explanations.labelled_data import LabelledFiles, find_labelled_data
-from jobs.privacy.config import CHECKPOINT_SETTING, PrivacyMetricsRun
-from storage.checkpoints import find_checkpoint
+from jobs.privacy.config import PrivacyMetricsRun
 from storage.records import check_columns
 from storage.sources import FoundFile, find_file
 
@@ -16,22 +16,20 @@ class PrivacySources:
     """Attributes:
     data: files of labelled texts.
     others: further corpora by the name of their setting, those that there are.
-    vectors: that the small encoder starts from.
     lexicon: of valence.
-    checkpoint: version of the checkpoint that is fine-tuned.
+    encoder: what models start from.
     """
 
     data: LabelledFiles
     others: dict[str, FoundFile]
-    vectors: FoundFile | None
     lexicon: FoundFile | None
-    checkpoint: str | None
+    encoder: EncoderSources
 
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
-        single = {"vectors": self.vectors, "lexicon": self.lexicon, **self.others}
+        single = {"lexicon": self.lexicon, **self.others}
         files = {name: file.entry for name, file in single.items() if file is not None}
-        return self.data.record() | files | ({} if self.checkpoint is None else {"checkpoint": self.checkpoint})
+        return self.data.record() | files | self.encoder.record()
 
 
 def find_sources(config: PrivacyMetricsRun, _: str) -> PrivacySources:
@@ -40,21 +38,17 @@ def find_sources(config: PrivacyMetricsRun, _: str) -> PrivacySources:
     Raises:
         CorpusError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
-    data, models, lexicon = config.data, config.models, config.lexicon
+    data, lexicon = config.data, config.lexicon
     columns = list(dict.fromkeys(data.columns.values()))
     others = {}
     for name, corpus in {"across": config.across, "unbiased": config.unbiased}.items():
         if found := _found(corpus.path, f"{name}.path", columns, data.header):
             others[name] = found
-    checkpoint = None
-    if models.checkpoint is not None:
-        checkpoint = find_checkpoint(models.checkpoint, models.revision, CHECKPOINT_SETTING).version
     return PrivacySources(
         find_labelled_data(data),
         others,
-        None if models.vectors is None else find_file(models.vectors, "models.vectors"),
         _found(lexicon.path, "lexicon.path", [lexicon.word, lexicon.valence], lexicon.header),
-        checkpoint,
+        find_encoder(config.models),
     )
 
 

@@ -13,9 +13,9 @@ from cluster.workers import Tables
 from jobs.devices import uses_gpus
 from jobs.explanations.models import model_table
 from jobs.explanations.networks import Encoders
-from jobs.privacy.config import CHECKPOINT_SETTING, PrivacyMetricsRun, PrivacyModels
+from jobs.privacy.config import PrivacyMetricsRun
 from jobs.privacy.sources import PrivacySources
-from operators import classifier_training, decoy_making, gender_swaps, listed_words, small_classifier
+from operators import decoy_making, gender_swaps, listed_words
 from operators.bootstrap import document_key
 from operators.classifier_training import UNLABELLED, Head, Labelled, Penalty, train
 from operators.decoy_making import decoyed
@@ -42,22 +42,15 @@ def train_models(
     """
     models = config.models
     on_gpu = uses_gpus(models.device, runner.pool.num_gpus, "models.device")
+    encoders = Encoders(models, sources.encoder, on_gpu)
     units: dict[str, list[Unit]] = {
         name: [
-            Unit("privacy_model/1", f"{name}, seed {seed}", _identity(name, seed, config, sources, on_gpu), _of(texts))
+            Unit("privacy_model/1", f"{name}, seed {seed}", _identity(name, seed, config, encoders), _of(texts))
             for seed in range(models.num_seeds)
         ]
         for name in models.names
     }
-    encoders = Encoders(
-        models.encoder,
-        models.checkpoint,
-        sources.checkpoint,
-        models.pooling,
-        CHECKPOINT_SETTING,
-        "cuda" if on_gpu else "cpu",
-    )
-    done = runner.run_whole(Stage("train", _Training(encoders, models), units, on_gpu=on_gpu))
+    done = runner.run_whole(Stage("train", _Training(encoders), units, on_gpu=on_gpu))
     return {name: [unit.tables["model"] for unit in finished] for name, finished in done.items()}
 
 
@@ -65,18 +58,10 @@ def _of(texts: TableRef) -> dict[str, list[TableRef]]:
     return {"texts": [texts.select("part", "text", "valence", "gender", "status")]}
 
 
-def _identity(name: str, seed: int, config: PrivacyMetricsRun, sources: PrivacySources, on_gpu: bool) -> dict[str, Any]:
+def _identity(name: str, seed: int, config: PrivacyMetricsRun, encoders: Encoders) -> dict[str, Any]:
     models = config.models
-    found: dict[str, Any] = {
-        "operators": [small_classifier.VERSION, classifier_training.VERSION],
-        "model": name,
-        "classes": config.classes,
-        "seed": config.seed + seed,
-        "models": [models.encoder, models.training, models.pooling if models.checkpoint else None],
-        "vectors": None if sources.vectors is None else sources.vectors.identity,
-        "checkpoint": sources.checkpoint,
-        "on_gpu": on_gpu,
-    }
+    found: dict[str, Any] = {"model": name, "classes": config.classes, "seed": config.seed + seed}
+    found |= encoders.identity
     if name == "GenderCtrl" or name in ADVERSARIAL:
         found["gender"] = [models.gender_weight, models.gender_hidden]
     if name in PENALISED:
@@ -92,7 +77,6 @@ def _identity(name: str, seed: int, config: PrivacyMetricsRun, sources: PrivacyS
 @dataclass(frozen=True)
 class _Training:
     encoders: Encoders
-    models: PrivacyModels
 
     def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
         for unit in units:
@@ -103,14 +87,14 @@ class _Training:
         parts = _parts(rows, config)
         heads = _heads(rows, config)
         seen = [row["text"] for row in (*parts["first"], *parts["training"])]
-        made = self.encoders.made(seen, heads, config["vectors"], config["seed"])
+        made = self.encoders.made(seen, heads, config["seed"])
         development = _labelled(parts["development"], heads, made.tokenise)
         history = []
         for part in ("first", "training"):
             if parts[part]:
                 learnt = _labelled(parts[part], heads, made.tokenise)
                 penalty = _penalty(learnt.texts, config)
-                settings = self.models.training
+                settings = self.encoders.models.training
                 history += train(made.network, heads, learnt, development, settings, config["seed"], penalty)
         return model_table(made.described(tuple(history)), weights_of(made.network))
 

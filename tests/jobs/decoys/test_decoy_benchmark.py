@@ -88,7 +88,7 @@ def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp
     for wrong, message in {
         "decoys.movie.share=0": r"decoys.movie.*share=0: .*greater than 0",
         "decoys.movie.word='a film'": "must be one word",
-        "models.vectors=x models.checkpoint=y": "models.vectors: a checkpoint has its own",
+        "models.vectors=x models.checkpoint=y": "models.vectors=x: a checkpoint has its own",
     }.items():
         with pytest.raises(ConfigError, match=message):
             configured(*reviews, *(wrong.split(" ") if "models" in wrong else [wrong]))

@@ -62,7 +62,7 @@ def sentences(here):
     """Two parts of one table, which has a column more."""
     schema = SENTENCES.append(pa.field("speaker", pa.string()))
     return [
-        here.table(f"part {at}", pa.Table.from_pylist([row | {"speaker": "x"} for row in part], schema))
+        here.table(f"part_{at}", pa.Table.from_pylist([row | {"speaker": "x"} for row in part], schema))
         for at, part in enumerate((ROWS[:2], ROWS[2:]))
     ]
 
@@ -75,7 +75,7 @@ def network():
 @pytest.fixture(scope="module")
 def trained(here, network):
     table = model_table(SmallModel(CONFIG, VOCABULARY.words, HEADS), weights_of(network))
-    return trained_model(here.table("model", table), "encoder.model")
+    return trained_model(here.table("model", table))
 
 
 def rows_of(here, models, sentences, **how):

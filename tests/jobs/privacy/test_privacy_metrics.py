@@ -114,7 +114,7 @@ def test_the_report_says_what_was_found(outcome):
         (["data.valence={sad: down}"], "data.valence: 'down' is no class"),
         (["explanations.listed=[insults]"], "explanations.listed: there is no list 'insults'"),
         (["splits.test=0.9"], "splits.development and splits.test add up"),
-        (["models.vectors=x", "models.checkpoint=y"], "models.vectors: a checkpoint has its own"),
+        (["models.vectors=x", "models.checkpoint=y"], "models.vectors=x: a checkpoint has its own"),
         (["lexicon.low=1"], "lexicon.low=1: must be less than"),
         (["explanation_words.swaps=[[he, she], [him, she]]"], "'she' is in two pairs"),
         (["models.names=[General, Generic]"], "models.names.*Generic"),
