@@ -3,7 +3,8 @@
 With E the embeddings of a text's tokens, E' those of its baseline, F the output and i a word:
 
 - integrated gradients (Sundararajan, Taly and Yan 2017, *Axiomatic Attribution for Deep Networks*):
-  a_i = sum_{t in i} (E_t - E'_t) . int_0^1 dF/dE_t (E' + s (E - E')) ds, by the Gauss-Legendre rule;
+  a_i = sum_{t in i} (E_t - E'_t) . int_0^1 dF/dE_t (E' + s (E - E')) ds, by a Gauss-Kronrod rule, or where that is not
+  exact enough by the Gauss-Legendre rule;
 - gradient x input (Shrikumar et al. 2016, *Not Just a Black Box*): a_i = sum_{t in i} (E_t - E'_t) . dF/dE_t (E);
 - occlusion (Zeiler and Fergus 2014, *Visualizing and Understanding Convolutional Networks*): a_i = F(E) less F of the
   text whose word i has the embeddings of the baseline;
@@ -64,6 +65,17 @@ class Batch(NamedTuple):
     keys: list[int]
     max_rows: int
 
+    def of(self, rows: list[int]) -> "Batch":
+        """These texts alone."""
+        return self._replace(
+            embedded=self.embedded[rows],
+            baselines=self.baselines[rows],
+            words=self.words[rows],
+            num_words=[self.num_words[row] for row in rows],
+            arguments=tuple(argument[rows] for argument in self.arguments),
+            keys=[self.keys[row] for row in rows],
+        )
+
 
 Values = list[Tensor]
 """``[words]`` of each text."""
@@ -80,38 +92,103 @@ class Attributing(NamedTuple):
 
 
 def _integrated_gradients(batch: Batch, config: AttributionConfig, _: int) -> Values:
+    if (tolerance := _tolerance(config)) is None:
+        return _integrated(batch, *gauss_legendre(config.num_steps))[0]
+    found, of_some = _integrated(batch, *gauss_kronrod())
+    rest = [row for row, pair in enumerate(zip(found, of_some, strict=True)) if _error(*pair) > tolerance]
+    if rest:
+        [again] = _integrated(batch.of(rest), *gauss_legendre(config.num_steps))
+        for row, values in zip(rest, again, strict=True):
+            found[row] = values
+    return found
+
+
+def _tolerance(config: AttributionConfig) -> float | None:
+    """Of the nested rule; None where it would not save a step."""
+    return config.tolerance if config.num_steps > NUM_KRONROD else None
+
+
+def _error(found: Tensor, of_some: Tensor) -> float:
+    """About the largest of a text's attributions, from what the nested rule gives, which is far less exact.
+
+    The rule of 2 n + 1 nodes converges almost twice as fast as that of n; the exponent 3/2, which relies on less, is
+    that of QUADPACK (Piessens et al. 1983).
+    """
+    largest = float(found.abs().max())
+    return float((found - of_some).abs().max() / largest) ** 1.5 if largest else 0.0
+
+
+def _integrated(batch: Batch, nodes: NDArray[np.float64], weights: NDArray[np.float64]) -> list[Values]:
+    """By each of the rules whose weights ``[rules, nodes]`` are given."""
     embedded = batch.embedded.detach().requires_grad_()
     ends = batch.begin(embedded)
-    mean = _mean_gradient(batch, batch.begin(batch.baselines), ends.detach(), config.num_steps)
+    means = _mean_gradients(batch, batch.begin(batch.baselines), ends.detach(), nodes, weights)
     # A derivative of the affine part is the same along the whole path.
-    [gradients] = torch.autograd.grad(ends, [embedded], mean)
-    return _by_word(batch, gradients * (batch.embedded - batch.baselines))
+    gradients = [torch.autograd.grad(ends, [embedded], mean, retain_graph=True)[0] for mean in means]
+    return [_by_word(batch, gradient * (batch.embedded - batch.baselines)) for gradient in gradients]
 
 
-def _mean_gradient(batch: Batch, start: Tensor, end: Tensor, num_steps: int) -> Tensor:
-    """Of F on the straight path, by its own variables: of the shape of either end."""
-    nodes, weights = (torch.tensor(of, dtype=end.dtype, device=end.device) for of in gauss_legendre(num_steps))
+def _mean_gradients(
+    batch: Batch, start: Tensor, end: Tensor, nodes: NDArray[np.float64], weights: NDArray[np.float64]
+) -> Tensor:
+    """Of F on the straight path, by its own variables: of the shape of either end, for each rule."""
+    places, shares = (torch.tensor(of, dtype=end.dtype, device=end.device) for of in (nodes, weights))
     at_once = max(1, batch.max_rows // len(end))
-    mean = torch.zeros_like(end)
-    for first in range(0, num_steps, at_once):
-        some, shares = nodes[first : first + at_once], weights[first : first + at_once]
+    means = end.new_zeros(len(weights), *end.shape)
+    for first in range(0, len(nodes), at_once):
+        some = places[first : first + at_once]
         points = (start + some[:, None, None, None] * (end - start)).flatten(0, 1).requires_grad_()
         arguments = [argument.repeat(len(some), *[1] * (argument.ndim - 1)) for argument in batch.arguments]
         [gradients] = torch.autograd.grad(batch.rest(points, *arguments).sum(), [points])
-        mean += torch.tensordot(shares, gradients.reshape(len(some), *end.shape), 1)
-    return mean
+        means += torch.tensordot(shares[:, first : first + at_once], gradients.reshape(len(some), *end.shape), 1)
+    return means
 
 
 @cache
 def gauss_legendre(num_steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights of the Gauss-Legendre rule on [0, 1], which is exact for polynomials of degree 2 n - 1.
+    """Nodes ``[n]`` and weights ``[1, n]`` on [0, 1] of the Gauss-Legendre rule, exact for degrees up to 2 n - 1.
 
-    >>> nodes, weights = gauss_legendre(2)
+    >>> nodes, [weights] = gauss_legendre(2)
     >>> round(float(weights @ nodes**3), 12)
     0.25
     """
     nodes, weights = np.polynomial.legendre.leggauss(num_steps)
-    return (1.0 + nodes) / 2.0, weights / 2.0
+    return (1.0 + nodes) / 2.0, weights[np.newaxis] / 2.0
+
+
+@cache
+def gauss_kronrod() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nodes ``[21]`` and weights ``[2, 21]`` on [0, 1]: of Kronrod's rule, and of that of Gauss for 10 of its nodes.
+
+    The first is exact for polynomials of degree 31, the second for those of degree 19; the numbers are those of
+    QUADPACK (Piessens et al. 1983).
+
+    >>> nodes, (kronrod, gauss) = gauss_kronrod()
+    >>> round(float(kronrod @ nodes**31), 12), round(float(gauss @ nodes**19), 12)
+    (0.03125, 0.05)
+    """
+    half, of_half = np.array(_KRONROD).T
+    nodes = np.concatenate([-half, half[-2::-1]])
+    gauss = np.zeros(NUM_KRONROD)
+    gauss[1::2] = np.polynomial.legendre.leggauss(NUM_KRONROD // 2)[1]
+    return (1.0 + nodes) / 2.0, np.stack([np.concatenate([of_half, of_half[-2::-1]]), gauss]) / 2.0
+
+
+NUM_KRONROD = 21
+_KRONROD = (
+    (0.995657163025808080735527280689003, 0.011694638867371874278064396062192),
+    (0.973906528517171720077964012084452, 0.032558162307964727478818972459390),
+    (0.930157491355708226001207180059508, 0.054755896574351996031381300244580),
+    (0.865063366688984510732096688423493, 0.075039674810919952767043140916190),
+    (0.780817726586416897063717578345042, 0.093125454583697605535065465083366),
+    (0.679409568299024406234327365114874, 0.109387158802297641899210590325805),
+    (0.562757134668604683339000099272694, 0.123491976262065851077958109585166),
+    (0.433395394129247190799265943165784, 0.134709217311473325928054001771707),
+    (0.294392862701460198131126603103866, 0.142775938577060080797094273138717),
+    (0.148874338981631210884826001129720, 0.147739104901338491374841515972068),
+    (0.0, 0.149445554002916905664936468389821),
+)
+"""The nodes in [0, 1) of the rule on [-1, 1], and their weights."""
 
 
 def _gradient_x_input(batch: Batch, _: AttributionConfig, __: int) -> Values:
@@ -185,7 +262,9 @@ def _random(batch: Batch, _: AttributionConfig, seed: int) -> Values:
 
 
 METHODS: dict[Method, Attributing] = {
-    "integrated_gradients": Attributing(_integrated_gradients, lambda config: config.num_steps),
+    "integrated_gradients": Attributing(
+        _integrated_gradients, lambda config: NUM_KRONROD if _tolerance(config) else config.num_steps
+    ),
     "gradient_x_input": Attributing(_gradient_x_input),
     "occlusion": Attributing(_occlusion),
     "lime": Attributing(_lime, lambda config: config.num_samples),

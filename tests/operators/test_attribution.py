@@ -146,6 +146,30 @@ def test_integrated_gradients_add_up_to_the_change_in_the_output(small, words, o
     assert found.delta == pytest.approx(found.values.sum() - (found.output - found.baseline), abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("f", "num_nodes"),
+    [(torch.sin, 21), (lambda total: total**20, 21), (lambda total: (total - 0.7).abs(), 21 + 50)],
+)
+def test_no_more_nodes_are_taken_than_the_path_asks_for(f, num_nodes) -> None:
+    """A kink, which few nodes cannot see, shows in the nested rule's difference."""
+    classifier = summed({"good": 2.0}, f=f)
+    [found] = attribute(classifier, ["good"], AttributionConfig(max_tokens=10_000))
+    [exact] = attribute(classifier, ["good"], AttributionConfig(tolerance=None, num_steps=2000))
+    assert found.values == pytest.approx(exact.values, rel=3e-2 if num_nodes > 21 else 1e-4)
+    classifier.network.sizes.clear()
+    attribute(classifier, ["good"], AttributionConfig(max_tokens=10_000))
+    ends = 3  # the logits, and the text and its baseline once more
+    assert sum(classifier.network.sizes) == num_nodes + ends
+
+
+def test_texts_that_need_all_nodes_have_what_they_have_without_a_tolerance() -> None:
+    """One text has a kink on its path, the others have none."""
+    classifier = summed(NUMBERS, f=lambda total: (total - 0.7).relu())
+    usual = attribute(classifier, TEXTS, AttributionConfig(tolerance=None))
+    for found, plain in zip(attribute(classifier, TEXTS, AttributionConfig()), usual, strict=True):
+        np.testing.assert_allclose(found.values, plain.values, atol=1e-4 * np.abs(plain.values).max())
+
+
 @pytest.mark.parametrize("method", EXACT)
 def test_a_word_that_the_model_cannot_see_has_nothing(small, method) -> None:
     network = small.network

@@ -125,6 +125,14 @@ def test_attributions_add_up_to_the_change_in_the_output(name, request) -> None:
         assert abs(found.delta) < 2e-3 * max(1.0, abs(found.output - found.baseline))
 
 
+@pytest.mark.parametrize("name", ["bert", "gpt2", "roberta"])
+def test_a_tolerance_is_kept_to(name, request) -> None:
+    classifier = transformers_classifier(*request.getfixturevalue(name))
+    usual = attribute(classifier, TEXTS, AttributionConfig(tolerance=None))
+    for found, plain in zip(attribute(classifier, TEXTS, AttributionConfig()), usual, strict=True):
+        np.testing.assert_allclose(found.values, plain.values, atol=1e-4 * np.abs(plain.values).max())
+
+
 def test_outputs_of_whole_texts_are_those_of_the_model(roberta) -> None:
     model, tokenizer = roberta
     classifier = transformers_classifier(*roberta)
