@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from operators.attribution import AttributionConfig, Output, TextClassifier
 from operators.attribution_methods import METHODS, Batch
-from operators.frozen_linear import frozen_linear_by_onednn
 from operators.memory_bounds import run_in_batches
+from operators.onednn import linear_by_onednn
 from operators.tokenised_texts import NO_WORD, TokenisedText, padded
 
 
@@ -49,7 +49,7 @@ def logits_of(
         _check(logits, classifier.classes)
         found[rows[batch]] = logits
 
-    with evaluating(classifier.network), frozen_linear_by_onednn():
+    with evaluating(classifier.network), linear_by_onednn():
         run_in_batches(lengths[rows], max_tokens or classifier.max_tokens, work)
     return found
 
@@ -94,7 +94,7 @@ def explain(
         for row, found in zip(of, method.values(batch, config, seed), strict=True):
             values[row][_words_read(texts[row])] = found.cpu().numpy()
 
-    with evaluating(classifier.network), frozen_linear_by_onednn():
+    with evaluating(classifier.network), linear_by_onednn():
         run_in_batches(lengths[rows], config.max_tokens or classifier.max_tokens, work, method.num_forwards(config))
     return Explained(values, outputs, baselines)
 

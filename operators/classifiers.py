@@ -9,12 +9,11 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.batching import length_batches, longest_input
-from operators.onednn import linear_by_onednn
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-VERSION = "classifiers/1"
+VERSION = "classifiers/2"
 
 _VALUES = {"negative": -1.0, "neg": -1.0, "neutral": 0.0, "neu": 0.0, "positive": 1.0, "pos": 1.0}
 _SINGLE_LABEL = (None, "single_label_classification")
@@ -206,6 +205,8 @@ def _batches(inputs: Sequence[Mapping[str, Any]], max_tokens: int) -> Iterator[N
 def _probabilities(model: "PreTrainedModel", inputs: Any) -> NDArray[np.float32]:
     """``[texts, labels]``."""
     import torch  # takes seconds
+
+    from operators.onednn import linear_by_onednn
 
     with torch.inference_mode(), linear_by_onednn():
         outputs = model(**inputs.to(model.device)).logits.float()

@@ -12,7 +12,6 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from operators.batching import length_batches, longest_input
-from operators.onednn import linear_by_onednn
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -114,6 +113,8 @@ def _settings(config: Seq2SeqConfig, codes: Mapping[str, int], longest: int) -> 
 def _generated(model: Any, inputs: Any, settings: Mapping[str, Any]) -> Any:
     """``[texts, tokens]``."""
     import torch  # takes seconds
+
+    from operators.onednn import linear_by_onednn
 
     model.generation_config.max_length = None
     with torch.inference_mode(), linear_by_onednn():

@@ -16,7 +16,7 @@ from jobs.decoys.training import ORIGINAL
 from jobs.devices import uses_gpus
 from jobs.explanations.attributions import SENTENCES, attribution_rows
 from jobs.explanations.models import trained_model
-from jobs.sentiment.resident import resident
+from jobs.resident import resident
 from operators import attribution
 from operators.attribution import TextClassifier, attribute
 from storage.ledger import Finished, Store, TableRef, Unit

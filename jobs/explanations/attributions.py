@@ -12,7 +12,7 @@ from cluster.stages import Runner, Stage
 from cluster.workers import Tables
 from jobs.devices import Device, uses_gpus
 from jobs.explanations.models import ExplainedModel
-from jobs.sentiment.resident import resident
+from jobs.resident import resident
 from jobs.tables import REASON, STATUS
 from operators import attribution
 from operators.attribution import Attribution, AttributionConfig, TextClassifier, attribute

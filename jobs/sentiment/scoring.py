@@ -10,8 +10,8 @@ import pyarrow as pa
 from cluster.stages import Runner, Stage
 from cluster.workers import Tables, each
 from jobs.devices import uses_gpus
+from jobs.resident import resident
 from jobs.sentiment import tables
-from jobs.sentiment.resident import resident
 from jobs.sentiment.sentences import Texts
 from jobs.sentiment.systems import FoundSystem, Score
 from operators.sentiment import biased_female

@@ -21,9 +21,9 @@ def drawn(*shape, dtype=torch.float32):
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs a torch with oneDNN")
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 4, 3)])
-@pytest.mark.parametrize("bias", [drawn(5), None])
+@pytest.mark.parametrize("bias", [drawn(16), None])
 def test_layers_are_computed_by_onednn_within_the_context(shape, bias) -> None:
-    x, weight = drawn(*shape), drawn(5, 3)
+    x, weight = drawn(*shape), drawn(16, 3)
     with torch.inference_mode(), linear_by_onednn():
         found, names = called(lambda: linear(x, weight, bias))
     assert "mkldnn::_linear_pointwise" in names
@@ -31,7 +31,7 @@ def test_layers_are_computed_by_onednn_within_the_context(shape, bias) -> None:
 
 
 def test_outside_of_the_context_nothing_changes() -> None:
-    layer = torch.nn.Linear(3, 5)
+    layer = torch.nn.Linear(3, 16)
     with torch.inference_mode():
         with linear_by_onednn():
             pass
@@ -39,9 +39,9 @@ def test_outside_of_the_context_nothing_changes() -> None:
     assert "mkldnn::_linear_pointwise" not in names
 
 
-@pytest.mark.parametrize("bias", [drawn(5, dtype=torch.float64), None])
+@pytest.mark.parametrize("bias", [drawn(16, dtype=torch.float64), None])
 def test_other_types_and_empty_tensors_are_left_to_torch(bias) -> None:
-    weight = drawn(5, 3, dtype=torch.float64)
+    weight = drawn(16, 3, dtype=torch.float64)
     for x in (drawn(2, 3, dtype=torch.float64), drawn(0, 3, dtype=torch.float64)):
         with torch.inference_mode(), linear_by_onednn():
             found, names = called(lambda x=x: linear(x, weight, bias=bias))
@@ -50,10 +50,20 @@ def test_other_types_and_empty_tensors_are_left_to_torch(bias) -> None:
 
 
 def test_gradients_are_recorded_as_ever() -> None:
-    layer = torch.nn.Linear(3, 5)
+    layer = torch.nn.Linear(3, 16)
     with linear_by_onednn():
         layer(drawn(2, 3)).sum().backward()
-    torch.testing.assert_close(layer.bias.grad, torch.full((5,), 2.0))
+    torch.testing.assert_close(layer.bias.grad, torch.full((16,), 2.0))
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs a torch with oneDNN")
+def test_gradients_by_the_inputs_of_frozen_layers_are_computed_by_onednn() -> None:
+    weight, x = drawn(16, 3), drawn(2, 3).requires_grad_()
+    with linear_by_onednn():
+        found, names = called(lambda: torch.autograd.grad(linear(x, weight).pow(2).sum(), [x])[0])
+    assert "mkldnn::_linear_pointwise" in names
+    assert not {"aten::mm", "aten::addmm"} & names
+    torch.testing.assert_close(found, 2 * (x.detach() @ weight.T) @ weight)
 
 
 def test_a_torch_without_onednn_computes_as_ever(monkeypatch) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.sentiment.resident import resident
+from jobs.resident import resident
 
 
 @pytest.fixture
