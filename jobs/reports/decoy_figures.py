@@ -28,26 +28,30 @@ def curves(rows: pl.DataFrame, value: str, title: str) -> go.Figure:
     """
     figure = go.Figure().update_layout(template=STYLE, height=420)
     for (method,), part in rows.group_by("method", maintain_order=True):
-        ordered = part.sort("budget")
-        _add(figure, str(method), ordered, value)
+        _add(figure, str(method), part.sort("budget"), value, title)
     figure.update_xaxes(title_text="instances that are looked at", rangemode="tozero", tickformat="d")
     return figure.update_yaxes(title_text=title, range=[-0.02, 1.02], tickformat=".0%")
 
 
-def _add(figure: go.Figure, method: str, rows: pl.DataFrame, value: str) -> None:
-    colour, x = _COLOURS[method], rows["budget"].to_list()
+def _add(figure: go.Figure, method: str, rows: pl.DataFrame, value: str, title: str) -> None:
+    colour, x, name = _COLOURS[method], rows["budget"].to_list(), plain(name_of(method))
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "legendgroup": method, "showlegend": False}
     figure.add_scatter(x=x, y=rows["low"].to_list(), **edge)
     figure.add_scatter(x=x, y=rows["high"].to_list(), fill="tonexty", fillcolor=_faint(colour), **edge)
+    found = rows.select("budget", value, "low", "high").iter_rows()
+    hovers = [
+        f"<b>{name}</b><br>instances: {budget}<br>{title}: {share:.0%} [{low:.0%}, {high:.0%}]"
+        for budget, share, low, high in found
+    ]
     figure.add_scatter(
         x=x,
         y=rows[value].to_list(),
-        customdata=rows.select("low", "high").to_numpy(),
+        customdata=hovers,
         mode="lines",
         line={"color": colour, "width": 2, "dash": "dot" if method == "random" else "solid"},
-        name=plain(name_of(method)),
+        name=name,
         legendgroup=method,
-        hovertemplate="%{x}: %{y:.0%} [%{customdata[0]:.0%}, %{customdata[1]:.0%}]<extra>%{fullData.name}</extra>",
+        hovertemplate="%{customdata}<extra></extra>",
     )
 
 

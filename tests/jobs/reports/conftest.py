@@ -56,6 +56,12 @@ def partition():
 
 
 @pytest.fixture(scope="session")
+def explained():
+    """What makes tables of jobs that explain text classifiers."""
+    return _load("tables/explanations")
+
+
+@pytest.fixture(scope="session")
 def trained():
     """What a page needs of the config of a job on corpora; to compose all of it takes most of a second."""
 

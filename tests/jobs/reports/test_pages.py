@@ -23,6 +23,8 @@ NUM_CHARTS = {
     "entity_resolution": 2,
     "study": 2,
     "gru_training": 1,
+    "decoy_benchmark": 2,
+    "privacy_metrics": 1,
 }
 TOGETHER = [kind for kind in NUM_CHARTS if kind != "survey"][::-1]
 """Kinds that have all charts among them."""
@@ -32,9 +34,9 @@ SIMILAR = ("curves", "pooled", "validation", "comparison", "wefat", "direct-bias
 
 
 @pytest.fixture(scope="module")
-def pages(load, made, gender, rated, partition, trained, configured):
+def pages(load, made, gender, rated, partition, explained, trained, configured):
     """What makes the page of each kind."""
-    return load("tables/pages").kinds(made, gender, rated, partition, trained, configured)
+    return load("tables/pages").kinds(made, gender, rated, partition, explained, trained, configured)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,9 @@ import pyarrow as pa
 from cluster.stages import StageRecord
 from jobs import tables
 from jobs.report import compose
+from jobs.reports.decoy_body import decoy_body
 from jobs.reports.embeddings_body import embeddings_body
+from jobs.reports.privacy_body import privacy_body
 from jobs.reports.rating_body import rating_body
 from jobs.reports.resolution_body import resolution_body
 from jobs.reports.training_body import training_body
@@ -34,7 +36,7 @@ def arrow(frames):
     return {name: frame.to_arrow() for name, frame in frames.items()}
 
 
-def kinds(made, gender, rated, partition, trained, configured):
+def kinds(made, gender, rated, partition, explained, trained, configured):
     """What makes the page of each kind, from the makers of its tables."""
 
     def embeddings(kind, frames, *codes):
@@ -72,4 +74,15 @@ def kinds(made, gender, rated, partition, trained, configured):
         "entity_resolution": lambda: resolution(partition.resolved()),
         "study": lambda: resolution(partition.study()),
         "gru_training": training,
+        "decoy_benchmark": lambda: compose(
+            decoy_body(configured("job=decoy_benchmark", "data.path=a.csv")), explained.benchmark(), STAGES, "seed: 0"
+        ),
+        "privacy_metrics": lambda: compose(
+            privacy_body(
+                configured("job=privacy_metrics", "data.path=a.csv", "data.group=speaker", "data.gender=gender")
+            ),
+            explained.metrics(),
+            STAGES,
+            "seed: 0",
+        ),
     }
