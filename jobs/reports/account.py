@@ -22,7 +22,7 @@ def account(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[
     """
     columns = [Details(name, [_columns(schema)]) for name, schema in schemas.items()]
     details = [Details("Configuration", [Listing(configuration)]), Details("Tables and their columns", columns)]
-    return Section("account", "How it was run", [_stages(stages), *details])
+    return Section("account", "How it was run", [*([_stages(stages)] if stages else []), *details])
 
 
 def _stages(stages: Sequence[StageRecord]) -> Grid:

@@ -31,8 +31,17 @@ def changes_since(changes: pl.DataFrame, num_tables: int, since: str | None) -> 
         f"The last run that asked the same and succeeded started at {since}. {_first(changes, num_tables)}"
     )
     others = change_findings(changes, num_tables)[1:]
-    blocks = [block for section in change_sections(changes) for block in _under(section)]
-    return Section("changes", title, [found, *([Bullets(others)] if others else []), *blocks])
+    return Section("changes", title, [found, *([Bullets(others)] if others else []), *_blocks(changes)])
+
+
+def changes_of(name: str, changes: pl.DataFrame) -> Section:
+    """The section of a night's page that says what changed in one of its jobs.
+
+    Args:
+        name: of the job in the list.
+        changes: its rows of the table ``changes``.
+    """
+    return Section(f"changes-{name}", f"What changed: {name}", [Bullets(change_findings(changes)), *_blocks(changes)])
 
 
 def change_findings(changes: pl.DataFrame, num_tables: int | None = None) -> list[str]:
@@ -61,6 +70,10 @@ def change_sections(changes: pl.DataFrame) -> list[Section]:
         Section("others", "Other numbers and values", _sentences(others)),
     ]
     return [section for section in sections if section.blocks]
+
+
+def _blocks(changes: pl.DataFrame) -> list[Block]:
+    return [block for section in change_sections(changes) for block in _under(section)]
 
 
 def _under(section: Section) -> list[Block]:

@@ -6,6 +6,7 @@ import polars as pl
 
 from jobs.context import Run
 from jobs.report import Body, write_report
+from jobs.reports.change_sections import changes_of
 from jobs.reports.findings import Frames
 from storage.html import Block, Grid, Paragraph, Section
 
@@ -24,8 +25,14 @@ def night_body(frames: Frames) -> Body:
         "What the night brought",
         {"job": "overnight", "jobs": f"{jobs.height}"},
         [Paragraph(_outcome(jobs), "plain" if (jobs["status"] == "ok").all() else "warning")],
-        [Section("jobs", "The jobs", [_grid(jobs), *_reasons(jobs)])],
+        [Section("jobs", "The jobs", [_grid(jobs), *_reasons(jobs)]), *_changes(frames["changes"])],
     )
+
+
+def _changes(changes: pl.DataFrame) -> list[Section]:
+    """Of each job in which something changed."""
+    by_name = changes.partition_by("name", maintain_order=True, as_dict=True)
+    return [changes_of(str(name), rows) for (name,), rows in by_name.items()]
 
 
 def _outcome(jobs: pl.DataFrame) -> str:
