@@ -1,5 +1,6 @@
 """Shared fixtures: real data, one Ray cluster for the whole session, and the command as a user runs it."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -10,6 +11,9 @@ import pytest
 import ray
 
 ROOT = Path(__file__).parent.parent
+
+# All libraries together have millions of objects, which the collector would look through again and again.
+gc.set_threshold(50_000, 20, 100)
 
 # Triton heeds it when it is imported, which any test that loads torch may do before those of the GPU kernel.
 if not Path("/dev/nvidiactl").exists():

@@ -180,7 +180,7 @@ def usual(run_job, one_corpus, forms, tmp_path_factory):
         ("dump", 1, ["embedding.group_size=1"]),
         ("multistream", 3, ["reading.span_megabytes=0.002", "reading.shard_megabytes=0.004", "cluster.num_cpus=2"]),
         pytest.param("parts", 3, ["reading.shard_megabytes=0.003"], marks=pytest.mark.slow),
-        ("glob", 6, ["reading.span_megabytes=0.005"]),
+        pytest.param("glob", 6, ["reading.span_megabytes=0.005"], marks=pytest.mark.slow),
     ],
 )
 def test_neither_form_nor_layout_changes_what_is_learnt(

@@ -24,7 +24,7 @@ NO_COVARIANCE = {
 }
 
 
-@pytest.fixture(scope="module", params=NO_COVARIANCE)
+@pytest.fixture(scope="module", params=["shrinkage", pytest.param("graphical_lasso", marks=pytest.mark.slow)])
 def estimator(request):
     return request.param
 

@@ -46,6 +46,7 @@ def test_a_night_goes_on_past_jobs_that_do_not_succeed_and_says_why(night):
     assert "nowhere.xml" in (run.path / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_second_night_does_what_has_changed_and_says_what_came_of_it(configured, joining, outcome_of, tmp_path):
     for name in ("same", "other"):
         (tmp_path / f"{name}.csv").write_text("left,right,weight\na,b,1.0\nb,c,0.5\na,c,-0.2\n")

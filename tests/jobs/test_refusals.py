@@ -194,7 +194,8 @@ def test_a_cluster_that_is_not_there_is_named(tiltmeter):
 
 
 def test_a_run_on_an_existing_cluster_uses_it(tiltmeter, joining, tmp_path):
-    process = tiltmeter(*joining, "job=bootstrap", "run_dir=run", *QUICK[:3])
+    tiny = [*FILE, f"corpus.path={datapath('enwiki-table-markup.xml.bz2')}"]
+    process = tiltmeter(*joining, *tiny, "job=bootstrap", "run_dir=run", *QUICK[:3])
     output, errors = process.communicate(timeout=200)
     assert process.returncode == 0, errors
     assert output.rstrip().endswith(f"run directory: {tmp_path}/run")

@@ -141,7 +141,7 @@ def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(usual, ru
     assert not [path for path in (tmp_path / "states").rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize("trainer", TRAINERS)
+@pytest.mark.parametrize("trainer", ["glove", "word2vec", pytest.param("fasttext", marks=pytest.mark.slow)])
 def test_replica_0_is_the_original_corpus_and_losses_are_where_the_trainer_has_them(usual, trainer):
     run = usual(trainer)
     losses = run.table("training")
