@@ -179,6 +179,7 @@ def test_files_of_replicas_give_intervals_and_files_of_models_do_not(run_job, co
     assert (together["num_replicas"], together["p_value"]) == (3, apart[0]["p_value"])
 
 
+@pytest.mark.slow
 def test_monte_carlo_hangs_on_the_seed_and_is_near_the_exact_value(
     run_job, configured_sets, embedding, outcome, write_vectors, tmp_path
 ):

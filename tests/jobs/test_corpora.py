@@ -96,6 +96,7 @@ def test_what_is_broken_fails_alone_with_file_and_place(
     assert not list(tmp_path.rglob("*partial*"))
 
 
+@pytest.mark.slow
 def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_missing(
     run_job, made_up, write_lines, one_corpus, outcome_of, tmp_path
 ):
@@ -176,8 +177,13 @@ def usual(run_job, one_corpus, forms, tmp_path_factory):
 @pytest.mark.parametrize(
     ("form", "num_spans", "layout"),
     [
-        ("lines", 4, ["reading.span_megabytes=0.006", "reading.shard_megabytes=0.001", "cluster.worker_megabytes=500"]),
-        ("dump", 1, ["embedding.group_size=1"]),
+        pytest.param(
+            "lines",
+            4,
+            ["reading.span_megabytes=0.006", "reading.shard_megabytes=0.001", "cluster.worker_megabytes=500"],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("dump", 1, ["embedding.group_size=1"], marks=pytest.mark.slow),
         ("multistream", 3, ["reading.span_megabytes=0.002", "reading.shard_megabytes=0.004", "cluster.num_cpus=2"]),
         pytest.param("parts", 3, ["reading.shard_megabytes=0.003"], marks=pytest.mark.slow),
         pytest.param("glob", 6, ["reading.span_megabytes=0.005"], marks=pytest.mark.slow),

@@ -89,6 +89,7 @@ def test_layers_and_pooling_are_settings(measured, model, settings, layers, posi
     assert (row["model"], row["status"], row["num_replicas"]) == ("tiny-bert", "ok", 0)
 
 
+@pytest.mark.slow
 def test_a_layer_that_the_model_does_not_have_fails_with_its_number(measured):
     with pytest.raises(UnitsFailed, match=r"layers.*9"):
         measured("embedding.encoder.layers=[9]")

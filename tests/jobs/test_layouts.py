@@ -36,7 +36,7 @@ def usual(run_job, tmp_path_factory):
 @pytest.mark.parametrize(
     ("num_shards", "layout"),
     [
-        (2, ["cluster.num_cpus=1", "embedding.group_size=9", "cluster.worker_megabytes=500"]),
+        pytest.param(2, ["cluster.num_cpus=1", "embedding.group_size=9", "cluster.worker_megabytes=500"], marks=SLOW),
         pytest.param(7, ["cluster.num_cpus=4", "embedding.group_size=4", "reading.shard_megabytes=0.85"], marks=SLOW),
         pytest.param(
             1, ["reading.shard_megabytes=100", "reading.span_megabytes=0.5", "embedding.group_size=8"], marks=SLOW

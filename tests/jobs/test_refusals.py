@@ -48,13 +48,15 @@ TWO = ["job=bootstrap", "corpus=[enwiki,dewiki]"]
     ("arguments", "message"),
     [
         ([*FILE, "corpus.path=nowhere.xml"], r"corpus.path=nowhere.xml: there is no file"),
-        ([*FILE, "corpus.path=empty.xml"], r"corpus.path: \S*empty.xml is empty \(0 bytes\)"),
+        pytest.param(
+            [*FILE, "corpus.path=empty.xml"], r"corpus.path: \S*empty.xml is empty \(0 bytes\)", marks=pytest.mark.slow
+        ),
         ([*FILE, "corpus.path=notes"], r"notes: neither a MediaWiki XML dump.*Once upon.*corpus.format=text"),
         (
             ["embedding.num_replicas=0"],
             r"embedding.num_replicas=0: .*greater than or equal to 2; set it with embedding",
         ),
-        (["embedding.no_such_key=1"], r"embedding.no_such_key"),
+        pytest.param(["embedding.no_such_key=1"], r"embedding.no_such_key", marks=pytest.mark.slow),
         (["job=no_such_job"], r"(?s)no_such_job.*bootstrap.*survey"),
     ],
 )
@@ -108,6 +110,7 @@ def test_a_bad_setting_is_named_with_its_value_and_what_is_allowed(configured, a
         configured(*arguments)
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_sweep_cannot_share_a_directory(tiltmeter):
     _, said = refuse(tiltmeter, "--multirun", "seed=0,1", "run_dir=run")
     assert "run_dir=run: the runs of a sweep cannot share it" in said

@@ -141,7 +141,9 @@ def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(usual, ru
     assert not [path for path in (tmp_path / "states").rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize("trainer", ["glove", "word2vec", pytest.param("fasttext", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "trainer", ["glove", *(pytest.param(name, marks=pytest.mark.slow) for name in ("word2vec", "fasttext"))]
+)
 def test_replica_0_is_the_original_corpus_and_losses_are_where_the_trainer_has_them(usual, trainer):
     run = usual(trainer)
     losses = run.table("training")
@@ -171,6 +173,7 @@ def on_disk(checkpoint_seconds, _, scratch):
     return PairTraining(checkpoint_seconds, memory_bytes=0, scratch=scratch)
 
 
+@pytest.mark.slow
 def test_pairs_beyond_memory_are_kept_on_the_disk_and_give_the_same_bits(usual, run_job, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("jobs.training.PairTraining", on_disk)
     settings = [*corpus, *TINY, *USUAL, f"store={tmp_path}/store"]

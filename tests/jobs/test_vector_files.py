@@ -154,6 +154,7 @@ def test_a_file_without_a_word_of_the_chosen_tests_is_refused(run_job, write, ov
         run_job(*overrides, *where, "tests=[spelling]")
 
 
+@pytest.mark.slow
 def test_a_file_without_any_listed_word_ends_the_command_with_status_2(tiltmeter, joining, write, tmp_path):
     path = write(tmp_path / "numbers.bin", {"one": 1, "two": 2})
     how = ["job=association", "embedding=file", f"embedding.path={path}", "tests=[weat1]"]

@@ -126,6 +126,7 @@ def test_exact_solvers_find_the_best_of_all_partitions(resolve, solver):
     assert {row["status"] for row in components} == {"proven"}
 
 
+@pytest.mark.slow
 def test_a_study_draws_scores_for_every_topic_seed_and_threshold(run_job, tmp_path):
     # Every id comes in three documents.
     rows = [(str(topic), f"d{at % 3}", f"m{at // 3}", "event", f"c{at // 3}") for topic in (1, 2) for at in range(9)]
