@@ -8,7 +8,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell cat operators/*.py | cks
 survey: .venv/ready ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
 
-test: lint ## what CI runs
+test: .venv/ready ## what CI runs, after the linters
 	$(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile
 
 lint: .venv/ready

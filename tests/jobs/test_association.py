@@ -141,6 +141,7 @@ def test_the_summary_counts_the_tests_with_a_result(outcome):
         assert row["mean_effect_size"] == (found["effect_size"] if is_ok else None)
 
 
+@pytest.mark.slow
 def test_chosen_tests_only_and_in_one_command(tiltmeter, joining, outcome_of, embedding, write_vectors, tmp_path):
     words = [word.lower() for word in ("Brad", "Emily", "Darnell", "Jamal", "joy", "love", "agony", "terrible", "x")]
     path = write_vectors(tmp_path / "lower.txt", words, embedding.vectors[: len(words)], "word2vec_text")

@@ -37,6 +37,7 @@ def dump_of(documents):
     return f"<mediawiki version='0.10'><siteinfo></siteinfo>\n{''.join(pages)}</mediawiki>\n"
 
 
+@pytest.mark.slow
 def test_each_of_several_corpora_gives_what_it_gives_alone(
     run_job, made_up, write_lines, one_corpus, several_corpora, tmp_path
 ):
@@ -184,7 +185,12 @@ def usual(run_job, one_corpus, forms, tmp_path_factory):
             marks=pytest.mark.slow,
         ),
         pytest.param("dump", 1, ["embedding.group_size=1"], marks=pytest.mark.slow),
-        ("multistream", 3, ["reading.span_megabytes=0.002", "reading.shard_megabytes=0.004", "cluster.num_cpus=2"]),
+        pytest.param(
+            "multistream",
+            3,
+            ["reading.span_megabytes=0.002", "reading.shard_megabytes=0.004", "cluster.num_cpus=2"],
+            marks=pytest.mark.slow,
+        ),
         pytest.param("parts", 3, ["reading.shard_megabytes=0.003"], marks=pytest.mark.slow),
         pytest.param("glob", 6, ["reading.span_megabytes=0.005"], marks=pytest.mark.slow),
     ],

@@ -123,6 +123,7 @@ def test_a_gpu_that_is_asked_for_must_be_there(measured):
         measured("embedding.device=cuda")
 
 
+@pytest.mark.slow
 def test_a_folder_without_a_model_ends_the_command_with_status_2(tiltmeter, tmp_path):
     (tmp_path / "empty").mkdir()
     process = tiltmeter("job=association", "embedding=encoder", "embedding.model=empty", "run_dir=run")

@@ -49,10 +49,11 @@ def test_layout_changes_no_table(usual, num_shards, layout, run_job, tmp_path):
     assert run.digests == usual.digests
 
 
-def test_a_second_run_does_nothing_and_finds_the_same(usual, run_job, tmp_path):
-    second = run_job(*SMALL, f"store={usual.path.parent}/store", f"run_dir={tmp_path}")
-    assert second.record["units"] == {"done": 0, "reused": usual.record["units"]["done"], "failed": 0}
-    assert second.digests == usual.digests
+@pytest.mark.parametrize("settings", [TINY, pytest.param(SMALL, marks=SLOW)])
+def test_a_second_run_does_nothing_and_finds_the_same(settings, run_job, tmp_path):
+    first, second = (run_job(*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/{at}") for at in range(2))
+    assert second.record["units"] == {"done": 0, "reused": first.record["units"]["done"], "failed": 0}
+    assert second.digests == first.digests
 
 
 def test_seed_changes_the_replicas_but_not_the_words(run_job, tmp_path):

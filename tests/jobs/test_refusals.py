@@ -51,7 +51,11 @@ TWO = ["job=bootstrap", "corpus=[enwiki,dewiki]"]
         pytest.param(
             [*FILE, "corpus.path=empty.xml"], r"corpus.path: \S*empty.xml is empty \(0 bytes\)", marks=pytest.mark.slow
         ),
-        ([*FILE, "corpus.path=notes"], r"notes: neither a MediaWiki XML dump.*Once upon.*corpus.format=text"),
+        pytest.param(
+            [*FILE, "corpus.path=notes"],
+            r"notes: neither a MediaWiki XML dump.*Once upon.*corpus.format=text",
+            marks=pytest.mark.slow,
+        ),
         (
             ["embedding.num_replicas=0"],
             r"embedding.num_replicas=0: .*greater than or equal to 2; set it with embedding",
@@ -196,6 +200,7 @@ def test_a_cluster_that_is_not_there_is_named(tiltmeter):
     assert "cluster.address=127.0.0.1:1: no Ray cluster there" in said
 
 
+@pytest.mark.slow
 def test_a_run_on_an_existing_cluster_uses_it(tiltmeter, joining, tmp_path):
     tiny = [*FILE, f"corpus.path={datapath('enwiki-table-markup.xml.bz2')}"]
     process = tiltmeter(*joining, *tiny, "job=bootstrap", "run_dir=run", *QUICK[:3])

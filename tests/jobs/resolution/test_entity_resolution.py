@@ -111,7 +111,11 @@ def _partitions(nodes):
 
 
 @pytest.mark.parametrize(
-    "solver", ["cutting_plane", pytest.param("quadratic_set_packing", marks=pytest.mark.slow), "set_packing"]
+    "solver",
+    [
+        "cutting_plane",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("quadratic_set_packing", "set_packing")),
+    ],
 )
 def test_exact_solvers_find_the_best_of_all_partitions(resolve, solver):
     rng = np.random.default_rng(0)

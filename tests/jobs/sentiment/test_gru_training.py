@@ -43,6 +43,7 @@ def test_training_and_what_it_has_not_seen_are_published(trained):
     assert epochs[-1]["loss"] < epochs[0]["loss"]
 
 
+@pytest.mark.slow
 def test_its_file_scores_sentences(trained, run_job, tmp_path):
     people = tmp_path / "turns.csv"
     rows = ["this film is good,male", "this film is bad,female", "this book is good,male", "this cup is bad,female"]
