@@ -8,7 +8,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell cat operators/*.py | cks
 survey: .venv/ready ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
 
-test: .venv/ready ## what CI runs, after the linters
+test: .venv/ready ## what CI runs, after lint
 	$(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile
 
 lint: .venv/ready
