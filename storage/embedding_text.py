@@ -74,7 +74,8 @@ def count_numbers(line: bytes) -> int:
     >>> count_numbers(b"world war 2 -0.1 2e-05"), count_numbers(b"7 0.5")
     (3, 1)
     """
-    fields = line.split()[1:]
+    # Spaces alone part fields: a form feed, say, is a word.
+    fields = re.split(rb" +", line.strip(b" \r\n"))[1:]
     return next((count for count, field in enumerate(reversed(fields)) if not _is_number(field)), len(fields))
 
 

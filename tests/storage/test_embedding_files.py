@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from gensim.models import FastText, KeyedVectors, Word2Vec
 from gensim.test.utils import datapath
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pyarrow import fs
@@ -57,6 +57,8 @@ embeddings = st.lists(words, min_size=1, max_size=9, unique=True).flatmap(
 
 
 @pytest.mark.parametrize("format", FORMATS)
+@example(embedding=EmbeddingFile(["\f"], np.zeros((1, 2), np.float32)))
+@example(embedding=EmbeddingFile(["\t"], np.zeros((1, 2), np.float32)))
 @given(embedding=embeddings)
 def test_what_is_written_is_read_again_to_the_last_bit(format, embedding, tmp_path_factory):
     path = tmp_path_factory.mktemp("round") / "trip"
