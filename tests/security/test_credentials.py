@@ -7,7 +7,6 @@ import http.server
 import ipaddress
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,6 @@ from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
-import boto3
 import hydra
 import psutil
 import pytest
@@ -212,28 +210,6 @@ def web(tmp_path):
     server.server_close()
 
 
-@pytest.fixture
-def bucket():
-    """URI of a store in an empty bucket, and a client."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert server.poll() is None
-            time.sleep(0.1)
-        keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
-        client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1", **keys)
-        client.create_bucket(Bucket="tilt")
-        place = f"127.0.0.1:{port}&scheme=http&region=us-east-1"
-        yield f"s3://AKIAEXAMPLE:{SECRETS['store']}@tilt/store?endpoint_override={place}", client
-    finally:
-        server.kill()
-        server.wait()
-
-
 def watched(process: subprocess.Popen) -> tuple[set[str], set[str]]:
     """Command lines of all that a process starts, and addresses on which it waits for connections, until it ends."""
     commands, addresses = set(), set()
@@ -258,9 +234,10 @@ def told_in(content: bytes) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_run_tells_nobody_its_secrets_and_listens_to_this_machine_alone(bucket, web):
+def test_a_run_tells_nobody_its_secrets_and_listens_to_this_machine_alone(s3_bucket, web):
     """Of three corpora behind a password one is read, one is damaged, and one is taken away while it is read."""
-    store, client = bucket
+    store = s3_bucket.uri("store").replace("key:secret", f"AKIAEXAMPLE:{SECRETS['store']}")
+    client = s3_bucket.client
     with tempfile.TemporaryDirectory(prefix="tm") as short:  # names of sockets may not be long
         folder = Path(short)
         (folder / "cwd").mkdir()

@@ -1,15 +1,10 @@
 """A real web server and a real S3 server process, both on this machine."""
 
 import asyncio
-import socket
-import subprocess
-import sys
 import threading
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import boto3
 import pytest
 from aiohttp import web
 
@@ -85,33 +80,3 @@ def web_server(tmp_path):
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """An S3 bucket: its client, and URIs of what lies in it, with keys that no message may show."""
-
-    client: object
-    port: int
-
-    def uri(self, path: str) -> str:
-        return f"s3://key:secret@tilt/{path}?endpoint_override=127.0.0.1:{self.port}&scheme=http&region=us-east-1"
-
-
-@pytest.fixture(scope="session")
-def s3_bucket():
-    """An empty bucket of a moto server process."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert server.poll() is None
-            time.sleep(0.1)
-        keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
-        client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1", **keys)
-        client.create_bucket(Bucket="tilt")
-        yield Bucket(client, port)
-    finally:
-        server.kill()
