@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyarrow import fs
 
 from benchmarks.command import print_stages, run_command
-from storage.embedding_files import EmbeddingFile, write_embedding
+from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 
 SETTINGS = ["job=association", "embedding=file", "cluster.num_cpus=2"]
 WORDSET = Path(__file__).parents[1] / "conf/wordset/english.yaml"

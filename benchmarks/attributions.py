@@ -64,9 +64,9 @@ def classifier(name: str) -> Any:
 
 def small() -> Any:
     """The small encoder as `privacy_metrics` and `decoy_benchmark` take it by default."""
-    from operators.classifier_training import Head
-    from operators.small_classifier import SmallEncoderConfig, Vocabulary
-    from operators.text_networks import small_network, text_classifier
+    from tiltmeter.operators.classifiers.networks import small_network, text_classifier
+    from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
+    from tiltmeter.operators.classifiers.training import Head
 
     config, heads = SmallEncoderConfig(), {"label": Head(("negative", "positive"))}
     vocabulary = Vocabulary.of(sentences(), config)
@@ -78,7 +78,7 @@ def bert(num_layers: int, dimensions: int, spread: float) -> Any:
     import torch
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
 
-    from operators.attribution import transformers_classifier
+    from tiltmeter.operators.classifiers.attribution.attribute import transformers_classifier
 
     words = sorted({word for text in sentences() for word in text.split()})
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *words])}
@@ -127,7 +127,7 @@ def part(name: str, texts: list[str], tolerance: float | None) -> tuple[list[NDA
     """In a worker: values, CPU seconds, and the peak of its memory in bytes."""
     import torch
 
-    from operators.attribution import AttributionConfig, attribute
+    from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, attribute
 
     torch.set_num_threads(1)
     of = classifier(name)

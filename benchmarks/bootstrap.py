@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 from gensim.models import Word2Vec
 
 from benchmarks.command import DATA, Outcome, print_stages, run_command
-from operators.cooccurrence import CooccurrenceConfig
-from operators.tiles import Tiling, tiled_pairs
-from operators.tokens import Tokenizer
-from operators.wikitext import plain_lines, text_lines
-from storage.corpora import CorpusConfig, find_sources, read_pages, split
-from storage.runs import read_run_table
+from tiltmeter.operators.embedding.cooccurrence import CooccurrenceConfig
+from tiltmeter.operators.embedding.tiles import Tiling, tiled_pairs
+from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.operators.text.wikitext import plain_lines, text_lines
+from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
+from tiltmeter.storage.store.runs import read_run_table
 
 NUM_CORES = 2
 BARS = "ratio at least 5, 20 M pair updates per second, at most 6 GB: on the Simple English Wikipedia, 6.0 M tokens"

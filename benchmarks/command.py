@@ -80,7 +80,7 @@ def run_command(folder: Path, *settings: str) -> Outcome:
     """Run `tiltmeter` with an empty store in a folder; ends this program if the command fails."""
     places = [f"store={folder}/store", f"run_dir={folder}/run"]
     started = time.monotonic()
-    process = subprocess.Popen([sys.executable, "-m", "jobs.app", *settings, *places])
+    process = subprocess.Popen([sys.executable, "-m", "tiltmeter.jobs.app", *settings, *places])
     memory = PeakMemory(process.pid)
     memory.start()
     if process.wait():

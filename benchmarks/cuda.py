@@ -18,11 +18,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from operators.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig
-from operators.glove import GloveConfig, GloveTraining
-from operators.glove_cuda import CudaGlove, check_device, replicas_that_fit
-from operators.tiles import TiledPairs, Tiling, shuffled_in_tiles, tiled_pairs
-from operators.training import Training
+from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig
+from tiltmeter.operators.embedding.glove import GloveConfig, GloveTraining
+from tiltmeter.operators.embedding.glove_cuda import CudaGlove, check_device, replicas_that_fit
+from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, shuffled_in_tiles, tiled_pairs
+from tiltmeter.operators.embedding.training import Training
 
 SEED = 0
 

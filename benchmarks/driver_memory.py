@@ -25,7 +25,7 @@ from benchmarks.resolution import make_up
 from benchmarks.scaling import write_corpus
 
 MOST = 1.15
-IMPORTS = "import resource, jobs.app; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+IMPORTS = "import resource, tiltmeter.jobs.app; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
 
 
 def make_sentences(target: Path, num: int) -> None:

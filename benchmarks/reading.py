@@ -28,8 +28,8 @@ import pyarrow as pa
 from gensim.corpora.wikicorpus import filter_wiki
 from gensim.test.utils import datapath
 
-from operators.wikitext import plain_lines
-from storage.corpora import CorpusConfig, Page, Source, Span, find_sources, read_pages
+from tiltmeter.operators.text.wikitext import plain_lines
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, Span, find_sources, read_pages
 
 DATA = Path(os.environ.get("TILTMETER_DATA", Path(__file__).parents[1] / "../shared/data"))
 DUMPS = [
@@ -142,7 +142,7 @@ def print_xml(content: bytes) -> None:
 def converters(media_prefixes: tuple[str, ...]) -> Mapping[str, Callable[[str], str]]:
     """Ways from the markup of a page to plain text."""
     ways: dict[str, Callable[[str], str]] = {
-        "ours (operators.wikitext)": lambda text: "\n".join(plain_lines(text, media_prefixes)),
+        "ours (tiltmeter.operators.text.wikitext)": lambda text: "\n".join(plain_lines(text, media_prefixes)),
         "gensim filter_wiki": filter_wiki,
         "mwparserfromhell strip_code": lambda text: str(mwparserfromhell.parse(text).strip_code()),
     }

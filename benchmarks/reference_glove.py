@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.command import DATA, print_stages, run_command
-from operators.tokens import Tokenizer
-from storage.corpora import CorpusConfig, find_sources, read_pages, split
+from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
 
 SECONDS_PER_REPLICA = 11 + 15 * 12.6
 TOKENS_PER_LINE = 25

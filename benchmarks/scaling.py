@@ -24,12 +24,12 @@ import pyarrow.parquet as pq
 
 from benchmarks.bootstrap import count_updates
 from benchmarks.command import DATA, Outcome, run_command
-from operators.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig
-from operators.glove import BYTES_PER_PAIR, GloveConfig, GloveTraining, vector_bytes
-from operators.tiles import Tiling, shuffled_in_tiles, tiled_pairs
-from operators.tokens import Tokenizer
-from storage.corpora import CorpusConfig, find_sources, read_pages, split
-from storage.runs import read_run_table
+from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig
+from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig, GloveTraining, vector_bytes
+from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles, tiled_pairs
+from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
+from tiltmeter.storage.store.runs import read_run_table
 
 EPOCHS = 3
 FULL_EPOCHS = 15

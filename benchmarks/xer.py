@@ -18,12 +18,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.command import DATA
-from jobs.resolution.solvers import Solve, solver
-from operators.partition_metrics import partition_metrics
-from operators.partition_problem import Problem, Remaining, Result
-from operators.partition_reductions import solved
-from operators.scored_pairs import clean_pairs
-from operators.synthetic_scores import synthetic_scores
+from tiltmeter.jobs.resolution.solvers import Solve, solver
+from tiltmeter.operators.resolution.metrics import partition_metrics
+from tiltmeter.operators.resolution.pairs import clean_pairs
+from tiltmeter.operators.resolution.problem import Problem, Remaining, Result
+from tiltmeter.operators.resolution.reductions import solved
+from tiltmeter.operators.resolution.synthetic import synthetic_scores
 
 SOLVERS = ("cutting_plane", "local_search", "hierarchical", "quadratic_set_packing", "set_packing")
 

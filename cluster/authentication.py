@@ -6,7 +6,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from cluster.config import ClusterError
+from tiltmeter.cluster.config import ClusterError
 
 _MODE = "RAY_AUTH_MODE"
 _SOURCES = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")

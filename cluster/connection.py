@@ -17,10 +17,10 @@ from ray._private.state import available_resources_per_node
 from ray._private.utils import GcsClient, read_ray_address
 from ray.exceptions import AuthenticationError, RayError
 
-from cluster.authentication import require_token
-from cluster.config import ClusterConfig, ClusterError, host_and_port
-from cluster.environment import PACKAGES
-from cluster.room import BYTES_PER_MEGABYTE, Node
+from tiltmeter.cluster.authentication import require_token
+from tiltmeter.cluster.capacity import BYTES_PER_MEGABYTE, Node
+from tiltmeter.cluster.config import ClusterConfig, ClusterError, host_and_port
+from tiltmeter.cluster.environment import PACKAGES
 
 __all__ = ["ClusterConfig", "ClusterError", "connected", "nodes"]
 

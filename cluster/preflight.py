@@ -9,12 +9,12 @@ from typing import Any
 
 from ray._private.authentication.authentication_utils import is_token_auth_enabled
 
-from cluster.config import ClusterConfig, ClusterError
-from cluster.connection import nodes
-from cluster.environment import Environment, differences, environment
-from cluster.roll_call import probe_in, roll_call
-from cluster.room import Ask, Node, Workers, bound_by_memory, places, room_for, usual
-from storage.ledger import Store
+from tiltmeter.cluster.capacity import Ask, Node, Workers, bound_by_memory, places, room_for, usual
+from tiltmeter.cluster.config import ClusterConfig, ClusterError
+from tiltmeter.cluster.connection import nodes
+from tiltmeter.cluster.environment import Environment, differences, environment
+from tiltmeter.cluster.node_checks import probe_in, roll_call
+from tiltmeter.storage.store.ledger import Store
 
 Asks = Callable[[int], Sequence[Ask]]
 """What stages ask for beyond what is usual, in a cluster that has so many GPUs free."""

@@ -8,10 +8,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
 
-from cluster.progress import Display
-from cluster.workers import Death, Failure, Found, Pool, Report, Work
-from storage.ledger import Finished, Store, Unit
-from storage.registry import Entry
+from tiltmeter.cluster.progress import Display
+from tiltmeter.cluster.workers import Death, Failure, Found, Pool, Report, Work
+from tiltmeter.storage.store.ledger import Finished, Store, Unit
+from tiltmeter.storage.store.registry import Entry
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from storage.ledger import Finished, Store, Unit
+from tiltmeter.storage.store.ledger import Finished, Store, Unit
 
 _COLOUR = re.compile(r"\x1b\[\d+m")
 _OTHER_PROCESSES = re.compile(r"Top \d+ memory users|PID\s+MEM")

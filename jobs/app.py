@@ -8,20 +8,20 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from cluster.connection import ClusterError
-from cluster.stages import UnitsFailed
-from jobs.common_config import ConfigError
-from jobs.config import build
-from jobs.discreet import Discreet
-from jobs.hydra_limits import confine_hydra
-from jobs.night.config import JobsFailed
-from jobs.sentiment.apertium import TranslationError
-from jobs.texts import WordSetError
-from storage.checkpoints import CheckpointError
-from storage.corpora import CorpusError
-from storage.gru_files import GRUFileError
-from storage.runs import RunDirectoryBusy
-from storage.tables import StorageError
+from tiltmeter.cluster.connection import ClusterError
+from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.embedding.corpus.texts import WordSetError
+from tiltmeter.jobs.runtime.composition import build
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.hydra_limits import confine_hydra
+from tiltmeter.jobs.runtime.redaction import Discreet
+from tiltmeter.jobs.sentiment.translation.apertium import TranslationError
+from tiltmeter.jobs.upkeep.overnight.config import JobsFailed
+from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.models.checkpoints import CheckpointError
+from tiltmeter.storage.models.gru_files import GRUFileError
+from tiltmeter.storage.store.runs import RunDirectoryBusy
+from tiltmeter.storage.store.tables import StorageError
 
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
@@ -33,14 +33,14 @@ _REFUSALS = (
 )
 
 
-@hydra.main(version_base="1.3", config_path="pkg://conf", config_name="tiltmeter")
+@hydra.main(version_base="1.3", config_path="pkg://tiltmeter.conf", config_name="tiltmeter")
 def _run(composed: DictConfig) -> None:
     try:
         config = build(composed, HydraConfig.get().overrides.task)
         if config.run_dir and HydraConfig.get().mode == RunMode.MULTIRUN:
             raise ConfigError(f"run_dir={config.run_dir}: the runs of a sweep cannot share it; leave it out")
         # Drawing libraries take a second to import; a bad setting should not wait for them.
-        from jobs.run import execute
+        from tiltmeter.jobs.runtime.execute import execute
 
         execute(config)
     except (JobsFailed, UnitsFailed) as error:

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import polars as pl
 import pyarrow.parquet as pq
 
-from storage.files import file_state, opened, shown
-from storage.packed import check_parquet, unpacked
-from storage.pages import CorpusError
+from tiltmeter.storage.corpora.packed import check_parquet, unpacked
+from tiltmeter.storage.corpora.pages import CorpusError
+from tiltmeter.storage.files.files import file_state, opened, shown
 
 _PARQUET = b"PAR1"
 _HEAD_BYTES = 2**20

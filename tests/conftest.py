@@ -54,7 +54,7 @@ def tiltmeter(tmp_path):
     """Starts the command in an empty folder, as a user would."""
 
     def start(*arguments: str, **options) -> subprocess.Popen:
-        command = [sys.executable, "-m", "jobs.app", *map(str, arguments)]
+        command = [sys.executable, "-m", "tiltmeter.jobs.app", *map(str, arguments)]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, cwd=tmp_path, env=environment, **(pipes | options))

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from jobs.tables import LANGUAGE, REASON, STATUS, WORD
-from storage.tables import column
+from tiltmeter.jobs.embedding.tables import LANGUAGE, REASON, STATUS, WORD
+from tiltmeter.storage.store.tables import column
 
 MODEL = column("model", pa.string(), "the embedding: the name of its corpus, its file or its encoder", key=True)
 NUM_REPLICAS = column("num_replicas", pa.int32(), "bootstrap replicas that have a value, for the interval", "replicas")

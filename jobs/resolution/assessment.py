@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cluster.stages import Runner, Stage
-from cluster.workers import Tables, each
-from jobs.resolution import tables
-from jobs.resolution.config import ResolutionRun
-from jobs.resolution.explaining import drawn_pairs, explanations
-from jobs.resolution.pairs import Graph
-from jobs.resolution.solving import Partition
-from operators import partition_explanations
-from operators.partition_metrics import VERSION as METRICS
-from operators.partition_metrics import partition_metrics
-from operators.partition_problem import Missing
-from storage.ledger import Store, TableRef, Unit
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.resolution import tables
+from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.resolution.explaining import drawn_pairs, explanations
+from tiltmeter.jobs.resolution.pairs import Graph
+from tiltmeter.jobs.resolution.solving import Partition
+from tiltmeter.operators.resolution import explanations as partition_explanations
+from tiltmeter.operators.resolution.metrics import VERSION as METRICS
+from tiltmeter.operators.resolution.metrics import partition_metrics
+from tiltmeter.operators.resolution.problem import Missing
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 
 def assess(

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import ConfigDict, Field
 
-from jobs.common_config import CommonConfig
-from jobs.resolution.record_config import RecordScorer
-from operators.partition_problem import Missing
-from storage.files import shown
+from tiltmeter.jobs.resolution.records.config import RecordScorer
+from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.operators.resolution.problem import Missing
+from tiltmeter.storage.files.files import shown
 
 _Path = Annotated[str, Field(min_length=1)]
 Solver = Literal["cutting_plane", "local_search", "quadratic_set_packing", "set_packing", "hierarchical"]

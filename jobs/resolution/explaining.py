@@ -7,9 +7,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from jobs.resolution import tables
-from operators.partition_explanations import NearMisses, Pairs, joined_pairs, merges, near_misses, split_pairs
-from operators.partition_problem import Missing, Problem
+from tiltmeter.jobs.resolution import tables
+from tiltmeter.operators.resolution.explanations import (
+    NearMisses,
+    Pairs,
+    joined_pairs,
+    merges,
+    near_misses,
+    split_pairs,
+)
+from tiltmeter.operators.resolution.problem import Missing, Problem
 
 
 def explanations(graph: str, pairs: pa.Table, clusters: pa.Table, missing: Missing) -> pa.Table:

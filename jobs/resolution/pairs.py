@@ -8,18 +8,19 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from cluster.stages import Runner, Stage
-from cluster.workers import Tables, each
-from jobs.resolution import tables
-from jobs.resolution.config import MentionStudy, ResolutionRun
-from operators import scored_pairs, synthetic_scores
-from operators.scored_pairs import ScoredPairs, clean_pairs, weights_of
-from operators.synthetic_scores import synthetic_scores as scores_of
-from storage.corpora import CorpusError
-from storage.files import shown
-from storage.ledger import Finished, Store, TableRef, Unit
-from storage.records import numbers, read_records, record_columns
-from storage.sources import FoundFile
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.resolution import tables
+from tiltmeter.jobs.resolution.config import MentionStudy, ResolutionRun
+from tiltmeter.operators.resolution import pairs as scored_pairs
+from tiltmeter.operators.resolution import synthetic as synthetic_scores
+from tiltmeter.operators.resolution.pairs import ScoredPairs, clean_pairs, weights_of
+from tiltmeter.operators.resolution.synthetic import synthetic_scores as scores_of
+from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.corpora.sources import FoundFile
+from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.records import numbers, read_records, record_columns
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _ENDS = ("left", "right")
 _CHAIN = ("topic", "mention_id", "mention_class", "chain_id")

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from operators.partition_problem import Problem, Remaining, Result
+from tiltmeter.operators.resolution.problem import Problem, Remaining, Result
 
 Solve = Callable[[Problem, Remaining], Result]
 
 _PLACES: Mapping[str, tuple[str, str]] = {
-    "cutting_plane": ("operators.cutting_plane", "cutting_plane"),
-    "local_search": ("operators.local_search", "local_search_result"),
-    "quadratic_set_packing": ("operators.quadratic_set_packing", "quadratic_set_packing"),
-    "set_packing": ("operators.set_packing", "set_packing"),
-    "hierarchical": ("operators.hierarchical", "hierarchical_result"),
+    "cutting_plane": ("tiltmeter.operators.resolution.exact.cutting_plane", "cutting_plane"),
+    "local_search": ("tiltmeter.operators.resolution.search.local_search", "local_search_result"),
+    "quadratic_set_packing": ("tiltmeter.operators.resolution.baselines.quadratic", "quadratic_set_packing"),
+    "set_packing": ("tiltmeter.operators.resolution.baselines.set_packing", "set_packing"),
+    "hierarchical": ("tiltmeter.operators.resolution.baselines.hierarchical", "hierarchical_result"),
 }
 
 

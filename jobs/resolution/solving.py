@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cluster.stages import Runner, Stage
-from cluster.workers import Tables, each
-from jobs.resolution import tables
-from jobs.resolution.config import ResolutionRun
-from jobs.resolution.pairs import Graph
-from jobs.resolution.solvers import Solve, solver
-from operators import components
-from operators.components import Components, components_of
-from operators.partition_problem import Missing, Problem, Remaining, Result, canonical
-from operators.partition_reductions import solved
-from operators.scored_pairs import ScoredPairs
-from storage.ledger import Finished, Store, TableRef, Unit
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.resolution import tables
+from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.resolution.pairs import Graph
+from tiltmeter.jobs.resolution.solvers import Solve, solver
+from tiltmeter.operators.resolution import components
+from tiltmeter.operators.resolution.components import Components, components_of
+from tiltmeter.operators.resolution.pairs import ScoredPairs
+from tiltmeter.operators.resolution.problem import Missing, Problem, Remaining, Result, canonical
+from tiltmeter.operators.resolution.reductions import solved
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _PAIRS_OF_A_BUNDLE = 100_000
 """Small components are solved together: a unit for each would take longer to keep than to do."""

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.resolution.config import ResolutionRun
-from storage.corpora import CorpusError
-from storage.files import shown
-from storage.records import check_columns, record_columns
-from storage.sources import FoundFile, find_file
+from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.records import check_columns, record_columns
 
 _WEIGHTS = ("weight", "match_probability")
 

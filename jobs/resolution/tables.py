@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from jobs.tables import REASON, STATUS
-from storage.tables import column
+from tiltmeter.jobs.embedding.tables import REASON, STATUS
+from tiltmeter.storage.store.tables import column
 
 
 def _text(name: str, sentence: str, *, key: bool = False) -> pa.Field:

@@ -4,8 +4,8 @@ import stat
 
 import pytest
 
-from cluster.authentication import require_token
-from cluster.connection import ClusterConfig, ClusterError, _address, connected, nodes
+from tiltmeter.cluster.authentication import require_token
+from tiltmeter.cluster.connection import ClusterConfig, ClusterError, _address, connected, nodes
 
 EXISTING = ClusterConfig(kind="existing")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.environment import PACKAGES, Environment, differences, environment
+from tiltmeter.cluster.environment import PACKAGES, Environment, differences, environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,9 @@ def copied(tmp_path, monkeypatch):
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     found = {package: str(tmp_path / package / "__init__.py") for package in PACKAGES}
-    monkeypatch.setattr("cluster.environment.find_spec", lambda package: type("Spec", (), {"origin": found[package]}))
+    monkeypatch.setattr(
+        "tiltmeter.cluster.environment.find_spec", lambda package: type("Spec", (), {"origin": found[package]})
+    )
     return tmp_path
 
 
@@ -34,7 +36,7 @@ def test_a_copy_of_the_code_is_the_same_wherever_it_lies(copied):
     assert environment([]) == here
 
 
-@pytest.mark.parametrize("changed", ["jobs/run.py", "conf/cluster/local.yaml"])
+@pytest.mark.parametrize("changed", ["jobs/runtime/execute.py", "conf/cluster/local.yaml"])
 def test_a_changed_source_or_setting_is_told_by_its_package(copied, changed):
     here = environment([])
     (copied / changed).write_text((copied / changed).read_text() + "\n")

@@ -21,13 +21,13 @@ import pytest
 import ray
 from rich.console import Console
 
-from cluster.config import ClusterConfig, ClusterError
-from cluster.connection import connected
-from cluster.preflight import preflight
-from cluster.progress import Display
-from cluster.stages import Runner, Stage
-from cluster.workers import Pool, each
-from storage.ledger import Store, Unit
+from tiltmeter.cluster.config import ClusterConfig, ClusterError
+from tiltmeter.cluster.connection import connected
+from tiltmeter.cluster.preflight import preflight
+from tiltmeter.cluster.progress import Display
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Pool, each
+from tiltmeter.storage.store.ledger import Store, Unit
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ClusterConfig(num_cpus=4, worker_megabytes=500, memory_megabytes=2100)

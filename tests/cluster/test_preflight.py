@@ -21,17 +21,17 @@ import ray
 from ray.cluster_utils import Cluster
 from rich.console import Console
 
-from cluster import roll_call
-from cluster.config import ClusterConfig, ClusterError
-from cluster.connection import connected, nodes
-from cluster.environment import PACKAGES, Environment
-from cluster.preflight import _many_processors, preflight
-from cluster.progress import Display
-from cluster.room import Ask
-from cluster.stages import Runner, Stage
-from cluster.workers import Pool, each
-from storage.ledger import Store, Unit
-from storage.tables import StorageError
+from tiltmeter.cluster import node_checks as roll_call
+from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.config import ClusterConfig, ClusterError
+from tiltmeter.cluster.connection import connected, nodes
+from tiltmeter.cluster.environment import PACKAGES, Environment
+from tiltmeter.cluster.preflight import _many_processors, preflight
+from tiltmeter.cluster.progress import Display
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Pool, each
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.tables import StorageError
 
 ROOT = Path(__file__).parents[2]
 LARGE, SMALL = 3_200_000_000, 1_900_000_000

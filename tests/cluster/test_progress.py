@@ -3,7 +3,7 @@ import re
 
 from rich.console import Console
 
-from cluster.progress import Display
+from tiltmeter.cluster.progress import Display
 
 
 def show(terminal):
@@ -28,7 +28,7 @@ def test_a_log_file_hears_of_a_long_first_unit(monkeypatch):
     display.start("read", total=1, reused=0)
     display.tick()
     assert out.getvalue() == ""
-    monkeypatch.setattr("cluster.progress._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("tiltmeter.cluster.progress._SECONDS_BETWEEN_LINES", 0.0)
     display.tick()
     assert re.fullmatch(r"read +0 / 1 done, for 0 s\n", out.getvalue())
 

@@ -11,11 +11,11 @@ import pytest
 import ray
 from rich.console import Console
 
-from cluster import workers
-from cluster.progress import Display
-from cluster.stages import Runner, Stage, UnitsFailed, evenly
-from cluster.workers import Failure, Pool, _unit_lost, each
-from storage.ledger import Store, Unit
+from tiltmeter.cluster import workers
+from tiltmeter.cluster.progress import Display
+from tiltmeter.cluster.stages import Runner, Stage, UnitsFailed, evenly
+from tiltmeter.cluster.workers import Failure, Pool, _unit_lost, each
+from tiltmeter.storage.store.ledger import Store, Unit
 
 
 def square(_store, unit):

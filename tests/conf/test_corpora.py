@@ -6,8 +6,8 @@ from pathlib import Path
 import hydra
 import pytest
 
-from jobs.config import RunConfig, build
-from storage.corpora import CorpusConfig, find_sources
+from tiltmeter.jobs.runtime.composition import RunConfig, build
+from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources
 
 _LANGUAGES = {
     "enwiki": "en",
@@ -37,7 +37,7 @@ _FOLDER = Path(__file__).parents[2] / "conf/corpus"
 
 
 def _built(*overrides: str) -> RunConfig:
-    with hydra.initialize_config_module("conf", version_base="1.3"):
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         return build(hydra.compose("tiltmeter", list(overrides)), overrides)
 
 

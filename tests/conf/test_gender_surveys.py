@@ -11,9 +11,9 @@ import pytest
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
-from operators.spelling import normalised, phrases
-from operators.tokens import Tokenizer
-from operators.wordsets import GenderSurvey, WordSets, word_lists
+from tiltmeter.operators.text.spelling import normalised, phrases
+from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.operators.text.wordsets import GenderSurvey, WordSets, word_lists
 
 _FOLDER = Path(__file__).parents[2] / "conf" / "wordset"
 _CODES = {
@@ -33,7 +33,7 @@ DataFile = Callable[[str], Path]
 
 @functools.cache
 def _compose(*overrides: str) -> dict[str, WordSets]:
-    with hydra.initialize_config_module("conf", version_base="1.3"):
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         plain = OmegaConf.to_container(hydra.compose("tiltmeter", list(overrides)).wordset, resolve=True)
     return TypeAdapter(dict[str, WordSets]).validate_python(plain)
 

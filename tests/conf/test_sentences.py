@@ -9,13 +9,13 @@ import pytest
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
-from operators.protected_words import with_proxies
-from operators.sentence_templates import SyntheticSentences
-from operators.sentences import Sentence, make_sentences
+from tiltmeter.operators.sentiment.protected_words import with_proxies
+from tiltmeter.operators.sentiment.sentences import Sentence, make_sentences
+from tiltmeter.operators.sentiment.templates import SyntheticSentences
 
 
 def _plain(name: str) -> dict[str, Any]:
-    with hydra.initialize_config_module("conf", version_base="1.3"):
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         composed = hydra.compose("tiltmeter", [f"+sentences={name}"])
     plain = OmegaConf.to_container(composed.sentences, resolve=True)
     assert isinstance(plain, dict)

@@ -12,9 +12,9 @@ import pytest
 from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
-from operators.spelling import normalised
-from operators.tokens import Tokenizer
-from operators.wordsets import Association, WordSets, word_lists
+from tiltmeter.operators.text.spelling import normalised
+from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.operators.text.wordsets import Association, WordSets, word_lists
 
 _FOLDER = Path(__file__).parents[2] / "conf" / "wordset"
 
@@ -27,7 +27,7 @@ def _build(plain: dict[str, Any]) -> WordSets:
 
 @functools.cache
 def _english() -> tuple[WordSets, dict[str, tuple[str, ...]]]:
-    with hydra.initialize_config_module("conf", version_base="1.3"):
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         plain = OmegaConf.to_container(hydra.compose("tiltmeter").wordset.en, resolve=True)
     sets = TypeAdapter(WordSets).validate_python(plain)
     return sets, word_lists(sets)

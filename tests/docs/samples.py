@@ -13,8 +13,8 @@ import polars as pl
 import yaml
 from pyarrow import fs
 
-from storage.embedding_files import EmbeddingFile, write_embedding
 from tests.docs.pages import ROOT
+from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 
 DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 """Among gensim's test data."""

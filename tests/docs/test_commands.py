@@ -17,17 +17,18 @@ import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from jobs import prune, tables
-from jobs.comparison.tables import CHANGES
-from jobs.config import build
-from jobs.decoys import tables as decoy_tables
-from jobs.measures import tables as measure_tables
-from jobs.night import tables as night_tables
-from jobs.night.config import read_jobs
-from jobs.resolution import tables as resolution_tables
-from jobs.run import _JOBS
-from jobs.sentiment import tables as sentiment_tables
 from tests.docs.pages import PAGES, ROOT, Command, quoted
+from tiltmeter.jobs.changes.tables import CHANGES
+from tiltmeter.jobs.classifiers.decoys import tables as decoy_tables
+from tiltmeter.jobs.embedding import tables
+from tiltmeter.jobs.measures import tables as measure_tables
+from tiltmeter.jobs.resolution import tables as resolution_tables
+from tiltmeter.jobs.runtime.composition import build
+from tiltmeter.jobs.runtime.execute import _JOBS
+from tiltmeter.jobs.sentiment.rating import tables as sentiment_tables
+from tiltmeter.jobs.upkeep.overnight import tables as night_tables
+from tiltmeter.jobs.upkeep.overnight.config import read_jobs
+from tiltmeter.jobs.upkeep.prune import job as prune
 
 NOT_RUN = {
     "make": "runs the tests, or sets up an environment",
@@ -36,7 +37,7 @@ NOT_RUN = {
     "export RAY_AUTH_MODE": "is for a cluster; tests/cluster starts one",
     "ray": "is for a cluster; tests/cluster starts one and submits to it",
     "source .venv/bin/activate": "is for a shell",
-    "sbatch": "needs SLURM; tests/cluster/test_slurm.py runs its script",
+    "sbatch": "needs SLURM; tests/cluster/deploy/test_slurm.py runs its script",
     "docker": "needs a registry",
     "kubectl": "needs Kubernetes",
     "tiltmeter cluster=existing": "needs a cluster",

@@ -51,7 +51,7 @@ def test_its_settings_suit_its_config_and_its_lines_have_a_place():
     config = module("jobs.word_lengths_config")
     run = config.WordLengthsRun(cluster={}, job=settings["job"], texts=settings["texts"] | {"path": "texts.csv"})
     assert (run.job.unit_texts, run.texts.text, run.texts.language) == (1000, "text", "en")
-    for name in ("jobs/run.py", "jobs/config.py"):
+    for name in ("jobs/runtime/execute.py", "jobs/runtime/composition.py"):
         after = edited((ROOT / name).read_text(), FILES[name])
         compile(after, name, "exec")
         assert after.count("\n") == (ROOT / name).read_text().count("\n") + 3
@@ -85,7 +85,7 @@ def test_it_runs_and_reuses_its_units(checkout):
 
 def run(place: Path, arguments: list[str]) -> str:
     """Run the command of the copy; returns what it said."""
-    command = [sys.executable, "-m", "jobs.app", *arguments, "cluster.num_cpus=1"]
+    command = [sys.executable, "-m", "tiltmeter.jobs.app", *arguments, "cluster.num_cpus=1"]
     environment = os.environ | {"PYTHONPATH": str(place)}
     done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -6,14 +6,14 @@ import random
 import hydra
 import pytest
 
-from jobs.config import build
-from jobs.run import execute
-from storage.ledger import Store
 from tests.faults.account import lines
 from tests.faults.bucket import Bucket
 from tests.faults.machines import Machines
 from tests.faults.network import Networked, NotAllowed
 from tests.faults.scene import Scene
+from tiltmeter.jobs.runtime.composition import build
+from tiltmeter.jobs.runtime.execute import execute
+from tiltmeter.storage.store.ledger import Store
 
 SEED = os.environ.get("FAULT_SEED", "0")
 """Decides when and whom faults hit."""
@@ -88,7 +88,7 @@ def undisturbed(machines, tmp_path_factory):
     """A run to which nothing happens."""
     folder = tmp_path_factory.mktemp("undisturbed")
     it = Scene(machines, folder, random.Random(), str(folder / "store"), Store(str(folder / "store")))
-    with hydra.initialize_config_module("conf", version_base="1.3"):
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         words = [*it.words(), "cluster.num_cpus=1"]
         execute(build(hydra.compose("tiltmeter", words), words))
     assert it.tables()

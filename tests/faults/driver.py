@@ -7,7 +7,7 @@ import threading
 import ray
 from ray.actor import ActorHandle
 
-from jobs.app import main
+from tiltmeter.jobs.app import main
 
 
 def end_one():

@@ -48,7 +48,7 @@ class Fault:
     num_deaths: int = 0
     store: str = "disk"
     cluster: str = "machines"
-    program: tuple[str, ...] = ("-m", "jobs.app")
+    program: tuple[str, ...] = ("-m", "tiltmeter.jobs.app")
     at_start: bool = False
 
 

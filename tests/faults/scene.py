@@ -10,10 +10,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storage.filesystems import files_below
-from storage.identity import table_digest
-from storage.ledger import Store
-from storage.runs import read_run_table
+from tiltmeter.storage.files.filesystems import files_below
+from tiltmeter.storage.store.identity import table_digest
+from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.runs import read_run_table
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 240
@@ -58,7 +58,7 @@ class Scene:
     store: str
     seen: Store
     name: str = "run"
-    program: tuple[str, ...] = ("-m", "jobs.app")
+    program: tuple[str, ...] = ("-m", "tiltmeter.jobs.app")
     proxy: object = None
     process: subprocess.Popen | None = None
     statuses: list[int] = field(default_factory=list)

@@ -15,10 +15,10 @@ import pytest
 import ray
 from pyarrow import fs
 
-from jobs.config import build
-from jobs.run import execute
-from storage.embedding_files import EmbeddingFile, write_embedding
-from storage.runs import read_run_table
+from tiltmeter.jobs.runtime.composition import build
+from tiltmeter.jobs.runtime.execute import execute
+from tiltmeter.storage.store.runs import read_run_table
+from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def configured():
 
     def compose(*overrides):
         overrides = [str(override) for override in overrides]
-        with hydra.initialize_config_module("conf", version_base="1.3"):
+        with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
             return build(hydra.compose("tiltmeter", overrides), overrides)
 
     return compose

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from jobs.common_config import ConfigError
-from jobs.run import execute
-from storage import tables
-from storage.ledger import Store, TableRef, Unit
-from storage.tables import StorageError, write_bytes, write_file
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.execute import execute
+from tiltmeter.storage.store import tables
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.tables import StorageError, write_bytes, write_file
 
 ROOT = Path(__file__).parents[2]
 TINY = [
@@ -282,7 +282,7 @@ def test_a_run_keeps_its_units_in_the_bucket_and_finds_them_again(bucket, tiny, 
 def test_the_memory_of_an_upload_does_not_grow_with_the_object(server):
     """However large it is, no more is held than what may stay in memory, a piece, and its copies under way."""
     script = (
-        "import os, sys; from storage.ledger import Store; from storage.tables import write_file\n"
+        "import os, sys; from tiltmeter.storage.store.ledger import Store; from tiltmeter.storage.store.tables import write_file\n"
         "def peak(): return next(int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmHWM'))\n"
         "store, before, noise = Store(sys.argv[1]), peak(), os.urandom(2**20)\n"
         "write_file(store.filesystem, 'tilt/large', lambda f: [f.write(noise) for _ in range(160)], setting='store')\n"

@@ -9,14 +9,14 @@ import hydra
 import pytest
 from gensim.test.utils import datapath
 
-from cluster.stages import UnitsFailed
-from jobs.common_config import ConfigError
-from jobs.config import build
-from jobs.reading import _read_pages
-from jobs.texts import WordSetError
-from storage.corpora import CorpusConfig, CorpusError, Span, find_sources
-from storage.ledger import Store, Unit
-from storage.runs import opened
+from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.embedding.corpus.reading import _read_pages
+from tiltmeter.jobs.embedding.corpus.texts import WordSetError
+from tiltmeter.jobs.runtime.composition import build
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, Span, find_sources
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.runs import opened
 
 DUMP = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
 QUICK = [
@@ -230,7 +230,7 @@ def test_corpora_that_overwrite_each_other_are_refused(tmp_path, head):
         (tmp_path / f"corpus/{name}.yaml").write_text(text)
     overrides = ["job=bootstrap", "corpus=[here,there]", f"hydra.searchpath=[file://{tmp_path}]"]
     with (
-        hydra.initialize_config_module("conf", version_base="1.3"),
+        hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"),
         pytest.raises(
             ConfigError, match=r"corpus=\[here,there\]: only 1 corpora remain, .* `# @package corpus.<name>`"
         ),

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from storage.ledger import Store, Unit
-from storage.runs import opened
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.runs import opened
 
 
 class Payload:

@@ -5,8 +5,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from storage.checkpoints import CheckpointError, find_checkpoint
-from storage.models import check_classifier
+from tiltmeter.storage.models.checkpoints import CheckpointError, find_checkpoint
+from tiltmeter.storage.models.load import check_classifier
 
 
 @pytest.fixture

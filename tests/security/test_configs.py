@@ -14,10 +14,10 @@ from omegaconf import OmegaConf
 from omegaconf.resolvers import oc
 from yaml.constructor import ConstructorError
 
-from jobs.app import main
-from jobs.common_config import ConfigError
-from jobs.config import build
-from jobs.hydra_limits import confine_hydra
+from tiltmeter.jobs.app import main
+from tiltmeter.jobs.runtime.composition import build
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.hydra_limits import confine_hydra
 
 SECRET = "hunter2-Zq7xW"
 STORE = f"store='s3://AKIAEXAMPLE:{SECRET}@bucket/store?region=us-east-1'"
@@ -65,7 +65,7 @@ def compose(confined, tmp_path):
 def composed():
     """Our config, with few words."""
     words = ["job=bootstrap", "wordset=[]", "wordset/gender=[english]"]
-    with hydra.initialize_config_module("conf", version_base="1.3"):
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         return hydra.compose("tiltmeter", words, return_hydra_config=True)
 
 

@@ -22,16 +22,16 @@ import hydra
 import psutil
 import pytest
 
-from cluster.stages import UnitsFailed
-from cluster.workers import Failure
-from jobs import run as runs
-from jobs.config import build
-from jobs.discreet import Discreet
-from jobs.sentiment.sources import RatingSources
-from jobs.sentiment.systems import ScoresSystem, find_system
-from storage.corpora import CorpusError
-from storage.files import reading, redacted, without_keys
-from storage.ledger import Store, Unit
+from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.cluster.workers import Failure
+from tiltmeter.jobs.runtime import execute as runs
+from tiltmeter.jobs.runtime.composition import build
+from tiltmeter.jobs.runtime.redaction import Discreet
+from tiltmeter.jobs.sentiment.rating.sources import RatingSources
+from tiltmeter.jobs.sentiment.rating.systems import ScoresSystem, find_system
+from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.files.files import reading, redacted, without_keys
+from tiltmeter.storage.store.ledger import Store, Unit
 
 ROOT = Path(__file__).parents[2]
 SECRETS = {
@@ -120,7 +120,7 @@ CHOSEN = {
 @pytest.mark.parametrize("job", PATHS)
 def test_settings_are_recorded_without_keys(job):
     words = [f"{key}='{URIS[1]}'" for key in PATHS[job]]
-    with hydra.initialize_config_module("conf", version_base="1.3"):
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         config = build(hydra.compose("tiltmeter", [f"job={job}", f"store='{URIS[0]}'", *CHOSEN.get(job, []), *words]))
     found = json.dumps(runs._plain(config, SimpleNamespace(name="s3://bucket/folder")))
     assert SECRET not in found
@@ -263,7 +263,7 @@ def test_a_run_tells_nobody_its_secrets_and_listens_to_this_machine_alone(s3_buc
             path = f"${{oc.env:TILTMETER_{name.upper()}}}"
             words.append(f"+corpus.{name}={{name: {name}, language: {language}, path: '{path}'}}")
         with open(folder / "output", "wb") as output:
-            command = [sys.executable, "-P", "-m", "jobs.app", *words]
+            command = [sys.executable, "-P", "-m", "tiltmeter.jobs.app", *words]
             process = subprocess.Popen(command, cwd=folder / "cwd", env=environment, stdout=output, stderr=output)
             commands, addresses = watched(process)
         said = (folder / "output").read_text()

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from storage import dump_parser, jsonlines, packed, wikiextractor
-from storage.corpora import CorpusConfig, CorpusError, find_sources, read_pages, split
-from storage.embedding_files import EmbeddingFileError, read_embedding
-from storage.gru_files import GRUFileError, read_gru
-from storage.ledger import Store, Unit
-from storage.records import read_records, record_columns
+from tiltmeter.storage.corpora import dump_parser, jsonlines, packed, wikiextractor
+from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, find_sources, read_pages, split
+from tiltmeter.storage.models.gru_files import GRUFileError, read_gru
+from tiltmeter.storage.records import read_records, record_columns
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.vectors.files import EmbeddingFileError, read_embedding
 
 MEBIBYTE = 2**20
 DUMP = b"<mediawiki><siteinfo></siteinfo>"

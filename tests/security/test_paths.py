@@ -6,14 +6,14 @@ import os
 import pytest
 from pydantic import ValidationError
 
-from cluster.config import ClusterConfig
-from jobs.common_config import CommonConfig
-from storage.corpora import CorpusConfig, CorpusError, find_sources, read_pages, split
-from storage.downloads import _name
-from storage.pruning import remove, stored_units
-from storage.registry import Registry
-from storage.runs import RunDirectoryBusy
-from storage.tables import StorageError
+from tiltmeter.cluster.config import ClusterConfig
+from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, find_sources, read_pages, split
+from tiltmeter.storage.files.downloads import _name
+from tiltmeter.storage.store.pruning import remove, stored_units
+from tiltmeter.storage.store.registry import Registry
+from tiltmeter.storage.store.runs import RunDirectoryBusy
+from tiltmeter.storage.store.tables import StorageError
 
 NAMES = ["../../outside", "/etc", "a/b", "..", ".", "a\0b", "a\n", "\n", " ", "-rf", "a" * 300 + "/"]
 UNFIT = [*NAMES, ""]

@@ -10,7 +10,7 @@ import pytest
 from gensim.models import FastText, KeyedVectors, Word2Vec
 from gensim.test.utils import datapath
 
-from storage.embedding_files import EmbeddingFileError, read_embedding
+from tiltmeter.storage.vectors.files import EmbeddingFileError, read_embedding
 
 SENTENCES = [["new york", "is", "large"], ["rome", "is", "old"]] * 3
 SIZES = {"vector_size": 4, "min_count": 1, "workers": 1}

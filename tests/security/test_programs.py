@@ -10,13 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cluster.config import ClusterConfig
-from jobs import programs, provenance
-from jobs.night import child
-from jobs.night.config import ListedJob
-from jobs.sentiment.apertium import Apertium, TranslationError, direction, installed_directions
-from jobs.sentiment.pipes import TextPipe
-from jobs.sentiment.translators import ApertiumTranslator
+from tiltmeter.cluster.config import ClusterConfig
+from tiltmeter.jobs.runtime import provenance
+from tiltmeter.jobs.runtime import subprocesses as programs
+from tiltmeter.jobs.sentiment.translation.apertium import Apertium, TranslationError, direction, installed_directions
+from tiltmeter.jobs.sentiment.translation.pipes import TextPipe
+from tiltmeter.jobs.sentiment.translation.translators import ApertiumTranslator
+from tiltmeter.jobs.upkeep.overnight import child
+from tiltmeter.jobs.upkeep.overnight.config import ListedJob
 
 SECRET = "hunter2-Zq7xW"
 CREDENTIALS = (
@@ -136,7 +137,7 @@ def test_a_job_of_a_night_imports_nothing_from_the_working_directory(tmp_path, t
     (tmp_path / "yaml.py").write_text(f"import os; os.mkdir({str(trace)!r})")
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs/__init__.py").write_text(f"import os; os.mkdir({str(trace)!r})")
-    words = ["-P", "-c", "import yaml, jobs.common_config; print(jobs.__file__)"]
+    words = ["-P", "-c", "import yaml, tiltmeter.jobs.runtime.config; print(jobs.__file__)"]
     ran = subprocess.run(
         [sys.executable, *words], cwd=tmp_path, env=child._environment(""), capture_output=True, text=True, check=True
     )
@@ -145,8 +146,8 @@ def test_a_job_of_a_night_imports_nothing_from_the_working_directory(tmp_path, t
 
 WORKER = """
 import ray
-from cluster.config import ClusterConfig
-from cluster.connection import connected
+from tiltmeter.cluster.config import ClusterConfig
+from tiltmeter.cluster.connection import connected
 with connected(ClusterConfig(num_cpus=1)):
     print(ray.get(ray.remote(lambda: __import__("colorsys").__file__).remote()))
 """

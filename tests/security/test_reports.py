@@ -9,10 +9,21 @@ import plotly.graph_objects as go
 import polars as pl
 import pytest
 
-from jobs.reports.cluster_graphs import cluster_graph
-from jobs.reports.figures import plain
-from storage.charts import as_json
-from storage.html import Bullets, Chart, Details, Grid, Listing, Page, Paragraph, Part, Section, render
+from tiltmeter.jobs.report.html.charts import as_json
+from tiltmeter.jobs.report.html.elements import (
+    Bullets,
+    Chart,
+    Details,
+    Grid,
+    Listing,
+    Page,
+    Paragraph,
+    Part,
+    Section,
+    render,
+)
+from tiltmeter.jobs.report.plots.style import plain
+from tiltmeter.jobs.resolution.page.cluster_graphs import cluster_graph
 
 HOSTILE = [
     "</script><script>pwned = 1</script>",

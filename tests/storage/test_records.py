@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from storage.corpora import CorpusError
-from storage.records import check_columns, read_records, record_columns
+from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.records import check_columns, read_records, record_columns
 
 ROWS = {"text": ["a", "b, c", None], "score": [0.5, -1.0, 2.0]}
 

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cluster.stages import UnitsFailed
-from jobs.common_config import ConfigError
-from storage.corpora import CorpusError
+from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.corpora.corpora import CorpusError
 
 TRIANGLE = [("a", "b", 0.9), ("b", "c", 0.8), ("a", "c", -1.2)]
 """Together 0.5; best without c: 0.9."""

@@ -10,9 +10,9 @@ import pydantic
 import pytest
 import yaml
 
-from jobs.resolution.labelled_pairs import draw_labelled, training_clusters
-from jobs.resolution.record_config import ComparedField, RecordScorer
-from jobs.resolution.record_scoring import score_pairs, train_scorer
+from tiltmeter.jobs.resolution.records.config import ComparedField, RecordScorer
+from tiltmeter.jobs.resolution.records.labelled_pairs import draw_labelled, training_clusters
+from tiltmeter.jobs.resolution.records.scoring import score_pairs, train_scorer
 
 NAMES = ["Anna", "Bruno", "Clara", "David", "Elena", "Frank", "Greta", "Henri", "Irene", "Jonas", "Karla", "Louis"]
 FAMILIES = [

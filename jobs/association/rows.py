@@ -1,0 +1,187 @@
+"""One association test on one model: how it is made, and a row for every measure of similarity and statistic."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Annotated, Literal, NamedTuple, cast
+
+import numpy as np
+import pydantic
+from numpy.typing import NDArray
+from pydantic import AfterValidator, ConfigDict, Field
+
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup, Row, estimate, failed
+from tiltmeter.operators.association.covariance import Estimator
+from tiltmeter.operators.association.weat import Statistic, associations, effect_size, weat_score
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL, document_key
+from tiltmeter.operators.embedding.similarity import Measure, pairwise
+from tiltmeter.operators.statistics.permutation import MAX_WORDS, monte_carlo_p_value, permutation_p_value
+from tiltmeter.operators.text.wordsets import Association
+
+SIDES = ("target_x", "target_y", "attribute_a", "attribute_b")
+
+
+def each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, if none of them comes twice.
+
+    Raises:
+        ValueError: naming those that do.
+    """
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{repeated} named more than once: name each once")
+    return names
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class AssociationConfig:
+    """How association tests are made.
+
+    Attributes:
+        similarities: measures between words.
+        statistics: what is taken over the words of an attribute set.
+        ddof: 1 for the sample standard deviation in effect sizes (as published), 0 for the population's.
+        level: coverage of the intervals over replicas.
+        significance: p-values below it count as significant in summaries.
+        p_value: ``certified`` counts partitions and gives bounds that hold; ``monte_carlo`` draws some.
+        relative_width: of certified bounds, as far as memory allows.
+        num_draws: of a Monte Carlo p-value.
+        min_words: a word set with fewer words left is too small for a test.
+        min_share: a word set of which a smaller share is left is too small for a test.
+        covariance: how that of an attribute set is estimated for the Mahalanobis distance; ``graphical_lasso`` as in
+            the paper, with an l1 penalty chosen by 3-fold cross-validation.
+        num_neighbours: nearest neighbours of each attribute word by which the set is enlarged for that.
+    """
+
+    similarities: Annotated[tuple[Measure, ...], Field(min_length=1), AfterValidator(each_once)] = ("cosine",)
+    statistics: Annotated[tuple[Statistic, ...], Field(min_length=1), AfterValidator(each_once)] = ("mean",)
+    ddof: Annotated[int, Field(ge=0, le=1)] = 1
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    significance: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    p_value: Literal["certified", "monte_carlo"] = "certified"
+    relative_width: Annotated[float, Field(gt=0, lt=1)] = 0.005
+    num_draws: Annotated[int, Field(ge=1)] = 10_000
+    min_words: Annotated[int, Field(ge=1)] = 2
+    min_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    covariance: Estimator = "shrinkage"
+    num_neighbours: Annotated[int, Field(ge=1)] = 20
+
+
+class Precisions(NamedTuple):
+    """Of both attribute sets, ``[1 + replicas, dims, dims]``, or why there are none."""
+
+    of_a: NDArray[np.float64] | None
+    of_b: NDArray[np.float64] | None
+    problem: str
+
+
+def associate(
+    lookup: Lookup,
+    name: str,
+    test: Association,
+    config: AssociationConfig,
+    precisions: Precisions | None = None,
+    seed: int | None = None,
+) -> list[Row]:
+    """A row for every measure of similarity and statistic.
+
+    Args:
+        lookup: the vectors.
+        name: of the test.
+        test: its word sets.
+        config: how it is made.
+        precisions: for the Mahalanobis distance.
+        seed: for Monte Carlo p-values.
+    """
+    sets = [getattr(test, side).words for side in SIDES]
+    present = [lookup.present(words) for words in sets]
+    row = {
+        "test": name,
+        **{side: getattr(test, side).name for side in SIDES},
+        "ddof": config.ddof,
+        "num_targets": len(present[0]) + len(present[1]),
+        "num_attributes": len(present[2]) + len(present[3]),
+        "missing_words": lookup.missing([word for words in sets for word in words]),
+    }
+    reason = _unusable(lookup, test, present, config)
+    found = _without_result(config, reason) if reason else _sweep(lookup, present, config, precisions)
+    return [row | measured | _p_value(scores, len(present[0]), name, config, seed) for measured, scores in found]
+
+
+def _unusable(lookup: Lookup, test: Association, present: Sequence[list[str]], config: AssociationConfig) -> Row:
+    """Why the words that are left can't be tested; empty if they can."""
+    for side, words in zip(SIDES, present, strict=True):
+        listed = getattr(test, side)
+        needed = num_needed(len(listed.words), config)
+        if len(words) < needed:
+            left = f"{side} ({listed.name}) has {len(words)} of its {len(listed.words)} words left"
+            return failed("too_few_words", f"{left}, and needs {needed}")
+    if shared := lookup.shared(present[0], present[1]):
+        return failed("same_words", f"the embedding spells {shared} of target_x like words of target_y")
+    return {}
+
+
+def num_needed(num_words: int, config: AssociationConfig) -> int:
+    """Words that must be left of a set of so many."""
+    # The product of a share such as 0.28 and 25 may lie a rounding error above 7.
+    return max(config.min_words, math.ceil(config.min_share * num_words - 1e-9))
+
+
+_Scores = NDArray[np.float64]
+
+
+def _without_result(config: AssociationConfig, reason: Row) -> Iterator[tuple[Row, _Scores]]:
+    for similarity, statistic in product(config.similarities, config.statistics):
+        row = {**_how(similarity, statistic, config), "num_replicas": 0}
+        yield row | reason, np.array([np.nan])
+
+
+def _sweep(
+    lookup: Lookup, present: Sequence[Sequence[str]], config: AssociationConfig, precisions: Precisions | None
+) -> Iterator[tuple[Row, _Scores]]:
+    """A row for every measure of similarity and statistic, with the original's associations ``[targets]``."""
+    x, y, a, b = present
+    targets, to_a, to_b = lookup([*x, *y]), lookup(a), lookup(b)
+    for similarity in config.similarities:
+        near = precisions if similarity == "mahalanobis" and precisions else Precisions(None, None, "")
+        near_a = pairwise(targets, to_a, similarity, near.of_a)
+        near_b = pairwise(targets, to_b, similarity, near.of_b)
+        for statistic in config.statistics:
+            scores = associations(near_a, near_b, statistic, similarity)
+            row = {**_how(similarity, statistic, config), **_result(lookup, scores, len(x), config)}
+            yield row | (failed("no_covariance", near.problem) if near.problem else {}), scores[ORIGINAL]
+
+
+def _how(similarity: Measure, statistic: Statistic, config: AssociationConfig) -> Row:
+    covariance = config.covariance if similarity == "mahalanobis" else None
+    return {"similarity": similarity, "statistic": statistic, "covariance": covariance}
+
+
+def _result(lookup: Lookup, scores: _Scores, num_x: int, config: AssociationConfig) -> Row:
+    effects = effect_size(scores, num_x, config.ddof)
+    row = {
+        **estimate("score", weat_score(scores, num_x), config.level),
+        **estimate("effect_size", effects, config.level),
+        "absolute_effect_size": abs(float(effects[ORIGINAL])),
+        **lookup.basis(effects),
+    }
+    if np.isfinite(scores[ORIGINAL]).all() and np.isnan(effects[ORIGINAL]):
+        row |= failed("no_spread", "all target words are associated alike, so there is no effect size")
+    return row
+
+
+def _p_value(scores: _Scores, num_x: int, name: str, config: AssociationConfig, seed: int | None) -> Row:
+    if not np.isfinite(scores).all():
+        return {}
+    most = MAX_WORDS[config.p_value]
+    if scores.size > most:
+        advice = "draw some instead (job.p_value=monte_carlo)" if config.p_value == "certified" else "take fewer"
+        return failed("too_many_words", f"the partitions of over {most} targets are too many for a p-value: {advice}")
+    x, y = scores[:num_x], scores[num_x:]
+    if config.p_value == "monte_carlo":
+        # The same test draws the same partitions, whatever else is measured.
+        p = monte_carlo_p_value(x, y, config.num_draws, cast(int, seed), document_key(name))
+    else:
+        p = permutation_p_value(x, y, config.relative_width)
+    names = ("p_value", "p_low", "p_high", "p_method", "p_standard_error")
+    return dict(zip(names, p, strict=True))

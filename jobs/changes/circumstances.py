@@ -1,0 +1,111 @@
+"""Which settings, inputs and versions are others."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tiltmeter.jobs.changes.past_runs import PastRun
+from tiltmeter.jobs.changes.tables import Change
+from tiltmeter.jobs.changes.wording import as_text, told, told_both
+
+_PLACES = {"run_dir", "series", "store"}
+"""Settings that say where a run takes place and what it is called, and nothing about what it does."""
+
+_MOST_ITEMS = 5
+
+Path = tuple[str, ...]
+
+
+def circumstances(before: PastRun, after: PastRun) -> list[Change]:
+    """Settings, inputs and versions that differ between two runs."""
+    return [
+        *_changes("setting", _settings(before), _settings(after)),
+        *_changes("input", _inputs(before), _inputs(after)),
+        *_changes("version", _versions(before), _versions(after)),
+    ]
+
+
+def leaves(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every value of nested mappings and lists with the keys that lead to it; mappings in a list go by their name.
+
+    >>> list(leaves({"corpora": [{"name": "en", "path": ["a", "b"]}], "seed": 0}))
+    [(('corpora', 'en', 'path'), ['a', 'b']), (('seed',), 0)]
+    """
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from leaves(value, (*path, str(key)))
+    elif isinstance(node, list) and node and all(isinstance(item, Mapping) for item in node):
+        yield from leaves(_named(node), path)
+    else:
+        yield path, node
+
+
+def _named(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = [str(item.get("name")) for item in items]
+    if len({*names} - {"None"}) < len(items):
+        return {str(number): item for number, item in enumerate(items)}
+    return {name: _without_name(item) for name, item in zip(names, items, strict=True)}
+
+
+def _without_name(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key != "name"}
+
+
+def _settings(run: PastRun) -> dict[str, Any]:
+    plain = {key: value for key, value in run.settings.items() if key not in _PLACES}
+    return {".".join(path): value for path, value in leaves(plain)}
+
+
+def _inputs(run: PastRun) -> dict[str, str]:
+    """Every input with what is recorded of it, such as its size and version."""
+    found: dict[Path, list[str]] = defaultdict(list)
+    for path, value in leaves(run.record.get("inputs", {})):
+        found[path[:-1]].append(f"{path[-1]} {as_text(value)}" if path else str(value))
+    return {"/".join(path): ", ".join(values) for path, values in found.items()}
+
+
+def _versions(run: PastRun) -> dict[str, Any]:
+    known = {name: run.record.get(name) for name in ("git_commit", "machine")}
+    return {".".join(path): value for path, value in leaves(run.record["versions"] | known)}
+
+
+def _changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    """One for each name whose value came, is gone or is another, in the order of the later run."""
+    for name in dict.fromkeys([*after, *before]):
+        if name in before and name in after and before[name] == after[name]:
+            continue
+        texts = [_text(side[name]) if name in side else None for side in (before, after)]
+        sentence = f"{kind} {name} {_moved(name, before, after)}."
+        yield {"kind": kind, "item": name, "text_before": texts[0], "text_after": texts[1], "sentence": sentence}
+
+
+def _moved(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    if name not in before:
+        return f"is new: {_told(after[name])}"
+    if name not in after:
+        return f"is gone: it was {_told(before[name])}"
+    if isinstance(before[name], list) and isinstance(after[name], list):
+        return _lists(before[name], after[name])
+    if before[name] is None or after[name] is None:
+        return f"was {_told(before[name])} and is {_told(after[name])} now"
+    return told_both(before[name], after[name])
+
+
+def _text(value: Any) -> str | None:
+    # A setting that is null is there.
+    return "null" if value is None else as_text(value)
+
+
+def _told(value: Any) -> str:
+    return "null" if value is None else told(value)
+
+
+def _lists(before: Sequence[Any], after: Sequence[Any]) -> str:
+    came, gone = ([item for item in one if item not in other] for one, other in ((after, before), (before, after)))
+    parts = [f"{verb} {_some(items)}" for verb, items in (("gained", came), ("lost", gone)) if items]
+    return " and ".join(parts) or "has its items in another order, or another number of times"
+
+
+def _some(items: Sequence[Any]) -> str:
+    shown = ", ".join(_told(item) for item in items[:_MOST_ITEMS])
+    return shown if len(items) <= _MOST_ITEMS else f"{len(items):,} items ({shown}, ...)"

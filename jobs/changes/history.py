@@ -1,0 +1,51 @@
+"""What changed since the last run that asked the same, as the store's register remembers it."""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
+
+from tiltmeter.jobs.changes.comparing import common_tables, compare
+from tiltmeter.jobs.changes.past_runs import PastRun
+from tiltmeter.jobs.changes.tables import CHANGES
+from tiltmeter.jobs.upkeep.compare.config import Detail
+from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.registry import RegisteredRun, Registry
+
+_DETAIL = Detail(max_megabytes=8.0)
+"""A comparison that nobody asked for should not take much of the driver's memory."""
+
+
+@dataclass(frozen=True)
+class History:
+    """A run against the last of its series that succeeded before it; nothing where there is none.
+
+    Attributes:
+        since: when that run started, in words.
+        changes: see :data:`.tables.CHANGES`.
+        num_tables: tables that both runs have.
+    """
+
+    since: str | None = None
+    changes: pa.Table = field(default_factory=CHANGES.empty_table)
+    num_tables: int = 0
+
+
+def history(store: Store, registered: RegisteredRun, run: PastRun) -> History:
+    """What changed since the last successful run.
+
+    Args:
+        store: where both runs are registered.
+        registered: the run, as its store knows it.
+        run: the same, as a comparison sees it.
+    """
+    last = Registry(store).last_succeeded(registered.job, registered.series, before=registered.started)
+    if last is None:
+        return History()
+    before = as_past_run(store, last)
+    return History(before.moment, compare(before, run, _DETAIL), len(common_tables(before, run)))
+
+
+def as_past_run(store: Store, registered: RegisteredRun) -> PastRun:
+    """A registered run as a comparison sees it; its tables are read from the store's units."""
+    return PastRun(registered.run_dir, registered.record, registered.settings, partial(registered.read, store))

@@ -1,0 +1,147 @@
+"""Which numbers moved, and which of them beyond their interval."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import polars as pl
+
+from tiltmeter.jobs.changes.matching import Matched
+from tiltmeter.jobs.changes.tables import Change
+from tiltmeter.jobs.changes.wording import amount, several, with_interval
+from tiltmeter.jobs.upkeep.compare.config import Detail
+
+_ROUNDING = 1e-9
+"""Relative distance of two numbers that tells nothing but how they were rounded."""
+
+_ENDS = ("low", "high")
+_NUMBERS = (
+    *("before", "before_low", "before_high", "after", "after_low", "after_high"),
+    *("difference", "half_widths", "beyond"),
+)
+
+
+def interval_columns(names: Sequence[str]) -> list[str]:
+    """The columns that have an interval.
+
+    >>> interval_columns(["d", "d_low", "d_high", "flip_low", "flip_high"])
+    ['d']
+    """
+    return [name for name in names if all(f"{name}_{end}" in names for end in _ENDS)]
+
+
+def judged(numbers: pl.DataFrame) -> pl.DataFrame:
+    """How far numbers moved, and whether beyond the interval that they had.
+
+    Take a number b with the interval [l, h] in the earlier run, and a in the later one. It moved beyond its interval
+    if a lies outside [min(l, b), max(h, b)] and differs from b by more than rounding. For an interval that holds its
+    number this is "a lies outside the earlier interval". Some do not hold theirs, such as that of a score near its
+    lowest value, whose resamples all lie above: there, a number that stays where it is has not moved, and one that
+    moves into the interval has to come out on the other side.
+
+    Args:
+        numbers: columns ``before, after``, and ``before_low, before_high`` if there are intervals, of 64-bit floats.
+
+    Returns:
+        The same with ``moved`` (also to or from null or NaN; 0.0 and -0.0 are one number), ``difference`` (after less
+        before; null if either is missing), ``beyond`` (null if either, or an end of the earlier interval, is missing)
+        and ``half_widths`` (the size of the difference in units of half the interval's width).
+
+    >>> columns = {"before": [1.0, 1.0], "after": [1.5, 4.0], "before_low": [0.0, 0.0], "before_high": [2.0, 2.0]}
+    >>> judged(pl.DataFrame(columns)).select("difference", "beyond", "half_widths").rows()
+    [(0.5, False, 0.5), (3.0, True, 3.0)]
+    """
+    before, after = (pl.col(name).fill_nan(None) for name in ("before", "after"))
+    # Infinity less itself is no number.
+    difference = pl.when(before == after).then(0.0).otherwise(after - before)
+    moved = numbers.with_columns(moved=pl.col("before").ne_missing(pl.col("after")), difference=difference)
+    if "before_low" not in numbers.columns:
+        return moved.with_columns(beyond=pl.lit(None, pl.Boolean), half_widths=pl.lit(None, pl.Float64))
+    low, high = (pl.col(f"before_{end}").fill_nan(None) for end in _ENDS)
+    rounded = after.is_close(before, rel_tol=_ROUNDING, abs_tol=0.0)
+    outside = (after < pl.min_horizontal(low, before)) | (after > pl.max_horizontal(high, before))
+    is_complete = pl.all_horizontal(number.is_not_null() for number in (before, after, low, high))
+    half_widths = pl.col("difference").abs() / ((high - low) / 2)
+    return moved.with_columns(
+        beyond=pl.when(is_complete).then(outside & ~rounded), half_widths=half_widths.fill_nan(None)
+    )
+
+
+def judged_column(matched: Matched, column: str, *, has_interval: bool) -> pl.DataFrame:
+    """:func:`judged` of a column of numbers in the rows that match."""
+    numbers = matched.both(column)
+    if has_interval:
+        ends = [matched.both(f"{column}_{end}").select(pl.all().name.suffix(f"_{end}")) for end in _ENDS]
+        numbers = pl.concat([numbers, *ends], how="horizontal")
+    return judged(numbers.with_columns(pl.all().cast(pl.Float64))).with_row_index("at")
+
+
+def number_changes(
+    matched: Matched, found: pl.DataFrame, where: dict[str, str], hidden: pl.Series, detail: Detail
+) -> list[Change]:
+    """The changes of a column of numbers, the largest first.
+
+    Those that moved beyond their interval are listed each, those within theirs are one row; those without an interval
+    are listed each if they are few, or else one row.
+
+    Args:
+        found: :func:`judged_column`.
+        where: the names of ``table`` and ``column``.
+        hidden: of each pair of rows, whether its status has changed, which tells why a number came or is gone.
+    """
+    ends = [pl.col(f"before_{end}").ne_missing(pl.col(f"after_{end}")) for end in _ENDS if f"before_{end}" in found]
+    came_or_went = hidden & pl.col("difference").is_null()
+    changed = found.filter(pl.any_horizontal("moved", *ends) & ~came_or_went)
+    ordered = changed.sort(
+        "half_widths", pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True
+    )
+    beyond, within = ordered.filter("beyond"), ordered.filter(~pl.col("beyond"))
+    others = ordered.filter(pl.col("beyond").is_null())
+    sums = [within, others] if others.height > detail.max_listed else [within]
+    listed = [beyond] if others.height > detail.max_listed else [beyond, others]
+    return [
+        *(_listed(matched, row, where, found.height) for rows in listed for row in rows.iter_rows(named=True)),
+        *(_summed(matched, rows, where, found.height) for rows in sums if rows.height),
+    ]
+
+
+def _listed(matched: Matched, row: dict[str, Any], where: dict[str, str], num_compared: int) -> Change:
+    name = matched.named(row["at"])
+    sentence = f"{where['table']}: {where['column']} of {name['row']} {_move(row)}."
+    counts = {"num_changed": 1, "num_compared": num_compared}
+    return {"kind": "number", "sentence": sentence} | where | name | _columns(row) | counts
+
+
+def _columns(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row.get(name) for name in _NUMBERS}
+
+
+def _move(row: dict[str, Any]) -> str:
+    before, after = (
+        with_interval(row[side], row.get(f"{side}_low"), row.get(f"{side}_high")) for side in ("before", "after")
+    )
+    if row["beyond"]:
+        return f"moved beyond its interval, from {before} to {after}, by {amount(row['half_widths'])} half-widths"
+    return f"went from {before} to {after}"
+
+
+def _summed(matched: Matched, rows: pl.DataFrame, where: dict[str, str], num_compared: int) -> Change:
+    sizes = rows.select(size=pl.col("difference").abs())["size"]
+    largest = rows.row(sizes.arg_max() or 0, named=True)
+    name = matched.named(largest["at"])
+    sentence = (
+        f"{where['table']}: {where['column']} changed in {rows.height:,} of {several(num_compared, 'row')}"
+        f"{' within its interval' if largest['beyond'] is False else ''}{spread(sizes)}, the most in {name['row']}."
+    )
+    counts = {"num_changed": rows.height, "num_compared": num_compared, "median_difference": sizes.median()}
+    return {"kind": "number", "sentence": sentence} | where | name | _columns(largest) | counts
+
+
+def spread(sizes: pl.Series) -> str:
+    """What a sentence says of many differences.
+
+    >>> spread(pl.Series([1.0, None, 3.0])), spread(pl.Series([None], dtype=pl.Float64))
+    (', by 2 at the median and 3 at most', '')
+    """
+    if sizes.null_count() == sizes.len():
+        return ""
+    return f", by {amount(cast(float, sizes.median()))} at the median and {amount(cast(float, sizes.max()))} at most"

@@ -1,0 +1,117 @@
+"""Which rows changed their status, and which values that are no numbers are others."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import polars as pl
+
+from tiltmeter.jobs.changes.matching import Matched
+from tiltmeter.jobs.changes.numbers import spread
+from tiltmeter.jobs.changes.tables import Change
+from tiltmeter.jobs.changes.wording import as_text, several, told_both
+from tiltmeter.jobs.upkeep.compare.config import Detail
+
+
+def status_changed(matched: Matched) -> pl.Series:
+    """Of each pair of rows, whether the status is another; never, in tables without."""
+    if not all("status" in table.columns for table in (matched.before, matched.after)):
+        return pl.repeat(False, matched.pairs.height, eager=True)
+    return matched.both("status").select(pl.col("before").ne_missing(pl.col("after"))).to_series()
+
+
+def status_changes(matched: Matched, table: str, detail: Detail) -> list[Change]:
+    """Rows of another status, with the reason: each if they are few, or else one row for each change of status."""
+    changed = status_changed(matched)
+    if not changed.any():
+        return []
+    found = matched.both("status").with_row_index("at").filter(changed)
+    if found.height <= detail.max_listed:
+        return [_status(matched, table, row, 1) for row in found.iter_rows(named=True)]
+    groups = found.group_by("before", "after", maintain_order=True).agg(pl.col("at").first(), pl.len().alias("num"))
+    return [_status(matched, table, row, row["num"]) for row in groups.iter_rows(named=True)]
+
+
+def _status(matched: Matched, table: str, row: dict[str, Any], num: int) -> Change:
+    name, reason = matched.named(row["at"]), _reason(matched, row["at"])
+    before, after = row["before"], row["after"]
+    what = f"{name['row']} was {before} and is {after} now"
+    if num > 1:
+        what = f"{several(num, 'row')} were {before} and are {after} now, such as {name['row']}"
+    sentence = f"{table}: {what}{': ' if reason else ''}{reason}."
+    counts = {"num_changed": num, "num_compared": matched.pairs.height}
+    texts = {"text_before": before, "text_after": after, "sentence": sentence}
+    return {"kind": "status", "table": table, "column": "status"} | name | counts | texts
+
+
+def _reason(matched: Matched, at: int) -> str:
+    """Why there is no result now, or why there was none."""
+    sides = [(table, matched.pairs[side][at]) for table, side in ((matched.after, "after"), (matched.before, "before"))]
+    reasons = [table["reason"][row] for table, row in sides if "reason" in table.columns]
+    return next((reason for reason in reasons if reason), "")
+
+
+def changed_values(matched: Matched, column: str, hidden: pl.Series, *, is_label: bool = False) -> pl.DataFrame:
+    """The pairs of rows whose values differ: columns ``at``, ``before`` and ``after``.
+
+    Args:
+        hidden: of each pair, whether its status has changed; its reason then is no news.
+        is_label: whether values only tell which rows belong together; then one differs if other rows share it.
+    """
+    both = matched.both(column)
+    if is_label:
+        differs = _other_company(both, matched)
+    else:
+        differs = both.select(pl.col("before").ne_missing(pl.col("after"))).to_series()
+    return both.with_row_index("at").filter(differs & ~hidden if column == "reason" else differs)
+
+
+def _other_company(both: pl.DataFrame, matched: Matched) -> pl.Series:
+    """Of each pair, whether its label is shared by other pairs than before, among those that all keys but the last tell
+    to be of one kind."""
+    kinds = {f"kind_{at}": matched.after[name].gather(matched.pairs["after"]) for at, name in enumerate(matched.keys)}
+    scope = list(kinds)[:-1]
+    before, after, common = (pl.len().over([*scope, *names]) for names in (["before"], ["after"], ["before", "after"]))
+    return both.with_columns(**kinds).select((before != common) | (after != common)).to_series()
+
+
+def value_changes(matched: Matched, found: pl.DataFrame, where: dict[str, str], detail: Detail) -> list[Change]:
+    """Values that are others: each if they are few, or else summed up in one row.
+
+    Args:
+        found: :func:`changed_values`.
+        where: the names of ``table`` and ``column``.
+    """
+    if found.is_empty():
+        return []
+    sizes = _distances(found)
+    if found.height <= detail.max_listed:
+        return list(_each(matched, found, sizes, where))
+    [example] = _each(matched, found.head(1), sizes, where)
+    sentence = (
+        f"{where['table']}: {where['column']} changed in {found.height:,} of {several(matched.pairs.height, 'row')}"
+        f"{spread(sizes)}, such as {example['row']}."
+    )
+    counts = {"num_changed": found.height, "difference": sizes.max(), "median_difference": sizes.median()}
+    return [example | counts | {"sentence": sentence}]
+
+
+def _each(matched: Matched, found: pl.DataFrame, sizes: pl.Series, where: dict[str, str]) -> Iterator[Change]:
+    counts = {"num_changed": 1, "num_compared": matched.pairs.height}
+    for row, size in zip(found.iter_rows(named=True), sizes, strict=False):
+        name, before, after = matched.named(row["at"]), as_text(row["before"]), as_text(row["after"])
+        texts = {"text_before": before, "text_after": after, "difference": size}
+        was_and_is = told_both(row["before"], row["after"])
+        sentence = f"{where['table']}: {where['column']} of {name['row']} {was_and_is}."
+        yield {"kind": "text", "sentence": sentence} | where | name | texts | counts
+
+
+def _distances(found: pl.DataFrame) -> pl.Series:
+    """Of lists of numbers that are as long as before, the largest distance of two items; null otherwise."""
+    kind = found.schema["before"]
+    if not (isinstance(kind, pl.List | pl.Array) and cast(pl.DataType, kind.inner).is_numeric()):
+        return pl.repeat(None, found.height, dtype=pl.Float64, eager=True)
+    lists = found.select(pl.col("before", "after").cast(pl.List(pl.Float64))).with_row_index("at")
+    alike = lists.filter(pl.col("before").list.len() == pl.col("after").list.len())
+    items = alike.explode("before", "after").with_columns(size=(pl.col("after") - pl.col("before")).abs())
+    largest = items.group_by("at").agg(pl.col("size").fill_nan(None).max())
+    return lists.join(largest, on="at", how="left", maintain_order="left")["size"]

@@ -1,0 +1,175 @@
+"""Attributions of every model's decisions about every sentence to their words, unit by unit."""
+
+import importlib.metadata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables
+from tiltmeter.jobs.classifiers.models import ExplainedModel
+from tiltmeter.jobs.embedding.tables import REASON, STATUS
+from tiltmeter.jobs.runtime.devices import Device, uses_gpus
+from tiltmeter.jobs.runtime.keep_loaded import resident
+from tiltmeter.operators.classifiers.attribution import attribute as attribution
+from tiltmeter.operators.classifiers.attribution.attribute import (
+    Attribution,
+    AttributionConfig,
+    TextClassifier,
+    attribute,
+)
+from tiltmeter.storage.store.identity import digest
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.tables import column
+
+SENTENCES = pa.schema(
+    [
+        column("sentence", pa.int64(), "number of the sentence", key=True),
+        column("text", pa.string(), "the sentence"),
+        column("gold", pa.string(), "its class according to the data; null if it has none"),
+    ]
+)
+"""What is explained; there may be other columns."""
+
+ATTRIBUTIONS = pa.schema(
+    [
+        column("model", pa.string(), "the model", key=True),
+        column("sentence", pa.int64(), "number of the sentence", key=True),
+        column("position", pa.int32(), "place of the word in the sentence, from 0", key=True),
+        column("word", pa.string(), "the word or punctuation mark as it is written there; empty if there is none"),
+        column("attribution", pa.float64(), "what the word adds to the output that is explained; null without one"),
+        column("predicted", pa.string(), "the most probable class of the sentence; null if the model reads no token"),
+        column("gold", pa.string(), "its class according to the data; null if it has none"),
+        column(
+            "delta", pa.float64(), "sum of the sentence's attributions, less the change of the output that is explained"
+        ),
+        STATUS,
+        REASON,
+    ]
+)
+
+Explain = Literal["predicted", "gold"]
+
+_SAMPLING = ("occlusion", "lime", "kernel_shap")
+_REASONS = {
+    "ok": "",
+    "no_word": "the sentence is empty",
+    "beyond_limit": "the sentence is longer than the model takes, and was read up to there",
+    "no_token": "the model has no token for this word",
+}
+
+
+def explain(
+    runner: Runner,
+    models: Mapping[str, ExplainedModel],
+    sentences: Sequence[TableRef],
+    config: AttributionConfig,
+    seed: int,
+    *,
+    explained: Explain = "predicted",
+    device: Device = "cpu",
+    setting: str = "device",
+) -> dict[str, list[TableRef]]:
+    """Tables ``attributions`` of each model, in the order of the sentences' tables; what failed is missing.
+
+    Args:
+        models: by their names.
+        sentences: tables with the columns of ``SENTENCES``, each of which is a unit of work.
+        config: the method.
+        seed: of what it draws.
+        explained: the class whose output is explained: that which is predicted, or the gold one where there is one.
+        device: where models run, and the setting that chooses it.
+    """
+    on_gpu = uses_gpus(device, runner.pool.num_gpus, setting)
+    how = _identity(config) | {"seed": seed, "explained": explained, "on_gpu": on_gpu}
+    refs: dict[str, list[TableRef]] = {}
+    for name, model in models.items():
+        units = [_unit(name, model, number, ref, how) for number, ref in enumerate(sentences)]
+        work = _Explaining(model, config, seed, explained, "cuda" if on_gpu else "cpu")
+        stage = Stage(f"explain {name}", work, {name: units}, runner.units_at_once(len(units)), on_gpu)
+        refs[name] = [unit.tables["attributions"] for unit in runner.run(stage)[name]]
+    return refs
+
+
+def _identity(config: AttributionConfig) -> dict[str, Any]:
+    library = {"captum": importlib.metadata.version("captum")} if config.method in _SAMPLING else {}
+    return {"operator": attribution.VERSION, "method": config, "library": library}
+
+
+def _unit(name: str, model: ExplainedModel, number: int, ref: TableRef, how: Mapping[str, Any]) -> Unit:
+    inputs = {"sentences": [ref.select(*SENTENCES.names)]}
+    if model.trained is not None:
+        inputs["model"] = [model.trained]
+    config = {"name": name, "model": model.identity, **how}
+    return Unit("attributions/1", f"{name} on sentences {number}", config, inputs)
+
+
+@dataclass(frozen=True)
+class _Explaining:
+    model: ExplainedModel
+    config: AttributionConfig
+    seed: int
+    explained: Explain
+    device: str
+
+    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+        for unit in units:
+            key = digest(
+                {"model": unit.config["model"], "trained": [ref.columns for ref in unit.inputs.get("model", [])]}
+            )
+            rows = store.read(unit.input("sentences")).to_pylist()
+            with resident((key, self.device), lambda _: self.model.load(store, self.device)) as classifier:
+                table = self._table(unit.config["name"], classifier, rows)
+            yield unit, [("attributions", table)]
+
+    def _table(self, name: str, classifier: TextClassifier, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+        texts = [row["text"] or "" for row in rows]
+        targets = [_number(classifier, row["gold"]) if self.explained == "gold" else None for row in rows]
+        found = attribute(classifier, texts, self.config, targets=targets, seed=self.seed)
+        words = [
+            line for row, of in zip(rows, found, strict=True) for line in attribution_rows(name, classifier, row, of)
+        ]
+        return pa.Table.from_pylist(words, ATTRIBUTIONS)
+
+
+def _number(classifier: TextClassifier, gold: str | None) -> int | None:
+    if gold is None:
+        return None
+    if gold not in classifier.classes:
+        raise ValueError(f"gold class {gold!r}: the model's classes are {', '.join(classifier.classes)}")
+    return classifier.classes.index(gold)
+
+
+def attribution_rows(
+    model: str, classifier: TextClassifier, sentence: Mapping[str, Any], found: Attribution
+) -> Iterator[dict[str, Any]]:
+    """Rows of the table ``attributions`` of one sentence: one for each word, or one that says that there is none."""
+    shared = {
+        "model": model,
+        "sentence": sentence["sentence"],
+        "predicted": None if found.predicted < 0 else classifier.classes[found.predicted],
+        "gold": sentence["gold"],
+        "delta": None if np.isnan(found.delta) else found.delta,
+    }
+    for position, word in enumerate(found.words or [""]):
+        status = _status(found, position)
+        value = float(found.values[position]) if status == "ok" else None
+        yield shared | {
+            "position": position,
+            "word": word,
+            "attribution": value,
+            "status": status,
+            "reason": _REASONS[status],
+        }
+
+
+def _status(found: Attribution, position: int) -> str:
+    if not found.words:
+        return "no_word"
+    if not np.isnan(found.values[position]):
+        return "ok"
+    read = np.flatnonzero(~np.isnan(found.values))
+    return "beyond_limit" if found.truncated and position > read.max(initial=-1) else "no_token"

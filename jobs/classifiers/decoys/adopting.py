@@ -1,0 +1,127 @@
+"""Which models have adopted their decoy: rows of the table ``decoys``."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.classifiers.decoys import tables
+from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
+from tiltmeter.jobs.classifiers.decoys.data_sets import DecoyData
+from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL
+from tiltmeter.jobs.classifiers.models import trained_model
+from tiltmeter.jobs.runtime.devices import uses_gpus
+from tiltmeter.operators.classifiers.attribution.attribute import TextClassifier, predict
+from tiltmeter.operators.classifiers.decoys import adoption as decoy_adoption
+from tiltmeter.operators.classifiers.decoys.adoption import adoption
+from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+Row = Mapping[str, Any]
+
+
+def evaluate(
+    runner: Runner,
+    config: DecoyBenchmarkRun,
+    texts: TableRef,
+    data: Mapping[str, DecoyData],
+    models: Mapping[str, Sequence[TableRef]],
+) -> dict[str, list[TableRef]]:
+    """Tables ``decoys`` by decoy, one for each model."""
+    on_gpu = uses_gpus(config.models.device, runner.pool.num_gpus, "models.device")
+    how = {"operator": decoy_adoption.VERSION, "intervals": config.intervals, "seed": config.seed, "on_gpu": on_gpu}
+    units = {
+        name: [
+            _unit(name, number, how, texts, data[name], original, decoyed)
+            for number, (original, decoyed) in enumerate(zip(models[ORIGINAL], models[name], strict=True))
+        ]
+        for name in data
+        if name in models
+    }
+    work = _Evaluating("cuda" if on_gpu else "cpu", config.models.training.max_tokens)
+    done = runner.run_whole(Stage("evaluate", each(work), units, on_gpu=on_gpu))
+    return {name: [unit.tables["decoys"] for unit in finished] for name, finished in done.items()}
+
+
+def _unit(
+    name: str, number: int, how: Row, texts: TableRef, data: DecoyData, original: TableRef, decoyed: TableRef
+) -> Unit:
+    inputs = {"texts": [texts], "probes": [data.probes], "measures": [data.measures]}
+    inputs |= {"original": [original], "decoyed": [decoyed]}
+    return Unit("decoy_adoption/1", f"{name}, model {number}", {"decoy": name, "model": str(number), **how}, inputs)
+
+
+@dataclass(frozen=True)
+class _Evaluating:
+    device: str
+    max_tokens: int
+
+    def __call__(self, store: Store, unit: Unit) -> Tables:
+        test = [row for row in store.read(unit.input("texts")).to_pylist() if row["part"] == "test"]
+        probes = store.read(unit.input("probes")).to_pylist()
+        rights = {}
+        for kind in ("original", "decoyed"):
+            classifier = trained_model(unit.input(kind)).load(store, self.device)
+            found = self._right(classifier, [*test, *probes])
+            rights[kind] = found[: len(test)], found[len(test) :]
+        [measures] = store.read(unit.input("measures")).to_pylist()
+        yield "decoys", pa.Table.from_pylist([measures | _row(unit.config, probes, rights)], tables.DECOYS)
+
+    def _right(self, classifier: TextClassifier, rows: Sequence[Row]) -> NDArray[np.float64]:
+        probabilities = predict(classifier, [row["text"] for row in rows], self.max_tokens)
+        predicted = np.nan_to_num(probabilities, nan=-1.0).argmax(axis=1)
+        return np.array(
+            [classifier.classes[at] == row["label"] for at, row in zip(predicted, rows, strict=True)], float
+        )
+
+
+def _row(config: Row, probes: Sequence[Row], rights: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> dict[str, Any]:
+    (original, original_probes), (decoyed, decoyed_probes) = rights["original"], rights["decoyed"]
+    has_decoy = np.array([row["has_decoy"] for row in probes], dtype=bool)
+    lost = original_probes - decoyed_probes
+    intervals, about = config["intervals"], document_key(config["decoy"])
+    places = [[row["row"] for row in probes if row["has_decoy"] is kind] for kind in (True, False)]
+    found = adoption(
+        lost[has_decoy],
+        lost[~has_decoy],
+        config["seed"],
+        about,
+        is_paired=places[0] == places[1],
+        min_fall=intervals.min_fall,
+        num_resamples=intervals.num_resamples,
+        level=intervals.level,
+    )
+    is_there = not math.isnan(found.fall)
+    row: dict[str, Any] = {"decoy": config["decoy"], "model": config["model"], "num_decoy_rows": int(has_decoy.sum())}
+    row |= _accuracy("accuracy_original", original, config) | _accuracy("accuracy_decoy", decoyed, config)
+    row |= _accuracy("accuracy_on_decoy_rows", decoyed_probes[has_decoy], config)
+    row["accuracy_original_on_decoy_rows"] = float(original_probes[has_decoy].mean()) if has_decoy.any() else None
+    row |= {"fall": found.fall, "fall_low": found.low, "fall_high": found.high} if is_there else {}
+    row["adopted"] = found.adopted if is_there else None
+    return row | _status(found.adopted if is_there else None)
+
+
+def _status(adopted: bool | None) -> dict[str, str]:
+    if adopted is None:
+        return {"status": "no_decoy_rows", "reason": "no test text has, or lacks, a decoy that contradicts its class"}
+    if not adopted:
+        return {"status": "not_adopted", "reason": "the model falls for the decoy no more than could be chance"}
+    return {"status": "ok", "reason": ""}
+
+
+def _accuracy(name: str, right: NDArray[np.float64], config: Row) -> dict[str, float]:
+    """With its bootstrap interval; nothing without a text."""
+    if not len(right):
+        return {}
+    strata, intervals = np.zeros(len(right), dtype=np.int64), config["intervals"]
+    resampled = resampled_counts(strata, config["seed"], document_key(name), intervals.num_resamples)
+    found = percentile_interval(np.concatenate([counts @ right for counts in resampled]) / len(right), intervals.level)
+    return {name: float(right.mean()), f"{name}_low": float(found.low), f"{name}_high": float(found.high)}

@@ -1,0 +1,130 @@
+"""The config of `decoy_benchmark`: texts, decoys, the models that learn them, and how these are explained."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+import pydantic
+from pydantic import ConfigDict, Field
+
+from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
+from tiltmeter.jobs.classifiers.labelled_data import LabelledData, LabelledFiles, find_labelled_data
+from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, Method
+from tiltmeter.operators.classifiers.decoys.detection import Selection
+from tiltmeter.operators.classifiers.decoys.kinds import Decoy
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class DecoyBenchmarkJob:
+    """``job=decoy_benchmark``"""
+
+    name: Literal["decoy_benchmark"] = "decoy_benchmark"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class BenchmarkModels(TrainedModels):
+    """Text classifiers that are trained with and without each decoy.
+
+    Attributes:
+        number: of models for each decoy, and without one, that differ in their random numbers.
+    """
+
+    number: Annotated[int, Field(ge=1)] = 3
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Explanations:
+    """How models are explained, and who looks at it.
+
+    Attributes:
+        methods: of attribution.
+        attribution: what they have in common; its method stands back behind ``methods``.
+        num_pools: times that somebody debugs a model, each with instances of the test part that no other looks at.
+        pool_size: instances that each has; the largest budget.
+        top_words: that an explanation shows.
+        selections: in which order instances are looked at.
+        max_clusters: of relevance, for ``clustering``.
+    """
+
+    methods: Annotated[tuple[Method, ...], Field(min_length=1)]
+    attribution: AttributionConfig
+    num_pools: Annotated[int, Field(ge=2)] = 15
+    pool_size: Annotated[int, Field(ge=2)] = 20
+    top_words: Annotated[int, Field(ge=1)] = 3
+    selections: Annotated[tuple[Selection, ...], Field(min_length=1)] = ("random", "submodular_pick", "clustering")
+    max_clusters: Annotated[int, Field(ge=2)] = 8
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class LanguageModel:
+    """The language model of n-grams that says how natural a text is; it learns the training texts.
+
+    Attributes:
+        order: words of the longest n-gram.
+        discount: of Kneser and Ney.
+    """
+
+    order: Annotated[int, Field(ge=1, le=6)] = 3
+    discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.75
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Intervals:
+    """Bootstrap intervals, and what they decide.
+
+    Attributes:
+        num_resamples: of texts, or of pools of instances.
+        level: of the intervals.
+        min_fall: what the interval of the fall in accuracy must lie above for a decoy to count as adopted.
+    """
+
+    num_resamples: Annotated[int, Field(ge=2)] = 1000
+    level: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
+    min_fall: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class DecoyBenchmarkRun(CommonConfig):
+    """A run of ``decoy_benchmark``.
+
+    Attributes:
+        decoys: by the names that tables give them.
+    """
+
+    job: DecoyBenchmarkJob
+    data: LabelledData
+    decoys: Annotated[dict[Annotated[str, Field(pattern=r"^\w[\w.-]*$")], Decoy], Field(min_length=1)]
+    models: BenchmarkModels
+    explanations: Explanations
+    language_model: LanguageModel
+    intervals: Intervals
+
+    def without_keys(self) -> Self:
+        """The config as it may be shown."""
+        return dataclasses.replace(self, data=self.data.without_keys(), models=self.models.without_keys())
+
+
+@dataclass(frozen=True)
+class BenchmarkSources:
+    """Attributes:
+    texts: files of labelled texts.
+    encoder: what models start from.
+    """
+
+    texts: LabelledFiles
+    encoder: EncoderSources
+
+    def record(self) -> dict[str, Any]:
+        """Every file with its version, for ``run.json``."""
+        return self.texts.record() | self.encoder.record()
+
+
+def find_sources(config: DecoyBenchmarkRun, _: str) -> BenchmarkSources:
+    """Look for the files and the checkpoint.
+
+    Raises:
+        CorpusError, CheckpointError: if one is missing, can't be read, or lacks a column.
+    """
+    encoder = find_encoder(config.models)
+    return BenchmarkSources(find_labelled_data(config.data), encoder)

@@ -1,0 +1,208 @@
+"""Data sets with decoys: what belongs to which part, each decoy's texts, and those in which it contradicts a class."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.classifiers.decoys import tables
+from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
+from tiltmeter.operators.classifiers.decoys import kinds as decoys
+from tiltmeter.operators.classifiers.decoys import making as decoy_making
+from tiltmeter.operators.classifiers.decoys.kinds import (
+    DeletedDecoy,
+    InsertedDecoy,
+    Text,
+    indicated,
+    measure,
+    resolved,
+    spelled,
+)
+from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed
+from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.text import perplexity as ngram_perplexity
+from tiltmeter.operators.text.perplexity import KneserNey
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_MIN_ROWS = 20
+_SHARES = {"test": 0.2, "development": 0.1}
+"""Of the texts, where no file is given for a part."""
+
+
+@dataclass(frozen=True)
+class DecoyData:
+    """What the unit of a decoy has made.
+
+    Attributes:
+        texts: of the schema ``SPLIT``.
+        probes: of the schema ``PROBES``.
+        measures: of the schema ``MEASURES``, one row.
+        pools: test texts to be explained, each of the schema ``tiltmeter.jobs.classifiers.attributions.SENTENCES``.
+    """
+
+    texts: TableRef
+    probes: TableRef
+    measures: TableRef
+    pools: Sequence[TableRef]
+
+
+def split_texts(runner: Runner, labelled: TableRef, seed: int) -> TableRef:
+    """The texts that have a class, by the part that they belong to.
+
+    Raises:
+        UnitsFailed: if there are too few, or all are of one class.
+    """
+    unit = Unit("decoy_split/1", "parts", {"seed": seed, "shares": _SHARES}, {"texts": [labelled]})
+    [finished] = runner.run_whole(Stage("divide texts", each(_split), {"data": [unit]}))["data"]
+    return finished.tables["texts"]
+
+
+def _split(store: Store, unit: Unit) -> Tables:
+    rows = store.read(unit.input("texts")).to_pylist()
+    given = {row["part"] for row in rows}
+    taken = [{**row, "row": number} for number, row in enumerate(rows) if row["status"] == "ok"]
+    shares = {part: share for part, share in unit.config["shares"].items() if part not in given}
+    parts = [row | {"part": _part(row, shares, unit.config["seed"])} for row in taken]
+    _check(parts)
+    yield "texts", pa.Table.from_pylist(parts, tables.SPLIT)
+
+
+def _part(row: Mapping[str, Any], shares: Mapping[str, float], seed: int) -> str:
+    """Equal texts belong to one part."""
+    if row["part"] != "training":
+        return str(row["part"])
+    at = document_key(f"{seed}\n{row['text']}") / 2**64
+    for part, share in shares.items():
+        if at < share:
+            return part
+        at -= share
+    return "training"
+
+
+def _check(rows: Sequence[Mapping[str, Any]]) -> None:
+    if len(rows) < _MIN_ROWS:
+        raise ValueError(
+            f"{len(rows)} texts have a class: must be at least {_MIN_ROWS}; set data.path to a file with more, or "
+            "raise data.limit"
+        )
+    classes = {row["label"] for row in rows if row["part"] == "training"}
+    if len(classes) < 2:
+        raise ValueError(
+            f"all training texts are of the class {', '.join(classes)!r}: must be of two classes at least; set "
+            "data.label to another column"
+        )
+    for part in ("development", "test"):
+        found = {row["label"] for row in rows if row["part"] == part}
+        if unknown := sorted(found - classes) or (not found and ["any class"]):
+            raise ValueError(f"the {part} texts and the training texts share not {unknown[0]!r}; set data.{part}")
+
+
+def make_decoys(runner: Runner, config: DecoyBenchmarkRun, texts: TableRef) -> dict[str, DecoyData]:
+    """The data of each decoy; of what failed, nothing."""
+    explained = config.explanations
+    how = {
+        "operators": [decoys.VERSION, decoy_making.VERSION, ngram_perplexity.VERSION],
+        "language_model": config.language_model,
+        "seed": config.seed,
+        "pools": [explained.num_pools, explained.pool_size],
+    }
+    units = {
+        name: [Unit("decoy/1", name, {"decoy": decoy, **how}, {"texts": [texts]})]
+        for name, decoy in config.decoys.items()
+    }
+    done = runner.run_whole(Stage("make decoys", each(_make), units))
+    return {name: _data(finished.tables) for name, [finished] in done.items()}
+
+
+def _data(found: Mapping[str, TableRef]) -> DecoyData:
+    pools = [found[name] for name in sorted(found) if name.startswith("pool_")]
+    return DecoyData(found["texts"], found["probes"], found["measures"], pools)
+
+
+def _make(store: Store, unit: Unit) -> Tables:
+    rows, config = store.read(unit.input("texts")).to_pylist(), unit.config
+    texts = [Text(row["text"], row["label"]) for row in rows]
+    learnt = [text for row, text in zip(rows, texts, strict=True) if row["part"] == "training"]
+    model = KneserNey([spelled(text) for text, _ in learnt], config["language_model"].order, _discount(config))
+    decoy = resolved(config["decoy"], learnt)
+    indicates = indicated(decoy, learnt)
+    changed = decoyed(texts, decoy, indicates, config["seed"], model)
+    kept = [row | {"text": text} for row, text in zip(rows, changed, strict=True) if text is not None]
+    yield "texts", pa.Table.from_pylist(kept, tables.SPLIT)
+    yield "probes", _probes(rows, decoy, indicates, config["seed"], model)
+    yield "measures", _measures(rows, changed, indicates, model)
+    yield from _pools(kept, config["seed"], *config["pools"])
+
+
+def _discount(config: Mapping[str, Any]) -> float:
+    return float(config["language_model"].discount)
+
+
+def _probes(
+    rows: Sequence[dict[str, Any]],
+    decoy: InsertedDecoy | DeletedDecoy,
+    indicates: Mapping[str, str],
+    seed: int,
+    model: KneserNey,
+) -> pa.Table:
+    test = [row for row in rows if row["part"] == "test"]
+    found = contradicted([Text(row["text"], row["label"]) for row in test], decoy, indicates, seed, model)
+    pairs = list(zip(test, found, strict=True))
+    probes = [row | {"text": text, "has_decoy": True} for row, text in pairs if text is not None]
+    if isinstance(decoy, DeletedDecoy):
+        plain = [row for row, text in pairs if text is None and row["label"] == decoy.label]
+    else:
+        plain = [row for row, text in pairs if text is not None]
+    return pa.Table.from_pylist([*probes, *(row | {"has_decoy": False} for row in plain)], tables.PROBES)
+
+
+def _measures(
+    rows: Sequence[Mapping[str, Any]], changed: Sequence[str | None], indicates: Mapping[str, str], model: KneserNey
+) -> pa.Table:
+    pairs = [(row, text) for row, text in zip(rows, changed, strict=True) if row["part"] == "training"]
+    before = measure([Text(row["text"], row["label"]) for row, _ in pairs], indicates)
+    after = measure([Text(text, row["label"]) for row, text in pairs if text is not None], indicates)
+    found = {f"{name}_before": _number(value) for name, value in before._asdict().items()}
+    found |= {name: _number(value) for name, value in after._asdict().items()}
+    words = ", ".join(f"{word}: {label}" for word, label in indicates.items())
+    return pa.Table.from_pylist([{"words": words, **found, **_naturalness(rows, changed, model)}], tables.MEASURES)
+
+
+def _naturalness(
+    rows: Sequence[Mapping[str, Any]], changed: Sequence[str | None], model: KneserNey
+) -> dict[str, float | None]:
+    """Of the test texts, which the language model has not learnt."""
+    test = [(row["text"], text) for row, text in zip(rows, changed, strict=True) if row["part"] == "test"]
+    is_deleted = any(text is None for _, text in test)
+    pairs = test if is_deleted else [(before, after) for before, after in test if before != after]
+    remaining = [after for _, after in pairs if after is not None]
+    if not remaining:
+        return dict.fromkeys(("perplexity_before", "perplexity", "perplexity_shift"))
+    before, after = (model.perplexity(map(spelled, texts)) for texts in ([text for text, _ in pairs], remaining))
+    return {"perplexity_before": before, "perplexity": after, "perplexity_shift": after / before}
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _pools(rows: Sequence[Mapping[str, Any]], seed: int, num: int, size: int) -> Iterator[tuple[str, pa.Table]]:
+    """Test texts to be explained, so many at a time, in an order that hangs on what they say."""
+    from tiltmeter.jobs.classifiers.attributions import SENTENCES
+
+    test = [row for row in rows if row["part"] == "test"]
+    test.sort(key=lambda row: (document_key(f"{seed}\nexplained\n{row['text']}"), row["row"]))
+    num = min(num, len(test) // size)
+    if num < 2:
+        raise ValueError(
+            f"{len(test)} test texts: must be at least two times explanations.pool_size={size}; lower it, or set "
+            "data.test to a file with more"
+        )
+    for number in range(num):
+        part = test[number * size : (number + 1) * size]
+        sentences = [{"sentence": row["row"], "text": row["text"], "gold": row["label"]} for row in part]
+        yield f"pool_{number:05d}", pa.Table.from_pylist(sentences, SENTENCES)

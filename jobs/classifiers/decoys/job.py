@@ -1,0 +1,33 @@
+"""Job `decoy_benchmark`: how soon explanations tell that a model is right for the wrong reason."""
+
+from tiltmeter.jobs.classifiers.decoys.adopting import evaluate
+from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun
+from tiltmeter.jobs.classifiers.decoys.data_sets import make_decoys, split_texts
+from tiltmeter.jobs.classifiers.decoys.detecting import detect
+from tiltmeter.jobs.classifiers.decoys.explaining import explain
+from tiltmeter.jobs.classifiers.decoys.page import write_decoy_report
+from tiltmeter.jobs.classifiers.decoys.study import export_study
+from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL, train_models
+from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
+from tiltmeter.jobs.runtime.context import Run
+
+TABLES = ("texts", "decoys", "detection", "side_by_side", "utility", "attributions")
+
+
+def run(run: Run[DecoyBenchmarkRun, BenchmarkSources]) -> None:
+    """Make decoys, train with and without them, see who adopted them, explain, and count what it takes to find them."""
+    config, runner = run.config, run.runner
+    labelled = read_labelled_data(runner, config.data, run.sources.texts, config.seed)
+    run.publish("texts", [labelled])
+    texts = split_texts(runner, labelled, config.seed)
+    data = make_decoys(runner, config, texts)
+    parts = {ORIGINAL: texts} | {name: decoy.texts for name, decoy in data.items()}
+    models = train_models(runner, config, run.sources, parts)
+    adopted = evaluate(runner, config, texts, data, models)
+    run.publish("decoys", [ref for refs in adopted.values() for ref in refs])
+    explained = explain(runner, config, data, models)
+    tables = [refs for pairs in explained.values() for pair in pairs for refs in pair.attributions.values()]
+    run.publish("attributions", [ref for refs in tables for ref in refs])
+    run.publish_all(detect(runner, config, explained, adopted))
+    export_study(run, explained)
+    write_decoy_report(run)

@@ -1,0 +1,132 @@
+"""The tables of `decoy_benchmark`: every column with its type, its unit and a sentence."""
+
+import pyarrow as pa
+
+from tiltmeter.jobs.classifiers.attributions import ATTRIBUTIONS
+from tiltmeter.jobs.embedding.tables import REASON, STATUS
+from tiltmeter.storage.store.tables import column
+
+DECOY = column("decoy", pa.string(), "name of the decoy", key=True)
+MODEL = column("model", pa.string(), "number of the models that differ in nothing but the decoy, from 0", key=True)
+METHOD = column("method", pa.string(), "method of attribution", key=True)
+SELECTION = column(
+    "selection", pa.string(), "which instances are looked at first: 'random', 'submodular_pick', 'clustering'", key=True
+)
+BUDGET = column("budget", pa.int32(), "instances that are looked at", "instances", key=True)
+_CONTRADICTED = "test texts whose decoy contradicts their class"
+
+SPLIT = pa.schema(
+    [
+        column("row", pa.int64(), "number of the text", key=True),
+        column("part", pa.string(), "'training', 'development' or 'test'"),
+        column("text", pa.string(), "the text"),
+        column("label", pa.string(), "its class"),
+    ]
+)
+"""Texts that models are trained with, and evaluated on."""
+
+PROBES = pa.schema(
+    [
+        column("row", pa.int64(), "number of the text", key=True),
+        column("has_decoy", pa.bool_(), "whether its decoy contradicts its class", key=True),
+        column("text", pa.string(), "the text"),
+        column("label", pa.string(), "its class"),
+    ]
+)
+"""Test texts with a decoy that contradicts their class, and texts of these classes without it."""
+
+MEASURES = pa.schema(
+    [
+        column("words", pa.string(), "its words, and the class that each indicates"),
+        column("applicability_before", pa.int64(), "training texts it applies to, before it was made", "texts"),
+        column("productivity_before", pa.float64(), "share of these whose class it indicates; null without any"),
+        column("coverage_before", pa.float64(), "share of the training texts it applies to"),
+        column("applicability", pa.int64(), "training texts that it applies to", "texts"),
+        column("productivity", pa.float64(), "share of these whose class it indicates; null without any"),
+        column("coverage", pa.float64(), "share of the training texts that it applies to"),
+        column("perplexity_before", pa.float64(), "of the test texts that the decoy changes, or all, without it"),
+        column("perplexity", pa.float64(), "of the same test texts with the decoy, or those that are left"),
+        column("perplexity_shift", pa.float64(), "perplexity with the decoy over that without it; 1: as natural"),
+    ]
+)
+
+_ACCURACIES = [
+    column("accuracy_original", pa.float64(), "on the test texts, of the model without the decoy"),
+    column("accuracy_original_low", pa.float64(), "low end of its interval"),
+    column("accuracy_original_high", pa.float64(), "high end of its interval"),
+    column("accuracy_decoy", pa.float64(), "on the same texts, of the model with the decoy"),
+    column("accuracy_decoy_low", pa.float64(), "low end of its interval"),
+    column("accuracy_decoy_high", pa.float64(), "high end of its interval"),
+    column("num_decoy_rows", pa.int64(), _CONTRADICTED, "texts"),
+    column("accuracy_original_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}, of the model without the decoy"),
+    column("accuracy_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}, of the model with the decoy"),
+    column("accuracy_on_decoy_rows_low", pa.float64(), "low end of its interval"),
+    column("accuracy_on_decoy_rows_high", pa.float64(), "high end of its interval"),
+    column("fall", pa.float64(), "accuracy lost there to the decoy, less what is lost on such texts without it"),
+    column("fall_low", pa.float64(), "low end of its interval"),
+    column("fall_high", pa.float64(), "high end of its interval"),
+    column("adopted", pa.bool_(), "whether the interval of the fall lies above intervals.min_fall"),
+]
+
+DECOYS = pa.schema([DECOY, MODEL, *MEASURES, *_ACCURACIES, STATUS, REASON])
+
+_PROBABILITY = [
+    column("num_models", pa.int32(), "models with the decoy that were explained", "models"),
+    column("num_adopted", pa.int32(), "those of them that have adopted it", "models"),
+    column("adopted", pa.bool_(), "whether most of them have"),
+    STATUS,
+    REASON,
+]
+
+DETECTION = pa.schema(
+    [
+        DECOY,
+        METHOD,
+        SELECTION,
+        BUDGET,
+        column("detection_probability", pa.float64(), "that a word of the decoy was among the top words of one"),
+        column("low", pa.float64(), "low end of its interval, over pools of instances"),
+        column("high", pa.float64(), "high end of its interval"),
+        *_PROBABILITY,
+    ]
+)
+
+SIDE_BY_SIDE = pa.schema(
+    [
+        DECOY,
+        METHOD,
+        BUDGET,
+        column("success_probability", pa.float64(), "that the model with the decoy is told from the one without it"),
+        column("low", pa.float64(), "low end of its interval, over pools of instances"),
+        column("high", pa.float64(), "high end of its interval"),
+        *_PROBABILITY,
+    ]
+)
+
+UTILITY = pa.schema(
+    [
+        DECOY,
+        METHOD,
+        SELECTION,
+        column("num_instances", pa.float64(), "looked at on average until found, the whole pool if not", "instances"),
+        column("num_instances_low", pa.float64(), "low end of its interval, over pools of instances"),
+        column("num_instances_high", pa.float64(), "high end of its interval"),
+        column("soonest", pa.float64(), "share of resamples in which no other method or selection needs fewer"),
+        *_PROBABILITY,
+    ]
+)
+
+EXPLAINED = pa.schema([DECOY, METHOD, *ATTRIBUTIONS])
+
+SESSIONS = pa.schema(
+    [
+        DECOY,
+        METHOD,
+        SELECTION,
+        column("model", pa.int32(), "number of the model", key=True),
+        column("pool", pa.int32(), "number of the pool of instances", key=True),
+        BUDGET,
+        column("found", pa.float64(), "probability that it has been found, or told from the other model"),
+    ]
+)
+"""One for each time that somebody debugs a model; the selection ``side_by_side`` is that of two models at random."""

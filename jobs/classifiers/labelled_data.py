@@ -1,0 +1,155 @@
+"""Labelled texts that a user brings, in CSV, TSV or Parquet files: their config, and how they are read."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import polars as pl
+import pyarrow as pa
+import pydantic
+from pydantic import ConfigDict, Field
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.embedding.tables import REASON, STATUS
+from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.records import check_columns, read_records
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.tables import column
+
+LABELLED = pa.schema(
+    [
+        column("part", pa.string(), "'training', 'development' or 'test': the setting that names the file", key=True),
+        column("row", pa.int64(), "number of the row in its file, from 0", key=True),
+        column("text", pa.string(), "the text; empty if there is none"),
+        column("label", pa.string(), "its class; null if it has none"),
+        column("gender", pa.string(), "the gender of who speaks; null if the row, or the file, has none"),
+        column("group", pa.string(), "who speaks, or what else ties rows together; null if there is none"),
+        STATUS,
+        REASON,
+    ]
+)
+
+_Path = Annotated[str, Field(min_length=1)]
+_REASONS = {"ok": "", "no_text": "the text is empty", "no_label": "the row has no label"}
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class LabelledData:
+    """Labelled texts in CSV, TSV or Parquet files.
+
+    Attributes:
+        path: what models are trained with.
+        development: what tells when training stops; None: a part of ``path``.
+        test: what is not trained with; None: a part of ``path``.
+        header: whether the first line of CSV and TSV has names; if not, columns are column_1, column_2, ...
+        text, label: what the files call their columns.
+        gender, group: further columns; None: there are none.
+        limit: rows that are taken of each file at most, drawn by their content; None: all.
+    """
+
+    path: _Path
+    development: _Path | None = None
+    test: _Path | None = None
+    header: bool = True
+    text: _Path = "text"
+    label: _Path = "label"
+    gender: _Path | None = None
+    group: _Path | None = None
+    limit: Annotated[int, Field(ge=1)] | None = None
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Those that are given, by the part that they hold."""
+        parts = {"training": self.path, "development": self.development, "test": self.test}
+        return {part: path for part, path in parts.items() if path is not None}
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What the files call each column of ``LABELLED`` that they have."""
+        names = {"text": self.text, "label": self.label, "gender": self.gender, "group": self.group}
+        return {name: called for name, called in names.items() if called is not None}
+
+    def without_keys(self) -> Self:
+        """The record as it may be shown."""
+        development, test = (None if path is None else shown(path) for path in (self.development, self.test))
+        return dataclasses.replace(self, path=shown(self.path), development=development, test=test)
+
+
+@dataclass(frozen=True)
+class LabelledFiles:
+    """The files by the part that they hold."""
+
+    files: Mapping[str, FoundFile]
+
+    def record(self) -> dict[str, Any]:
+        """Every file with its version, for ``run.json``."""
+        return {part: file.entry for part, file in self.files.items()}
+
+
+def find_labelled_data(data: LabelledData) -> LabelledFiles:
+    """Look for the files.
+
+    Raises:
+        CorpusError: if one is missing, can't be read, or lacks a column.
+    """
+    files = {}
+    for part, path in data.paths.items():
+        setting = "data.path" if part == "training" else f"data.{part}"
+        files[part] = find_file(path, setting)
+        check_columns(files[part].uri, list(dict.fromkeys(data.columns.values())), setting, header=data.header)
+    return LabelledFiles(files)
+
+
+def read_labelled_data(runner: Runner, data: LabelledData, found: LabelledFiles, seed: int) -> TableRef:
+    """The rows of all files, as a table of the schema ``LABELLED``; those without a text or a label say so.
+
+    Raises:
+        UnitsFailed: if a file can't be read.
+    """
+    config = {
+        "columns": data.columns,
+        "header": data.header,
+        "limit": data.limit,
+        "files": {part: file.identity for part, file in found.files.items()},
+        "seed": None if data.limit is None else seed,
+    }
+    unit = Unit("labelled_data/1", "labelled texts", config)
+    [finished] = runner.run_whole(Stage("read texts", each(_read), {"data": [unit]}))["data"]
+    return finished.tables["rows"]
+
+
+def _read(_: Store, unit: Unit) -> Tables:
+    yield "rows", pa.Table.from_pylist(list(_rows(unit.config)), LABELLED)
+
+
+def _rows(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    columns = config["columns"]
+    for part, file in config["files"].items():
+        names = list(dict.fromkeys(columns.values()))
+        table = read_records(file["uri"], names, header=config["header"])
+        cells = pl.DataFrame({name: _cells(table[called]) for name, called in columns.items()})
+        rows = [{"part": part, "row": number} | row for number, row in enumerate(cells.to_dicts())]
+        yield from map(_judged, _drawn(rows, config["limit"], config["seed"]))
+
+
+def _cells(column: pl.Series) -> pl.Series:
+    """As strings; null where there is nothing but space."""
+    cells = column.cast(pl.String).str.strip_chars()
+    return cells.set(cells == "", None)
+
+
+def _drawn(rows: list[dict[str, Any]], limit: int | None, seed: int | None) -> list[dict[str, Any]]:
+    """So many of them, in their order: which ones is a matter of what they say, and not of where they stand."""
+    if limit is None or limit >= len(rows):
+        return rows
+    by_key = sorted(rows, key=lambda row: (document_key(f"{seed}\n{row['label']}\n{row['text']}"), row["row"]))
+    return sorted(by_key[:limit], key=lambda row: row["row"])
+
+
+def _judged(row: dict[str, Any]) -> dict[str, Any]:
+    status = "no_text" if row["text"] is None else "no_label" if row["label"] is None else "ok"
+    return row | {"text": row["text"] or "", "status": status, "reason": _REASONS[status]}

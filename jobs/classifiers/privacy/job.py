@@ -1,0 +1,29 @@
+"""Job `privacy_metrics`: what models of valence, private ones among them, give away of who speaks, and why."""
+
+from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.evaluating import evaluate
+from tiltmeter.jobs.classifiers.privacy.lexicons import read_lexicon
+from tiltmeter.jobs.classifiers.privacy.measuring import explain, measure
+from tiltmeter.jobs.classifiers.privacy.page.body import write_privacy_report
+from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
+from tiltmeter.jobs.classifiers.privacy.summing import sum_up
+from tiltmeter.jobs.classifiers.privacy.texts import read_texts
+from tiltmeter.jobs.classifiers.privacy.training import train_models
+from tiltmeter.jobs.runtime.context import Run
+
+TABLES = ("texts", "models", "orderings", "ep_words", "samples", "attributions")
+
+
+def run(run: Run[PrivacyMetricsRun, PrivacySources]) -> None:
+    """Train the models, attack and explain them, and sum up what they give away within the corpus and across."""
+    config, runner = run.config, run.runner
+    texts = read_texts(runner, config, run.sources)
+    run.publish("texts", [texts.texts])
+    lexicon = read_lexicon(runner, config.lexicon, run.sources.lexicon)
+    models = train_models(runner, config, run.sources, texts.texts)
+    outcomes = evaluate(runner, config, texts.texts, models)
+    measured = measure(runner, config, texts, explain(runner, config, texts, models), lexicon)
+    run.publish("attributions", [ref for by_seed in measured.values() for of in by_seed for ref in of.attributions])
+    run.publish("samples", [of.samples for by_seed in measured.values() for of in by_seed])
+    run.publish_all(sum_up(runner, config, outcomes, measured))
+    write_privacy_report(run)

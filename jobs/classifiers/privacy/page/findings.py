@@ -1,0 +1,117 @@
+"""What the tables of `privacy_metrics` say, in sentences."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.report.findings import Frames, estimate, quoted
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
+from tiltmeter.jobs.report.lead import lead
+from tiltmeter.jobs.sentiment.rating.page.names import listed
+
+NAMES = {
+    "valence_uar": "UAR of valence",
+    "gender_uar": "UAR of gender",
+    "ep": "EP",
+    "eg": "EG",
+    "lexicon_share": "share of the lexicon",
+}
+_NUM_WORDS = 8
+_FEW_GROUPS = 10
+
+_ASKED = [
+    Paragraph(
+        "Does a model that is trained to tell valence, from low to high, also know the speaker's gender, and does it "
+        "go by the words by which people tell gender?"
+    ),
+    Paragraph(
+        "UAR is the mean share of each class that is recognised; that of gender is of an attacker on the frozen "
+        "representation, and chance is one over the number of genders. EP is the share of a model's explanation that "
+        "falls on words that give gender away: the smaller, the more private it seems to people. EG is the share that "
+        "falls on words with valence, with the sign that they should have."
+    ),
+]
+
+
+def findings(frames: Frames, config: PrivacyMetricsRun) -> list[Block]:
+    """What was asked, what was found of the orderings that the approaches promise, and how sure it is."""
+    if "models" not in frames:
+        return lead(_ASKED, [Paragraph("No model could be measured; the failures say why.", "warning")], [])
+    found = [Bullets([*_extremes(frames["models"]), *_orderings(frames), *_stopped(frames)])]
+    return lead(_ASKED, found, [Bullets(list(_doubts(frames, config)))])
+
+
+def _extremes(models: pl.DataFrame) -> Iterator[str]:
+    means = models.filter(pl.col("seed").is_null())
+    for corpus in means["corpus"].unique(maintain_order=True):
+        own = means.filter(corpus=corpus)
+        for measure in ("gender_uar", "ep"):
+            known = own.drop_nulls(measure).sort(measure, "model")
+            if known.height > 1:
+                least, most = known.row(0, named=True), known.row(-1, named=True)
+                yield (
+                    f"{_place(corpus)}, the {NAMES[measure]} is least of {least['model']} ({estimate(least, measure)}) "
+                    f"and most of {most['model']} ({estimate(most, measure)})."
+                )
+
+
+def _place(corpus: str) -> str:
+    return "Within the corpus" if corpus == "within" else "In the other corpus"
+
+
+def _orderings(frames: Frames) -> Iterator[str]:
+    """Which promises were kept."""
+    if "orderings" not in frames:
+        return
+    asked = frames["orderings"].filter(pl.col("expected").is_not_null() & (pl.col("status") == "ok"))
+    keys = ["corpus", "measure", "expected"]
+    for (corpus, measure, side), rows in asked.partition_by(keys, maintain_order=True, as_dict=True).items():
+        kept, broken = (rows.filter(pl.col("found") == is_kept)["model"].to_list() for is_kept in (True, False))
+        said = [f"found of {listed(kept)}"] if kept else []
+        said += [f"not found of {listed(broken)}"] if broken else []
+        yield f"{_place(str(corpus))}, {side} {NAMES[str(measure)]} than General has: {'; '.join(said)}."
+
+
+def stopped_words(frames: Frames) -> Mapping[str, list[dict[str, Any]]]:
+    """Words that each model stopped using within the corpus, those first whose share fell most."""
+    if "ep_words" not in frames:
+        return {}
+    words = frames["ep_words"].filter(pl.col("corpus") == "within", pl.col("stopped")).sort("change", "word")
+    return {
+        str(model): rows.unique("word", keep="first", maintain_order=True).to_dicts()
+        for (model,), rows in words.partition_by("model", maintain_order=True, as_dict=True).items()
+    }
+
+
+def _stopped(frames: Frames) -> Iterator[str]:
+    for model, rows in stopped_words(frames).items():
+        more = f" and {len(rows) - _NUM_WORDS} more" if len(rows) > _NUM_WORDS else ""
+        yield f"{model} stopped using {', '.join(quoted(row['word']) for row in rows[:_NUM_WORDS])}{more}."
+
+
+def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:
+    used = frames["texts"].filter(pl.col("status") == "ok")
+    if config.data.group is None:
+        yield "Nothing says who speaks: parts share no text, but may share a speaker."
+    else:
+        counts = {part: used.filter(part=part)["group"].n_unique() for part in ("training", "development", "test")}
+        told = ", ".join(f"{num:,} in {part}" for part, num in counts.items())
+        yield f"The parts share no speaker: {told}."
+        if counts["training"] < _FEW_GROUPS:
+            yield (
+                "With so few speakers to learn from, gender and speaker can hardly be told apart: an attacker who does "
+                "not recognise strangers need not mean that nothing is given away."
+            )
+    yield (
+        f"Intervals are of {config.intervals.num_resamples:,} resamples of the texts at {config.intervals.level:.0%}; "
+        "that other speakers, or other seeds, would give other numbers is not in them."
+    )
+    if "PrivBias" in config.models.names and config.unbiased.path is None:
+        yield (
+            "No unbiased corpus was given: PrivBias was first trained with as many training texts of each gender in "
+            "each class."
+        )
+    if config.lexicon.path is None:
+        yield "No valence lexicon was given (lexicon.path), and so there is no EG."

@@ -1,0 +1,60 @@
+"""What `privacy_metrics` starts from: files of texts, of vectors and of a lexicon, and a checkpoint."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tiltmeter.jobs.classifiers.config import EncoderSources, find_encoder
+from tiltmeter.jobs.classifiers.labelled_data import LabelledFiles, find_labelled_data
+from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.records import check_columns
+
+
+@dataclass(frozen=True)
+class PrivacySources:
+    """Attributes:
+    data: files of labelled texts.
+    others: further corpora by the name of their setting, those that there are.
+    lexicon: of valence.
+    encoder: what models start from.
+    """
+
+    data: LabelledFiles
+    others: dict[str, FoundFile]
+    lexicon: FoundFile | None
+    encoder: EncoderSources
+
+    def record(self) -> dict[str, Any]:
+        """Every file with its version, for ``run.json``."""
+        single = {"lexicon": self.lexicon, **self.others}
+        files = {name: file.entry for name, file in single.items() if file is not None}
+        return self.data.record() | files | self.encoder.record()
+
+
+def find_sources(config: PrivacyMetricsRun, _: str) -> PrivacySources:
+    """Look for the files and the checkpoint.
+
+    Raises:
+        CorpusError, CheckpointError: if one is missing, can't be read, or lacks a column.
+    """
+    data, lexicon = config.data, config.lexicon
+    columns = list(dict.fromkeys(data.columns.values()))
+    others = {}
+    for name, corpus in {"across": config.across, "unbiased": config.unbiased}.items():
+        if found := _found(corpus.path, f"{name}.path", columns, data.header):
+            others[name] = found
+    return PrivacySources(
+        find_labelled_data(data),
+        others,
+        _found(lexicon.path, "lexicon.path", [lexicon.word, lexicon.valence], lexicon.header),
+        find_encoder(config.models),
+    )
+
+
+def _found(path: str | None, setting: str, columns: Sequence[str], header: bool) -> FoundFile | None:
+    if path is None:
+        return None
+    file = find_file(path, setting)
+    check_columns(file.uri, columns, setting, header=header)
+    return file

@@ -1,0 +1,208 @@
+"""Who says what in which part: the texts that models are trained with, tested on and explained by."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.classifiers.attributions import SENTENCES
+from tiltmeter.jobs.classifiers.labelled_data import LabelledFiles, read_labelled_data
+from tiltmeter.jobs.classifiers.privacy import tables
+from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
+from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.text import group_splits
+from tiltmeter.operators.text.group_splits import split_groups
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+CORPORA = {"within": "test", "across": "across"}
+"""The part of the texts that each corpus of the results is."""
+
+_PARTS = ("training", "development", "test")
+_REASONS = {
+    "unknown_label": "the label is no class of valence; data.valence gives it one",
+    "no_group": "nothing says who speaks",
+    "no_gender": "nothing says of which gender the speaker is; data.genders may",
+    "known_group": "models were trained with texts of the same speaker",
+}
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SpokenTexts:
+    """Attributes:
+    texts: of the schema ``TEXTS``.
+    sentences: that are explained, of the schema ``SENTENCES``, by corpus.
+    """
+
+    texts: TableRef
+    sentences: Mapping[str, TableRef]
+
+
+def read_texts(runner: Runner, config: PrivacyMetricsRun, sources: PrivacySources) -> SpokenTexts:
+    """The texts of all files, those that can't be used with the reason.
+
+    Raises:
+        UnitsFailed: if a file can't be read, or what is in it can't be divided into parts.
+    """
+    inputs = {"data": [read_labelled_data(runner, config.data, sources.data, config.seed)]}
+    for name, file in sources.others.items():
+        data = replace(config.data, path=file.uri, development=None, test=None, limit=getattr(config, name).limit)
+        inputs[name] = [read_labelled_data(runner, data, LabelledFiles({"training": file}), config.seed)]
+    how = {
+        "splits": config.splits,
+        "operator": group_splits.VERSION,
+        "seed": config.seed,
+        "classes": config.classes,
+        "valence": config.valence,
+        "genders": config.data.genders or {},
+        "has_groups": config.data.group is not None,
+        "shared": {name: getattr(config, name).shares_groups for name in sources.others},
+        "max_sentences": config.explanations.max_sentences,
+    }
+    unit = Unit("privacy_texts/1", "parts", how, inputs)
+    [done] = runner.run_whole(Stage("divide texts", each(_divide), {"data": [unit]}))["data"]
+    return SpokenTexts(done.tables["texts"], {name: done.tables[name] for name in CORPORA if name in done.tables})
+
+
+def _divide(store: Store, unit: Unit) -> Tables:
+    config = unit.config
+    divided = divide({name: store.read(unit.input(name)).to_pylist() for name in unit.inputs}, config)
+    shown = divided if config["has_groups"] else [row | {"group": None} for row in divided]
+    yield "texts", pa.Table.from_pylist(shown, tables.TEXTS)
+    for corpus, part in CORPORA.items():
+        if chosen := _drawn([row for row in divided if row["part"] == part and row["status"] == "ok"], config):
+            yield corpus, pa.Table.from_pylist(chosen, SENTENCES)
+
+
+def divide(corpora: Mapping[str, Sequence[Row]], config: Mapping[str, Any]) -> list[Row]:
+    """All texts with their part, their valence and their gender, and what keeps them from being used.
+
+    Args:
+        corpora: rows of the schema ``LABELLED`` by ``data``, ``across`` and ``unbiased``.
+        config: of the unit.
+
+    Raises:
+        ValueError: if a group has two genders or is in two parts, or a part lacks a gender or a class.
+    """
+    rows = [found for corpus, own in corpora.items() for found in _judged_rows(own, corpus, config)]
+    _check_genders(rows)
+    divided = list(_known_left_out(_in_parts(rows, config), config["shared"]))
+    _check(divided, config["classes"])
+    return [row | {"sentence": number} for number, row in enumerate(divided)]
+
+
+def _judged_rows(rows: Sequence[Row], corpus: str, config: Mapping[str, Any]) -> Iterator[Row]:
+    for row in rows:
+        file = row["part"] if corpus == "data" else corpus
+        label = row["label"]
+        group = row["group"] if config["has_groups"] else f"{row['gender']}: {row['text']}"
+        found = row | {
+            "file": file,
+            "part": file,
+            "group": group,
+            "gender": row["gender"] or config["genders"].get(row["group"]),
+            "valence": label if label in config["classes"] else config["valence"].get(label),
+        }
+        yield found | _judged(found)
+
+
+def _judged(row: Mapping[str, Any]) -> dict[str, str]:
+    """What keeps a text from being used; PrivBias is first trained with texts whatever their speaker."""
+    wrong = [row["status"]] if row["status"] != "ok" else []
+    wrong += ["unknown_label"] if row["valence"] is None else []
+    wrong += ["no_group"] if row["group"] is None else []
+    wrong += ["no_gender"] if row["gender"] is None and row["file"] != "unbiased" else []
+    status = next(iter(wrong), "ok")
+    return {"status": status, "reason": _REASONS.get(status, row["reason"])}
+
+
+def _check_genders(rows: Sequence[Row]) -> None:
+    """Refuse a group with two genders, and a corpus with one."""
+    used = [row for row in rows if row["status"] == "ok" and row["gender"] is not None]
+    genders: dict[tuple[str, str], set[str]] = {}
+    for row in used:
+        corpus = "data" if row["part"] in _PARTS else row["part"]
+        genders.setdefault((corpus, row["group"]), set()).add(row["gender"])
+    for (corpus, group), found in genders.items():
+        if len(found) > 1:
+            raise ValueError(f"{corpus}: the group {group!r} has the genders {', '.join(sorted(found))}: must have one")
+    for corpus in dict.fromkeys(corpus for corpus, _ in genders):
+        own = {gender for (of, _), found in genders.items() if of == corpus for gender in found}
+        if len(own) < 2 and corpus != "unbiased":
+            raise ValueError(f"{corpus}: all texts are of the gender {', '.join(own)!r}: must be of two at least")
+    if not any(corpus == "data" for corpus, _ in genders):
+        raise ValueError("data.path: no text has a valence, a group and a gender; set data.valence and data.genders")
+
+
+def _in_parts(rows: Sequence[Row], config: Mapping[str, Any]) -> list[Row]:
+    """With the part of every text, those that can't be used too, as far as their group has one."""
+    given = {row["part"] for row in rows}
+    shares = {"development": config["splits"].development, "test": config["splits"].test}
+    shares = {part: share for part, share in shares.items() if part not in given}
+    shares = {"training": 1.0 - sum(shares.values())} | shares
+    used = [row for row in rows if row["part"] == "training" and row["status"] == "ok"]
+    try:
+        parts = split_groups([row["group"] for row in used], [row["gender"] for row in used], shares, config["seed"])
+    except ValueError as error:
+        raise ValueError(f"data.group: {error}; set data.group to a column with more groups") from error
+    divided = [
+        row | {"part": parts.get(row["group"], "training")} if row["part"] == "training" else row for row in rows
+    ]
+    _check_apart(divided)
+    return divided
+
+
+def _check_apart(rows: Sequence[Row]) -> None:
+    seen: dict[str, str] = {}
+    for row in rows:
+        if (
+            row["part"] in _PARTS
+            and row["status"] == "ok"
+            and seen.setdefault(row["group"], row["part"]) != row["part"]
+        ):
+            raise ValueError(
+                f"the group {row['group']!r} is in the parts {seen[row['group']]} and {row['part']}: must be in one; "
+                "leave out data.development and data.test, and texts are divided by their groups"
+            )
+
+
+def _known_left_out(rows: Sequence[Row], shared: Mapping[str, bool]) -> Iterator[Row]:
+    """Speakers that models learn from, or that tell when to stop, are not strangers in another corpus."""
+    parts = {row["group"]: row["part"] for row in rows if row["part"] in _PARTS and row["status"] == "ok"}
+    known = {"across": ("training", "development"), "unbiased": ("development", "test")}
+    for row in rows:
+        is_known = shared.get(row["part"], False) and parts.get(row["group"]) in known.get(row["part"], ())
+        if row["status"] == "ok" and is_known:
+            yield row | {"status": "known_group", "reason": _known_reason(row["part"])}
+        else:
+            yield row
+
+
+def _known_reason(part: str) -> str:
+    return _REASONS["known_group"] if part == "across" else "models are tested on, or stopped by, the same speaker"
+
+
+def _check(rows: Sequence[Row], classes: Sequence[str]) -> None:
+    for part in dict.fromkeys(row["part"] for row in rows):
+        used = [row for row in rows if row["part"] == part and row["status"] == "ok"]
+        counts = Counter(row["valence"] for row in used)
+        if missing := [name for name in classes if not counts[name]]:
+            raise ValueError(
+                f"{part}: no text is of the class {missing[0]!r}; set data.valence, data.limit or splits so that "
+                "every part has texts of every class"
+            )
+        if part != "unbiased" and len({row["gender"] for row in used}) < 2:
+            raise ValueError(f"{part}: all texts that are left are of one gender: must be of two at least")
+
+
+def _drawn(rows: Sequence[Row], config: Mapping[str, Any]) -> list[Row]:
+    """Texts to be explained, in their order: which ones is a matter of what they say."""
+    order = sorted(rows, key=lambda row: (document_key(f"{config['seed']}\nexplained\n{row['text']}"), row["sentence"]))
+    chosen = sorted(order[: config["max_sentences"]], key=lambda row: int(row["sentence"]))
+    return [{"sentence": row["sentence"], "text": row["text"], "gold": row["valence"]} for row in chosen]

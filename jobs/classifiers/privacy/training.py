@@ -1,0 +1,174 @@
+"""The models: each learns valence, and something or nothing of gender."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables
+from tiltmeter.jobs.classifiers.models import model_table
+from tiltmeter.jobs.classifiers.networks import Encoders
+from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
+from tiltmeter.jobs.runtime.devices import uses_gpus
+from tiltmeter.operators.classifiers.decoys import making as decoy_making
+from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy, Text
+from tiltmeter.operators.classifiers.decoys.making import decoyed
+from tiltmeter.operators.classifiers.privacy import swaps as gender_swaps
+from tiltmeter.operators.classifiers.privacy.swaps import swapped, swaps
+from tiltmeter.operators.classifiers.trained import weights_of
+from tiltmeter.operators.classifiers.training import UNLABELLED, Head, Labelled, Penalty, train
+from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.text import listed_words
+from tiltmeter.operators.text.listed_words import WordList
+from tiltmeter.operators.text.tokenised import TokenisedText
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+VALENCE, GENDER = "valence", "gender"
+ADVERSARIAL = ("PrivAdv", "PrivAdvEP")
+PENALISED = ("PrivEP", "PrivAdvEP")
+
+Row = Mapping[str, Any]
+
+
+def train_models(
+    runner: Runner, config: PrivacyMetricsRun, sources: PrivacySources, texts: TableRef
+) -> dict[str, list[TableRef]]:
+    """Tables of models (see :func:`.models.model_table`) by name, one for each seed.
+
+    Models of which one can't be trained are missing.
+    """
+    models = config.models
+    on_gpu = uses_gpus(models.device, runner.pool.num_gpus, "models.device")
+    encoders = Encoders(models, sources.encoder, on_gpu)
+    units: dict[str, list[Unit]] = {
+        name: [
+            Unit("privacy_model/1", f"{name}, seed {seed}", _identity(name, seed, config, encoders), _of(texts))
+            for seed in range(models.num_seeds)
+        ]
+        for name in models.names
+    }
+    done = runner.run_whole(Stage("train", _Training(encoders), units, on_gpu=on_gpu))
+    return {name: [unit.tables["model"] for unit in finished] for name, finished in done.items()}
+
+
+def _of(texts: TableRef) -> dict[str, list[TableRef]]:
+    return {"texts": [texts.select("part", "text", "valence", "gender", "status")]}
+
+
+def _identity(name: str, seed: int, config: PrivacyMetricsRun, encoders: Encoders) -> dict[str, Any]:
+    models = config.models
+    found: dict[str, Any] = {"model": name, "classes": config.classes, "seed": config.seed + seed}
+    found |= encoders.identity
+    if name == "GenderCtrl" or name in ADVERSARIAL:
+        found["gender"] = [models.gender_weight, models.gender_hidden]
+    if name in PENALISED:
+        lists = {key: config.explanation_words.lists[key] for key in config.listed}
+        found["penalty"] = {"operator": listed_words.VERSION, "weight": models.ep_weight, "lists": lists}
+    if name == "PrivAug":
+        found["swaps"] = {"operator": gender_swaps.VERSION, "pairs": config.explanation_words.swaps}
+    if name == "ArtNoise":
+        found["noise"] = {"operator": decoy_making.VERSION, "noise": models.noise}
+    return found
+
+
+@dataclass(frozen=True)
+class _Training:
+    encoders: Encoders
+
+    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+        for unit in units:
+            rows = [row for row in store.read(unit.input("texts")).to_pylist() if row["status"] == "ok"]
+            yield unit, [("model", self._trained(rows, unit.config))]
+
+    def _trained(self, rows: Sequence[Row], config: Mapping[str, Any]) -> pa.Table:
+        parts = _parts(rows, config)
+        heads = _heads(rows, config)
+        seen = [row["text"] for row in (*parts["first"], *parts["training"])]
+        made = self.encoders.made(seen, heads, config["seed"])
+        development = _labelled(parts["development"], heads, made.tokenise)
+        history = []
+        for part in ("first", "training"):
+            if parts[part]:
+                learnt = _labelled(parts[part], heads, made.tokenise)
+                penalty = _penalty(learnt.texts, config)
+                settings = self.encoders.models.training
+                history += train(made.network, heads, learnt, development, settings, config["seed"], penalty)
+        return model_table(made.described(tuple(history)), weights_of(made.network))
+
+
+def _parts(rows: Sequence[Row], config: Mapping[str, Any]) -> dict[str, list[Row]]:
+    """What a model is first trained with, what it is trained with, and what tells when to stop."""
+    parts = {part: [row for row in rows if row["part"] == part] for part in ("training", "development", "unbiased")}
+    unbiased = parts.pop("unbiased")
+    parts["first"] = (unbiased or balanced(parts["training"], config["seed"])) if config["model"] == "PrivBias" else []
+    if "swaps" in config:
+        parts["training"] = parts["training"] + swapped_copies(parts["training"], config["swaps"]["pairs"])
+    if "noise" in config:
+        for part in ("training", "development"):
+            parts[part] = noisy(parts[part], config)
+    return parts
+
+
+def balanced(rows: Sequence[Row], seed: int) -> list[Row]:
+    """So many texts of each class by each gender as there are of the rarest of its genders; which ones is drawn."""
+    cells: dict[str, dict[str, list[Row]]] = {}
+    order = sorted(rows, key=lambda row: document_key(f"{seed}\nbalanced\n{row['text']}"))
+    genders = {row["gender"] for row in rows}
+    for row in order:
+        cells.setdefault(row["valence"], {gender: [] for gender in genders})[row["gender"]].append(row)
+    return [row for cell in cells.values() for own in cell.values() for row in own[: min(map(len, cell.values()))]]
+
+
+def swapped_copies(rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> list[Row]:
+    """Copies of the texts that change when genders are swapped."""
+    counterparts = swaps(pairs)
+    copies = [{**row, "text": swapped(row["text"], counterparts)} for row in rows]
+    return [copy for copy, row in zip(copies, rows, strict=True) if copy["text"] != row["text"]]
+
+
+def noisy(rows: Sequence[Row], config: Mapping[str, Any]) -> list[Row]:
+    """Texts of which some have a word that only texts of their class have."""
+    noise = config["noise"]["noise"]
+    indicates = {
+        word.casefold(): label for label, words in zip(config["classes"], noise.words, strict=True) for word in words
+    }
+    decoy = InsertedDecoy(tuple(indicates), tuple(indicates.values()), noise.share, noise.times)
+    texts = decoyed([Text(row["text"], row["valence"]) for row in rows], decoy, indicates, config["seed"])
+    return [{**row, "text": text} for row, text in zip(rows, texts, strict=True)]
+
+
+def _heads(rows: Sequence[Row], config: Mapping[str, Any]) -> dict[str, Head]:
+    heads = {VALENCE: Head(tuple(config["classes"]))}
+    if "gender" in config:
+        weight, hidden = config["gender"]
+        genders = tuple(sorted({row["gender"] for row in rows if row["part"] == "training"}))
+        heads[GENDER] = Head(genders, weight, adversarial=config["model"] in ADVERSARIAL, hidden=hidden)
+    return heads
+
+
+def _labelled(
+    rows: Sequence[Row], heads: Mapping[str, Head], read: Callable[[Sequence[str]], list[TokenisedText]]
+) -> Labelled:
+    return Labelled(
+        read([row["text"] for row in rows]), {name: _numbers(rows, name, head) for name, head in heads.items()}
+    )
+
+
+def _numbers(rows: Sequence[Row], name: str, head: Head) -> NDArray[np.int64]:
+    numbers = {label: number for number, label in enumerate(head.classes)}
+    return np.array([numbers.get(row[name], UNLABELLED) for row in rows], dtype=np.int64)
+
+
+def _penalty(texts: Sequence[TokenisedText], config: Mapping[str, Any]) -> Penalty | None:
+    if "penalty" not in config:
+        return None
+    from tiltmeter.operators.classifiers.privacy.penalty import ep_penalty  # imports torch
+
+    words = WordList([word for entries in config["penalty"]["lists"].values() for word in entries])
+    listed = [np.array([entry is not None for entry in words.found(text.words)], dtype=bool) for text in texts]
+    return ep_penalty(texts, listed, config["penalty"]["weight"])

@@ -1,0 +1,78 @@
+"""Which words that give gender away a model goes by, and which it no longer goes by: rows of ``ep_words``."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tiltmeter.jobs.classifiers.privacy.estimates import Estimate, explained_counts, with_interval
+
+_STOPPED = 0.5
+"""Of what General makes of a word: a model that makes less of it has stopped using it."""
+
+Frames = Mapping[str, pl.DataFrame]
+Row = dict[str, Any]
+
+
+def word_rows(own: Frames, general: Frames, config: Mapping[str, Any]) -> list[Row]:
+    """Rows of each corpus, list and word, those first that have most of the attribution.
+
+    Args:
+        own: ``samples`` and ``words`` of all seeds.
+        general: the same of the model General; nothing without it.
+        config: of the unit.
+    """
+    corpora = list(dict.fromkeys(own["samples"]["corpus"]))
+    return [row for corpus in corpora for row in _of_corpus(own, general, corpus, config)]
+
+
+def _of_corpus(own: Frames, general: Frames, corpus: str, config: Mapping[str, Any]) -> Iterator[Row]:
+    sentences = np.unique(own["samples"].filter(corpus=corpus)["sentence"].to_numpy())
+    counts = explained_counts(len(sentences), corpus, config)
+    shares = _shares(own, corpus, sentences)
+    others = _shares(general, corpus, sentences) if general else None
+    uses = _uses(own, corpus)
+    for key in sorted(shares, key=lambda key: (-float(shares[key].mean()), key)):
+        word, name = key
+        row: Row = {"model": config["model"], "corpus": corpus, "word": word, "list": name, **uses[key]}
+        share = float(shares[key].mean())
+        row |= {"share": share, "share_where_used": share * len(sentences) / max(uses[key]["num_sentences"], 1)}
+        if others is not None:
+            row |= _change(shares[key], others.get(key, np.zeros(len(sentences))), counts, config)
+        yield row | {"status": "ok", "reason": ""}
+
+
+def _uses(frames: Frames, corpus: str) -> dict[tuple[str, str], Row]:
+    """How often the explained sentences have each word; models that differ read the same."""
+    rows = frames["words"].filter(corpus=corpus).unique(["sentence", "word", "list"])
+    counted = rows.group_by("word", "list").agg(
+        pl.col("num").sum().cast(pl.Int64).alias("num_occurrences"), pl.len().cast(pl.Int64).alias("num_sentences")
+    )
+    return {
+        (row["word"], row["list"]): {name: row[name] for name in ("num_occurrences", "num_sentences")}
+        for row in counted.to_dicts()
+    }
+
+
+def _shares(frames: Frames, corpus: str, sentences: NDArray[np.int64]) -> dict[tuple[str, str], NDArray[np.float64]]:
+    """Each word's share of the attribution of each sentence, mean over the seeds."""
+    rows = frames["words"].filter(corpus=corpus)
+    num_seeds = frames["samples"]["seed"].n_unique()
+    found: dict[tuple[str, str], NDArray[np.float64]] = {}
+    for (word, name), own in rows.partition_by("word", "list", as_dict=True).items():
+        places = np.searchsorted(sentences, own["sentence"].to_numpy())
+        sums = np.bincount(places, weights=own["share"].to_numpy(), minlength=len(sentences))
+        found[str(word), str(name)] = sums / num_seeds
+    return found
+
+
+def _change(
+    own: NDArray[np.float64], other: NDArray[np.float64], counts: NDArray[np.int32], config: Mapping[str, Any]
+) -> Row:
+    difference = own - other
+    resamples = (counts @ difference) / len(difference)
+    row = with_interval("change", Estimate(float(difference.mean()), resamples), config["intervals"])
+    is_less = bool((row["change_high"] or 0.0) < 0 and own.mean() <= _STOPPED * other.mean())
+    return {"share_general": float(other.mean()), **row, "stopped": is_less}

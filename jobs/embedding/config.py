@@ -1,0 +1,245 @@
+"""The config of the jobs on embeddings: which embeddings, which word lists, and what each job makes of them."""
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+import pydantic
+from pydantic import AfterValidator, ConfigDict, Field
+
+from tiltmeter.jobs.association.rows import AssociationConfig, each_once
+from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig
+from tiltmeter.jobs.embedding.embed import EmbeddingConfig
+from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
+from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
+from tiltmeter.jobs.gender.genders import GenderConfig
+from tiltmeter.jobs.psychophysics.psychometrics import PsychophysicsConfig
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.operators.text.wordsets import WordSets
+from tiltmeter.storage.corpora.corpora import CorpusConfig
+from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.vectors.files import ExportFormat
+
+_MEMORY_PER_TEXT = 10
+"""Bytes of memory for each byte of a shard's text while it is tokenised."""
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class BootstrapJob:
+    """``job=bootstrap``
+
+    Attributes:
+        export: formats in which the embeddings are written too, beside the table.
+    """
+
+    name: Literal["bootstrap"]
+    export: tuple[ExportFormat, ...] = ()
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class AssociationJob(AssociationConfig):
+    """``job=association``"""
+
+    name: Literal["association"] = "association"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class PsychophysicsJob(PsychophysicsConfig):
+    """``job=psychophysics``"""
+
+    name: Literal["psychophysics"] = "psychophysics"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class GenderSurveyJob(GenderConfig):
+    """``job=gender_survey``"""
+
+    name: Literal["gender_survey"] = "gender_survey"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class SurveyJob(AssociationConfig, PsychophysicsConfig, GenderConfig):
+    """``job=survey``, which has the settings of all three."""
+
+    name: Literal["survey"] = "survey"
+
+
+Job = AssociationJob | BootstrapJob | GenderSurveyJob | PsychophysicsJob | SurveyJob
+
+Embedding = EmbeddingConfig | FileEmbedding | EncoderEmbedding
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class EmbeddingsRun(CommonConfig):
+    """A run of a job that trains or measures embeddings.
+
+    Attributes:
+        corpora: what embeddings are trained on, each in a language of its own, which is what the tables tell them apart
+            by; none for embeddings that are there already.
+        wordset: word lists by language.
+        tests: names of association tests; None: all that the word lists have.
+    """
+
+    job: Annotated[Job, Field(discriminator="name")]
+    corpora: tuple[CorpusConfig, ...]
+    reading: ReadingConfig
+    embedding: Annotated[Embedding, Field(discriminator="kind")]
+    wordset: dict[str, WordSets]
+    tests: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(each_once)] | None = None
+
+    @property
+    def languages(self) -> list[str]:
+        """What is measured, by language."""
+        if isinstance(self.embedding, EmbeddingConfig):
+            return [corpus.language for corpus in self.corpora]
+        return [self.embedding.language]
+
+    def without_keys(self) -> Self:
+        """The config as it may be shown."""
+        corpora = tuple(dataclasses.replace(corpus, path=tuple(map(shown, corpus.paths))) for corpus in self.corpora)
+        embedding = self.embedding
+        if isinstance(embedding, FileEmbedding):
+            embedding = dataclasses.replace(embedding, path=tuple(map(shown, embedding.paths)))
+        return dataclasses.replace(self, corpora=corpora, embedding=embedding)
+
+    @pydantic.model_validator(mode="after")
+    def _corpora_can_be_told_apart(self) -> Self:
+        for language, count in Counter(corpus.language for corpus in self.corpora).items():
+            if count > 1:
+                raise ValueError(
+                    f"corpus: {len(self.corpora)} corpora, of which {count} are in the language {language}, by which "
+                    "tables tell them apart: give one corpus several files (corpus.path=[a,b]), or run them separately"
+                )
+        for name, count in Counter(corpus.name for corpus in self.corpora).items():
+            if count > 1:
+                raise ValueError(f"corpus: {count} corpora are called {name}, by which messages tell them apart")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _shards_fit_a_worker(self) -> Self:
+        needed = self.reading.shard_megabytes * 1e6 * _MEMORY_PER_TEXT
+        if needed > self.cluster.worker_data_bytes:
+            most = self.cluster.worker_data_bytes / _MEMORY_PER_TEXT / 1e6
+            raise ValueError(
+                f"reading.shard_megabytes={self.reading.shard_megabytes:g}: needs {needed / 1e6:,.0f} MB of a worker, "
+                f"which has {self.cluster.worker_data_bytes / 1e6:,.0f} for its data; set it to {most:g} at most, or "
+                "raise cluster.worker_megabytes"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _word_sets_are_in_their_language(self) -> Self:
+        for language, wordset in self.wordset.items():
+            if wordset.language != language:
+                raise ValueError(f"wordset.{language}.language={wordset.language}: must be {language}, like its key")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _embeddings_suit_the_job(self) -> Self:
+        trained = isinstance(self.embedding, EmbeddingConfig)
+        if self.job.name == "bootstrap" and not trained:
+            raise ValueError("job=bootstrap: trains embeddings; choose embedding=glove, word2vec or fasttext")
+        if isinstance(self.job, PsychophysicsJob) and not has_replicas(self.embedding):
+            raise ValueError(
+                f"job={self.job.name}: its observers are bootstrap replicas, which embedding={self.embedding.kind} "
+                "has not; train some (embedding=glove), or give the files of one model's replicas, the original's "
+                "first (embedding=file embedding.replicas=true)"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _word_lists_suit_the_job(self) -> Self:
+        for language in self.languages:
+            check_words(self.job, self.wordset.get(language), language)
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _tests_are_known(self) -> Self:
+        wordsets = [self.wordset[language] for language in self.languages if language in self.wordset]
+        known = dict.fromkeys(name for wordset in wordsets for name in (*wordset.associations, *wordset.wefats))
+        unknown = [name for name in self.tests or () if name not in known]
+        if unknown:
+            raise ValueError(f"tests={list(self.tests or ())}: {unknown} not among the association tests {list(known)}")
+        return self
+
+
+def has_replicas(embedding: Embedding) -> bool:
+    """Whether there are bootstrap replicas of what is measured."""
+    return isinstance(embedding, EmbeddingConfig) or (isinstance(embedding, FileEmbedding) and embedding.replicas)
+
+
+def check_words(job: Job, wordset: WordSets | None, language: str) -> None:
+    """Refuse a language without the word lists of a job.
+
+    Raises:
+        ValueError: naming the lists and what to set.
+    """
+    needed = _NEEDED_LISTS[job.name]
+    if needed and not any(all(getattr(wordset, name, None) for name in lists) for lists in needed):
+        lists = ", or ".join(" and ".join(lists) for lists in needed)
+        raise ValueError(
+            f"wordset.{language}: job={job.name} needs {lists} in the language {language}; choose or write a word set "
+            "that has them (wordset=[<name>,...])"
+        )
+
+
+_FORCED_CHOICE = ("cue_pairs", "occupations")
+_TESTS: tuple[tuple[str, ...], ...] = (("associations",), ("wefats",))
+_NEEDED_LISTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "association": _TESTS,
+    "bootstrap": (),
+    "gender_survey": (("gender_survey",),),
+    "psychophysics": (_FORCED_CHOICE,),
+    "survey": (*_TESTS, _FORCED_CHOICE, ("gender",), ("gender_survey",)),
+}
+"""Lists of which a job needs one group whole."""
+
+
+def with_corpora(plain: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """The composed config with its corpora as a list, none for embeddings that are there already.
+
+    Args:
+        plain: the composed config.
+        overrides: what the user asked for, to notice corpora that overwrote each other.
+
+    Raises:
+        ConfigError: if they did, if none is chosen, or if some are chosen without need.
+    """
+    others = {key: value for key, value in plain.items() if key != "corpus"}
+    corpora = corpora_by_key(plain.get("corpus", {}))
+    if plain.get("embedding", {}).get("kind") == "trained":
+        _check_number(len(corpora), overrides)
+    else:
+        _refuse_corpora(overrides)
+        corpora = {}
+    return others | {"corpora": list(corpora.values())}
+
+
+def corpora_by_key(node: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Corpora by the key that they stand under.
+
+    A named corpus has a node of its own below ``corpus``, so that several can be chosen; corpus=file has not.
+    """
+    named = {f"corpus.{key}": value for key, value in node.items() if isinstance(value, Mapping)}
+    unnamed = {key: value for key, value in node.items() if not isinstance(value, Mapping)}
+    return ({"corpus": unnamed} if unnamed else {}) | named
+
+
+def _check_number(num_corpora: int, overrides: Sequence[str]) -> None:
+    if not num_corpora:
+        raise ConfigError("corpus: none is chosen; set corpus=<name> or corpus=[<name>,...]")
+    chosen = [override[8:-1].split(",") for override in overrides if re.fullmatch(r"corpus=\[.*\]", override)]
+    if chosen and num_corpora != len(chosen[-1]):
+        raise ConfigError(
+            f"corpus=[{','.join(chosen[-1])}]: only {num_corpora} corpora remain, since configs of the same place "
+            "overwrote each other: the first line of each must be `# @package corpus.<name>`"
+        )
+
+
+def _refuse_corpora(overrides: Sequence[str]) -> None:
+    """The corpus that is chosen by default is not asked for."""
+    for override in overrides:
+        if override.startswith("corpus"):
+            raise ConfigError(f"{override}: embeddings that are there already need no corpus; leave it out")

@@ -1,0 +1,247 @@
+"""Stages from tokenised corpora to the pair counts of all replicas: co-occurrence (map) and merge (reduce).
+
+Each shard is counted for all replicas at once, into tables sorted by pair. The tables are then merged range of tiles by
+range of tiles: a merge unit reads its range from every table, and no more than fits its memory. Where there are too
+many tables to merge at once, groups of them are merged first. Nothing holds more than a worker's share in memory,
+however large the corpus.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltmeter.cluster.stages import Runner, Stage, evenly
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.embedding.corpus.indexed_lines import IndexedLines, code_index, indexed_lines, word_indices
+from tiltmeter.jobs.embedding.corpus.vocabulary import Shard, TokenisedCorpus
+from tiltmeter.operators.embedding import bootstrap, cooccurrence
+from tiltmeter.operators.embedding.bootstrap import line_multiplicities
+from tiltmeter.operators.embedding.cooccurrence import (
+    CooccurrenceConfig,
+    Merger,
+    PairCounts,
+    bytes_per_pair,
+    count_pairs,
+    line_chunks,
+)
+from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_MOST_PARTS = 32
+"""Parts that are merged at once; more are merged in rounds, or the number of small reads would grow with its square."""
+
+_BYTES_TO_SORT = 80
+"""Memory that a pair takes while the names of all parts are sorted and shuffled."""
+
+_COPIES_OF_PAIRS = 3
+"""A merge holds its input and its output, and parts of them in several forms."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A table with the pairs of the tiles low, low + 1, ..., high - 1, sorted."""
+
+    low: int
+    high: int
+    table: TableRef
+
+
+Part = Sequence[Range]
+"""Pair counts of a part of a corpus: ranges of tiles that follow one another and cover them all."""
+
+
+@dataclass(frozen=True)
+class PairTables:
+    """Pair counts of a whole corpus, in the order of training: ``name`` and ``count_<replica>`` of every pair."""
+
+    tiling: Tiling
+    tables: Sequence[TableRef]
+
+
+def count_column(replica: int) -> str:
+    """The column with a replica's counts, in units of 1/2520."""
+    return f"count_{replica:04d}"
+
+
+def count_corpora(
+    runner: Runner,
+    corpora: Mapping[str, TokenisedCorpus],
+    config: CooccurrenceConfig,
+    num_replicas: int,
+    seed: int,
+    worker_bytes: int,
+) -> dict[str, PairTables]:
+    """Run the stages; returns the corpora that could be counted whole, by name.
+
+    Raises:
+        UnitsFailed: if none could.
+    """
+    tilings = {name: Tiling(corpus.vocabulary.num_rows, config.tile_words) for name, corpus in corpora.items()}
+    parts = _cooccurrence_stage(runner, corpora, config, num_replicas, seed, worker_bytes)
+    num_pairs = worker_bytes // (_COPIES_OF_PAIRS * bytes_per_pair(1 + num_replicas) + _BYTES_TO_SORT)
+    merging = {name: _Merging(name, tilings[name], num_pairs) for name in parts}
+    while any(len(found) > _MOST_PARTS for found in parts.values()):
+        parts = _combine_stage(runner, merging, parts)
+    return _merge_stage(runner, merging, parts, seed)
+
+
+# --- map: each shard for all replicas -------------------------------------------------------------------------------
+
+
+def _cooccurrence_stage(
+    runner: Runner,
+    corpora: Mapping[str, TokenisedCorpus],
+    config: CooccurrenceConfig,
+    num_replicas: int,
+    seed: int,
+    worker_bytes: int,
+) -> dict[str, list[Part]]:
+    identity = {
+        "bootstrap": bootstrap.VERSION,
+        "seed": seed,
+        "num_replicas": num_replicas,
+        "counting": config,
+        # It decides which tables the unit has.
+        "worker_bytes": worker_bytes,
+    }
+    units = {
+        name: [
+            Unit(cooccurrence.VERSION, f"{name} part {number}", identity, _counting_inputs(shard, corpus.vocabulary))
+            for number, shard in enumerate(corpus.shards)
+        ]
+        for name, corpus in corpora.items()
+    }
+    done = runner.run_whole(Stage("co-occurrence", each(_count_shard), units))
+    return {
+        name: [
+            [Range(0, Tiling(corpora[name].vocabulary.num_rows, config.tile_words).num_tiles, table)]
+            for counted in finished
+            for _, table in sorted(counted.tables.items())
+        ]
+        for name, finished in done.items()
+    }
+
+
+def _counting_inputs(shard: Shard, vocabulary: TableRef) -> dict[str, list[TableRef]]:
+    return {"lines": [shard.lines], "words": [shard.words.select("word")], "vocabulary": [vocabulary.select("word")]}
+
+
+def _count_shard(store: Store, unit: Unit) -> Tables:
+    how: CooccurrenceConfig = unit.config["counting"]
+    num_replicas = unit.config["num_replicas"]
+    vocabulary = unit.input("vocabulary")
+    lines = _indexed(store, unit)
+    tiling = Tiling(vocabulary.num_rows, how.tile_words)
+    chunks = line_chunks(lines.offsets, 1 + num_replicas, how.window, unit.config["worker_bytes"])
+    for number, (start, stop) in enumerate(chunks):
+        chosen = slice(start, stop)
+        multiplicities = line_multiplicities(
+            unit.config["seed"], lines.documents[chosen], lines.numbers[chosen], num_replicas
+        )
+        offsets = lines.offsets[start : stop + 1]
+        tokens = lines.tokens[offsets[0] : offsets[-1]]
+        yield (
+            f"pairs_{number:05d}",
+            _pairs_table(count_pairs(tokens, offsets - offsets[0], multiplicities, tiling, how.window)),
+        )
+
+
+def _indexed(store: Store, unit: Unit) -> IndexedLines:
+    known = word_indices(store, unit.input("vocabulary"))
+    return indexed_lines(store, unit.input("lines"), code_index(store, unit.input("words"), known))
+
+
+def _pairs_table(pairs: PairCounts) -> pa.Table:
+    counts = {count_column(replica): counts for replica, counts in enumerate(pairs.counts)}
+    return pa.table({"name": pairs.names} | counts)
+
+
+# --- reduce: sums over the parts, range of tiles by range of tiles --------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Merging:
+    """How a corpus's counts are merged: a range of tiles has about ``num_pairs`` pairs in all its parts together."""
+
+    corpus: str
+    tiling: Tiling
+    num_pairs: int
+
+    def units(self, operator: str, parts: Sequence[Part], config: dict[str, int]) -> list[Unit]:
+        """One unit for each range of tiles, that merges this range of all parts."""
+        total = sum(piece.table.num_rows for part in parts for piece in part)
+        bounds = _tile_ranges(self.tiling, math.ceil(total / self.num_pairs))
+        return [self._unit(operator, parts, low, high, config) for low, high in bounds]
+
+    def _unit(self, operator: str, parts: Sequence[Part], low: int, high: int, config: dict[str, int]) -> Unit:
+        overlapping = [piece.table for part in parts for piece in part if piece.low < high and low < piece.high]
+        identity = {"low": low, "high": high, "tiling": list(self.tiling)} | config
+        return Unit(operator, f"{self.corpus} tiles {low} to {high - 1}", identity, {"parts": overlapping})
+
+
+def _tile_ranges(tiling: Tiling, num_ranges: int) -> list[tuple[int, int]]:
+    """Ranges of about equally many tiles of those that hold pairs; together they are all tiles.
+
+    >>> _tile_ranges(Tiling(num_words=30, tile_words=10), 2)
+    [(0, 3), (3, 9)]
+    """
+    distances, row_blocks = np.divmod(np.arange(tiling.num_tiles), tiling.num_blocks)
+    used = np.flatnonzero(row_blocks + distances < tiling.num_blocks)
+    starts = [int(run[0]) for run in np.array_split(used, min(max(1, num_ranges), used.size))]
+    return list(zip(starts, [*starts[1:], tiling.num_tiles], strict=True))
+
+
+def _combine_stage(
+    runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]]
+) -> dict[str, list[Part]]:
+    """Fewer parts, each the sum of up to so many."""
+    groups = {name: evenly(found, _MOST_PARTS) for name, found in parts.items()}
+    units = {name: [merging[name].units("combine/2", group, {}) for group in found] for name, found in groups.items()}
+    flat = {name: [unit for group in found for unit in group] for name, found in units.items()}
+    done = runner.run_whole(Stage("combine", each(_combine_range), flat))
+    tables = {finished.place: finished.tables["pairs"] for found in done.values() for finished in found}
+    return {
+        name: [
+            [Range(unit.config["low"], unit.config["high"], tables[unit.place]) for unit in group]
+            for group in units[name]
+        ]
+        for name in done
+    }
+
+
+def _merge_stage(
+    runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]], seed: int
+) -> dict[str, PairTables]:
+    units = {name: merging[name].units("merge/3", found, {"seed": seed}) for name, found in parts.items()}
+    done = runner.run_whole(Stage("merge", each(_merge_range), units))
+    return {
+        name: PairTables(merging[name].tiling, [merged.tables["pairs"] for merged in finished])
+        for name, finished in done.items()
+    }
+
+
+def _combine_range(store: Store, unit: Unit) -> Tables:
+    """The sum of all parts in a range of tiles, sorted."""
+    names, sums = _sum_range(store, unit)
+    yield "pairs", pa.table({"name": names} | dict(sums))
+
+
+def _merge_range(store: Store, unit: Unit) -> Tables:
+    """The sum of all parts in a range of tiles, in the order of training."""
+    names, sums = _sum_range(store, unit)
+    order = shuffled_in_tiles(names, Tiling(*unit.config["tiling"]), unit.config["seed"])
+    yield "pairs", pa.table({"name": names[order]} | {column: counts[order] for column, counts in sums})
+
+
+def _sum_range(store: Store, unit: Unit) -> tuple[NDArray[np.int64], Iterator[tuple[str, NDArray[np.int64]]]]:
+    """Names of the pairs, and the sums column by column."""
+    num_names = Tiling(*unit.config["tiling"]).num_names
+    low, high = unit.config["low"] * num_names, unit.config["high"] * num_names
+    parts = [store.read_between(ref, "name", low, high) for ref in unit.inputs["parts"]]
+    merger = Merger([part["name"].to_numpy() for part in parts])
+    columns = parts[0].column_names[1:]
+    return merger.names, ((column, merger.sum([part[column].to_numpy() for part in parts])) for column in columns)

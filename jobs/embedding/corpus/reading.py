@@ -1,0 +1,266 @@
+"""Stages from corpora to their words: read, inventory, documents, tokens, words, vocabulary.
+
+A unit's identity is its operator, its config and the content of what it reads. So the number of workers, and any
+sharding that yields the same content, leads to the same units downstream. Each stage does the units of all corpora; a
+corpus of which a part can't be read goes on as far as its other parts allow, and leaves the rest to the others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import polars as pl
+import pyarrow as pa
+import pydantic
+from pydantic import ConfigDict, Field
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.embedding.corpus.texts import Text
+from tiltmeter.jobs.embedding.corpus.vocabulary import (
+    Parts,
+    TokenisedCorpus,
+    tokens_stage,
+    vocabulary_stage,
+    words_stage,
+)
+from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.text import wikitext
+from tiltmeter.storage.corpora.corpora import CorpusError, Source, Span, read_pages, split
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
+
+_BYTES_PER_PAGE = 100
+"""Memory of a page while an inventory is taken."""
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class ReadingConfig:
+    """How work on corpora is cut; no effect on results.
+
+    Attributes:
+        span_megabytes: bytes of a file, as it lies there, that one worker reads; a file that can't be split is read
+            by one worker whatever its size.
+        shard_megabytes: text of a shard, the unit of parsing and counting, in megabytes of UTF-8. At most 1000: the
+            offsets of an Arrow string column have 32 bits.
+    """
+
+    span_megabytes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 64.0
+    shard_megabytes: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 4.0
+
+
+def read_corpora(
+    runner: Runner, texts: Sequence[Text], reading: ReadingConfig, min_count: int, worker_bytes: int
+) -> dict[str, TokenisedCorpus]:
+    """Run the stages; returns the corpora that could be read whole, by name.
+
+    Raises:
+        UnitsFailed: if none could.
+    """
+    by_name = {text.corpus.name: text for text in texts}
+    read = _read_stage(runner, by_name, reading)
+    inventories = _inventory_stage(runner, read, worker_bytes)
+    documents = _documents_stage(runner, inventories)
+    shards = tokens_stage(runner, by_name, documents)
+    whole = {name: found for name, found in shards.items() if not runner.failures[name]}
+    if not whole:
+        runner.check()
+    parts = {name: Parts(read[name], documents[name], shards[name]) for name in whole}
+    return vocabulary_stage(
+        runner, by_name, parts, words_stage(runner, by_name, whole, min_count, worker_bytes), min_count
+    )
+
+
+# --- read: every page of a file, in spans that many workers share --------------------------------------------------
+
+
+_SOURCE = pa.schema(
+    [
+        ("markup", pa.string()),
+        ("media_prefixes", pa.list_(pa.string())),
+        ("num_article", pa.int64()),
+        ("num_redirect", pa.int64()),
+        ("num_other_namespace", pa.int64()),
+        ("num_replaced", pa.int64()),
+    ]
+)
+_PAGES = pa.schema(
+    [("id", pa.string()), ("title", pa.string()), ("text", pa.string()), ("key", pa.uint64()), ("content", pa.uint64())]
+)
+
+
+def _read_stage(runner: Runner, texts: Mapping[str, Text], reading: ReadingConfig) -> dict[str, list[Finished]]:
+    units = {
+        name: [
+            _read_unit(name, source, span, reading)
+            for source in text.sources
+            for span in _spans(source, reading.span_megabytes)
+        ]
+        for name, text in texts.items()
+    }
+    return runner.run(Stage("read", each(_read_pages), units))
+
+
+def _spans(source: Source, megabytes: float) -> list[Span]:
+    try:
+        return split(source, megabytes)
+    except CorpusError:
+        # Reading it fails in the same way, as a unit, and so alone.
+        return [Span(0, source.num_bytes)]
+
+
+def _read_unit(name: str, source: Source, span: Span, reading: ReadingConfig) -> Unit:
+    config = {"source": source, "span": span, "shard_megabytes": reading.shard_megabytes}
+    return Unit("pages/2", f"{name}: {source.name} from {span.start:,}", config)
+
+
+def _read_pages(_store: Store, unit: Unit) -> Tables:
+    source = unit.config["source"]
+    counts = {"article": 0, "redirect": 0, "other_namespace": 0}
+    shard: list[tuple[str, str, str, int, int]] = []
+    num_bytes = num_shards = 0
+    pages = read_pages(source, unit.config["span"])
+    for page in pages:
+        counts[page.kind] += 1
+        if page.kind == "article":
+            shard.append((page.id, page.title, page.text, document_key(page.id), document_key(page.text)))
+            num_bytes += len(page.text.encode())
+        if num_bytes >= unit.config["shard_megabytes"] * 1e6:
+            yield f"shard_{num_shards:05d}", _pages_table(shard)
+            shard, num_bytes, num_shards = [], 0, num_shards + 1
+    if shard:
+        yield f"shard_{num_shards:05d}", _pages_table(shard)
+    described = {"markup": source.markup, "media_prefixes": source.media_prefixes, "num_replaced": pages.num_replaced}
+    row = described | {f"num_{kind}": number for kind, number in counts.items()}
+    yield "source", pa.Table.from_pylist([row], _SOURCE)
+
+
+def _pages_table(pages: Sequence[tuple[str, str, str, int, int]]) -> pa.Table:
+    columns = zip(*pages, strict=True)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, _PAGES, strict=True)], _PAGES)
+
+
+def _shards(read: Sequence[Finished]) -> list[tuple[TableRef, TableRef]]:
+    """Every shard of pages with the table that describes its source."""
+    return [
+        (ref, done.tables["source"]) for done in read for name, ref in sorted(done.tables.items()) if name != "source"
+    ]
+
+
+# --- inventory: each page once --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Inventory:
+    """Shards of pages, each with the source that it is from and the rows that the corpus has already."""
+
+    shards: Sequence[tuple[TableRef, TableRef]]
+    repeated: Mapping[int, Sequence[int]]
+
+
+def _inventory_stage(
+    runner: Runner, read: Mapping[str, Sequence[Finished]], worker_bytes: int
+) -> dict[str, _Inventory]:
+    shards = {name: _shards(finished) for name, finished in read.items()}
+    units = {name: _inventory_units(name, found, worker_bytes) for name, found in shards.items() if found}
+    done = runner.run(Stage("inventory", each(_take_inventory), units))
+    return {
+        name: _Inventory(shards[name], _rows_by_shard(runner.store, finished))
+        for name, finished in done.items()
+        if len(finished) == len(units[name])
+    }
+
+
+def _inventory_units(name: str, shards: Sequence[tuple[TableRef, TableRef]], worker_bytes: int) -> list[Unit]:
+    pages = {"pages": [table.select("key", "content") for table, _ in shards]}
+    num_parts = 1 + sum(table.num_rows for table, _ in shards) * _BYTES_PER_PAGE // worker_bytes
+    return [
+        Unit("inventory/1", f"{name} inventory {part}", {"part": part, "num_parts": num_parts}, pages)
+        for part in range(num_parts)
+    ]
+
+
+def _rows_by_shard(store: Store, inventories: Sequence[Finished]) -> dict[int, list[int]]:
+    rows = pl.concat([pl.DataFrame(store.read(found.tables["repeated"])) for found in inventories]).sort("shard", "row")
+    return {shard: part["row"].to_list() for (shard,), part in rows.group_by("shard")}
+
+
+def _take_inventory(store: Store, unit: Unit) -> Tables:
+    """The pages that come again: extracts that were joined from parts repeat some."""
+    in_part = pl.col("key") % unit.config["num_parts"] == unit.config["part"]
+    shards = [
+        pl.DataFrame(store.read(ref)).with_row_index("row").filter(in_part).with_columns(pl.lit(number).alias("shard"))
+        for number, ref in enumerate(unit.inputs["pages"])
+    ]
+    pages = pl.concat(shards)
+    repeated = pages.filter(~pl.col("key").is_first_distinct())
+    firsts = pages.filter(pl.col("key").is_first_distinct()).select("key", first="content")
+    differing = repeated.join(firsts, on="key").filter(pl.col("content") != pl.col("first"))
+    if differing.height:
+        raise CorpusError(
+            f"{differing.height} ids come again with another text, such as {_ids(store, unit, differing)}"
+        )
+    yield "repeated", repeated.select("shard", "row").to_arrow().cast(_ROWS)
+
+
+_ROWS = pa.schema([("shard", pa.int32()), ("row", pa.int32())])
+
+
+def _ids(store: Store, unit: Unit, pages: pl.DataFrame) -> list[str]:
+    """The first few ids, from the tables of the pages."""
+    refs = unit.inputs["pages"]
+    places = pages.sort("shard", "row").head(3).select("shard", "row").iter_rows()
+    return [store.read(replace(refs[shard], columns={"id": ""}))["id"][row].as_py() for shard, row in places]
+
+
+# --- documents: markup to plain lines -------------------------------------------------------------------------------
+
+
+def _documents_stage(runner: Runner, inventories: Mapping[str, _Inventory]) -> dict[str, list[Finished]]:
+    units = {
+        name: [
+            Unit(
+                wikitext.VERSION,
+                f"{name} shard {number}",
+                {"repeated": inventory.repeated.get(number, []), "mwparserfromhell": version("mwparserfromhell")},
+                {"pages": [pages.select("id", "text")], "source": [source.select("markup", "media_prefixes")]},
+            )
+            for number, (pages, source) in enumerate(inventory.shards)
+        ]
+        for name, inventory in inventories.items()
+    }
+    return runner.run(Stage("documents", each(_plain_text), units))
+
+
+def _plain_text(store: Store, unit: Unit) -> Tables:
+    """Lines of all pages but those that come again; a page whose markup can't be read is left out, and listed."""
+    pages = store.read(unit.input("pages"))
+    [how] = store.read(unit.input("source")).to_pylist()
+    repeated = set(unit.config["repeated"])
+    ids: list[str] = []
+    numbers: list[int] = []
+    lines: list[str] = []
+    unreadable: list[dict[str, str]] = []
+    for row, (page_id, text) in enumerate(zip(pages["id"].to_pylist(), pages["text"].to_pylist(), strict=True)):
+        if row in repeated:
+            continue
+        try:
+            found = _lines_of_page(text, how)
+        except Exception as error:
+            unreadable.append({"id": page_id, "reason": f"{type(error).__name__}: {error}"})
+            continue
+        ids += [page_id] * len(found)
+        numbers += range(len(found))
+        lines += found
+    columns = {"document": pa.array(ids, pa.string()), "line": pa.array(numbers, pa.int32())}
+    yield "lines", pa.table(columns | {"text": pa.array(lines, pa.string())})
+    yield "unreadable", pa.Table.from_pylist(unreadable, _UNREADABLE)
+
+
+_UNREADABLE = pa.schema([("id", pa.string()), ("reason", pa.string())])
+
+
+def _lines_of_page(text: str, how: dict[str, Any]) -> list[str]:
+    if how["markup"] == "plain":
+        return wikitext.text_lines(text)
+    return wikitext.plain_lines(text, how["media_prefixes"])

@@ -1,0 +1,43 @@
+"""The corpora of a run: their files, how their words are told, and which words are looked for in them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tiltmeter.operators.text.spelling import normalised, phrases
+from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.operators.text.wordsets import WordSets, word_lists
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Source, downloaded, find_sources
+
+
+class WordSetError(ValueError):
+    """Word lists that can't measure anything; the message names the list and what to set."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A corpus that is to be read: where it lies, how its words are told, and which words are looked for."""
+
+    corpus: CorpusConfig
+    sources: Sequence[Source]
+    tokenizer: Tokenizer
+    lists: Mapping[str, Sequence[str]]
+
+
+def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool, store: str) -> Text:
+    """Look for a corpus's files, and for the phrases and words of its language's lists.
+
+    Files that the corpus asks to have downloaded are copied into the store first, unless they are there.
+
+    Raises:
+        CorpusError: if there is no readable file.
+        WordSetError: for word lists that normalisation makes meaningless.
+    """
+    sources = find_sources(downloaded(corpus, store))
+    plain = Tokenizer(corpus.language, fold_case)
+    if wordset is None:
+        return Text(corpus, sources, plain, {})
+    try:
+        tokenizer = Tokenizer(corpus.language, fold_case, phrases(wordset, plain))
+        return Text(corpus, sources, tokenizer, word_lists(normalised(wordset, plain)))
+    except ValueError as error:
+        raise WordSetError(f"wordset.{corpus.language}: {error}; mend the list in its file") from error

@@ -1,0 +1,160 @@
+"""One embedding per bootstrap replica of each corpus: which trainer, with which settings, and the stages behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Annotated, Literal, Self
+
+import pydantic
+from pydantic import ConfigDict, Field
+
+from tiltmeter.cluster.connection import ClusterConfig
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.jobs.embedding import training
+from tiltmeter.jobs.embedding.corpus.counting import PairTables, count_column, count_corpora
+from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
+from tiltmeter.jobs.runtime.devices import Device, uses_gpus
+from tiltmeter.operators.embedding import bootstrap, fasttext, glove, word2vec
+from tiltmeter.operators.embedding.cooccurrence import CooccurrenceConfig
+from tiltmeter.operators.embedding.fasttext import FastTextConfig
+from tiltmeter.operators.embedding.glove import GloveConfig
+from tiltmeter.operators.embedding.word2vec import Word2VecConfig
+from tiltmeter.storage.store.ledger import TableRef, Unit
+
+_LINE_TRAINERS = {"word2vec": word2vec.VERSION, "fasttext": fasttext.VERSION}
+
+Trainer = Annotated[GloveConfig | Word2VecConfig | FastTextConfig, Field(discriminator="name")]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class EmbeddingConfig:
+    """Embeddings of a corpus and of its bootstrap replicas.
+
+    Attributes:
+        trainer: what trains a replica, and how.
+        cooccurrence: how GloVe's pairs are counted; the other trainers read the lines themselves.
+        num_replicas: bootstrap replicas; the original corpus comes on top, as replica 0.
+        group_size: replicas on which one worker trains GloVe on a CPU, sharing their pair structure; no effect on
+            vectors.
+        min_count: occurrences that a word needs to be in the vocabulary.
+        fold_case: whether text and word lists are lower-cased.
+        device: where GloVe trains; ``auto`` takes the cluster's GPUs if it has any. Both devices take the same steps in
+            the same order, and round differently.
+        checkpoint_seconds: a training saves its state after the epoch at which so much time has passed since the last
+            save; no effect on vectors.
+    """
+
+    kind: Literal["trained"] = "trained"
+    trainer: Trainer = Field(default_factory=GloveConfig)
+    cooccurrence: CooccurrenceConfig = Field(default_factory=CooccurrenceConfig)
+    num_replicas: Annotated[int, Field(ge=2, le=4096)] = 32
+    group_size: Annotated[int, Field(ge=1)] = 6
+    min_count: Annotated[int, Field(ge=1)] = 5
+    fold_case: bool = True
+    device: Device = "auto"
+    checkpoint_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 60.0
+
+    @pydantic.model_validator(mode="after")
+    def _only_glove_on_cuda(self) -> Self:
+        if self.device == "cuda" and self.trainer.name != "glove":
+            raise ValueError(
+                f"embedding.device=cuda: {self.trainer.name} trains on CPUs only; set embedding.device=cpu"
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """One embedding per replica, as references into the store.
+
+    Attributes:
+        replicas: of replica 0, 1, ...; all with the words of the vocabulary, in its order.
+        training: losses of the same replicas.
+    """
+
+    replicas: Sequence[TableRef]
+    training: Sequence[TableRef]
+
+
+def embed(
+    runner: Runner,
+    corpora: Mapping[str, TokenisedCorpus],
+    config: EmbeddingConfig,
+    seed: int,
+    cluster: ClusterConfig,
+) -> dict[str, Embeddings]:
+    """Run the stages; returns the corpora that could be embedded whole, by name.
+
+    Raises:
+        UnitsFailed: if none could.
+        ClusterError: if ``embedding.device=cuda`` and the cluster has no GPU.
+    """
+    if config.trainer.name == "glove":
+        stage = _glove_stage(runner, corpora, config, seed, cluster)
+    else:
+        units = {name: _line_units(corpus, config, seed) for name, corpus in corpora.items()}
+        stage = Stage("train", training.LineTraining(config.checkpoint_seconds), units)
+    done = runner.run_whole(stage)
+    return {
+        name: Embeddings(*([trained.tables[table] for trained in finished] for table in ("embedding", "training")))
+        for name, finished in done.items()
+    }
+
+
+def _glove_stage(
+    runner: Runner, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig, seed: int, cluster: ClusterConfig
+) -> Stage:
+    on_gpu = uses_gpus(config.device, runner.pool.num_gpus)
+    counted = count_corpora(runner, corpora, config.cooccurrence, config.num_replicas, seed, cluster.worker_data_bytes)
+    units = {name: _pair_units(corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
+    if on_gpu:
+        # As many as a card's memory holds are trained together; the worker finds out how many these are.
+        batch_size = -(-(1 + config.num_replicas) // runner.pool.num_gpus)
+        return Stage("train", training.CudaPairTraining(config.checkpoint_seconds), units, batch_size, on_gpu=True)
+    work = training.PairTraining(config.checkpoint_seconds, cluster.worker_data_bytes, cluster.scratch)
+    return Stage("train", work, units, config.group_size)
+
+
+def _pair_units(
+    corpus: TokenisedCorpus, pairs: PairTables, config: EmbeddingConfig, seed: int, on_gpu: bool
+) -> list[Unit]:
+    operator = glove.CUDA_VERSION if on_gpu else glove.VERSION
+    vocabulary = [corpus.vocabulary.select("word")]
+    return [
+        _unit(
+            operator,
+            corpus,
+            config,
+            {"replica": replica, "seed": seed, "tiling": list(pairs.tiling)},
+            {
+                "vocabulary": vocabulary,
+                "pairs": [table.select("name", count_column(replica)) for table in pairs.tables],
+            },
+        )
+        for replica in range(1 + config.num_replicas)
+    ]
+
+
+def _line_units(corpus: TokenisedCorpus, config: EmbeddingConfig, seed: int) -> list[Unit]:
+    inputs = {
+        "vocabulary": [corpus.vocabulary.select("word")],
+        "lines": [shard.lines for shard in corpus.shards],
+        "words": [shard.words.select("word") for shard in corpus.shards],
+    }
+    same: dict[str, object] = {"seed": seed, "bootstrap": bootstrap.VERSION, "gensim": version("gensim")}
+    operator = _LINE_TRAINERS[config.trainer.name]
+    return [
+        _unit(operator, corpus, config, same | {"replica": replica}, inputs)
+        for replica in range(1 + config.num_replicas)
+    ]
+
+
+def _unit(
+    operator: str,
+    corpus: TokenisedCorpus,
+    config: EmbeddingConfig,
+    identity: dict[str, object],
+    inputs: Mapping[str, Sequence[TableRef]],
+) -> Unit:
+    same = {"language": corpus.language, "training": config.trainer}
+    return Unit(operator, f"{corpus.language} replica {identity['replica']}", same | identity, inputs)

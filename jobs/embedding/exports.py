@@ -1,0 +1,45 @@
+"""Embeddings of a run in formats that other programs read, beside the table."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import fs
+
+from tiltmeter.jobs.embedding.config import EmbeddingsRun
+from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
+from tiltmeter.jobs.embedding.embed import Embeddings
+from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.storage.vectors.files import EmbeddingFile, ExportFormat, write_embedding
+
+_SUFFIXES: dict[ExportFormat, str] = {
+    "word2vec_text": "vec",
+    "word2vec_binary": "bin",
+    "glove": "txt",
+    "keyedvectors": "kv",
+    "parquet": "parquet",
+}
+
+
+def export(
+    run: Run[EmbeddingsRun, Sources],
+    corpora: Mapping[str, TokenisedCorpus],
+    embeddings: Mapping[str, Embeddings],
+    formats: Sequence[ExportFormat],
+) -> None:
+    """Write every replica of every corpus in every format into ``exports/``."""
+    for name, found in embeddings.items():
+        for number, ref in enumerate(found.replicas):
+            table = run.runner.store.read(ref.select("word", "vector")) if formats else None
+            for form in formats:
+                place = run.directory.export(f"{corpora[name].language}_replica_{number:04d}.{_SUFFIXES[form]}")
+                write_embedding(fs.LocalFileSystem(), str(place), _embedding(table), form, setting="run_dir=<path>")
+
+
+def _embedding(table: pa.Table) -> EmbeddingFile:
+    present = table.filter(table["vector"].is_valid())
+    vectors = present["vector"].combine_chunks()
+    return EmbeddingFile(
+        present["word"].to_pylist(), vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size).astype(np.float32)
+    )

@@ -1,0 +1,106 @@
+"""From what a run was given to what it measures: embeddings trained, read from files, or taken from encoders."""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tiltmeter.cluster.stages import Stage
+from tiltmeter.cluster.workers import each
+from tiltmeter.jobs.embedding import job as bootstrap
+from tiltmeter.jobs.embedding.config import EmbeddingsRun
+from tiltmeter.jobs.embedding.corpus.texts import WordSetError
+from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
+from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings, embed
+from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.embedding.vectors.encoding import encode
+from tiltmeter.jobs.embedding.vectors.models import Model, Needs
+from tiltmeter.jobs.embedding.vectors.selection import VERSION, Selection, select
+from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding, read_vector_files
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.operators.text.spelling import normalised
+from tiltmeter.operators.text.wordsets import WordSets
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
+from tiltmeter.storage.store.streaming import pieces
+
+
+def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
+    """Train, read or load what the run measures; publishes the tables of what was trained.
+
+    Raises:
+        UnitsFailed: if no model is whole.
+        WordSetError: if word lists can't measure anything in a corpus.
+    """
+    embedding, sources = run.config.embedding, run.sources
+    if isinstance(embedding, EmbeddingConfig):
+        return _trained(run, embedding, needs)
+    language, wordset = embedding.language, run.config.wordset[embedding.language]
+    selection = needs.selection(wordset)
+    if isinstance(embedding, FileEmbedding):
+        done = read_vector_files(run.runner, embedding, sources.files, selection)
+    else:
+        # An encoder has no vocabulary in which a word has neighbours: its covariances rest on the sets themselves.
+        alone = dataclasses.replace(selection, num_neighbours=0)
+        done = encode(run.runner, embedding, sources.checkpoints, alone)
+    originals = [replicas[ORIGINAL].tables["vectors"] for replicas in done.values()]
+    _check_coverage(run.runner.store, originals, "any of the embeddings", needs.lists(wordset), language)
+    return [_model(name, language, wordset, needs, replicas) for name, replicas in done.items()]
+
+
+def _model(name: str, language: str, wordset: WordSets, needs: Needs, replicas: Sequence[Finished]) -> Model:
+    vectors = [unit.tables["vectors"] for unit in replicas]
+    neighbours = [unit.tables["neighbours"] for unit in replicas if "neighbours" in unit.tables]
+    return Model(name, language, wordset, vectors, needs.attribute_sets(wordset), neighbours)
+
+
+def _trained(run: Run[EmbeddingsRun, Sources], config: EmbeddingConfig, needs: Needs) -> list[Model]:
+    wordsets = {
+        text.corpus.name: normalised(run.config.wordset[text.corpus.language], text.tokenizer)
+        for text in run.sources.texts
+    }
+    corpora = bootstrap.read(run)
+    for name, corpus in corpora.items():
+        where = f"the vocabulary of {corpus.vocabulary.num_rows} words"
+        _check_coverage(run.runner.store, [corpus.vocabulary], where, needs.lists(wordsets[name]), corpus.language)
+    embeddings = embed(run.runner, corpora, config, run.config.seed, run.config.cluster)
+    bootstrap.publish(run, corpora, embeddings)
+    units = {
+        name: _select_units(corpora[name], found, needs.selection(wordsets[name])) for name, found in embeddings.items()
+    }
+    done = run.runner.run_whole(Stage("select words", each(select), units, batch_size=8))
+    return [_model(name, corpora[name].language, wordsets[name], needs, replicas) for name, replicas in done.items()]
+
+
+def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Selection) -> list[Unit]:
+    vocabulary = [corpus.listed.select("word", "count")]
+    return [
+        Unit(
+            VERSION,
+            f"{corpus.language} replica {number}",
+            {"selection": selection},
+            {"embedding": [replica.select("word", "vector")], "vocabulary": vocabulary},
+        )
+        for number, replica in enumerate(embeddings.replicas)
+    ]
+
+
+def _check_coverage(
+    store: Store, vocabularies: Sequence[TableRef], where: str, lists: Mapping[str, Sequence[str]], language: str
+) -> None:
+    known = _found(store, vocabularies, {word for words in lists.values() for word in words})
+    for name, words in lists.items():
+        if words and known.isdisjoint(words):
+            raise WordSetError(
+                f"wordset.{language}.{name}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in "
+                f"{where}: choose a word set in the language of the words (wordset=[<name>]), a larger corpus, or a "
+                "lower embedding.min_count"
+            )
+
+
+def _found(store: Store, vocabularies: Sequence[TableRef], words: Collection[str]) -> set[str]:
+    """Those of the words that a vocabulary has."""
+    wanted, columns = pa.array(words, pa.string()), [table.select("word") for table in vocabularies]
+    found = (piece["word"].filter(pc.is_in(piece["word"], wanted)) for piece in pieces(store, columns))
+    return {word for part in found for word in part.to_pylist()}

@@ -1,0 +1,60 @@
+"""The public tables of what was read and trained: every column with its type, its unit and a sentence."""
+
+import pyarrow as pa
+
+from tiltmeter.storage.store.tables import column
+
+LANGUAGE = column("language", pa.string(), "language of the corpus, as a Wikipedia code", key=True)
+WORD = column("word", pa.string(), "the word as the tokeniser writes it; a phrase has spaces inside", key=True)
+STATUS = column("status", pa.string(), "'ok', or why there is no result, in a word")
+REASON = column("reason", pa.string(), "why the status is not 'ok', in a sentence; empty otherwise")
+
+
+CORPORA = pa.schema(
+    [
+        column("corpus", pa.string(), "name of the corpus", key=True),
+        LANGUAGE,
+        column("num_articles", pa.int64(), "articles that were read", "pages"),
+        column("num_unreadable", pa.int64(), "articles left out because their markup can't be read", "pages"),
+        column("num_repeated", pa.int64(), "articles left out because they are there already, word by word", "pages"),
+        column("num_redirects", pa.int64(), "pages left out because they only redirect", "pages"),
+        column(
+            "num_other_namespaces", pa.int64(), "pages left out because they are not in the main namespace", "pages"
+        ),
+        column("num_replaced", pa.int64(), "invalid bytes or characters that were replaced", "characters"),
+        column("num_lines", pa.int64(), "lines with at least one word", "lines"),
+        column("num_tokens", pa.int64(), "words, each time they occur", "words"),
+        column("num_words", pa.int64(), "different words in the vocabulary", "words"),
+        column("warning", pa.string(), "what makes results doubtful; empty if nothing does"),
+    ]
+)
+
+VOCABULARY = pa.schema(
+    [
+        LANGUAGE,
+        WORD,
+        column("count", pa.int64(), "occurrences in the original corpus", "occurrences"),
+        column("lists", pa.list_(pa.string()), "word lists of the language that the word is on"),
+        column("status", pa.string(), "'ok' (has a vector), 'too_rare' or 'absent'; the latter two for listed words"),
+    ]
+)
+"""Section 3.2 of Matthews et al. 2021 asks how often the words of each list occur before anything is measured."""
+
+TRAINING = pa.schema(
+    [
+        LANGUAGE,
+        column("replica", pa.int16(), "0 is the original corpus, 1 and up are its bootstrap replicas", key=True),
+        column("epoch", pa.int16(), "pass over the corpus, from 1", key=True),
+        column(
+            "loss",
+            pa.float64(),
+            "mean over the steps of the epoch of what the trainer minimises; null where it gives none",
+        ),
+    ]
+)
+
+
+def embeddings(dimensions: int) -> pa.Schema:
+    """One row per word and replica, in the order of the vocabulary; the vector is null if the word does not occur."""
+    vector = column("vector", pa.list_(pa.float32(), dimensions), "the word's vector; null if it is not in the replica")
+    return pa.schema([LANGUAGE, WORD, TRAINING.field("replica"), vector])

@@ -1,0 +1,51 @@
+"""What is measured, whatever it comes from: embeddings in which the words of lists are looked up."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tiltmeter.jobs.embedding.vectors.selection import Selection, needed_words
+from tiltmeter.operators.text.wordsets import WordSets, word_lists
+from tiltmeter.storage.store.ledger import TableRef
+
+
+@dataclass(frozen=True)
+class Model:
+    """An embedding, as far as the word lists of its language reach.
+
+    Attributes:
+        name: of its corpus, its file or its encoder.
+        language: whose word lists are measured on it.
+        wordset: these lists, spelled as in ``vectors``.
+        vectors: of the original embedding and then of its bootstrap replicas, if there are any; see
+            :func:`.selection.select`.
+        attribute_sets: whose covariance is needed.
+        neighbours: of these sets, in each replica; empty if there are none.
+    """
+
+    name: str
+    language: str
+    wordset: WordSets
+    vectors: Sequence[TableRef]
+    attribute_sets: Sequence[tuple[str, ...]]
+    neighbours: Sequence[TableRef]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a job needs of every model.
+
+    Attributes:
+        lists: the word lists that it measures, by name; in a corpus each must have a word in the vocabulary, which is
+            looked at before anything is trained.
+        attribute_sets: sets of words whose covariance it needs.
+        num_neighbours: of each of their words, to estimate the covariance from.
+    """
+
+    lists: Callable[[WordSets], Mapping[str, Sequence[str]]]
+    attribute_sets: Callable[[WordSets], tuple[tuple[str, ...], ...]] = lambda _: ()
+    num_neighbours: int = 0
+
+    def selection(self, wordset: WordSets) -> Selection:
+        """What is taken out of an embedding: all listed words, so that other jobs find the same unit."""
+        sets = self.attribute_sets(wordset)
+        return Selection(needed_words(word_lists(wordset)), sets, self.num_neighbours if sets else 0)

@@ -1,0 +1,181 @@
+"""Embeddings that a user brings as files: which they are, how they spell listed words, and the stage to read them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+
+import numpy as np
+import pydantic
+from pydantic import ConfigDict, Field
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.embedding.vectors.selection import Selection, neighbours, vectors_table
+from tiltmeter.operators.association import covariance
+from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.corpora.sources import FoundFile, find_files
+from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.store.ledger import Finished, Store, Unit
+from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
+
+_Path = Annotated[str, Field(min_length=1)]
+_MIN_REPLICAS = 2
+_MOST_CAPITALISED = 0.01
+_ENDINGS = (".bz2", ".gz", ".zst", ".txt", ".bin", ".vec", ".kv", ".parquet", ".model")
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class FileEmbedding:
+    """Word vectors in files.
+
+    Attributes:
+        path: a local path, a URI, a folder, a wildcard, or several of them. Each file is a model by itself.
+        language: of the words, which chooses the word lists.
+        format: ``auto`` looks at the content.
+        allow_pickle: whether to read gensim's own format, a pickle; no code that it holds is run.
+        fold_case: whether an entry of the word lists that a file does not have is looked for in lower case; ``auto``
+            does so in files of which fewer than 1 word in 100 has a capital letter.
+        replicas: whether the files are one model: the first trained on the original corpus, the others, at least two,
+            on bootstrap replicas of it.
+    """
+
+    kind: Literal["file"]
+    path: _Path | Annotated[tuple[_Path, ...], Field(min_length=1)]
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")] = "en"
+    format: Literal["auto", ExportFormat] = "auto"
+    allow_pickle: bool = False
+    fold_case: Literal["auto"] | bool = "auto"
+    replicas: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths, however many."""
+        return (self.path,) if isinstance(self.path, str) else self.path
+
+    def files(self) -> dict[str, list[FoundFile]]:
+        """The files of each model, by its name.
+
+        Raises:
+            CorpusError: if a path names no file, or two models have one name.
+        """
+        found = find_files(self.paths, "embedding.path")
+        if self.replicas:
+            self._check_replicas(found)
+            return {_model_name(found[0]): found}
+        models: dict[str, list[FoundFile]] = {}
+        for file in found:
+            if models.setdefault(_model_name(file), [file]) != [file]:
+                raise CorpusError(
+                    f"embedding.path: two files are called {_model_name(file)!r}, by which the tables tell models "
+                    "apart: rename one, run them separately, or set embedding.replicas=true if they are replicas of one"
+                )
+        return models
+
+    @staticmethod
+    def _check_replicas(found: Sequence[FoundFile]) -> None:
+        uris = [file.uri for file in found]
+        if len(found) < _MIN_REPLICAS + 1 or len(set(uris)) < len(uris):
+            raise CorpusError(
+                f"embedding.path: {len(set(uris))} different files of {len(uris)}, but embedding.replicas=true takes "
+                f"the original's and those of {_MIN_REPLICAS} replicas or more, each once; name them in this order, or "
+                "set embedding.replicas=false"
+            )
+
+
+def _model_name(file: FoundFile) -> str:
+    """A file's name without the endings of formats.
+
+    >>> from tiltmeter.storage.files.files import FileState
+    >>> _model_name(FoundFile("/data/glove.6B.100d.txt.gz", FileState(1, "", True), True))
+    'glove.6B.100d'
+    """
+    name = PurePosixPath(shown(file.uri)).name
+    while name.endswith(_ENDINGS):
+        name = name.rpartition(".")[0]
+    return name
+
+
+@dataclass(frozen=True)
+class _Spellings:
+    """How a file may spell each entry, most likely first."""
+
+    as_listed: Mapping[str, Sequence[str]]
+    lower_case: Mapping[str, Sequence[str]]
+
+
+def read_vector_files(
+    runner: Runner, config: FileEmbedding, models: Mapping[str, Sequence[FoundFile]], selection: Selection
+) -> dict[str, list[Finished]]:
+    """Take the selected vectors out of the files of each model; models of which a file can't be read are missing.
+
+    Raises:
+        UnitsFailed: if no model could be read.
+    """
+    spellings = _spellings(selection.words, config.language)
+    units = {name: [_unit(file, config, selection, spellings) for file in files] for name, files in models.items()}
+    return runner.run_whole(Stage("read vectors", each(_read), units))
+
+
+def _spellings(words: Sequence[str], language: str) -> _Spellings:
+    plain, folded = Tokenizer(language, fold_case=False), Tokenizer(language, fold_case=True)
+    return _Spellings(
+        {word: _with_underscores(word, _entry(plain, word)) for word in words},
+        {word: _with_underscores(word.lower(), _entry(folded, word)) for word in words},
+    )
+
+
+def _entry(tokenizer: Tokenizer, word: str) -> str:
+    """The word as text is normalised; an entry without any word in it, such as an emoji, as it is."""
+    try:
+        return tokenizer.entry(word)
+    except ValueError:
+        return word
+
+
+def _with_underscores(*forms: str) -> list[str]:
+    """word2vec's own phrases have underscores for spaces."""
+    return list(dict.fromkeys(form.replace(" ", joint) for form in forms for joint in (" ", "_")))
+
+
+def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spellings: _Spellings) -> Unit:
+    how = {
+        "uri": file.uri,
+        "bytes": file.state.num_bytes,
+        "version": file.state.version,
+        "format": config.format,
+        "allow_pickle": config.allow_pickle,
+        "fold_case": config.fold_case,
+        "spellings": spellings,
+        "selection": selection,
+        "neighbours": covariance.VERSION if selection.attribute_sets else None,
+    }
+    return Unit("select_file/1", shown(file.uri), how)
+
+
+def _read(_: Store, unit: Unit) -> Tables:
+    selection: Selection = unit.config["selection"]
+    words, vectors = read_embedding(unit.config["uri"], unit.config["format"], unit.config["allow_pickle"])
+    rows = {word: row for row, word in enumerate(words)}
+    spelled = _spelled(unit.config["spellings"], rows, unit.config["fold_case"])
+    index = {entry: rows[word] for entry, word in spelled.items()}
+    yield "vectors", vectors_table(spelled, vectors[np.fromiter(index.values(), np.int64, len(index))])
+    if selection.attribute_sets:
+        yield "neighbours", neighbours(selection, index, vectors)
+
+
+def _spelled(spellings: _Spellings, rows: Mapping[str, int], fold_case: Literal["auto"] | bool) -> dict[str, str]:
+    """How the file writes each entry that it has."""
+    folds = _hardly_capitalised(rows) if fold_case == "auto" else fold_case
+    found = {}
+    for entry, forms in spellings.as_listed.items():
+        candidates = [*forms, *(spellings.lower_case[entry] if folds else ())]
+        if word := next((form for form in candidates if form in rows), None):
+            found[entry] = word
+    return found
+
+
+def _hardly_capitalised(words: Collection[str]) -> bool:
+    """Whether a file is in lower case, a few tokens such as <UNK> aside."""
+    return sum(word != word.lower() for word in words) < _MOST_CAPITALISED * len(words)

@@ -1,0 +1,88 @@
+"""How words and professions of a language lie along its gender direction, one unit for each language."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pydantic
+from pydantic import ConfigDict, Field
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, table_of, vectors_of, whole
+from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.gender.rows import GenderRows
+from tiltmeter.jobs.measures import tables
+from tiltmeter.operators.gender import direction as gender
+from tiltmeter.operators.text.wordsets import GenderSurvey
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+TABLES = ("gender_words", "gender_professions", "gender_languages", "gender_pairs")
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class GenderConfig:
+    """How gender bias is measured.
+
+    Attributes:
+        level: coverage of the intervals.
+        exponent: the c of DirectBias (Bolukbasi et al. 2016); larger is stricter.
+    """
+
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    exponent: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+
+
+def measure_gender(
+    runner: Runner, models: Sequence[Model], words: Mapping[str, GenderSurvey], config: GenderConfig
+) -> dict[str, list[TableRef]]:
+    """The tables of gender bias, a part for each model, and ``profession_biases``, which correlations are made from.
+
+    Args:
+        runner: of the stages.
+        models: what is measured.
+        words: the lists of each model, by its name.
+        config: how.
+
+    Raises:
+        UnitsFailed: if no model is whole.
+    """
+    config = narrowed(GenderConfig, config)
+    units = {model.name: [_unit(model, words[model.name], config)] for model in whole(runner, models)}
+    done = runner.run_whole(Stage("gender", each(_measure), units))
+    return {name: [unit.tables[name] for [unit] in done.values()] for name in (*TABLES, "profession_biases")}
+
+
+def _unit(model: Model, words: GenderSurvey, config: GenderConfig) -> Unit:
+    how = {"model": model.name, "language": model.language, "words": words, "config": config}
+    return Unit(gender.VERSION, model.name, how, {"vectors": vectors_of(model)})
+
+
+def _measure(store: Store, unit: Unit) -> Tables:
+    lookup = Lookup(store, unit.inputs["vectors"])
+    config: GenderConfig = unit.config["config"]
+    survey = GenderRows(lookup, unit.config["words"], config.level, config.exponent)
+    of = {key: unit.config[key] for key in ("model", "language")}
+    found = {
+        "gender_words": (survey.word_rows(), tables.GENDER_WORDS),
+        "gender_professions": (survey.profession_rows(), tables.GENDER_PROFESSIONS),
+        "gender_languages": ([survey.language_row()], tables.GENDER_LANGUAGES),
+        "gender_pairs": (survey.pair_rows(), tables.GENDER_PAIRS),
+    }
+    for name, (rows, schema) in found.items():
+        yield name, table_of([of | row for row in rows], schema)
+    yield "profession_biases", _profession_biases(survey)
+
+
+def _profession_biases(survey: GenderRows) -> pa.Table:
+    """Every replica's bias of every profession, for correlations between languages."""
+    equal, weighted = survey.biases
+    professions, num_replicas = list(survey.professions), equal.shape[1]
+    columns = {
+        "profession": pa.array(np.repeat(professions, num_replicas).tolist(), pa.string()),
+        "replica": np.tile(np.arange(num_replicas, dtype=np.int16), len(professions)),
+        "bias": equal.ravel(),
+        "bias_weighted": weighted.ravel(),
+    }
+    return pa.table(columns)

@@ -1,0 +1,89 @@
+"""How languages go together: correlations of their professions' biases (Matthews et al. 2021, figure 6)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.embedding.vectors.lookup import OK, Row, estimate, failed, table_of
+from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.measures import tables
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.operators.statistics import correlation
+from tiltmeter.operators.statistics.correlation import cluster_order, correlation_matrix
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_KINDS = {"correlation": "bias", "correlation_weighted": "bias_weighted"}
+_MIN_PROFESSIONS = 3
+
+
+def correlate_languages(
+    runner: Runner, models: Sequence[Model], biases: Sequence[TableRef], level: float
+) -> dict[str, list[TableRef]]:
+    """The table ``language_correlation``.
+
+    Args:
+        runner: of the stage.
+        models: one for each language.
+        biases: their tables ``profession_biases``, in the same order.
+        level: coverage of the intervals.
+
+    Raises:
+        UnitsFailed: if it fails.
+    """
+    how = {"languages": _names(models), "level": level}
+    unit = Unit(f"language_{correlation.VERSION}", "languages", how, {"biases": biases})
+    [done] = runner.run_whole(Stage("languages", each(_correlate), {"languages": [unit]}))["languages"]
+    return {"language_correlation": [done.tables["language_correlation"]]}
+
+
+def _names(models: Sequence[Model]) -> list[str]:
+    """The language of each model; of several models in one language, their own names."""
+    times = Counter(model.language for model in models)
+    return [model.language if times[model.language] == 1 else model.name for model in models]
+
+
+def _correlate(store: Store, unit: Unit) -> Tables:
+    parts = [pl.DataFrame(store.read(ref)) for ref in unit.inputs["biases"]]
+    values = {name: _aligned(parts, column) for name, column in _KINDS.items()}
+    matrices = {name: correlation_matrix(aligned) for name, aligned in values.items()}
+    places = np.argsort(cluster_order(matrices["correlation"][ORIGINAL]).order)
+    known = np.isfinite(values["correlation"][ORIGINAL])
+    languages = unit.config["languages"]
+    rows = []
+    for one, other in product(range(len(languages)), repeat=2):
+        num = int((known[one] & known[other]).sum())
+        row = {
+            "language_1": languages[one],
+            "language_2": languages[other],
+            "num_professions": num,
+            "position_1": int(places[one]),
+            "position_2": int(places[other]),
+        }
+        for name, matrix in matrices.items():
+            row |= estimate(name, matrix[:, one, other], unit.config["level"])
+        rows.append(row | _verdict(num, row["correlation"]))
+    yield "language_correlation", table_of(rows, tables.LANGUAGE_CORRELATION)
+
+
+def _aligned(parts: Sequence[pl.DataFrame], column: str) -> NDArray[np.float64]:
+    """``[1 + replicas, languages, professions]``, of the replicas that all languages have; NaN for what is missing."""
+    professions = sorted({name for part in parts for name in part["profession"]})
+    num_replicas = min((part["replica"].n_unique() for part in parts if part.height), default=1)
+    aligned = np.full((num_replicas, len(parts), max(len(professions), 1)), np.nan)
+    for at, part in enumerate(parts):
+        kept = part.filter(pl.col("replica") < num_replicas)
+        items = np.searchsorted(professions, kept["profession"].to_numpy()) if kept.height else np.empty(0, np.int64)
+        aligned[kept["replica"].to_numpy(), at, items] = kept[column].to_numpy()
+    return aligned
+
+
+def _verdict(num: int, found: float) -> Row:
+    if num < _MIN_PROFESSIONS:
+        return failed("too_few_professions", f"both have {num} professions, and {_MIN_PROFESSIONS} are needed")
+    return OK if np.isfinite(found) else failed("constant", "all professions have the same bias in one of them")

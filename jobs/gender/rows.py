@@ -1,0 +1,244 @@
+"""The rows of the gender tables: words, professions, defining pairs and the language as a whole, in all replicas."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup, Row, estimate, failed, missing_words
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.operators.gender.direction import (
+    DOMINANCE,
+    GenderDirection,
+    dominates,
+    gender_direction,
+    projection,
+    without_each_pair,
+)
+from tiltmeter.operators.gender.professions import count_weights, direct_bias_of, equal_weights, mean_bias
+from tiltmeter.operators.text.wordsets import GenderSurvey, WordForms
+
+_GENDERS = ("feminine", "masculine", "neutral")
+_FEW_PAIRS = 3
+_AGREEMENT = 2 / 3
+
+Biases = NDArray[np.float64]
+"""``[1 + replicas]``, or ``[..., 1 + replicas]``."""
+
+
+@dataclass(frozen=True)
+class GenderRows:
+    """One language in all replicas.
+
+    Attributes:
+        lookup: the vectors.
+        words: the lists of the language.
+        level: coverage of the intervals.
+        exponent: the c of DirectBias.
+    """
+
+    lookup: Lookup
+    words: GenderSurvey
+    level: float
+    exponent: float
+
+    @cached_property
+    def pairs(self) -> dict[str, tuple[str, str]]:
+        """The defining pairs of which both words have a vector."""
+        pairs = {name: (pair.feminine, pair.masculine) for name, pair in self.words.defining.items()}
+        return {name: pair for name, pair in pairs.items() if not self.lookup.missing(pair)}
+
+    @cached_property
+    def direction(self) -> GenderDirection | None:
+        """None without a pair."""
+        return gender_direction(*self._sides()) if self.pairs else None
+
+    def _sides(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        female, male = zip(*self.pairs.values(), strict=True)
+        return self.lookup(female), self.lookup(male)
+
+    @property
+    def _no_direction(self) -> Row:
+        reason = "no defining pair has both words in the vocabulary, so there is no gender direction"
+        return {"num_replicas": 0, **failed("no_direction", reason)}
+
+    # --- words ---
+
+    def word_rows(self) -> Iterator[Row]:
+        """A row for each defining word and each form of a profession."""
+        for pair, defining in self.words.defining.items():
+            for side in _GENDERS[:2]:
+                yield self._word_row("defining", pair, getattr(defining, side), side, defining.note)
+        for profession, forms in self.words.professions.items():
+            for side in _GENDERS:
+                for word in getattr(forms, side):
+                    yield self._word_row("professions", profession, word, side, forms.note)
+
+    def _word_row(self, listed: str, item: str, word: str, side: str, note: str) -> Row:
+        row: Row = {"word": word, "list": listed, "item": item, "gender": side, "note": note}
+        row["count"] = self.lookup.counts.get(word)
+        if word not in self.lookup:
+            return row | {"num_replicas": 0, **missing_words([word])}
+        if self.direction is None:
+            return row | self._no_direction
+        [bias] = projection(self.lookup([word]), self.direction.direction).T
+        return row | estimate("bias", bias, self.level) | self.lookup.basis(bias)
+
+    # --- professions ---
+
+    @cached_property
+    def professions(self) -> dict[str, "_Forms"]:
+        """The forms that have a vector, of each profession that has any."""
+        found = {name: self._forms(forms) for name, forms in self.words.professions.items()}
+        return {name: forms for name, forms in found.items() if forms.words}
+
+    def _forms(self, forms: WordForms) -> "_Forms":
+        present = [(word, side) for side in _GENDERS for word in getattr(forms, side) if word in self.lookup]
+        return _Forms([word for word, _ in present], [side for _, side in present])
+
+    def _biases(self, direction: NDArray[np.float64]) -> tuple[Biases, Biases]:
+        """Of every profession ``[professions, 1 + replicas]``, by equal weights and weighted by count."""
+        measured = [self._bias(forms, direction) for forms in self.professions.values()]
+        equal, weighted = zip(*measured, strict=True)
+        return np.stack(equal), np.stack(weighted)
+
+    def _bias(self, forms: "_Forms", direction: NDArray[np.float64]) -> tuple[Biases, Biases]:
+        biases = projection(self.lookup(forms.words), direction)
+        # A mean over other forms than the original's would be a mean of something else.
+        biases[np.isnan(biases).any(axis=1)] = np.nan
+        counts = [self.lookup.counts[word] for word in forms.words]
+        equal = equal_weights(biases, forms.genders)
+        known = None not in counts
+        return equal, count_weights(biases, counts) if known else np.full_like(equal, np.nan)
+
+    @cached_property
+    def biases(self) -> tuple[Biases, Biases]:
+        """Along the direction of all pairs."""
+        if self.direction is None or not self.professions:
+            nothing = np.full((len(self.professions), 1 + self.lookup.num_replicas), np.nan)
+            return nothing, nothing
+        return self._biases(self.direction.direction)
+
+    def profession_rows(self) -> Iterator[Row]:
+        """A row for each profession of the list."""
+        measured = {name: at for at, name in enumerate(self.professions)}
+        for profession, listed in self.words.professions.items():
+            words = [word for side in _GENDERS for word in getattr(listed, side)]
+            row: Row = {
+                "profession": profession,
+                "missing_words": self.lookup.missing(words),
+                "count": self._count(words),
+            }
+            if profession not in measured:
+                yield row | {"forms": [], "num_replicas": 0} | _nothing_of(words)
+                continue
+            row["forms"] = self.professions[profession].words
+            yield row | self._profession(*(biases[measured[profession]] for biases in self.biases))
+
+    def _count(self, words: Sequence[str]) -> int | None:
+        """Occurrences of all of them, those too rare for a vector as well."""
+        counts = [count for word in words if (count := self.lookup.counts.get(word)) is not None]
+        return sum(counts) if counts else None
+
+    def _profession(self, equal: Biases, weighted: Biases) -> Row:
+        if self.direction is None:
+            return self._no_direction
+        level = self.level
+        return estimate("bias", equal, level) | estimate("bias_weighted", weighted, level) | self.lookup.basis(equal)
+
+    # --- the language ---
+
+    def language_row(self) -> Row:
+        """What holds of the language as a whole."""
+        row: Row = {
+            "script": self.words.script,
+            "exponent": self.exponent,
+            "num_pairs": len(self.pairs),
+            "num_professions": len(self.professions),
+            "missing_words": self.lookup.missing(
+                [word for pair in self.words.defining.values() for word in (pair.feminine, pair.masculine)]
+            ),
+            "warning": "",
+        }
+        if self.direction is None:
+            return row | self._no_direction
+        direct, weighted = (direct_bias_of(biases.T, self.exponent) for biases in self.biases)
+        female, male = (mean_bias(projection(side, self.direction.direction)) for side in self._sides())
+        values = {
+            "direct_bias": direct,
+            "direct_bias_weighted": weighted,
+            "female_words": female,
+            "male_words": male,
+            "first_share": self.direction.first_share,
+            "second_share": self.direction.second_share,
+            "gap": self.direction.gap,
+            "agreement": self.direction.agreement,
+        }
+        for name, biases in values.items():
+            row |= estimate(name, biases, self.level)
+        row |= {"warning": self._warning(self.direction), **self.lookup.basis(female)}
+        return row if self.professions else row | failed("no_professions", "no profession has a form in the vocabulary")
+
+    def _warning(self, direction: GenderDirection) -> str:
+        warnings = []
+        if len(self.pairs) < _FEW_PAIRS:
+            warnings.append(f"the gender direction rests on {len(self.pairs)} of {len(self.words.defining)} pairs")
+        if not dominates(direction)[ORIGINAL]:
+            warnings.append(
+                f"the first component of the pairs carries less than {DOMINANCE:g} times the second's variance"
+            )
+        if direction.agreement[ORIGINAL] < _AGREEMENT:
+            warnings.append(
+                f"only {direction.agreement[ORIGINAL]:.0%} of the pairs have their female word on its female side"
+            )
+        return "; ".join(warnings)
+
+    # --- sensitivity ---
+
+    def pair_rows(self) -> Iterator[Row]:
+        """What becomes of the language without each defining pair."""
+        names = {name: at for at, name in enumerate(self.pairs)}
+        without = self._without() if len(self.pairs) > 1 and self.professions else None
+        for name, pair in self.words.defining.items():
+            row = {"pair": name, "feminine": pair.feminine, "masculine": pair.masculine, "num_replicas": 0}
+            if name not in names:
+                yield row | missing_words(self.lookup.missing([pair.feminine, pair.masculine]))
+            elif without is None:
+                yield row | failed("nothing_left", "without it there is no other pair, or no profession to measure")
+            else:
+                yield row | self._changed({key: values[names[name]] for key, values in without.items()})
+
+    def _without(self) -> dict[str, Biases]:
+        """``[pairs, 1 + replicas]`` each."""
+        # The direct bias of single words, which it gives too, is not that of professions.
+        found = without_each_pair(*self._sides(), self._sides()[0])
+        direct = np.stack(
+            [direct_bias_of(self._biases(direction)[0].T, self.exponent) for direction in found.direction]
+        )
+        complete = direct_bias_of(self.biases[0].T, self.exponent)
+        return {
+            "direct_bias": direct,
+            "change": direct - complete,
+            "similarity": found.similarity,
+            "first_share": found.first_share,
+        }
+
+    def _changed(self, values: Mapping[str, Biases]) -> Row:
+        row: Row = {}
+        for name, replicas in values.items():
+            row |= estimate(name, replicas, self.level)
+        return row | self.lookup.basis(values["change"])
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """Words of a profession with the gender of each."""
+
+    words: list[str]
+    genders: list[str]
+
+
+def _nothing_of(words: Sequence[str]) -> Row:
+    return missing_words(words) if words else failed("no_form", "the word list has no form of it in this language")

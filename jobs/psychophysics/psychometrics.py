@@ -1,0 +1,184 @@
+"""The two-alternative forced choice of Liang and Acuna 2020 on models, and how it goes with the labour market."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pydantic
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.embedding.vectors.lookup import (
+    MIN_REPLICAS,
+    OK,
+    Lookup,
+    Row,
+    failed,
+    missing_words,
+    narrowed,
+    table_of,
+    too_few_replicas,
+    vectors_of,
+    whole,
+)
+from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.measures import tables
+from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast
+from tiltmeter.operators.association import weat as association
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.operators.psychophysics import forced_choice as psychophysics
+from tiltmeter.operators.psychophysics import pooling
+from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics, response_curve
+from tiltmeter.operators.psychophysics.pooling import Pooled, pooled
+from tiltmeter.operators.statistics import correlation, permutation
+from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_MIN_PAIRS = 2
+_ALPHAS = np.linspace(0.0, 1.0, 101)
+TABLES = ("psychometrics", "psychometric_points", "pooled_psychometrics", "validation", "occupation_contrast")
+
+Key = tuple[str, str, str]
+"""An occupation and its two cues."""
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class PsychophysicsConfig:
+    """How occupations are measured by forced choice.
+
+    Attributes:
+        level: coverage of the intervals.
+        num_resamples: resamples of the replicas behind the intervals of PSE and JND.
+        ddof: 1 for the sample standard deviation in the WEFAT and WEAT effect sizes that PSE is compared with, 0 for
+            the population's.
+    """
+
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    num_resamples: Annotated[int, Field(ge=10)] = 1000
+    ddof: Annotated[int, Field(ge=0, le=1)] = 1
+
+
+def measure_psychometrics(
+    runner: Runner, models: Sequence[Model], config: PsychophysicsConfig, seed: int
+) -> dict[str, list[TableRef]]:
+    """The tables of the study, a part for each model.
+
+    Raises:
+        UnitsFailed: if no model is whole.
+    """
+    config = narrowed(PsychophysicsConfig, config)
+    units = {model.name: [_unit(model, config, seed)] for model in whole(runner, models)}
+    done = runner.run_whole(Stage("forced choice", each(_measure), units))
+    return {name: [unit.tables[name] for [unit] in done.values()] for name in TABLES}
+
+
+def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
+    wordset = model.wordset
+    how = {
+        "model": model.name,
+        "language": model.language,
+        "gender_pairs": wordset.cue_pairs,
+        "other_pairs": wordset.other_cue_pairs,
+        "occupations": wordset.occupations,
+        "config": config,
+        "seed": seed,
+        "operators": [association.VERSION, correlation.VERSION, permutation.VERSION, pooling.VERSION],
+    }
+    return Unit(psychophysics.VERSION, model.name, how, {"vectors": vectors_of(model)})
+
+
+def _measure(store: Store, unit: Unit) -> Tables:
+    lookup, how = Lookup(store, unit.inputs["vectors"]), unit.config
+    words = sorted(how["occupations"].percent_women)
+    gender, others = how["gender_pairs"], how["other_pairs"]
+    flips = np.stack([_flips(lookup, words, pair) for pair in (*gender, *others)])
+    keys = [(word, *pair) for pair in (*gender, *others) for word in words]
+    replicas = flips[..., ORIGINAL + 1 :].reshape(len(keys), -1)
+    yield "psychometrics", _psychometrics(lookup, keys, flips.reshape(len(keys), -1), how)
+    yield "psychometric_points", _points(keys, replicas, how)
+    of_gender = flips[: len(gender), :, ORIGINAL + 1 :]
+    means = pooled(of_gender.swapaxes(0, 1), how["config"].level)
+    yield "pooled_psychometrics", _pooled(words, means, how)
+    yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, how), tables.VALIDATION)
+    yield "occupation_contrast", table_of(contrast(lookup, how), tables.ASSOCIATIONS)
+
+
+def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArray[np.float64]:
+    """``[words, 1 + replicas]``"""
+    cue_1, cue_2 = (lookup([cue]) for cue in pair)
+    return flip_points(lookup(words), cue_1, cue_2).T
+
+
+def _psychometrics(lookup: Lookup, keys: Sequence[Key], flips: NDArray[np.float64], how: Mapping[str, Any]) -> pa.Table:
+    config: PsychophysicsConfig = how["config"]
+    replicas, num_gender = flips[:, ORIGINAL + 1 :], len(how["occupations"].percent_women) * len(how["gender_pairs"])
+    found = psychometrics(replicas, how["seed"], config.num_resamples, config.level)
+    spread = percentile_interval(replicas, config.level)
+    rows = [
+        {
+            **_of(how),
+            **dict(zip(("word", "cue_1", "cue_2"), key, strict=True)),
+            "is_gender": row < num_gender,
+            "flip_original": flips[row, ORIGINAL],
+            "flip_low": spread.low[row],
+            "flip_high": spread.high[row],
+            "percent_women": how["occupations"].percent_women[key[0]],
+            **{name: column[row] for name, column in found._asdict().items()},
+            **_verdict(lookup.missing(key), int(found.num_replicas[row])),
+        }
+        for row, key in enumerate(keys)
+    ]
+    return table_of(rows, tables.PSYCHOMETRICS)
+
+
+def _of(how: Mapping[str, Any]) -> Row:
+    return {"model": how["model"], "language": how["language"]}
+
+
+def _verdict(missing: Sequence[str], num_replicas: int) -> Row:
+    if missing:
+        return missing_words(missing)
+    if num_replicas < MIN_REPLICAS:
+        return too_few_replicas(num_replicas)
+    return OK
+
+
+def _points(keys: Sequence[Key], replicas: NDArray[np.float64], how: Mapping[str, Any]) -> pa.Table:
+    measured = np.flatnonzero(np.isfinite(replicas).any(axis=1)).tolist()
+    shares = response_curve(replicas[measured], _ALPHAS)
+    word, cue_1, cue_2 = (np.repeat([keys[row][part] for row in measured], _ALPHAS.size) for part in range(3))
+    columns = {
+        **{name: np.full(word.size, value) for name, value in _of(how).items()},
+        "word": word,
+        "cue_1": cue_1,
+        "cue_2": cue_2,
+        "alpha": np.tile(_ALPHAS, len(measured)),
+        "share": shares.ravel(),
+    }
+    return pa.table(columns).cast(tables.PSYCHOMETRIC_POINTS)
+
+
+def _pooled(words: Sequence[str], means: Pooled, how: Mapping[str, Any]) -> pa.Table:
+    women = how["occupations"].percent_women
+    rows = [
+        {
+            **_of(how),
+            "word": word,
+            **{name: column[row] for name, column in means._asdict().items()},
+            "percent_women": women[word],
+            **_pooled_verdict(int(means.num_pairs[row]), int(means.num_replicas[row])),
+        }
+        for row, word in enumerate(words)
+    ]
+    return table_of(rows, tables.POOLED_PSYCHOMETRICS)
+
+
+def _pooled_verdict(num_pairs: int, num_replicas: int) -> Row:
+    if num_pairs < _MIN_PAIRS:
+        return failed("too_few_pairs", f"measured with {num_pairs} gender cue pairs, and {_MIN_PAIRS} are needed")
+    if num_replicas < MIN_REPLICAS:
+        return too_few_replicas(num_replicas)
+    return OK

@@ -1,0 +1,160 @@
+"""The findings and the sections of the psychophysics: curves, PSE and JND, and how they hold against other measures."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from tiltmeter.jobs.association import dot_plots
+from tiltmeter.jobs.psychophysics.comparison_sections import comparison
+from tiltmeter.jobs.psychophysics.figures import psychometric_curves
+from tiltmeter.jobs.psychophysics.findings import (
+    both_ends,
+    by_cue_pair,
+    occupation_findings,
+    pooled_findings,
+    validation_findings,
+)
+from tiltmeter.jobs.psychophysics.validation_sections import validation
+from tiltmeter.jobs.report.findings import Frames, by_model, folded, joined, measured, said, sentences, why_nothing
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Paragraph, Section
+
+_KEY = ["model", "language", "word", "cue_1", "cue_2"]
+_ONE_MODEL = ["model", "language"]
+
+
+def findings(frames: Frames) -> list[Block]:
+    """What stands out, in sentences."""
+    if "psychometrics" not in frames:
+        return []
+    rows = frames["psychometrics"]
+    if rows.is_empty():
+        return [Bullets([why_nothing(rows, "occupation")])]
+    models = by_model(rows)
+    if len(models) == 1:
+        return [Bullets([*_over_all_pairs(rows, frames), *occupation_findings(rows)])]
+    return _of_several(models, frames)
+
+
+def _of_several(models: Mapping[str, pl.DataFrame], frames: Frames) -> list[Block]:
+    """What all cue pairs say of each model, and the rest folded."""
+    short = {label: _over_all_pairs(part, frames) or occupation_findings(part) for label, part in models.items()}
+    rest = {label: [Bullets(occupation_findings(part))] for label, part in models.items()}
+    lines = Bullets(sentences({label: [" ".join(texts)] for label, texts in short.items()}))
+    return [lines, *folded(rest, "cue pair by cue pair")]
+
+
+def _over_all_pairs(rows: pl.DataFrame, frames: Frames) -> list[str]:
+    tables = {"pooled_psychometrics": pooled_findings, "validation": validation_findings}
+    return [text for name, say in tables.items() if name in frames for text in say(_of(frames[name], rows))]
+
+
+def _of(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """The part of a table that is about the same model."""
+    return table.join(rows, on=_ONE_MODEL, how="semi")
+
+
+def sections(frames: Frames) -> list[Section]:
+    """What was measured, one section per question; where nothing was measured, it says why."""
+    if "psychometrics" not in frames:
+        return []
+    rows = frames["psychometrics"]
+    if measured(rows).is_empty():
+        nothing = [Paragraph(why_nothing(rows, "occupation"))]
+        return [Section("occupations", "PSE and JND of the occupations", nothing)]
+    return [
+        *([Section("curves", "Psychometric curves", _curves(frames))] if "psychometric_points" in frames else []),
+        Section("occupations", "PSE and JND of the occupations", _occupations(rows)),
+        *_pooled(frames),
+        *validation(frames),
+        *comparison(frames),
+    ]
+
+
+def _by_model_and_pair(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    return joined({label: by_cue_pair(part) for label, part in by_model(rows).items()})
+
+
+def _curves(frames: Frames) -> list[Block]:
+    parts, points = _by_model_and_pair(frames["psychometrics"]), frames["psychometric_points"]
+    chart = Chart(
+        "Line chart: the share of replicas that answer the second cue rises with the weight of that cue; one stepped "
+        "line and one fitted curve per occupation.",
+        "Thin steps: the replicas. Smooth lines: cumulative normal fitted to them. Filled dot: PSE of the fit, where "
+        "half of the replicas answer the second cue. Open dots: 25% and 75%, whose distance is the JND. The more an "
+        "occupation leans to the first cue, the further to the right its curve; colours follow that order and name no "
+        "side. Brackets: how well so many replicas fix the number. Shown at first are the two ends and a few "
+        "occupations between them; a click in the legend shows or hides one.",
+        {label: psychometric_curves(part, points.join(part, on=_KEY, how="semi")) for label, part in parts.items()},
+        "Cue pair",
+    )
+    text = (
+        "Each replica is asked which of two cues, such as “woman” and “man”, fits an occupation better, while a "
+        "mixture α leads from the first cue (0) to the second (1); of a gender pair, the first is the female one. An "
+        "occupation that leans to neither side is answered half and half at α = 0.5 (Liang and Acuna 2020, figure 2)."
+    )
+    return [Paragraph(text), chart]
+
+
+def _occupations(rows: pl.DataFrame) -> list[Block]:
+    chart = Chart(
+        "Dot plot: point of subjective equality and just noticeable difference of every measured occupation.",
+        "PSE above 0.5 (dotted line): more of the second cue is needed for balance, so the occupation leans to the "
+        "first one: to the female side, with a gender pair. Thin lines: interval of the replicas' own flips, which "
+        "says how far resampling the corpus moves them; a colour names a side where it excludes 0.5. Thick lines, and "
+        "brackets after PSE and JND: how well so many replicas fix the number. JND: small where the replicas agree.",
+        {label: dot_plots.occupations(part) for label, part in _by_model_and_pair(rows).items()},
+        "Cue pair",
+    )
+    text = (
+        "The point of subjective equality (PSE) is the mixture at which the replicas flip on average, the just "
+        "noticeable difference (JND) is 1.349 standard deviations of their flips (Liang and Acuna 2020, figure 3)."
+    )
+    return [Paragraph(text), chart]
+
+
+# --- all cue pairs together -----------------------------------------------------------------------------------------
+
+
+def _pooled(frames: Frames) -> list[Section]:
+    if "pooled_psychometrics" not in frames:
+        return []
+    rows = frames["pooled_psychometrics"]
+    found = by_model(measured(rows))
+    title = "PSE over all gender cue pairs"
+    if not found:
+        return [Section("pooled", title, [Paragraph(why_nothing(rows, "occupation with gender cue pairs"))])]
+    text = (
+        "A lean that shows with one cue pair need not show with another. Here the flips of all gender cue pairs and "
+        "replicas are taken together, with an effect of the pair and an effect of the replica, both random. The mean "
+        "is the pooled PSE; its interval says how far other cue words would move it, and is wide because there are "
+        "few pairs."
+    )
+    chart = Chart(
+        "Dot plot: pooled PSE of every occupation with its interval, and the standard deviations between cue pairs and "
+        "between replicas.",
+        "Left: pooled PSE, above 0.5 (dotted line) where an occupation leans to the female side, with its interval. "
+        "Right: how far the flips differ between cue pairs, between replicas in all pairs alike, and beyond both. The "
+        "interval counts replicas as observers and narrows with more of them: what another corpus like this one would "
+        "change is the standard deviation between replicas itself.",
+        {label: dot_plots.pooled(part) for label, part in found.items()},
+        "Model",
+    )
+    deviations = {label: _deviations(part) for label, part in found.items()}
+    ends = {label: both_ends(part, _of(frames["psychometrics"], part)) for label, part in found.items()}
+    blocks = [Paragraph(text), *said(deviations), chart, *folded(ends, "occupations at both ends")]
+    return [Section("pooled", title, blocks)]
+
+
+def _deviations(found: pl.DataFrame) -> list[str]:
+    """What spreads the flips: the medians of the standard deviations over occupations."""
+    pairs, replicas, rest = (found[f"sd_{name}"].to_numpy() for name in ("pairs", "replicas", "rest"))
+    between, within, common = (float(np.median(sd)) for sd in (pairs, np.hypot(replicas, rest), replicas))
+    text = (
+        f"In the median over {found.height} occupations, the flips have a standard deviation of {between:.3f} between "
+        f"cue pairs, and of {within:.3f} between the replicas of one pair; the part that all pairs share has "
+        f"{common:.3f}."
+    )
+    if between > within:
+        return [f"{text} So which words stand for the two sides matters more here than which lines are in the corpus."]
+    return [f"{text} So which lines are in the corpus matters at least as much as which words stand for the two sides."]

@@ -1,0 +1,180 @@
+"""One self-contained HTML page of text, tables and plotly charts, which opens without a network.
+
+The page is whole without its script, but for the charts. The script lets a reader sort and filter tables, draws the
+charts and writes their numbers as tables for those who can't see them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import jinja2
+import plotly.graph_objects as go
+
+from tiltmeter.jobs.report.html.charts import as_json, packed, plotly
+
+_HERE = Path(__file__).parent
+_HEIGHT = 450
+"""Of a plotly figure that does not say its own."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph of plain text; a warning is set off from the rest."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: str
+    tone: Literal["plain", "note", "warning"] = "plain"
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences."""
+
+    kind: ClassVar[str] = "bullets"
+    items: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of text, which readers sort by any column.
+
+    Attributes:
+        numeric: the headings whose columns hold numbers, which are set flush right and sorted as numbers.
+        bars: by heading of a numeric column, a number for each row, drawn as a bar beside the cell; none is negative.
+    """
+
+    kind: ClassVar[str] = "grid"
+    caption: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: Sequence[str] = ()
+    bars: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def share(self, heading: str, row: int) -> float | None:
+        """How long the bar of a cell is, as a share of the longest of its column; none where it has no bar."""
+        if heading not in self.bars:
+            return None
+        return self.bars[heading][row] / (max(self.bars[heading]) or 1.0)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A plotly figure, or several of which a reader chooses one.
+
+    Attributes:
+        alt: what the chart shows, for those who can't see it.
+        caption: how to read it.
+        figures: by the label under which a reader finds it; the first is shown first.
+        question: what is chosen, for example "Cue pair".
+    """
+
+    kind: ClassVar[str] = "chart"
+    alt: str
+    caption: str
+    figures: Mapping[str, go.Figure]
+    question: str = "Show"
+
+    @property
+    def data(self) -> str:
+        """The figures as a packed JSON list."""
+        return packed(as_json(self.figures.values()))
+
+    @property
+    def height(self) -> int:
+        """Of the figure that is shown first, in pixels, so that nothing moves when it is drawn."""
+        return next(iter(self.figures.values())).layout.height or _HEIGHT
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Text with its line breaks, such as a configuration."""
+
+    kind: ClassVar[str] = "listing"
+    text: str
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that a reader opens when needed."""
+
+    kind: ClassVar[str] = "details"
+    summary: str
+    blocks: Sequence["Block"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading in the lead of a page and what stands under it, such as what was asked."""
+
+    kind: ClassVar[str] = "part"
+    title: str
+    blocks: Sequence["Block"]
+
+
+Block = Paragraph | Bullets | Grid | Chart | Listing | Details | Part
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it; ``anchor`` is its address in the page."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole page.
+
+    Attributes:
+        facts: short facts under the title, by name.
+        lead: what stands before the table of contents.
+        language: of the text, as in the ``lang`` attribute.
+    """
+
+    title: str
+    facts: Mapping[str, str]
+    lead: Sequence[Block]
+    sections: Sequence[Section]
+    language: str = "en"
+
+
+def render(page: Page) -> str:
+    """The page as HTML; every text is escaped, and the page's own policy forbids it to load anything.
+
+    >>> html = render(Page("a < b", {}, [Paragraph("<b>bold</b>")], []))
+    >>> "<h1>a &lt; b</h1>" in html, "&lt;b&gt;bold&lt;/b&gt;" in html
+    (True, True)
+    """
+    blocks = [*page.lead, *(block for section in page.sections for block in section.blocks)]
+    library = plotly() if _has_chart(blocks) else ""
+    scripts = ["page_tables.js", *(["page_numbers.js", "page_charts.js"] if library else [])]
+    script = "\n".join(_text(name) for name in scripts)
+    return _template().render(page=page, library=library, style=_text("page.css"), script=script)
+
+
+def _has_chart(blocks: Iterable[Block]) -> bool:
+    return any(
+        isinstance(block, Chart) or (isinstance(block, Details | Part) and _has_chart(block.blocks)) for block in blocks
+    )
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["zip"] = zip
+    return environment.get_template("page.html.jinja")

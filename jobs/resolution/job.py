@@ -1,0 +1,28 @@
+"""Job `entity_resolution`: which records are one entity, proven to be the best partition, and why."""
+
+from tiltmeter.jobs.resolution.assessment import assess
+from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.resolution.page.body import write_resolution_report
+from tiltmeter.jobs.resolution.pairs import read_graphs
+from tiltmeter.jobs.resolution.records.pairs import score_records
+from tiltmeter.jobs.resolution.solving import partition
+from tiltmeter.jobs.resolution.sources import ResolutionSources
+from tiltmeter.jobs.runtime.context import Run
+
+TABLES = ("agreements", "pair_counts", "clusters", "components", "metrics", "explanations", "drawn_pairs")
+
+
+def run(run: Run[ResolutionRun, ResolutionSources]) -> None:
+    """Read or draw the scored pairs, partition every component, assess and explain; publish tables and report."""
+    config, runner = run.config, run.runner
+    if config.records is None:
+        graphs = read_graphs(runner, config, run.sources.files)
+    else:
+        graphs, learnt = score_records(runner, config, config.records, run.sources.files)
+        run.publish("agreements", [learnt])
+    partitions = partition(runner, graphs, config)
+    run.publish("pair_counts", [graphs[name].counts for name in partitions])
+    run.publish("clusters", [found.clusters for found in partitions.values()])
+    run.publish("components", [found.components for found in partitions.values()])
+    run.publish_all(assess(runner, graphs, partitions, config))
+    write_resolution_report(run)

@@ -1,0 +1,84 @@
+"""Pairs of messy records with the probability that they are one entity, learnt from labelled pairs.
+
+Blocking rules propose pairs; labelled pairs among them say how much it means that a field agrees (Fellegi and Sunter
+1969, see :mod:`.resolution.linkage`); every proposed pair gets its probability.
+"""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tiltmeter.jobs.resolution.records import linkage
+from tiltmeter.jobs.resolution.records.columns import ID, check_blocks, prepare
+from tiltmeter.jobs.resolution.records.config import ComparedField, RecordScorer
+from tiltmeter.jobs.resolution.records.labelled_pairs import check_labelled
+from tiltmeter.jobs.resolution.records.linkage import IDS, Model
+from tiltmeter.operators.resolution import linkage as record_linkage
+from tiltmeter.operators.resolution.linkage import estimate_agreement
+
+VERSION = f"{record_linkage.VERSION}, record_scoring/1"
+
+
+def train_scorer(records: pl.DataFrame, labelled: pl.DataFrame, config: RecordScorer) -> pl.DataFrame:
+    """What agreements of the fields mean, counted in labelled pairs.
+
+    Args:
+        records: with the columns of the config.
+        labelled: ``left, right, is_match``: pairs in any order, true or false (or 1, 0).
+
+    Returns:
+        A row for each field and degree of agreement, from 0 (different) up: ``field, degree, agreement`` (in words),
+        ``num_matches, num_distinct`` (labelled pairs), ``m, u`` (shares among either), ``match_weight`` (log2 m / u, in
+        bits) and ``prior`` (the same in every row).
+
+    Raises:
+        ValueError: if there are no records, a column is missing, an id is missing or not unique, or a number or date
+            can't be read; if a labelled pair is of one record, of one that is not there, or labelled both ways; if no
+            labelled pair is a match, or all are.
+    """
+    prepared = prepare(records, config)
+    labelled = check_labelled(labelled, prepared[ID])
+    fields = list(config.fields.values())
+    degrees = linkage.compare(prepared, labelled.select(IDS), fields).join(labelled, on=IDS, maintain_order="left")
+    is_match = degrees["is_match"].to_numpy()
+    prior = float(is_match.mean()) if config.prior is None else config.prior
+    rows = [
+        _agreement(name, field, degrees[f"{linkage.DEGREES}f{number}"], is_match)
+        for number, (name, field) in enumerate(config.fields.items())
+    ]
+    return pl.concat(rows).with_columns(prior=pl.lit(prior))
+
+
+def score_pairs(records: pl.DataFrame, trained: pl.DataFrame, config: RecordScorer, part: int = 0) -> pl.DataFrame:
+    """The match probability of every proposed pair, or of those of one of the config's parts.
+
+    Args:
+        records: with the columns of the config; all of them, whatever the part.
+        trained: what :func:`train_scorer` returned for the same config.
+        part: 0..``num_parts`` - 1; every pair is in one part.
+
+    Returns:
+        ``left, right, match_probability``: ids as text, left < right, sorted. Empty if no two records share a key.
+
+    Raises:
+        ValueError: as :func:`train_scorer`, or if the rules propose too many pairs, or the part is out of range.
+    """
+    if not 0 <= part < config.num_parts:
+        raise ValueError(f"part {part}: must lie in 0..{config.num_parts - 1}; set records.num_parts")
+    prepared = prepare(records, config)
+    check_blocks(prepared, config)
+    fields = list(config.fields.values())
+    scored = linkage.score(prepared, fields, _model(trained, config), part, config.num_parts)
+    return scored.filter(pl.col("match_probability") >= config.threshold)
+
+
+def _agreement(name: str, field: ComparedField, degrees: pl.Series, is_match: NDArray[np.bool_]) -> pl.DataFrame:
+    words = linkage.degree_names(field)
+    found = estimate_agreement(degrees.to_numpy(), is_match, len(words))
+    columns = {"field": [name] * len(words), "degree": range(len(words)), "agreement": words}
+    return pl.DataFrame(columns | found._asdict() | {"match_weight": found.weights})
+
+
+def _model(trained: pl.DataFrame, config: RecordScorer) -> Model:
+    by_field = [trained.filter(field=name).sort("degree", descending=True) for name in config.fields]
+    return Model(trained["prior"][0], *([rows[share].to_list() for rows in by_field] for share in "mu"))

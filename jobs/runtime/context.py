@@ -1,0 +1,49 @@
+"""What a job has at hand: its config, the stages' runner, and the run directory to publish in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from rich.console import Console
+
+from tiltmeter.cluster.stages import Runner
+from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.storage.store.ledger import TableRef
+from tiltmeter.storage.store.runs import RunDirectory
+from tiltmeter.storage.store.streaming import pieces
+
+Config = TypeVar("Config", bound=CommonConfig, covariant=True)
+Found = TypeVar("Found", covariant=True)
+
+
+@dataclass
+class Run(Generic[Config, Found]):
+    """One execution of one job.
+
+    Attributes:
+        sources: what it starts from, found before any work.
+        published: what each published table is made of.
+    """
+
+    config: Config
+    sources: Found
+    runner: Runner
+    directory: RunDirectory
+    console: Console
+    published: dict[str, list[TableRef]] = field(default_factory=dict)
+
+    def publish(self, name: str, refs: Sequence[TableRef]) -> None:
+        """Publish tables of one schema, one after the other, as the table ``name``."""
+        self.directory.write_pieces(name, lambda: pieces(self.runner.store, refs))
+        self.published[name] = list(refs)
+
+    def publish_all(self, tables: Mapping[str, Sequence[TableRef]]) -> None:
+        """Publish tables by name, those of which there is a part."""
+        for name, refs in tables.items():
+            if refs:
+                self.publish(name, refs)
+
+    def publish_parts(self, name: str, parts: Mapping[str, TableRef]) -> None:
+        """Publish a large table as a folder of parts."""
+        self.directory.link_table(name, self.runner.store, parts)
+        self.published[name] = list(parts.values())

@@ -1,0 +1,89 @@
+"""What a config may not do to the process that composes it, however much Hydra would allow.
+
+Config files may be someone else's. Of what they say Hydra itself would make objects of any class (callbacks, logging,
+launchers and sweepers), set variables of the environment, and read any of them, credentials included.
+"""
+
+import re
+from functools import cache
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import hydra._internal.hydra as hydra_command
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import get_args_parser
+from hydra.errors import ConfigCompositionException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.resolvers import oc
+
+from tiltmeter.jobs.runtime.config import ConfigError
+
+_READABLE = re.compile(r"TILTMETER_\w+")
+
+_AS_DELIVERED: dict[str, Any] = {
+    "callbacks": {},
+    "hydra_logging.root": None,
+    "job.env_set": {},
+    "job_logging.root": None,
+    "launcher": {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"},
+    "output_subdir": None,
+    "sweeper": {
+        "_target_": "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
+        "max_batch_size": None,
+        "params": None,
+    },
+}
+"""Settings of Hydra that name classes, functions or variables, or write the config with the keys that it may hold."""
+
+
+def confine_hydra() -> None:
+    """Keep to this whatever is composed from now on.
+
+    Raises:
+        ConfigError: if the command line asks for a pickle to be run.
+    """
+    if get_args_parser().parse_known_args()[0].experimental_rerun is not None:
+        raise ConfigError("--experimental-rerun: would load a pickle, which can run any code; give the settings again")
+    OmegaConf.register_new_resolver("oc.env", environment_variable, replace=True)
+    OmegaConf.register_new_resolver("private_folder", lambda: _private_folder().name, replace=True)
+    setattr(hydra_command, ConfigLoaderImpl.__name__, _ConfinedLoader)
+
+
+class _ConfinedLoader(ConfigLoaderImpl):
+    def load_configuration(self, *arguments: Any, **options: Any) -> DictConfig:
+        """Compose a config, and refuse one that touches what it must not."""
+        composed = super().load_configuration(*arguments, **options)
+        for key, delivered in _AS_DELIVERED.items():
+            found = OmegaConf.select(composed.hydra, key)
+            if (OmegaConf.to_container(found) if OmegaConf.is_config(found) else found) != delivered:
+                raise ConfigCompositionException(
+                    f"hydra.{key} is {found!r}: must be {delivered!r}, as a config may not choose what code runs and "
+                    "what it finds in its environment; leave it out"
+                )
+        return composed
+
+
+def environment_variable(name: str, *default: Any) -> str | None:
+    """The resolver ``oc.env``, for variables of this program alone.
+
+    >>> environment_variable("HF_TOKEN")
+    Traceback (most recent call last):
+    tiltmeter.jobs.runtime.config.ConfigError: ${oc.env:HF_TOKEN}: a config reads variables called TILTMETER_... only, ...
+
+    Raises:
+        ConfigError: for any other variable.
+        KeyError: if it is not set, and there is no default.
+    """
+    if not _READABLE.fullmatch(name):
+        raise ConfigError(
+            f"${{oc.env:{name}}}: a config reads variables called TILTMETER_... only, so that no credential ends in a "
+            "path or a name; set the key itself, or use a variable of such a name"
+        )
+    found: str | None = oc.env(name, *default)
+    return found
+
+
+@cache
+def _private_folder() -> TemporaryDirectory[str]:
+    """Where Hydra keeps the config of a sweep, with the keys that it may hold; it goes with the process."""
+    return TemporaryDirectory(prefix="tiltmeter-")

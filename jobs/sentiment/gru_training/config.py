@@ -1,0 +1,98 @@
+"""The config of `gru_training`: labelled texts, and the network that learns them."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+import pydantic
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.operators.sentiment.gru import GRUConfig
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.records import check_columns
+
+_Path = Annotated[str, Field(min_length=1)]
+Value = Annotated[float, Field(ge=-1.0, le=1.0)]
+
+
+def _named(values: object) -> object:
+    """YAML takes a label such as 0 for a number."""
+    return {str(label): value for label, value in values.items()} if isinstance(values, dict) else values
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class GRUTrainingJob:
+    """``job=gru_training``"""
+
+    name: Literal["gru_training"] = "gru_training"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class TrainingData:
+    """Labelled texts in CSV, TSV or Parquet files.
+
+    Attributes:
+        path: what is learnt from.
+        development: what tells when to stop; None: every tenth text of ``path``.
+        test: what is not seen until training has ended; None: nothing.
+        header: whether the first line of CSV and TSV has names; if not, columns are column_1, column_2, ...
+        text, label: what the files call their columns.
+        values: what each label is worth, from -1 (negative) to 1 (positive); None: labels are such numbers.
+    """
+
+    path: _Path
+    development: _Path | None = None
+    test: _Path | None = None
+    header: bool = True
+    text: _Path = "text"
+    label: _Path = "label"
+    values: Annotated[dict[str, Value], BeforeValidator(_named)] | None = None
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Those that are given, by the part that they hold."""
+        parts = {"training": self.path, "development": self.development, "test": self.test}
+        return {part: path for part, path in parts.items() if path is not None}
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class GRUTrainingRun(CommonConfig):
+    """A run of ``gru_training``."""
+
+    job: GRUTrainingJob
+    labelled: TrainingData
+    gru: GRUConfig
+
+    def without_keys(self) -> Self:
+        """The config as it may be shown."""
+        data = self.labelled
+        development, test = (None if path is None else shown(path) for path in (data.development, data.test))
+        plain = dataclasses.replace(data, path=shown(data.path), development=development, test=test)
+        return dataclasses.replace(self, labelled=plain)
+
+
+@dataclass(frozen=True)
+class LabelledSources:
+    """The files by the part that they hold."""
+
+    files: dict[str, FoundFile]
+
+    def record(self) -> dict[str, Any]:
+        """Every file with its version, for ``run.json``."""
+        return {part: file.entry for part, file in self.files.items()}
+
+
+def find_labelled(config: GRUTrainingRun, _: str) -> LabelledSources:
+    """Look for the files.
+
+    Raises:
+        CorpusError: if one is missing, can't be read, or lacks a column.
+    """
+    data, files = config.labelled, {}
+    for part, path in data.paths.items():
+        setting = "labelled.path" if part == "training" else f"labelled.{part}"
+        files[part] = find_file(path, setting)
+        check_columns(files[part].uri, [data.text, data.label], setting, header=data.header)
+    return LabelledSources(files)

@@ -1,0 +1,96 @@
+"""The scored texts of one data set, as arrays: what is tested on them, and how they are resampled."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tiltmeter.operators.sentiment.deconfounding import EmptyCells, Impact, deconfounding_impact, is_confounded
+from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.two_samples import Convention, Moments, TTest, coded, moments, pairwise_tests
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The scored texts of a data set that have a value of the protected attribute.
+
+    Attributes:
+        values: of the attribute; ``cells`` says which one each text has.
+        emotions: likewise with ``felt``; ``felt`` is None if a text has no emotion.
+        clusters: the conversation of each text; None if no two texts are of one.
+        about: what the resampling of these texts is keyed by.
+    """
+
+    name: str
+    scores: NDArray[np.float64]
+    cells: NDArray[np.int64]
+    values: list[str]
+    felt: NDArray[np.int64] | None
+    emotions: list[str]
+    clusters: NDArray[np.int64] | None
+    about: int
+
+    def resamples(self, seed: int, number: int) -> Iterator[NDArray[np.int32]]:
+        """Of texts within what the design fixes: each value, and each of its emotions where these do not depend on it;
+        of whole conversations where there are any.
+        """
+        if self.clusters is None:
+            return resampled_counts(self._strata(), seed, self.about, number)
+        told: list[set[int]] = [set() for _ in range(self.clusters.max() + 1)]
+        for cluster, cell in zip(self.clusters.tolist(), self.cells.tolist(), strict=True):
+            told[cluster].add(cell)
+        return resampled_counts(coded(map(frozenset, told)).codes, seed, self.about, number, self.clusters)
+
+    def _strata(self) -> NDArray[np.int64]:
+        if self.felt is None or self.is_confounded:
+            return self.cells
+        return self.cells * len(self.emotions) + self.felt
+
+    @property
+    def is_confounded(self) -> bool:
+        """Whether the emotion depends on the protected attribute."""
+        return self.felt is not None and is_confounded(self.felt, self.cells)
+
+    def tested(self, rules: Convention, counts: NDArray[np.int32] | None = None) -> tuple[Moments, TTest]:
+        """The scores of each value, and tests of every two, of the texts or of resamples."""
+        found = moments(self.scores, self.cells, len(self.values), counts)
+        return found, pairwise_tests(found, rules)
+
+    def impact(self, empty_cells: EmptyCells, counts: NDArray[np.int32] | None = None) -> Impact | None:
+        """What deconfounding does to each emotion; None without emotions."""
+        if self.felt is None:
+            return None
+        return deconfounding_impact(self.scores, self.felt, self.cells, counts, empty_cells)
+
+
+def dataset_of(rows: pl.DataFrame, columns: Sequence[str], about: list[str]) -> Dataset:
+    """The rows of a data set.
+
+    Args:
+        rows: of the table ``scores``, all with a score and a value.
+        columns: that make up the protected attribute.
+        about: group, data set and protected attribute.
+    """
+    protected = coded(" ".join(values) for values in rows.select(columns).iter_rows())
+    emotions = coded(rows["emotion"]) if not rows["emotion"].has_nulls() else None
+    return Dataset(
+        about[1],
+        rows["sentiment"].to_numpy(),
+        protected.codes,
+        [str(value) for value in protected.values],
+        None if emotions is None else emotions.codes,
+        [] if emotions is None else [str(value) for value in emotions.values],
+        _clusters(rows["conversation"]),
+        int.from_bytes(hashlib.blake2b(json.dumps(about).encode(), digest_size=8).digest(), "little"),
+    )
+
+
+def _clusters(conversations: pl.Series) -> NDArray[np.int64] | None:
+    """A text of no conversation stands for itself."""
+    if conversations.drop_nulls().is_unique().all():
+        return None
+    return coded(at if name is None else name for at, name in enumerate(conversations)).codes

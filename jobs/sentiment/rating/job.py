@@ -1,0 +1,39 @@
+"""Job `sentiment_rating`: how much sentiment systems lean, before and after round trips through other languages."""
+
+from collections.abc import Mapping
+
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.sentiment.rating.config import RatingRun
+from tiltmeter.jobs.sentiment.rating.page.body import write_rating_report
+from tiltmeter.jobs.sentiment.rating.rating import rate_systems
+from tiltmeter.jobs.sentiment.rating.score_files import read_scores
+from tiltmeter.jobs.sentiment.rating.scoring import Rated, score
+from tiltmeter.jobs.sentiment.rating.sentences import find_texts
+from tiltmeter.jobs.sentiment.rating.sources import RatingSources
+from tiltmeter.jobs.sentiment.translation.translation import trace, translate
+from tiltmeter.storage.store.ledger import TableRef
+
+TABLES = (
+    *("sentences", "descriptions", "translations", "protected_words", "scores", "tests", "effects", "raw_scores"),
+    *("ratings", "comparisons"),
+)
+
+
+def run(run: Run[RatingRun, RatingSources]) -> None:
+    """Score the sentences and their round trips, or read scores; rate the systems; publish tables and report."""
+    scores = _scored(run) if run.sources.scores is None else read_scores(run.runner, run.sources.scores)
+    run.publish("scores", list(scores.values()))
+    run.publish_all(rate_systems(run.runner, scores, run.config.rating, run.config.seed))
+    write_rating_report(run)
+
+
+def _scored(run: Run[RatingRun, RatingSources]) -> Mapping[Rated, TableRef]:
+    config, sources = run.config, run.sources
+    for variant, reason in sources.missing.items():
+        run.console.print(f"without the round trip {variant}: {reason}", style="yellow", highlight=False)
+    texts = find_texts(run.runner, config.sentences, sources.sentences, config.seed, config.unit_texts)
+    run.publish_all({"sentences": [texts.sentences], "descriptions": [texts.descriptions]})
+    translated = translate(run.runner, sources.round_trips, texts)
+    if translated:
+        run.publish_all(trace(run.runner, texts, translated))
+    return score(run.runner, sources.systems, texts, translated)

@@ -1,0 +1,123 @@
+"""Ratings: each system on each variant in a unit of its own, and then all systems against each other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.sentiment.rating import tables
+from tiltmeter.jobs.sentiment.rating.rows import RatingConfig, interval, rate
+from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated
+from tiltmeter.operators.sentiment import deconfounding, ranking, rejection
+from tiltmeter.operators.sentiment.ranking import complete_order, partial_order
+from tiltmeter.operators.statistics import multiplicity, resampling, two_samples
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_VERSIONS = [module.VERSION for module in (two_samples, rejection, deconfounding, multiplicity, resampling)]
+_KEYS = ("variant", "group", "protected", "system", "measure")
+
+
+def rate_systems(
+    runner: Runner, scores: Mapping[Rated, TableRef], config: RatingConfig, seed: int
+) -> dict[str, list[TableRef]]:
+    """Tables ``tests``, ``effects``, ``raw_scores``, ``ratings`` and ``comparisons``."""
+    units = {
+        f"{system} on {variant}": [
+            Unit(
+                f"rate/{two_samples.VERSION}",
+                f"{system} on {variant}",
+                {"config": config, "operators": _VERSIONS, "seed": seed, "variant": variant, "system": system},
+                {"scores": [ref]},
+            )
+        ]
+        for (variant, system), ref in scores.items()
+    }
+    done = [unit for [unit] in runner.run_whole(Stage("rate", each(_rate), units)).values()]
+    rated = {name: [unit.tables[name] for unit in done] for name in ("tests", "effects", "raw_scores")}
+    ordered = _order_units(rated["raw_scores"], [unit.tables["resampled"] for unit in done], config)
+    [order] = runner.run_whole(Stage("order", each(_order), {"ratings": [ordered]}))["ratings"]
+    return rated | {name: [order.tables[name]] for name in ("ratings", "comparisons")}
+
+
+def _rate(store: Store, unit: Unit) -> Tables:
+    of = {key: unit.config[key] for key in ("variant", "system")}
+    found = rate(pl.DataFrame(store.read(unit.input("scores"))), unit.config["config"], unit.config["seed"])
+    yield "tests", table_of([of | row for row in found.tests], tables.TESTS)
+    yield "effects", table_of([of | row for row in found.effects], tables.EFFECTS)
+    yield "raw_scores", table_of([of | row for row in found.raw_scores], tables.RAW_SCORES)
+    yield "resampled", pa.table({"values": pa.array(found.resampled, pa.list_(pa.float64()))})
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows in a schema: NaN becomes null, while infinity is a result here."""
+    return pa.Table.from_pylist([{key: _known(value) for key, value in row.items()} for row in rows], schema)
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _order_units(raw_scores: Sequence[TableRef], resampled: Sequence[TableRef], config: RatingConfig) -> Unit:
+    how = {"measure": config.measure, "num_levels": config.num_levels, "level": config.level}
+    inputs = {"raw_scores": raw_scores, "resampled": resampled}
+    return Unit(f"order/{ranking.VERSION}", "ratings", how, inputs)
+
+
+def _order(store: Store, unit: Unit) -> Tables:
+    rows = pl.concat(
+        pl.DataFrame(store.read(raw)).with_columns(pl.Series("resampled", store.read(values)["values"].to_pylist()))
+        for raw, values in zip(unit.inputs["raw_scores"], unit.inputs["resampled"], strict=True)
+    )
+    ratings = _ratings(rows, unit.config["measure"], unit.config["num_levels"])
+    yield "ratings", ratings.select(tables.RATINGS.names).to_arrow().cast(tables.RATINGS)
+    comparisons = _comparisons(rows, ratings, unit.config["level"])
+    yield "comparisons", table_of(comparisons, tables.COMPARISONS)
+
+
+def _ratings(rows: pl.DataFrame, measure: str, num_levels: int) -> pl.DataFrame:
+    """The systems by group, variant and attribute; where a group is confounded for all of them, by the impact."""
+    confounded = pl.col("is_confounded").all().over("group", "protected")
+    chosen = pl.when(confounded).then(pl.lit("die")).otherwise(pl.lit("wrs")) if measure == "auto" else pl.lit(measure)
+    parts = rows.filter(pl.col("measure") == chosen).partition_by("variant", "group", "protected", maintain_order=True)
+    if not parts:
+        return rows.clear().with_columns(pl.lit(0).alias(name) for name in ("rank", "rating", "num_levels"))
+    return pl.concat(_ordered(part, num_levels) for part in parts)
+
+
+def _ordered(rows: pl.DataFrame, num_levels: int) -> pl.DataFrame:
+    raw = rows["raw_score"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    places = {"rank": partial_order(raw), "rating": complete_order(raw, num_levels)}
+    columns = [pl.Series(name, values).replace(ranking.NO_PLACE, None) for name, values in places.items()]
+    rows = rows.with_columns(*columns, pl.lit(num_levels).alias("num_levels"))
+    return rows.sort("rank", nulls_last=True, maintain_order=True)
+
+
+def _comparisons(rows: pl.DataFrame, ratings: pl.DataFrame, level: float) -> list[dict[str, Any]]:
+    """Every round trip against the original, by both measures."""
+    rated = {tuple(row[key] for key in _KEYS): row["rating"] for row in ratings.select(*_KEYS, "rating").to_dicts()}
+    by_key = {tuple(row[key] for key in _KEYS): row for row in rows.to_dicts()}
+    found = []
+    for key, after in by_key.items():
+        before = by_key.get((ORIGINAL, *key[1:]))
+        if key[0] != ORIGINAL and before is not None:
+            of = {name: after[name] for name in _KEYS}
+            levels = {"original_rating": rated.get((ORIGINAL, *key[1:])), "rating": rated.get(key)}
+            found.append(of | levels | _change(before, after, level))
+    return found
+
+
+def _change(before: Mapping[str, Any], after: Mapping[str, Any], level: float) -> dict[str, Any]:
+    old, new = before["raw_score"], after["raw_score"]
+    scores = {"original_score": old, "raw_score": new}
+    if old is None or new is None or not np.isfinite([old, new]).all():
+        return scores | {"status": "undefined", "reason": "a raw score is undefined or infinite"}
+    with np.errstate(invalid="ignore"):
+        differences = np.array(after["resampled"], dtype=np.float64) - np.array(before["resampled"], dtype=np.float64)
+    low, high = interval(differences, level)
+    change = {"change": new - old, "change_low": low, "change_high": high}
+    percent = {"percent_change": 100.0 * (new - old) / old if old else None}
+    return scores | change | percent | {"status": "ok", "reason": ""}

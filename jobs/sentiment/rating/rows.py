@@ -1,0 +1,245 @@
+"""What one system's scores of one variant say: tests, deconfounding impacts and raw scores of every group."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+import pydantic
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
+
+from tiltmeter.jobs.sentiment.rating.datasets import Dataset, dataset_of
+from tiltmeter.jobs.sentiment.rating.scoring import TRUNCATED
+from tiltmeter.operators.sentiment.deconfounding import EmptyCells, Impact, largest_impact
+from tiltmeter.operators.sentiment.rejection import weighted_rejections
+from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
+from tiltmeter.operators.statistics.two_samples import (
+    DEFINITION,
+    LEVELS,
+    PUBLISHED,
+    Convention,
+    Moments,
+)
+
+Floats = NDArray[np.float64]
+Row = dict[str, Any]
+
+PROTECTED: Mapping[str, tuple[str, ...]] = {"gender": ("gender",), "race": ("race",), "gender_race": ("gender", "race")}
+"""The protected attributes, each with the columns that make it up."""
+
+_CONVENTIONS = {"definition": DEFINITION, "published": PUBLISHED}
+_OK = {"status": "ok", "reason": ""}
+_MIN_VALUES = 2
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class RatingConfig:
+    """How systems are rated.
+
+    Attributes:
+        convention: ``definition`` tests and weighs as Lakkaraju et al. define it, ``published`` as their program does,
+            which made their tables.
+        measure: what ratings go by: the weighted rejection score, the largest deconfounding impact, or ``auto``: the
+            impact in groups where the emotion depends on the protected attribute, the rejections elsewhere.
+        num_levels: levels of the complete order.
+        empty_cells: where no text has both an emotion and a protected value: ``renormalise`` adjusts over the other
+            values, ``undefined`` leaves E[Y|do(X)] undefined.
+        num_resamples: of the texts, for the intervals of raw scores; 0: none.
+        level: nominal coverage of the intervals.
+    """
+
+    convention: Literal["definition", "published"] = "definition"
+    measure: Literal["auto", "wrs", "die"] = "auto"
+    num_levels: Annotated[int, Field(ge=1)] = 3
+    empty_cells: EmptyCells = "renormalise"
+    num_resamples: Annotated[int, Field(ge=0)] = 1000
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+
+    @property
+    def rules(self) -> Convention:
+        """What the convention means."""
+        return _CONVENTIONS[self.convention]
+
+
+class Findings(NamedTuple):
+    """Rows of the tables ``tests``, ``effects`` and ``raw_scores``, and the raw scores of all resamples."""
+
+    tests: list[Row]
+    effects: list[Row]
+    raw_scores: list[Row]
+    resampled: list[Floats]
+
+
+def rate(scores: pl.DataFrame, config: RatingConfig, seed: int) -> Findings:
+    """Rate one system on one variant.
+
+    Args:
+        scores: rows of the table ``scores``.
+        seed: of the run.
+    """
+    findings = Findings([], [], [], [])
+    for (group,), rows in scores.group_by("group", maintain_order=True):
+        for protected, columns in PROTECTED.items():
+            told = rows.drop_nulls(columns)
+            if all(rows[column].drop_nulls().n_unique() >= _MIN_VALUES for column in columns):
+                of = {"group": group, "protected": protected}
+                _rate_group(told, of, columns, config, seed, findings)
+    return findings
+
+
+def _rate_group(
+    rows: pl.DataFrame, of: Row, columns: Sequence[str], config: RatingConfig, seed: int, findings: Findings
+) -> None:
+    scored = rows.drop_nulls("sentiment")
+    datasets = [
+        dataset_of(part, columns, [of["group"], str(name), of["protected"]])
+        for (name,), part in scored.group_by("dataset", maintain_order=True)
+    ]
+    confounded = any(data.is_confounded for data in datasets)
+    common = {**of, "is_confounded": confounded, "warning": _warning(rows, scored, datasets)}
+    tests = [test | of for data in datasets for test in _tests(data, config.rules)]
+    p_values = np.array([np.nan if test["p_value"] is None else test["p_value"] for test in tests])
+    corrected = {"p_holm": holm(p_values), "p_benjamini_hochberg": benjamini_hochberg(p_values)}
+    for name, adjusted in corrected.items():
+        for test, p in zip(tests, adjusted, strict=True):
+            test[name] = p
+    findings.tests.extend(tests)
+    resampled = _resampled(datasets, config, seed)
+    _add(findings, common | _rejection_row(p_values, corrected, config.rules), resampled.rejections, config.level)
+    if impacts := [found for data in datasets if (found := data.impact(config.empty_cells))]:
+        effects = [effect | of for data in datasets for effect in _effects(data, config)]
+        findings.effects.extend(effects)
+        _add(findings, common | _impact_row(impacts), resampled.impacts, config.level)
+
+
+def _warning(rows: pl.DataFrame, scored: pl.DataFrame, datasets: Sequence[Dataset]) -> str:
+    warnings = []
+    if missing := rows.height - scored.height:
+        warnings.append(f"{missing} of {rows.height} texts have no score")
+    if cut := scored.filter(status=TRUNCATED).height:
+        warnings.append(f"{cut} texts were read up to what the system takes")
+    if any(data.clusters is not None for data in datasets):
+        num = scored["conversation"].n_unique()
+        warnings.append(
+            f"the tests take {scored.height} turns of {num} conversations for independent; only the interval resamples "
+            "whole conversations"
+        )
+    return "; ".join(warnings)
+
+
+# --- tests ----------------------------------------------------------------------------------------------------------
+
+
+def _tests(data: Dataset, rules: Convention) -> Iterator[Row]:
+    found, tested = data.tested(rules)
+    for at, (first, second) in enumerate(combinations(range(len(data.values)), 2)):
+        sides = [_side(found, data.values, cell, side) for side, cell in ((1, first), (2, second))]
+        t, df, p = (float(part[at]) for part in tested)
+        yield {"dataset": data.name, **sides[0], **sides[1], **_test(t, df, p, rules)}
+
+
+def _side(found: Moments, values: Sequence[str], cell: int, side: int) -> Row:
+    sd = float(np.sqrt(found.variance[cell]))
+    numbers = {f"num_{side}": int(found.num[cell]), f"mean_{side}": float(found.mean[cell]), f"sd_{side}": sd}
+    return {f"value_{side}": values[cell], **numbers}
+
+
+def _test(t: float, df: float, p: float, rules: Convention) -> Row:
+    if np.isnan(p):
+        reason = {"status": "too_few", "reason": "a test needs 2 scores of either value"}
+        return {"t": None, "degrees_of_freedom": None, "p_value": None, **reason}
+    rejected = {f"rejected_{level}": p < alpha for level, alpha in zip(LEVELS, rules.alphas, strict=True)}
+    return {"t": t, "degrees_of_freedom": df, "p_value": p, **rejected, **_OK}
+
+
+def _rejection_row(p_values: Floats, corrected: Mapping[str, Floats], rules: Convention) -> Row:
+    counted = weighted_rejections(p_values, rules)
+    num_tests = int(np.isfinite(p_values).sum())
+    row: Row = {"measure": "wrs", "num_tests": num_tests, "raw_score": float(counted.score)}
+    for prefix, p in (("", p_values), *zip(("holm_", "bh_"), corrected.values(), strict=True)):
+        by_level = weighted_rejections(p, rules).by_level
+        row |= {f"{prefix}rejections_{level}": int(number) for level, number in zip(LEVELS, by_level, strict=True)}
+    if num_tests:
+        return row | _OK
+    return row | {"raw_score": None, "status": "untested", "reason": "no two values have 2 scores each in a data set"}
+
+
+# --- deconfounding --------------------------------------------------------------------------------------------------
+
+
+def _effects(data: Dataset, config: RatingConfig) -> Iterator[Row]:
+    impact = data.impact(config.empty_cells)
+    if impact is None or data.felt is None:
+        return
+    for at, emotion in enumerate(data.emotions):
+        given, do, percent = (float(part[at]) for part in (impact.observed, impact.adjusted, impact.percent))
+        unseen = [value for value, empty in zip(data.values, impact.is_empty[at], strict=True) if empty]
+        row = {"dataset": data.name, "emotion": emotion, "num_texts": int((data.felt == at).sum()), "mean_given": given}
+        yield row | {"mean_do": do, "die_percent": percent, **_unseen(unseen, emotion, percent, config.empty_cells)}
+
+
+def _unseen(unseen: list[str], emotion: str, percent: float, policy: EmptyCells) -> Row:
+    row: Row = {"unseen": unseen, "unseen_policy": policy if unseen else ""}
+    if np.isfinite(percent) or np.isinf(percent):
+        return row | _OK
+    return row | {"status": "unseen", "reason": f"no {emotion} text of {', '.join(unseen)}"}
+
+
+def _impact_row(impacts: Sequence[Impact]) -> Row:
+    largest = float(largest_impact(impacts))
+    num = int(sum((~np.isnan(impact.percent)).sum() for impact in impacts))
+    row: Row = {"measure": "die", "num_tests": num, "raw_score": largest}
+    if not np.isnan(largest):
+        return row | _OK
+    return row | {"status": "undefined", "reason": "an emotion and a value never come together; see table effects"}
+
+
+# --- resampling -----------------------------------------------------------------------------------------------------
+
+
+class _Resampled(NamedTuple):
+    """Raw scores of all resamples, by measure."""
+
+    rejections: Floats
+    impacts: Floats
+
+
+def _resampled(datasets: Sequence[Dataset], config: RatingConfig, seed: int) -> _Resampled:
+    """Data sets are resampled independently of each other, and both measures from the same resamples."""
+    number, rules = config.num_resamples, config.rules
+    if not number:
+        return _Resampled(np.empty(0), np.empty(0))
+    p_values, largest = [], []
+    for data in datasets:
+        blocks = list(data.resamples(seed, number))
+        p_values.append(np.concatenate([data.tested(rules, counts)[1].p for counts in blocks]))
+        if data.felt is not None:
+            impacts = [data.impact(config.empty_cells, counts) for counts in blocks]
+            largest.append(np.concatenate([largest_impact([impact]) for impact in impacts if impact]))
+    return _Resampled(
+        _scores_of(np.concatenate(p_values, axis=1), rules), np.max(largest, axis=0) if largest else np.empty(0)
+    )
+
+
+def _scores_of(p_values: Floats, rules: Convention) -> Floats:
+    """NaN for a resample that lacks a value which others have, as one of conversations may: it was tested less."""
+    counted = weighted_rejections(p_values, rules)
+    return np.where(counted.num_untested > counted.num_untested.min(), np.nan, counted.score)
+
+
+def interval(resampled: Floats, level: float) -> tuple[float, float]:
+    """The percentile interval of values that may be infinite: its ends are among them. NaN of fewer than 2 values."""
+    known = resampled[~np.isnan(resampled)]
+    if known.size < _MIN_VALUES:
+        return np.nan, np.nan
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
+    return float(low), float(high)
+
+
+def _add(findings: Findings, row: Row, resampled: Floats, level: float) -> None:
+    low, high = interval(resampled, level)
+    ends = {"raw_score_low": low, "raw_score_high": high}
+    findings.raw_scores.append(row | (ends if row["status"] == "ok" else {}))
+    findings.resampled.append(resampled)

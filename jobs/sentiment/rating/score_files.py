@@ -1,0 +1,86 @@
+"""Scores that a user brings: one file with every score, rated as those of this run would be."""
+
+from typing import Any
+
+import polars as pl
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.sentiment.rating import tables
+from tiltmeter.jobs.sentiment.rating.scoring import Rated, scores_table
+from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.records import check_columns, numbers, read_records
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_SETTING = "scores"
+_NEEDED = ("variant", "group", "dataset", "system", "gender", "race", "emotion", "sentiment")
+_KNOWN = (*_NEEDED, "conversation")
+_INDEX = "index"
+
+
+def find_scores(path: str) -> FoundFile:
+    """The file, which has the columns.
+
+    Raises:
+        CorpusError: if it is missing, can't be read, or lacks a column.
+    """
+    file = find_file(path, _SETTING)
+    check_columns(file.uri, _NEEDED, _SETTING)
+    return file
+
+
+def read_scores(runner: Runner, file: FoundFile) -> dict[Rated, TableRef]:
+    """Table ``scores`` of each variant and system, in the order in which the file has them.
+
+    Raises:
+        UnitsFailed: if it can't be read.
+    """
+    unit = Unit("scores_file/1", shown(file.uri), file.identity)
+    [finished] = runner.run_whole(Stage("read scores", each(_read), {_SETTING: [unit]}))[_SETTING]
+    index = runner.store.read(finished.tables[_INDEX])
+    rated = zip(index["variant"].to_pylist(), index["system"].to_pylist(), strict=True)
+    return {key: finished.tables[_part(number)] for number, key in enumerate(rated)}
+
+
+def _part(number: int) -> str:
+    return f"scores_{number:06d}"
+
+
+def _read(_: Store, unit: Unit) -> Tables:
+    rows = _checked(read_records(unit.config["uri"]), shown(unit.config["uri"]))
+    parts = rows.partition_by("variant", "system", maintain_order=True)
+    for number, part in enumerate(parts):
+        of = part.drop("variant", "system").with_row_index("sentence")
+        yield _part(number), scores_table(of, part["variant"][0], part["system"][0])
+    yield _INDEX, pl.concat(part.select("variant", "system").head(1) for part in parts).to_arrow().cast(_index_schema())
+
+
+def _index_schema() -> Any:
+    return tables.SCORES.remove_metadata().empty_table().select(["variant", "system"]).schema
+
+
+def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Typed columns; text that is empty, or not a number where one belongs, is refused or null."""
+    if rows.is_empty():
+        raise CorpusError(f"{_SETTING}={name}: has no rows")
+    rows = rows.select(
+        pl.col(column) if column in rows.columns else pl.lit(None, pl.String).alias(column) for column in _KNOWN
+    )
+    words = [column for column in _KNOWN if column != "sentiment"]
+    rows = rows.with_columns(
+        numbers(rows, "sentiment", f"{_SETTING}={name}"), *(_text(rows[column]) for column in words)
+    )
+    for column in ("variant", "group", "dataset", "system"):
+        if rows[column].has_nulls():
+            raise CorpusError(f"{_SETTING}={name}: a row has no {column}; every row needs one")
+    return rows
+
+
+def _text(column: pl.Series) -> pl.Series:
+    """Whole numbers as such, whatever the file's type; an empty text is no value."""
+    if column.dtype.is_float() and (column.drop_nulls().drop_nans() % 1 == 0).all():
+        column = column.fill_nan(None).cast(pl.Int64)
+    text = column.cast(pl.String).str.strip_chars()
+    return text.replace({"": None, "nan": None, "NaN": None})

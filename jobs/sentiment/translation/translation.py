@@ -1,0 +1,115 @@
+"""Round trips of texts, unit by unit, and what they did to the words that tell gender or race."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.runtime.devices import uses_gpus
+from tiltmeter.jobs.runtime.keep_loaded import resident
+from tiltmeter.jobs.sentiment.rating import tables
+from tiltmeter.jobs.sentiment.rating.sentences import Texts
+from tiltmeter.jobs.sentiment.translation.translators import RoundTrip, Translate
+from tiltmeter.operators.sentiment import protected_words
+from tiltmeter.operators.sentiment.protected_words import lost_words
+from tiltmeter.storage.store.identity import digest
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_TOO_LONG = "the text, or its translation, has more tokens than the model takes"
+_TEXTS = pa.schema([(name, pa.string()) for name in ("text", "intermediate", "round_trip")])
+
+
+def translate(runner: Runner, round_trips: Mapping[str, RoundTrip], texts: Texts) -> dict[str, list[TableRef]]:
+    """Take every chunk of texts there and back; tables ``text, intermediate, round_trip`` by round trip.
+
+    Round trips of which a unit failed are missing.
+    """
+    found: dict[str, list[TableRef]] = {}
+    for name, trip in round_trips.items():
+        on_gpu = uses_gpus(trip.device, runner.pool.num_gpus, f"translator.{name}.device")
+        units = [_unit(name, trip, number, chunk, on_gpu) for number, chunk in enumerate(texts.chunks)]
+        work = _Translating(trip, "cuda" if on_gpu else "cpu")
+        done = runner.run(Stage(f"translate {name}", work, {name: units}, runner.units_at_once(len(units)), on_gpu))[
+            name
+        ]
+        if not runner.failures[name]:
+            found[name] = [unit.tables["texts"] for unit in done]
+    return found
+
+
+def _unit(name: str, trip: RoundTrip, number: int, chunk: TableRef, on_gpu: bool) -> Unit:
+    how = {"there": trip.there.identity, "back": trip.back.identity, "on_gpu": on_gpu}
+    return Unit("round_trip/1", f"{name} texts {number}", how, {"texts": [chunk]})
+
+
+@dataclass(frozen=True)
+class _Translating:
+    trip: RoundTrip
+    device: str
+
+    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+        key = digest([self.trip.there.identity, self.trip.back.identity, self.device])
+        for unit in units:
+            texts = store.read(unit.input("texts"))["text"].to_pylist()
+            with resident(key, self._load) as (there, back):
+                table = _round_trip(texts, there, back)
+            yield unit, [("texts", table)]
+
+    def _load(self, closing: ExitStack) -> tuple[Translate, Translate]:
+        there, back = (leg.load(closing, self.device) for leg in (self.trip.there, self.trip.back))
+        return there, back
+
+
+def _round_trip(texts: list[str], there: Translate, back: Translate) -> pa.Table:
+    intermediate = there(texts)
+    returned = dict(zip(known, back(known), strict=True)) if (known := [text for text in intermediate if text]) else {}
+    round_trip = [text if text is None else returned.get(text, text) for text in intermediate]
+    return pa.table([texts, intermediate, round_trip], schema=_TEXTS)
+
+
+def trace(runner: Runner, texts: Texts, translated: Mapping[str, Sequence[TableRef]]) -> dict[str, list[TableRef]]:
+    """Tables ``translations`` and ``protected_words``, a part for each round trip."""
+    columns = texts.sentences.select("sentence", "group", "dataset", "text", "protected_words")
+    units = {
+        name: [
+            Unit(f"trace/{protected_words.VERSION}", name, {"variant": name}, {"sentences": [columns], "texts": refs})
+        ]
+        for name, refs in translated.items()
+    }
+    done = runner.run(Stage("trace words", each(_trace), units))
+    finished = [unit for name in units for unit in done[name]]
+    return {name: [unit.tables[name] for unit in finished] for name in ("translations", "protected_words")}
+
+
+def _trace(store: Store, unit: Unit) -> Tables:
+    sentences = pl.DataFrame(store.read(unit.input("sentences")))
+    texts = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["texts"]])
+    rows = sentences.join(texts, on="text", how="left", maintain_order="left")
+    rows = rows.with_columns(pl.col("protected_words").fill_null([]))
+    lost = lost_words(rows["round_trip"].fill_null("").to_list(), rows["protected_words"].to_list())
+    rows = rows.with_columns(
+        pl.Series("lost_words", lost, pl.List(pl.String)), pl.lit(unit.config["variant"]).alias("variant")
+    )
+    ok, told = pl.col("round_trip").is_not_null(), pl.col("protected_words").list.len() > 0
+    rows = rows.with_columns(
+        pl.when(ok).then("lost_words").alias("lost_words"),
+        pl.when(ok & told).then(pl.col("lost_words").list.len() == 0).alias("survived"),
+        pl.when(ok).then(pl.lit("ok")).otherwise(pl.lit("too_long")).alias("status"),
+        pl.when(ok).then(pl.lit("")).otherwise(pl.lit(_TOO_LONG)).alias("reason"),
+    )
+    yield "translations", rows.select(tables.TRANSLATIONS.names).to_arrow().cast(tables.TRANSLATIONS)
+    yield "protected_words", _counted(rows.filter(ok)).to_arrow().cast(tables.PROTECTED_WORDS)
+
+
+def _counted(rows: pl.DataFrame) -> pl.DataFrame:
+    words = rows.explode("protected_words").drop_nulls("protected_words").rename({"protected_words": "word"})
+    lost = pl.col("lost_words").list.contains(pl.col("word"))
+    counted = words.group_by("variant", "group", "dataset", "word", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("num_texts"), lost.sum().cast(pl.Int64).alias("num_lost")
+    )
+    percent = (100.0 * pl.col("num_lost") / pl.col("num_texts")).alias("percent_lost")
+    return counted.with_columns(percent).select(tables.PROTECTED_WORDS.names)

@@ -1,0 +1,70 @@
+"""The config of `compare`: which two runs, and how finely their differences are listed."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import pydantic
+from pydantic import ConfigDict, Field
+
+from tiltmeter.jobs.runtime.config import CommonConfig
+
+_Path = Annotated[str, Field(min_length=1)]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Detail:
+    """How finely differences are listed; numbers that moved beyond their interval are listed always.
+
+    Attributes:
+        max_listed: changes of one column that are listed one by one; if there are more, one row sums them up.
+        max_megabytes: of a table's file or folder; of larger ones only the numbers of rows are compared. A table of
+            64 MB takes up to 1.5 GB of memory while it is compared.
+    """
+
+    max_listed: Annotated[int, Field(ge=0)] = 10
+    max_megabytes: Annotated[float, Field(ge=0)] = 64.0
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class CompareJob(Detail):
+    """``job=compare``
+
+    Attributes:
+        allow_failed: whether the runs may have failed; their tables lack what failed.
+    """
+
+    name: Literal["compare"] = "compare"
+    allow_failed: bool = False
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class ComparisonRun(CommonConfig):
+    """A run of ``compare``.
+
+    Attributes:
+        runs: two run directories, the earlier one first.
+    """
+
+    job: CompareJob
+    runs: tuple[_Path, ...]
+
+    @property
+    def places(self) -> list[Path]:
+        """The run directories as absolute paths."""
+        return [Path(path).expanduser().resolve() for path in self.runs]
+
+    @pydantic.field_validator("runs")
+    @classmethod
+    def _two_local_ones(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(value) != 2:
+            raise ValueError("must be two run directories, the earlier one first")
+        if any("://" in path for path in value):
+            raise ValueError("must be local paths, as run directories are")
+        return value
+
+    @pydantic.model_validator(mode="after")
+    def _leaves_them_alone(self) -> Self:
+        # A run begins by removing what is in its directory.
+        if self.run_dir is not None and Path(self.run_dir).expanduser().resolve() in self.places:
+            raise ValueError(f"run_dir={self.run_dir}: is one of the runs to compare; choose another directory")
+        return self

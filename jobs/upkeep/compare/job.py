@@ -1,0 +1,44 @@
+"""Job `compare`: what changed from one run to another, and which numbers moved beyond their interval."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tiltmeter.jobs.changes.comparing import compare
+from tiltmeter.jobs.changes.past_runs import PastRun, past_run
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
+from tiltmeter.jobs.upkeep.compare.page import write_compare_report
+
+TABLES = ("changes",)
+
+
+@dataclass(frozen=True)
+class TwoRuns:
+    """The runs to compare."""
+
+    before: PastRun
+    after: PastRun
+
+    def record(self) -> dict[str, Any]:
+        """Which runs they are, for ``run.json``."""
+        runs = {"before": self.before, "after": self.after}
+        return {
+            side: {"name": run.name, "job": run.job, "started": run.record.get("started")} for side, run in runs.items()
+        }
+
+
+def find_runs(config: ComparisonRun, _: str) -> TwoRuns:
+    """Read what the runs recorded.
+
+    Raises:
+        ConfigError: for a directory that is not of a run, or of one that did not succeed.
+    """
+    before, after = (past_run(place, allow_failed=config.job.allow_failed) for place in config.places)
+    return TwoRuns(before, after)
+
+
+def run(run: Run[ComparisonRun, TwoRuns]) -> None:
+    """Compare settings, inputs, versions and tables; publish what changed, and report."""
+    before, after = run.sources.before, run.sources.after
+    run.directory.write_table("changes", compare(before, after, run.config.job))
+    write_compare_report(run, before, after)

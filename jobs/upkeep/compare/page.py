@@ -1,0 +1,57 @@
+"""The page of `compare`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tiltmeter.jobs.changes.comparing import common_tables
+from tiltmeter.jobs.changes.past_runs import PastRun
+from tiltmeter.jobs.report.changes import change_findings, change_sections
+from tiltmeter.jobs.report.findings import Frames
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph
+from tiltmeter.jobs.report.lead import lead
+from tiltmeter.jobs.report.page import Body, write_report
+from tiltmeter.jobs.runtime.context import Run
+
+
+def write_compare_report(run: Run[Any, Any], before: PastRun, after: PastRun) -> None:
+    """Write ``report.html`` into the run directory, from the tables that the run has published."""
+    write_report(run, compare_body(before, after))
+
+
+def compare_body(before: PastRun, after: PastRun) -> Callable[[Frames], Body]:
+    """What changed from an earlier run to a later one."""
+
+    def body(frames: Frames) -> Body:
+        changes = frames["changes"]
+        found = change_findings(changes, len(common_tables(before, after)))
+        return Body(
+            f"What changed: {_jobs(before, after)}",
+            {"job": "compare", "earlier": before.moment, "later": after.moment},
+            lead(_asked(before, after), [Bullets(found)], [Paragraph(_HOW_SURE)]),
+            change_sections(changes),
+        )
+
+    return body
+
+
+_HOW_SURE = (
+    "A number moved beyond its interval if it differs from what it was and lies outside the interval that the earlier "
+    "run gave it, widened to hold that run's own number where it did not. Both runs scatter: had all that is random "
+    "been drawn anew and nothing else changed, about one number in six would lie outside a 95% interval of the earlier "
+    "run. So a few that moved by little more than a half-width are no finding; where inputs, settings and versions are "
+    "the same, numbers don't move at all."
+)
+
+
+def _jobs(before: PastRun, after: PastRun) -> str:
+    return after.job if before.job == after.job else f"{before.job} and {after.job}"
+
+
+def _asked(before: PastRun, after: PastRun) -> list[Block]:
+    rows = [[side, run.job, run.moment, run.name] for side, run in (("earlier", before), ("later", after))]
+    grid = Grid("", ["run", "job", "started", "directory"], rows)
+    question = Paragraph("Which numbers, rows, settings, inputs and versions are others in the later of two runs?")
+    if before.job == after.job:
+        return [question, grid]
+    text = "The runs are of different jobs: of their tables, those that both have are compared."
+    return [question, grid, Paragraph(text, "note")]

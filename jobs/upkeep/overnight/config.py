@@ -1,0 +1,140 @@
+"""The config of `overnight`: a list of jobs, each as the words of its command line."""
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+
+import pydantic
+import yaml
+from pydantic import ConfigDict, Field
+
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.store.registry import is_series
+
+_RESERVED = ("run_dir", "series", "store")
+_NOT_NIGHTLY = ("compare", "overnight")
+
+
+class JobsFailed(RuntimeError):
+    """Some jobs of the night did not succeed; the others did."""
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class OvernightJob:
+    """``job=overnight``
+
+    Attributes:
+        max_hours: of a job of the list; one that takes longer is stopped, and has failed.
+    """
+
+    name: Literal["overnight"] = "overnight"
+    max_hours: Annotated[float, Field(gt=0)] | None = None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class OvernightRun(CommonConfig):
+    """A run of ``overnight``.
+
+    Attributes:
+        jobs: YAML file with a name for each job, and the words that follow ``tiltmeter`` on its command line.
+    """
+
+    job: OvernightJob
+    jobs: Annotated[str, Field(min_length=1)]
+
+
+class ListedJob(NamedTuple):
+    """A job of the list.
+
+    Attributes:
+        name: which tables and reports call it, and later nights know it by.
+        words: of its command line.
+    """
+
+    name: str
+    words: tuple[str, ...]
+
+    @property
+    def job(self) -> str:
+        """What it runs."""
+        return next((word.removeprefix("job=") for word in self.words if word.startswith("job=")), "survey")
+
+    def sets(self, key: str) -> bool:
+        """Whether it has a setting of its own, such as ``cluster``, or ``cluster.num_cpus``."""
+        keys = (word.lstrip("+~").partition("=")[0] for word in self.words)
+        return any(found == key or found.startswith(f"{key}.") for found in keys)
+
+
+@dataclass(frozen=True)
+class JobList:
+    """What a night starts from."""
+
+    file: FoundFile
+    jobs: tuple[ListedJob, ...]
+
+    def record(self) -> dict[str, Any]:
+        """The list with its version, for ``run.json``."""
+        return {"jobs": self.file.entry}
+
+
+def find_jobs(config: OvernightRun, _: str) -> JobList:
+    """Read the list.
+
+    Raises:
+        CorpusError: if there is no such file.
+        ConfigError: if it is not a list of names and command lines, or a line sets what the night sets.
+    """
+    file = find_file(config.jobs, "jobs")
+    with opened(file.uri) as source:
+        jobs = read_jobs(source.read().decode(errors="replace"), config.jobs)
+    return JobList(file, jobs)
+
+
+def read_jobs(text: str, name: str) -> tuple[ListedJob, ...]:
+    """The jobs of a list.
+
+    >>> read_jobs("ratings: job=sentiment_rating seed=1", "night.yaml")
+    (ListedJob(name='ratings', words=('job=sentiment_rating', 'seed=1')),)
+
+    Args:
+        text: YAML: a mapping of names to command lines.
+        name: of the file, for messages.
+
+    Raises:
+        ConfigError: see :func:`find_jobs`.
+    """
+    try:
+        listed = yaml.compose(text, yaml.SafeLoader)
+        plain = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"jobs={name}: is not YAML: {error}") from error
+    if not isinstance(plain, dict) or not plain or not isinstance(listed, yaml.MappingNode):
+        raise ConfigError(f"jobs={name}: must hold a name for each job and its command line, such as {_EXAMPLE}")
+    # A mapping forgets all but the last of those that have the same name.
+    twice = [key for key, number in Counter(key.value for key, _ in listed.value).items() if number > 1]
+    if twice:
+        raise ConfigError(f"jobs={name}: {twice[0]!r} is the name of two jobs; give each its own")
+    return tuple(_listed(key, line, name) for key, line in plain.items())
+
+
+_EXAMPLE = "`wikipedias: job=survey corpus=[enwiki,dewiki]`"
+
+
+def _listed(key: Any, line: Any, name: str) -> ListedJob:
+    where = f"jobs={name}: {key}"
+    if not isinstance(key, str) or not is_series(key):
+        raise ConfigError(f"{where}: a name has letters, digits, dots, hyphens and underscores only")
+    if not isinstance(line, str):
+        raise ConfigError(f"{where}: must be the words of a command line, such as {_EXAMPLE}, not {line!r}")
+    try:
+        job = ListedJob(key, tuple(shlex.split(line)))
+    except ValueError as error:
+        raise ConfigError(f"{where}: {line!r} is not a command line ({error})") from error
+    if found := next((key for key in _RESERVED if job.sets(key)), None):
+        raise ConfigError(f"{where}: {found} is set by the night; leave it out")
+    if job.job in _NOT_NIGHTLY:
+        raise ConfigError(f"{where}: job={job.job} can't be one of a night; leave it out")
+    return job

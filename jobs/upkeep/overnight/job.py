@@ -1,0 +1,82 @@
+"""Job `overnight`: a list of jobs, one after the other, and what moved since each of them last succeeded."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tiltmeter.jobs.changes.history import History, as_past_run, history
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.upkeep.overnight import tables
+from tiltmeter.jobs.upkeep.overnight.child import Ended, run_job
+from tiltmeter.jobs.upkeep.overnight.config import JobList, JobsFailed, ListedJob, OvernightRun
+from tiltmeter.jobs.upkeep.overnight.page import write_night_report
+from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.registry import Registry
+
+TABLES = ("jobs", "changes")
+
+
+def run(run: Run[OvernightRun, JobList]) -> None:
+    """Run each job as a process of its own, compare those that succeeded; publish tables and report.
+
+    Raises:
+        JobsFailed: if a job did not succeed, after all have run.
+    """
+    rows, changes = [], []
+    for listed in run.sources.jobs:
+        run.console.print(f"{listed.name}: job={listed.job}", highlight=False)
+        ended = _run(run, listed)
+        found = _since_last_time(run.runner.store, listed) if ended.status == "ok" else History()
+        rows.append(_row(listed, ended, found))
+        names = pa.array([listed.name] * found.changes.num_rows, pa.string())
+        changes.append(found.changes.add_column(0, tables.CHANGES.field("name"), names))
+        _tell(run, listed, ended, found)
+    run.directory.write_table("jobs", pa.Table.from_pylist(rows, tables.JOBS))
+    run.directory.write_table("changes", pa.concat_tables(changes))
+    write_night_report(run)
+    _refuse_failures(rows)
+
+
+def _run(run: Run[OvernightRun, JobList], listed: ListedJob) -> Ended:
+    config, directory = run.config, run.directory
+    log = directory.export(f"{listed.name}.log")
+    run_dir = directory.path / "runs" / listed.name
+    return run_job(listed, run.runner.store.root, run_dir, config.cluster, log, config.job.max_hours)
+
+
+def _since_last_time(store: Store, listed: ListedJob) -> History:
+    """Nothing for a job that does no units, such as ``prune``."""
+    last = Registry(store).last_succeeded(listed.job, listed.name)
+    return history(store, last, as_past_run(store, last)) if last else History()
+
+
+def _row(listed: ListedJob, ended: Ended, found: History) -> dict[str, Any]:
+    units = ended.record.get("units", {})
+    return {
+        "name": listed.name,
+        "job": listed.job,
+        "status": ended.status,
+        "reason": ended.reason,
+        "exit_status": ended.exit_status,
+        "seconds": ended.seconds,
+        **{f"num_{name}": units.get(name, 0) for name in ("done", "reused", "failed")},
+        "compared_with": found.since,
+        "num_changes": found.changes.num_rows if found.since else None,
+        "num_beyond": pc.sum(found.changes["beyond"]).as_py() or 0 if found.since else None,
+        "run_dir": str(ended.run_dir),
+    }
+
+
+def _tell(run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, found: History) -> None:
+    row = _row(listed, ended, found)
+    counts = ", ".join(f"{row[f'num_{name}']:,} {name}" for name in ("done", "reused", "failed"))
+    told = [f"  {ended.status} in {ended.seconds:.0f} s: {counts}", *ended.reason.splitlines()]
+    if found.since:
+        told.append(f"{row['num_changes']:,} changes since {found.since}, {row['num_beyond']:,} beyond intervals")
+    run.console.print("\n  ".join(told), highlight=False, markup=False, soft_wrap=True)
+
+
+def _refuse_failures(rows: list[dict[str, Any]]) -> None:
+    if failed := [f"{row['name']} ({row['status']})" for row in rows if row["status"] != "ok"]:
+        raise JobsFailed(f"{len(failed)} of {len(rows)} jobs did not succeed: {', '.join(failed)}")

@@ -1,0 +1,27 @@
+"""The tables of `overnight`."""
+
+import pyarrow as pa
+
+from tiltmeter.jobs.changes.tables import CHANGES as OF_ONE_JOB
+from tiltmeter.storage.store.tables import column
+
+JOBS = pa.schema(
+    [
+        column("name", pa.string(), "the job's name in the list", key=True),
+        column("job", pa.string(), "what it runs"),
+        column("status", pa.string(), "ok: it succeeded; or failed, refused, stopped"),
+        column("reason", pa.string(), "why it did not succeed: the last lines that it printed; empty if it did"),
+        column("exit_status", pa.int32(), "of its process; negative: the signal that ended it"),
+        column("seconds", pa.float64(), "that it took", "seconds"),
+        column("num_done", pa.int64(), "units that it did", "units"),
+        column("num_reused", pa.int64(), "units of earlier runs, or of jobs before it, that it found again", "units"),
+        column("num_failed", pa.int64(), "units that failed", "units"),
+        column("compared_with", pa.string(), "when its last successful run before this one started; null: none"),
+        column("num_changes", pa.int64(), "rows that it has in the table changes; null: not compared", "rows"),
+        column("num_beyond", pa.int64(), "numbers that moved beyond their interval; null: not compared", "numbers"),
+        column("run_dir", pa.string(), "where its tables and its report are"),
+    ]
+)
+
+CHANGES = OF_ONE_JOB.insert(0, column("name", pa.string(), "the job's name in the list", key=True))
+"""Of all jobs, each since it last succeeded."""

@@ -1,0 +1,129 @@
+"""Job `prune`: which units of the store no kept run refers to; removes them when told to."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.upkeep.prune.config import PruneRun
+from tiltmeter.jobs.upkeep.prune.page import write_prune_report
+from tiltmeter.storage.store.pruning import StoredUnit, kept_runs, remove, stored_units
+from tiltmeter.storage.store.registry import RegisteredRun, Registry
+from tiltmeter.storage.store.tables import column
+
+TABLES = ("runs", "units")
+
+RUNS = pa.schema(
+    [
+        column("series", pa.string(), "runs that ask the same: <job>/<series>", key=True),
+        column("started", pa.timestamp("us", tz="UTC"), "when it started", key=True),
+        column("status", pa.string(), "running, succeeded or failed; a run that was killed says running for ever"),
+        column("host", pa.string(), "the machine that ran it"),
+        column("run_dir", pa.string(), "its run directory there"),
+        column("num_units", pa.int64(), "units that it used", "units"),
+        column("is_kept", pa.bool_(), "whether its units stay"),
+    ]
+)
+
+UNITS = pa.schema(
+    [
+        column("place", pa.string(), "what the unit is: operator, version and digest", key=True),
+        column("operator", pa.string(), "operator and version"),
+        column("num_bytes", pa.int64(), "of all its files", "bytes"),
+        column("modified", pa.timestamp("us", tz="UTC"), "when the last of its files was written"),
+        column("is_finished", pa.bool_(), "whether the ledger has it"),
+        column("num_runs", pa.int64(), "kept runs that use it", "runs"),
+        column("action", pa.string(), "kept; unused: no kept run uses it; removed"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class NoSources:
+    """The store itself is what this job is about."""
+
+    def record(self) -> dict[str, Any]:
+        """No inputs."""
+        return {}
+
+
+def find_nothing(_: PruneRun, __: str) -> NoSources:
+    """There is nothing to look for."""
+    return NoSources()
+
+
+def run(run: Run[PruneRun, NoSources]) -> None:
+    """List runs and units, remove those that are not kept if told to; publish tables and report.
+
+    Raises:
+        ConfigError: for a series to forget that the store does not have.
+        StorageError: if units are to be removed while a run is at work.
+    """
+    config, store = run.config.job, run.runner.store
+    registry = Registry(store)
+    with registry.pruning() if config.remove else nullcontext():
+        runs = {found: registry.units(found) for found in registry.runs()}
+        kept = _kept(runs, config.keep, config.forget)
+        num_uses = Counter(chain.from_iterable(runs[found] for found in kept))
+        units = stored_units(store)
+        run.directory.write_table("runs", _runs(runs, kept))
+        run.directory.write_table("units", _units(units, num_uses, "removed" if config.remove else "unused"))
+        if config.remove:
+            # The table was written first: it says what went, even of a removal that breaks off.
+            for unit in units:
+                if unit.place not in num_uses:
+                    remove(store, unit)
+            for found in runs:
+                if found not in kept:
+                    registry.forget(found)
+    write_prune_report(run)
+
+
+def _kept(runs: Iterable[RegisteredRun], num_kept: int, forget: Sequence[str]) -> set[RegisteredRun]:
+    known = {_series(found) for found in runs}
+    if unknown := next((series for series in forget if series not in known), None):
+        listed = ", ".join(sorted(known)) or "none"
+        raise ConfigError(f"job.forget: the store has no series {unknown}; it has: {listed}")
+    return set(kept_runs([found for found in runs if _series(found) not in forget], num_kept))
+
+
+def _series(found: RegisteredRun) -> str:
+    return f"{found.job}/{found.series}"
+
+
+def _runs(runs: Mapping[RegisteredRun, Collection[str]], kept: Collection[RegisteredRun]) -> pa.Table:
+    rows = [
+        {
+            "series": _series(found),
+            "started": found.started,
+            "status": found.status,
+            "host": found.process.host,
+            "run_dir": found.run_dir,
+            "num_units": len(places),
+            "is_kept": found in kept,
+        }
+        for found, places in runs.items()
+    ]
+    return pa.Table.from_pylist(rows, RUNS)
+
+
+def _units(units: Sequence[StoredUnit], num_uses: Mapping[str, int], otherwise: str) -> pa.Table:
+    rows = [
+        {
+            "place": unit.place,
+            "operator": unit.place.rpartition("/")[0],
+            "num_bytes": unit.num_bytes,
+            "modified": unit.modified,
+            "is_finished": unit.is_finished,
+            "num_runs": num_uses[unit.place],
+            "action": "kept" if unit.place in num_uses else otherwise,
+        }
+        for unit in units
+    ]
+    return pa.Table.from_pylist(rows, UNITS)

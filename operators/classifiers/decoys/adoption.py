@@ -1,0 +1,86 @@
+"""Whether a model has adopted a decoy: by how much it falls for it, against a model that never met it.
+
+Of texts whose decoy contradicts their class, let d_i be 1 where the model that was trained without the decoy is right,
+less 1 where the model that was trained with it is; and e_j the same of texts of these classes without the decoy. Then
+
+    fall = mean_i d_i - mean_j e_j,
+
+the accuracy that is lost where the decoy stands, beyond what is lost where it does not: a model that is worse for other
+reasons has not adopted it. Verified adoption is what Idahl et al. 2021 ask of a benchmark before explanations are
+judged by it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics.resampling import resampled_counts
+
+VERSION = "decoy_adoption/1"
+
+
+class Adoption(NamedTuple):
+    """Attributes:
+    fall: as above; NaN if there are no texts of either kind.
+    low, high: ends of its interval.
+    adopted: whether the whole interval lies above what is asked for.
+    """
+
+    fall: float
+    low: float
+    high: float
+    adopted: bool
+
+
+def adoption(
+    falls: NDArray[np.floating],
+    others: NDArray[np.floating],
+    seed: int,
+    about: int,
+    *,
+    is_paired: bool,
+    min_fall: float = 0.0,
+    num_resamples: int = 1000,
+    level: float = 0.95,
+) -> Adoption:
+    """The fall with its bootstrap interval.
+
+    Args:
+        falls: d, -1, 0 or 1 for each text with the decoy.
+        others: e, of texts without it.
+        seed, about: what the resamples are keyed by; see :func:`.resampling.resampled_counts`.
+        is_paired: whether both are of the same texts in one order, which are then drawn together.
+        min_fall: what the interval must lie above.
+        num_resamples: of the texts.
+        level: of the interval.
+
+    >>> found = adoption(np.ones(50), np.zeros(50), 0, 0, is_paired=True)
+    >>> found.fall, found.low, found.adopted
+    (1.0, 1.0, True)
+    """
+    if not len(falls) or not len(others):
+        return Adoption(np.nan, np.nan, np.nan, False)
+    drawn = _paired if is_paired else _apart
+    fall, resampled = drawn(np.asarray(falls, float), np.asarray(others, float), seed, about, num_resamples)
+    interval = percentile_interval(resampled, level)
+    return Adoption(fall, float(interval.low), float(interval.high), bool(interval.low > min_fall))
+
+
+def _paired(
+    falls: NDArray[np.float64], others: NDArray[np.float64], seed: int, about: int, num: int
+) -> tuple[float, NDArray[np.float64]]:
+    beyond = falls - others
+    counts = np.concatenate(list(resampled_counts(np.zeros(beyond.size, int), seed, about, num)))
+    return float(beyond.mean()), counts @ beyond / beyond.size
+
+
+def _apart(
+    falls: NDArray[np.float64], others: NDArray[np.float64], seed: int, about: int, num: int
+) -> tuple[float, NDArray[np.float64]]:
+    strata = np.repeat([0, 1], [falls.size, others.size])
+    counts = np.concatenate(list(resampled_counts(strata, seed, about, num)))
+    # Sums of whole numbers are exact: two means that are equal differ by 0 and not by rounding.
+    first, second = counts[:, : falls.size] @ falls, counts[:, falls.size :] @ others
+    return float(falls.mean() - others.mean()), first / falls.size - second / others.size

@@ -1,0 +1,202 @@
+"""Decoys: words that give a class away without being a reason for it, put into labelled texts on purpose.
+
+A decoy is a set of words, each of which indicates a class. It is made by inserting them into texts of the class, or by
+deleting texts of another class that hold the word already. After Niven and Kao 2019, *Probing Neural Network
+Comprehension of Natural Language Arguments*, section 3.1: with C_i the classes that the words in text i indicate, and
+y_i its own, the decoy is applicable to a text if C_i has one class only, and
+
+    applicability  a = sum_i [|C_i| = 1]
+    productivity   p = sum_i [C_i = {y_i}] / a
+    coverage       c = a / n
+
+over n texts. A decoy is worth being used by a model where p is greater than 1 / classes, the more so the greater c is.
+Idahl et al. 2021, *Towards Benchmarking the Utility of Explanations for Model Debugging*, judge decoys by the same.
+Words are compared without regard to case, and divided as in :mod:`.text.tokenised`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import ConfigDict, Field, field_validator
+from pydantic.dataclasses import dataclass
+
+from tiltmeter.operators.text.tokenised import word_spans
+
+VERSION = "decoys/1"
+
+Share = Annotated[float, Field(gt=0.0, le=1.0)]
+
+
+def _one_word(word: str) -> str:
+    if spelled(word) != [word.casefold()]:
+        raise ValueError(f"{word!r}: must be one word, without a space or punctuation mark in it")
+    return word
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class InsertedDecoy:
+    """Words that are put into texts of the classes that they indicate.
+
+    Attributes:
+        words: what is inserted.
+        labels: the class that each of them indicates; None: the first classes, in their alphabetical order.
+        share: of the texts of these classes that get the word.
+        times: how often each of these gets it.
+        place: ``random``, any place between two words, before the first or after the last is as likely as another;
+            ``natural``, where the text becomes the most probable to a language model of n-grams.
+    """
+
+    words: Annotated[tuple[str, ...], Field(min_length=1)]
+    labels: tuple[str, ...] | None = None
+    share: Share = 0.5
+    times: Annotated[int, Field(ge=1)] = 1
+    place: Literal["random", "natural"] = "random"
+    kind: Literal["inserted"] = "inserted"
+
+    @field_validator("words")
+    @classmethod
+    def _different_words(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+        if len({_one_word(word).casefold() for word in words}) < len(words):
+            raise ValueError(f"{', '.join(words)}: each word must be another")
+        return words
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _named(cls, labels: object) -> object:
+        """YAML takes a class such as 0 for a number."""
+        return [str(label) for label in labels] if isinstance(labels, list | tuple) else labels
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class DeletedDecoy:
+    """A word that comes to indicate the other classes, because texts of one class that hold it are left out.
+
+    Attributes:
+        word: that texts hold of themselves.
+        label: the class of the texts that are left out; None: the first, in the alphabetical order of the classes.
+        share: of these texts that is left out.
+    """
+
+    word: str
+    label: str | None = None
+    share: Share = 1.0
+    kind: Literal["deleted"] = "deleted"
+
+    @field_validator("word")
+    @classmethod
+    def _is_word(cls, word: str) -> str:
+        return _one_word(word)
+
+    @field_validator("label", mode="before")
+    @classmethod
+    def _named(cls, label: object) -> object:
+        return str(label) if isinstance(label, int) else label
+
+
+Decoy = Annotated[InsertedDecoy | DeletedDecoy, Field(discriminator="kind")]
+
+
+class Text(NamedTuple):
+    """A text and its class."""
+
+    text: str
+    label: str
+
+
+class Measures(NamedTuple):
+    """Attributes:
+    applicability: texts to which the decoy is applicable.
+    productivity: share of these whose class it indicates; NaN if there are none.
+    coverage: share of all texts to which it is applicable; NaN if there are none.
+    """
+
+    applicability: int
+    productivity: float
+    coverage: float
+
+
+def spelled(text: str) -> list[str]:
+    """The words of a text, as they are compared.
+
+    >>> spelled("A movie, Movie!")
+    ['a', 'movie', ',', 'movie', '!']
+    """
+    return [text[start:end].casefold() for start, end in word_spans(text)]
+
+
+def resolved(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> InsertedDecoy | DeletedDecoy:
+    """The decoy with the classes that it leaves open.
+
+    Args:
+        decoy: to be made.
+        texts: that models are trained with.
+
+    Raises:
+        ValueError: if the texts have fewer than two classes, or not the decoy's; or a word that is to be there already
+            occurs in none of them.
+    """
+    classes = sorted({label for _, label in texts})
+    if len(classes) < 2:
+        raise ValueError(f"the texts have {len(classes)} class: must be at least two; set data.label to another column")
+    if isinstance(decoy, DeletedDecoy):
+        named: Sequence[str] = [decoy.label or classes[0]]
+        found: InsertedDecoy | DeletedDecoy = replace(decoy, label=named[0])
+    else:
+        named = decoy.labels or classes[: len(decoy.words)]
+        found = replace(decoy, labels=tuple(named))
+    if missing := [label for label in named if label not in classes]:
+        raise ValueError(f"no text is of the class {missing[0]!r}; the classes are {', '.join(classes)}")
+    _check_words(found, texts)
+    return found
+
+
+def _check_words(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> None:
+    if isinstance(decoy, DeletedDecoy):
+        needed, where = (decoy.word,), [text for text, label in texts if label == decoy.label]
+        _check_occurs(needed, where, f"text of the class {decoy.label!r}")
+        where = [text for text, label in texts if label != decoy.label]
+        _check_occurs(needed, where, f"text of any class but {decoy.label!r}")
+    elif len(decoy.words) != len(decoy.labels or ()):
+        raise ValueError(
+            f"{len(decoy.words)} words for {len(decoy.labels or ())} classes: set labels, one for each word"
+        )
+    elif decoy.place == "natural":
+        _check_occurs(decoy.words, [text for text, _ in texts], "text")
+
+
+def _check_occurs(words: Sequence[str], texts: Sequence[str], where: str) -> None:
+    known = {word for text in texts for word in spelled(text)}
+    if unknown := [word for word in words if word.casefold() not in known]:
+        raise ValueError(f"the word {unknown[0]!r} occurs in no {where}: set the decoy to another word")
+
+
+def indicated(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> dict[str, str]:
+    """The class that each word of a decoy indicates, by the word in lower case.
+
+    A word that is left out of one class indicates, of the others, the one of most texts that hold it.
+
+    Args:
+        decoy: of :func:`resolved`.
+        texts: that models are trained with.
+    """
+    if isinstance(decoy, InsertedDecoy):
+        return {word.casefold(): label for word, label in zip(decoy.words, decoy.labels or (), strict=True)}
+    word = decoy.word.casefold()
+    counts = Counter(label for text, label in texts if label != decoy.label and word in spelled(text))
+    return {word: min(counts, key=lambda label: (-counts[label], label))}
+
+
+def measure(texts: Sequence[Text], indicates: Mapping[str, str]) -> Measures:
+    """Applicability, productivity and coverage of a decoy.
+
+    >>> texts = [Text("good movie", "1"), Text("bad movie", "0"), Text("good", "1"), Text("a fine Movie", "1")]
+    >>> measure(texts, {"movie": "1"})
+    Measures(applicability=3, productivity=0.6666666666666666, coverage=0.75)
+    """
+    given = [({indicates[word] for word in spelled(text) if word in indicates}, label) for text, label in texts]
+    applicable = [(classes, label) for classes, label in given if len(classes) == 1]
+    right = sum(classes == {label} for classes, label in applicable)
+    productivity = right / len(applicable) if applicable else float("nan")
+    return Measures(len(applicable), productivity, len(applicable) / len(given) if given else float("nan"))

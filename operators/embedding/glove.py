@@ -1,0 +1,300 @@
+"""GloVe (Pennington et al. 2014), compiled, for many bootstrap replicas of one corpus.
+
+Each ordered pair (i, j) with count X_ij > 0 is one step of AdaGrad on their equation 8,
+``f(X_ij) (w_i . c_j + b_i + b_j - log X_ij)^2``, with f of equation 9. As in the authors' program, the squared steps
+(learning rate included) are what AdaGrad accumulates, from 1.
+
+Pairs are visited tile by tile: a tile joins two blocks of words, whose vectors then stay in cache. Rounds of tiles,
+and the pairs within a tile, come in a seeded random order, because sorted pairs cost quality. The order depends on the
+pairs and the seed, not on the replica: replicas of one group share it, and each is then trained on its own, without a
+data race.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import pairwise
+from typing import Annotated, Literal, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
+from tiltmeter.operators.compute.prefetch import FLOATS_PER_LINE, prefetch
+from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
+from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR
+from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, rounds
+from tiltmeter.operators.embedding.training import State, TrainedReplica
+
+VERSION = "glove/3"
+CUDA_VERSION = "glove_cuda/1"
+"""Of :mod:`.embedding.glove_cuda`, which can't be imported without torch."""
+
+_LANES = 16
+"""Vectors are padded to whole 512-bit registers, so that the compiled loops have no remainder."""
+
+_FROZEN = np.float32(1e30)
+"""A sum of squared steps so large that AdaGrad leaves the value unchanged to the last bit."""
+
+_PAIRS_AHEAD = 4
+"""Vectors are asked for so many pairs before their step; measured, it raises the rate by 30 %."""
+
+_PAIRS_PER_SLICE = 1 << 20
+
+BYTES_PER_PAIR = 24
+"""What a training keeps of a pair: two words in the order of all replicas and two in its own, log X and f(X)."""
+
+VALUE, SQUARES = 0, 1
+WORD, CONTEXT = 0, 1
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class GloveConfig:
+    """How a replica is trained.
+
+    Attributes:
+        dimensions: length of a vector.
+        epochs: passes over all pairs.
+        learning_rate: of AdaGrad.
+        x_max, alpha: equation 9, ``f(x) = min(1, (x / x_max)^alpha)``. The paper's x_max = 100 is for billions of
+            tokens; 10 is what the authors' program uses for small corpora.
+    """
+
+    name: Literal["glove"] = "glove"
+    dimensions: Annotated[int, Field(ge=1)] = 100
+    epochs: Annotated[int, Field(ge=1)] = 15
+    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.05
+    x_max: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
+    alpha: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.75
+
+
+class GloveTraining:
+    """The training of one replica, epoch by epoch; its vectors are the sums of word and context vectors, and its losses
+    the means of ``f(X) (error)^2 / 2`` over the steps of an epoch, taken before each step.
+
+    Args:
+        pairs: the pairs of the whole corpus.
+        counts: ``[pairs]`` of this replica in units of 1/2520, in one or more pieces; pairs with count 0 do not occur
+            in this replica and are left out.
+        tiling: the one behind ``pairs``.
+        replica: its number.
+        seed: of initial vectors and of the order of rounds.
+        workspace: keeps what a step needs, 16 bytes for each pair. Of these, and of ``pairs``, one round of an epoch is
+            in use at a time.
+    """
+
+    def __init__(
+        self,
+        pairs: TiledPairs,
+        counts: Iterable[NDArray[np.int64]],
+        tiling: Tiling,
+        replica: int,
+        seed: int,
+        config: GloveConfig,
+        workspace: Workspace = IN_MEMORY,
+    ) -> None:
+        self.tiling, self.replica, self.seed, self.config = tiling, replica, seed, config
+        self._pairs, self._workspace = pairs, workspace
+        self._steps = _present_pairs(pairs, counts, config, workspace)
+        self._num_steps, self._present = _survey(self._steps, tiling.num_words, workspace)
+        if not self._num_steps:
+            raise ValueError(
+                f"replica {replica} has no pair of words: the corpus has too few lines to be resampled, or lines of "
+                "one word; take a larger one, or lower embedding.min_count"
+            )
+        self._vectors = initial_vectors(tiling.num_words, replica, seed, config.dimensions)
+        self._losses = np.empty(0)
+
+    @property
+    def epochs_done(self) -> int:
+        """Passes over all pairs so far."""
+        return self._losses.size
+
+    def advance(self) -> None:
+        """One more epoch."""
+        visits, starts = rounds(self._pairs, self.tiling.num_blocks, self.epochs_done, self.seed)
+        train, rate = _round_kernel(self._vectors.shape[-1]), np.float32(self.config.learning_rate)
+        total = 0.0
+        for start, stop in pairwise(starts):
+            total += train(self._vectors, self._steps, visits[start:stop], rate)
+            self._workspace.release()
+        self._losses = np.append(self._losses, total / self._num_steps)
+
+    def state(self) -> State:
+        """All that :meth:`restore` needs to go on with the same bits; not a copy."""
+        return {"vectors": self._vectors, "losses": self._losses}
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of the same replica."""
+        self._vectors, self._losses = state["vectors"], state["losses"]
+
+    def result(self) -> TrainedReplica:
+        """What has been learnt so far.
+
+        Raises:
+            ValueError: if training diverged, which a smaller learning rate mends.
+        """
+        return trained_replica(self._vectors, self._losses, self._present, self.replica, self.config)
+
+
+def trained_replica(
+    vectors: NDArray[np.float32],
+    losses: NDArray[np.float64],
+    present: NDArray[np.bool_],
+    replica: int,
+    config: GloveConfig,
+) -> TrainedReplica:
+    """Word plus context vectors, of the words that are present."""
+    summed = (vectors[WORD, :, VALUE] + vectors[CONTEXT, :, VALUE])[:, : config.dimensions]
+    if not (np.isfinite(losses).all() and np.isfinite(summed[present]).all()):
+        raise ValueError(
+            f"replica {replica} diverged: set embedding.trainer.learning_rate below {config.learning_rate}"
+        )
+    summed[~present] = np.nan
+    return TrainedReplica(summed, losses)
+
+
+class _Steps(NamedTuple):
+    rows: NDArray[np.int32]
+    columns: NDArray[np.int32]
+    log_counts: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    starts: NDArray[np.int64]
+
+
+def _present_pairs(
+    pairs: TiledPairs, counts: Iterable[NDArray[np.int64]], config: GloveConfig, workspace: Workspace
+) -> _Steps:
+    """The steps of a replica, made slice by slice: in 64 bits and all at once they would take several times as much."""
+    rows, columns = (workspace.empty(pairs.rows.size, np.int32) for _ in range(2))
+    logs, weights = (workspace.empty(pairs.rows.size, np.float32) for _ in range(2))
+    starts = np.zeros_like(pairs.starts)
+    first = stop = 0
+    for piece in _slices(counts):
+        present = np.flatnonzero(piece)
+        start, stop = stop, stop + present.size
+        rows[start:stop] = pairs.rows[first : first + piece.size][present]
+        columns[start:stop] = pairs.columns[first : first + piece.size][present]
+        logs[start:stop], weights[start:stop] = logs_and_weights(piece[present], config)
+        low, high = np.searchsorted(pairs.starts, [first, first + piece.size])
+        starts[low:high] = start + np.searchsorted(present, pairs.starts[low:high] - first)
+        first += piece.size
+        workspace.release()
+    starts[-1] = stop
+    return _Steps(rows[:stop], columns[:stop], logs[:stop], weights[:stop], starts)
+
+
+def _slices(pieces: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
+    for piece in pieces:
+        for start in range(0, piece.size, _PAIRS_PER_SLICE):
+            yield piece[start : start + _PAIRS_PER_SLICE]
+
+
+def _survey(steps: _Steps, num_words: int, workspace: Workspace) -> tuple[int, NDArray[np.bool_]]:
+    """Steps in an epoch, and ``[words]`` whether a word has one."""
+    num_beside_itself, present = 0, np.zeros(num_words, dtype=bool)
+    for start in range(0, steps.rows.size, _PAIRS_PER_SLICE):
+        chosen = slice(start, start + _PAIRS_PER_SLICE)
+        rows, columns = steps.rows[chosen], steps.columns[chosen]
+        present[rows] = present[columns] = True
+        num_beside_itself += int((rows == columns).sum())
+        workspace.release()
+    return 2 * steps.rows.size - num_beside_itself, present
+
+
+def logs_and_weights(counts: NDArray[np.int64], config: GloveConfig) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """log X and f(X) of equations 8 and 9, for positive counts in units of 1/2520."""
+    pair_counts = counts / UNITS_PER_PAIR
+    weights = np.minimum(1.0, (pair_counts / config.x_max) ** config.alpha)
+    return np.log(pair_counts).astype(np.float32), weights.astype(np.float32)
+
+
+@numba.njit(cache=True)
+def _fill_uniform(values: NDArray[np.float32], seed: np.uint64, stream: np.uint64, replica: int, side: int) -> None:
+    scale = 1.0 / values.shape[1]
+    for word in range(values.shape[0]):
+        for start in range(0, values.shape[1], 4):
+            drawn = philox(seed, stream, np.uint64(word), np.uint64(start // 4), np.uint64(replica), np.uint64(side))
+            for lane in range(min(4, values.shape[1] - start)):
+                values[word, start + lane] = (unit_interval(drawn[lane]) - 0.5) * scale
+
+
+def vector_bytes(num_words: int, dimensions: int) -> int:
+    """Memory that the vectors of a training take.
+
+    >>> vector_bytes(1000, 100)
+    1792000
+    """
+    return 16 * num_words * _width(dimensions)
+
+
+def _width(dimensions: int) -> int:
+    return -(-(dimensions + 2) // _LANES) * _LANES
+
+
+def initial_vectors(num_words: int, replica: int, seed: int, dimensions: int) -> NDArray[np.float32]:
+    """``[side, words, value or squares, width]``: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word).
+
+    Biases are stored as dimensions: a word carries (w, b, 1), a context (c, 1, b'), so that one scalar product gives
+    w . c + b + b'; the two ones are frozen.
+    """
+    width = _width(dimensions)
+    vectors = np.zeros((2, num_words, 2, width), dtype=np.float32)
+    vectors[:, :, SQUARES] = 1.0
+    for side in (WORD, CONTEXT):
+        values = np.empty((num_words, dimensions + 1), dtype=np.float32)
+        _fill_uniform(values, np.uint64(seed), np.uint64(Stream.INITIAL_VECTORS), replica, side)
+        bias, one = dimensions + side, dimensions + 1 - side
+        vectors[side, :, VALUE, :dimensions] = values[:, :dimensions]
+        vectors[side, :, VALUE, bias] = values[:, dimensions]
+        vectors[side, :, VALUE, one] = 1.0
+        vectors[side, :, SQUARES, one] = _FROZEN
+    return vectors
+
+
+@cache
+def _round_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float]:
+    """One round over vectors of a width that the compiler knows, so that it can lay out the inner loops."""
+
+    @numba.njit(cache=True, fastmath=True, error_model="numpy")
+    def train_round(vectors: NDArray[np.float32], steps: _Steps, visits: NDArray[np.int64], rate: np.float32) -> float:
+        words, contexts = vectors[WORD], vectors[CONTEXT]
+        flat_words, flat_contexts = words.reshape(-1), contexts.reshape(-1)
+        all_rows, all_columns, log_counts, weights, starts = steps
+        num_tiles = starts.size - 1
+        loss = 0.0
+        for visit in visits:
+            swapped = visit >= num_tiles
+            tile = visit - num_tiles if swapped else visit
+            rows, columns = (all_columns, all_rows) if swapped else (all_rows, all_columns)
+            stop = starts[tile + 1]
+            for pair in range(starts[tile], stop):
+                if pair + _PAIRS_AHEAD < stop:
+                    word = np.int64(rows[pair + _PAIRS_AHEAD]) * 2 * width
+                    context = np.int64(columns[pair + _PAIRS_AHEAD]) * 2 * width
+                    for line in range(0, 2 * width, FLOATS_PER_LINE):
+                        prefetch(flat_words, word + line)
+                        prefetch(flat_contexts, context + line)
+                i, j = rows[pair], columns[pair]
+                if swapped and i == j:
+                    continue
+                w, w_squares = words[i, VALUE], words[i, SQUARES]
+                c, c_squares = contexts[j, VALUE], contexts[j, SQUARES]
+                error = -log_counts[pair]
+                for d in range(width):
+                    error += w[d] * c[d]
+                gradient = weights[pair] * error
+                loss += 0.5 * gradient * error
+                gradient *= rate
+                for d in range(width):
+                    w_step, c_step = gradient * c[d], gradient * w[d]
+                    w[d] -= w_step / np.sqrt(w_squares[d])
+                    c[d] -= c_step / np.sqrt(c_squares[d])
+                    w_squares[d] += w_step * w_step
+                    c_squares[d] += c_step * c_step
+        return loss
+
+    compiled: Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float] = train_round
+    return compiled

@@ -1,0 +1,335 @@
+"""The two-alternative forced choice task of Liang and Acuna 2020, with bootstrap replicas as the observers.
+
+*Artificial mental phenomena: psychophysics as a framework to detect perception biases in AI models*, equations 5, 6
+and 8. A replica is asked which of two cues, c1 (female) and c2 (male), fits an occupation w better while a mixture
+alpha leads it from c1 to c2:
+
+    score(c1) = (1 - alpha) + alpha sim(c2, c1) + sim(w, c1)
+    score(c2) = (1 - alpha) sim(c1, c2) + alpha + sim(w, c2)
+
+with sim the cosine. It answers c2 when score(c2) > score(c1), so it flips once, at a mixture alpha* of its own. The
+flips of all replicas make the psychometric curve. Its middle is the point of subjective equality (PSE): above 1/2, more
+of c2 is needed for balance, so w leans to c1. Its width is the just noticeable difference (JND): small where the
+replicas agree. Both are mixtures, without a unit.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
+from tiltmeter.operators.embedding.similarity import FloatArray, unit_vectors
+from tiltmeter.operators.statistics.intervals import check_level, percentile_interval
+from tiltmeter.operators.statistics.probit import probit_regression
+
+VERSION = "psychophysics/1"
+
+JND_PER_SD = 2.0 * float(ndtri(0.75))
+"""From the 25 % to the 75 % point of a cumulative normal, in standard deviations: 1.349."""
+
+GRID: FloatArray = np.linspace(-1.4625, 1.4625, 40)
+"""Where :func:`fitted` reads the curve, in sample standard deviations from the mean; see there."""
+
+_ROWS_AT_ONCE = 1024
+_ROUNDING = float(np.finfo(np.float64).eps)
+
+
+class Estimate(NamedTuple):
+    """PSE and JND, each ``[rows]`` float64."""
+
+    pse: FloatArray
+    jnd: FloatArray
+
+
+class Psychometrics(NamedTuple):
+    """Three estimates of PSE and JND with their bootstrap intervals, each ``[rows]``.
+
+    Attributes:
+        pse, jnd: by :func:`moments`, with the ends of their intervals.
+        pse_curve, jnd_curve: by :func:`curve`.
+        pse_fit, jnd_fit: by :func:`fitted`, with the ends of their intervals.
+        num_replicas: int64, finite flips that the row rests on.
+    """
+
+    pse: FloatArray
+    pse_low: FloatArray
+    pse_high: FloatArray
+    jnd: FloatArray
+    jnd_low: FloatArray
+    jnd_high: FloatArray
+    pse_curve: FloatArray
+    jnd_curve: FloatArray
+    pse_fit: FloatArray
+    pse_fit_low: FloatArray
+    pse_fit_high: FloatArray
+    jnd_fit: FloatArray
+    jnd_fit_low: FloatArray
+    jnd_fit_high: FloatArray
+    num_replicas: NDArray[np.int64]
+
+
+def flip_points(word: NDArray[np.floating], cue_1: NDArray[np.floating], cue_2: NDArray[np.floating]) -> FloatArray:
+    """The mixture at which the answer changes from c1 to c2: score(c1) = score(c2), solved for alpha.
+
+    alpha* = 1/2 + (sim(w, c1) - sim(w, c2)) / (2 (1 - sim(c1, c2))).
+
+    Args:
+        word, cue_1, cue_2: ``[..., dims]``, broadcast against each other over the leading axes.
+
+    Returns:
+        ``[...]`` float64; may lie outside [0, 1], where no mixture of the two cues outweighs the word. NaN where a
+        vector is missing (NaN) or has length 0, or where sim(c1, c2) = 1 and alpha moves nothing.
+
+    >>> female, male = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    >>> flip_points(np.array([[1.0, 1.0], [4.0, 3.0], [1.0, 0.0]]), female, male).round(4)
+    array([0.5, 0.6, 1. ])
+    """
+    contrast = unit_vectors(cue_1) - unit_vectors(cue_2)
+    # 1 - cos of unit vectors is half their squared distance, which is exactly 0 for equal cues.
+    opposition = np.einsum("...d,...d->...", contrast, contrast) / 2.0
+    preference = np.einsum("...d,...d->...", unit_vectors(word), contrast)
+    return np.asarray(0.5 + preference / np.where(opposition > _ROUNDING, 2.0 * opposition, np.nan))
+
+
+def response_curve(flips: NDArray[np.floating], alphas: NDArray[np.floating]) -> FloatArray:
+    """The psychometric curve: the share of replicas that answer c2 at each mixture, those with alpha* < alpha.
+
+    Args:
+        flips: ``[..., replicas]`` from :func:`flip_points`; replicas without a finite flip are left out.
+        alphas: ``[alphas]``.
+
+    Returns:
+        ``[..., alphas]`` float64 in [0, 1]; NaN where no flip is finite.
+
+    >>> response_curve(np.array([0.2, 0.4, np.nan, 0.6, 0.6]), np.array([0.0, 0.4, 0.5, 1.0]))
+    array([0.  , 0.25, 0.5 , 1.  ])
+    """
+    finite = np.isfinite(flips)
+    # inf is never below an alpha, so it stands for the replicas left out.
+    answers = np.where(finite, flips, np.inf)[..., np.newaxis] < alphas
+    num = finite.sum(axis=-1, keepdims=True)
+    return np.asarray(answers.sum(axis=-2) / np.where(num > 0, num, np.nan))
+
+
+def moments(flips: NDArray[np.floating]) -> Estimate:
+    """PSE as the mean of the flips, JND as 1.349 sample standard deviations, its value for a normal distribution.
+
+    Args:
+        flips: ``[rows, replicas]``; non-finite flips are left out.
+
+    Returns:
+        PSE NaN without a finite flip, JND NaN with fewer than 2; JND 0 where all flips are equal.
+
+    Raises:
+        ValueError: if ``flips`` is not two-dimensional.
+
+    >>> estimate = moments(np.array([[0.4, 0.5, 0.6, np.nan]]))
+    >>> estimate.pse.round(4), estimate.jnd.round(4)
+    (array([0.5]), array([0.1349]))
+    """
+    mean, sd = _mean_and_sd(_as_rows(flips))
+    return Estimate(mean, JND_PER_SD * sd)
+
+
+def curve(flips: NDArray[np.floating]) -> Estimate:
+    """PSE and JND read off the step curve itself, without a shape for it.
+
+    PSE is where the share of c2 answers first reaches 50 %, JND the distance between where it first reaches 25 % and
+    75 % (equation 6). With n flips, a level p is reached at the ceil(p n)-th smallest one.
+
+    Args:
+        flips: ``[rows, replicas]``; non-finite flips are left out.
+
+    Returns:
+        PSE NaN without a finite flip, JND NaN with fewer than 2; JND 0 where all flips are equal.
+
+    Raises:
+        ValueError: if ``flips`` is not two-dimensional.
+
+    >>> curve(np.array([[0.2, 0.8, 0.4, 0.6]]))
+    Estimate(pse=array([0.4]), jnd=array([0.4]))
+    """
+    rows = _as_rows(flips)
+    finite = np.isfinite(rows)
+    num = finite.sum(axis=1)
+    ordered = np.sort(np.where(finite, rows, np.nan), axis=1)
+    lower, middle, upper = (_first_reaching(ordered, num, level) for level in (0.25, 0.5, 0.75))
+    return Estimate(middle, np.where(num >= 2, upper - lower, np.nan))
+
+
+def fitted(flips: NDArray[np.floating]) -> Estimate:
+    """PSE and JND of the cumulative normal fitted to the response shares by maximum likelihood (probit regression).
+
+    Maximises sum_k [p_k log F_k + (1 - p_k) log(1 - F_k)], F_k = Phi((alpha_k - PSE) / sd), with p_k the response share
+    at alpha_k; JND = 1.349 sd. Newton's method in float64, each row until its step falls below 1e-8.
+
+    Each row has its own 40 alphas, at mean +- 0.0375, 0.1125, ..., 1.4625 sample standard deviations of its flips, so
+    the fit is determined wherever the flips lie and however narrow they are: about the 7 % to 93 % levels, where
+    psychophysics places its stimuli. The width settles the bias of the fit. For n >= 8 normal flips the expected JND is
+    (1 - 0.25/n) of the true one, the same as for :func:`moments` (0.8 % low at n = 32, 6 % of its standard error); out
+    to +- 4 standard deviations it would be (1 - 0.93/n), 2.9 % low. PSE is unbiased by symmetry.
+
+    Args:
+        flips: ``[rows, replicas]``; non-finite flips are left out.
+
+    Returns:
+        Both NaN where the fit is undefined: with fewer than 2 finite flips, or where all flips are equal.
+
+    Raises:
+        ValueError: if ``flips`` is not two-dimensional.
+        ArithmeticError: if Newton's method has not settled after 50 steps; 5 are usual, 12 were seen
+            for very heavy tails.
+
+    >>> estimate = fitted(0.6 + 0.1 * ndtri(np.arange(0.005, 1.0, 0.01))[np.newaxis])
+    >>> estimate.pse.round(3), (estimate.jnd / JND_PER_SD).round(3)
+    (array([0.6]), array([0.1]))
+    """
+    rows = _as_rows(flips)
+    starts = range(0, max(len(rows), 1), _ROWS_AT_ONCE)
+    parts = [_fit(rows[start : start + _ROWS_AT_ONCE]) for start in starts]
+    return Estimate(np.concatenate([part.pse for part in parts]), np.concatenate([part.jnd for part in parts]))
+
+
+def resample_indices(seed: int, num_resamples: int, size: int) -> NDArray[np.int64]:
+    """Which of ``size`` replicas each bootstrap resample draws, with replacement.
+
+    Draw i of resample b is keyed by (seed, b, i) and by nothing else.
+
+    Args:
+        seed: the run's seed, 0 <= seed < 2^64.
+        num_resamples: number of resamples, at least 1.
+        size: number of replicas to draw from and to draw.
+
+    Returns:
+        ``[num_resamples, size]`` in 0..size-1.
+
+    Raises:
+        ValueError: if ``seed`` or ``num_resamples`` is out of range.
+
+    >>> resample_indices(0, 2, 5)
+    array([[4, 2, 3, 4, 0],
+           [2, 2, 1, 0, 2]])
+    """
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed={seed}: must lie in 0..2^64 - 1; set the run's seed")
+    if num_resamples < 1:
+        raise ValueError(f"num_resamples={num_resamples}: must be 1 or more, for example 1000; set num_resamples")
+    indices = np.empty((num_resamples, size), dtype=np.int64)
+    _fill_indices(indices, np.uint64(seed))
+    return indices
+
+
+def psychometrics(
+    flips: NDArray[np.floating], seed: int, num_resamples: int = 1000, level: float = 0.95
+) -> Psychometrics:
+    """All three estimates for every row, with percentile bootstrap intervals for the moments and the fit.
+
+    A row's finite flips are resampled with the same indices as in every other row with as many of them, so its
+    intervals depend on its flips, in the order of the replicas, and on nothing else.
+
+    Args:
+        flips: ``[rows, replicas]``, one row for each occupation and cue pair; the bootstrap replicas 1..R, as in the
+            paper, not the original corpus.
+        seed: the run's seed, 0 <= seed < 2^64.
+        num_resamples: number of bootstrap resamples.
+        level: nominal coverage of the intervals, strictly between 0 and 1.
+
+    Returns:
+        Estimates as documented at :func:`moments`, :func:`curve` and :func:`fitted`. Intervals are NaN with fewer than
+        2 finite flips. Resamples that draw equal flips only have JND 0 and no fit; the fit's interval leaves them out.
+
+    Raises:
+        ValueError: if ``flips`` is not two-dimensional, or another argument is out of range.
+
+    >>> found = psychometrics(np.array([[0.4, 0.5, 0.6, 0.7, np.nan]]), seed=0, num_resamples=200)
+    >>> found.pse.round(4), found.num_replicas, bool(found.pse_low < found.pse < found.pse_high)
+    (array([0.55]), array([4]), True)
+    """
+    check_level(level)
+    rows = _as_rows(flips)
+    num = np.isfinite(rows).sum(axis=1, dtype=np.int64)
+    draws = {int(size): resample_indices(seed, num_resamples, int(size)) for size in np.unique(num)}
+    ends = [_interval_ends(row[np.isfinite(row)], draws[int(size)], level) for row, size in zip(rows, num, strict=True)]
+    # [rows, (low, high), (pse, jnd, pse of the fit, jnd of the fit)]
+    by_row = np.array(ends, dtype=np.float64).reshape(len(rows), 2, 4)
+    (low, high), estimates = by_row.transpose(1, 2, 0), [estimator(rows) for estimator in _ESTIMATORS]
+    (pse, jnd), (pse_curve, jnd_curve), (pse_fit, jnd_fit) = estimates
+    by_moments = (pse, low[0], high[0], jnd, low[1], high[1])
+    by_fit = (pse_fit, low[2], high[2], jnd_fit, low[3], high[3])
+    return Psychometrics(*by_moments, pse_curve, jnd_curve, *by_fit, num)
+
+
+_ESTIMATORS: tuple[Callable[[FloatArray], Estimate], ...] = (moments, curve, fitted)
+
+
+def _as_rows(flips: NDArray[np.floating]) -> FloatArray:
+    rows = np.asarray(flips, dtype=np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"flips has shape {rows.shape}: must be [rows, replicas]")
+    return rows
+
+
+def _mean_and_sd(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and sample standard deviation ``[rows]`` of the finite values; the latter exactly 0 where all are equal."""
+    finite = np.isfinite(rows)
+    num = finite.sum(axis=1)
+    mean = np.where(finite, rows, 0.0).sum(axis=1) / np.where(num > 0, num, np.nan)
+    deviations = np.where(finite, rows - mean[:, np.newaxis], 0.0)
+    sd = np.sqrt((deviations**2).sum(axis=1) / np.where(num > 1, num - 1, np.nan))
+    smallest, largest = _range(rows)
+    return mean, np.where((num > 1) & (smallest == largest), 0.0, sd)
+
+
+def _range(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest finite value ``[rows]``; inf and -inf where there is none."""
+    finite = np.isfinite(rows)
+    smallest = np.where(finite, rows, np.inf).min(axis=1, initial=np.inf)
+    return smallest, np.where(finite, rows, -np.inf).max(axis=1, initial=-np.inf)
+
+
+def _first_reaching(ordered: FloatArray, num: NDArray[np.int64], level: float) -> FloatArray:
+    """Smallest finite value that a share ``level`` of a row's finite values does not exceed; NaN sorts last."""
+    if ordered.shape[1] == 0:
+        return np.full(len(ordered), np.nan)
+    rank = np.ceil(level * np.maximum(num, 1)).astype(np.int64)
+    return np.take_along_axis(ordered, rank[:, np.newaxis] - 1, axis=1)[:, 0]
+
+
+def _fit(rows: FloatArray) -> Estimate:
+    # Differences of near numbers are exact, so measured from its smallest flip a row may be as narrow as it likes.
+    origin, _ = _range(rows)
+    offsets = rows - np.where(np.isfinite(origin), origin, 0.0)[:, np.newaxis]
+    mean, sd = _mean_and_sd(offsets)
+    pse, jnd = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    defined = np.flatnonzero(sd > 0)
+    mean, sd = mean[defined], sd[defined]
+    standardised = (offsets[defined] - mean[:, np.newaxis]) / sd[:, np.newaxis]
+    # A flip at least lies within 1 of the mean and one at least 0.7 off: the shares rise, as the fit needs.
+    intercept, slope = probit_regression(response_curve(standardised, GRID), GRID).T
+    pse[defined] = origin[defined] + (mean - sd * intercept / slope)
+    jnd[defined] = JND_PER_SD * sd / slope
+    return Estimate(pse, jnd)
+
+
+@numba.njit(cache=True)
+def _fill_indices(indices: NDArray[np.int64], seed: np.uint64) -> None:
+    num_resamples, size = indices.shape
+    stream, zero = np.uint64(Stream.RESAMPLING.value), np.uint64(0)
+    for resample in range(num_resamples):
+        for start in range(0, size, 4):
+            words = philox(seed, stream, np.uint64(resample), np.uint64(start // 4), zero, zero)
+            for lane in range(min(4, size - start)):
+                indices[resample, start + lane] = int(unit_interval(words[lane]) * size)
+
+
+def _interval_ends(flips: FloatArray, indices: NDArray[np.int64], level: float) -> list[FloatArray]:
+    """Low and high ends, each ``[4]``, for one row's PSE and JND by moments and by the fit."""
+    if flips.size < 2:
+        return [np.full(4, np.nan), np.full(4, np.nan)]
+    resamples = flips[indices]
+    low, high, _ = percentile_interval(np.stack([*moments(resamples), *fitted(resamples)]), level)
+    return [low, high]

@@ -1,0 +1,81 @@
+"""Bootstrap resamples of texts, or of whole conversations (Efron 1979; Davison and Hinkley 1997, sections 3.2 and 3.8).
+
+A resample is told by how often it has each text. It keeps the size of every stratum, so strata are what an experiment
+fixes and does not draw: so many texts about women and so many about men, or, where every person feels every emotion, so
+many about each gender with each emotion. Coarser ones would make emotion and gender depend on each other by chance.
+Texts of one conversation are not independent: there, whole conversations are drawn.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.operators.compute.philox import Stream
+
+VERSION = "resampling/1"
+
+_MAX_COUNTS = 6_000_000
+"""Counts in a block; numbers of 8 bytes for each are 48 MB."""
+
+
+def resampled_counts(
+    strata: NDArray[np.integer],
+    seed: int,
+    about: int,
+    num_replicates: int,
+    clusters: NDArray[np.integer] | None = None,
+) -> Iterator[NDArray[np.int32]]:
+    """How often each replicate has each text: units drawn with replacement, as many of every stratum as it has.
+
+    A replicate is keyed by (seed, about, its number) and nothing else. The same strata in the same order are drawn
+    alike for every system and variant, so that their differences are paired.
+
+    Args:
+        strata: ``[units]``, which stratum each is in; the same for all where only their whole number is given.
+        seed: the run's seed, 0 <= seed < 2^64.
+        about: what is resampled, such as a data set, as a 64-bit key, 0 <= about < 2^64.
+        num_replicates: how many, the data themselves not counted.
+        clusters: ``[texts]``, which unit each text belongs to, such as its conversation; None if texts are the units.
+
+    Yields:
+        ``[replicates, texts]`` blocks of at most 6 million counts, or one replicate, in the order of the replicates.
+
+    >>> [counts] = resampled_counts(np.array([0, 0, 0, 7, 7]), seed=0, about=1, num_replicates=3)
+    >>> counts[:, :3].sum(axis=1), counts[:, 3:].sum(axis=1)
+    (array([3, 3, 3]), array([2, 2, 2]))
+    """
+    layout = _layout(strata)
+    texts = slice(None) if clusters is None else clusters
+    size = max(1, _MAX_COUNTS // max(1, len(strata if clusters is None else clusters)))
+    for start in range(0, num_replicates, size):
+        replicates = range(start, min(start + size, num_replicates))
+        yield np.stack([_drawn(layout, seed, about, replicate)[texts] for replicate in replicates])
+
+
+class _Layout(NamedTuple):
+    """Attributes:
+    order: ``[units]``, the units stratum by stratum.
+    starts, sizes: ``[units]``, where in that order the stratum of each of its places begins, and how large it is.
+    """
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+
+def _layout(strata: NDArray[np.integer]) -> _Layout:
+    order = np.argsort(strata, kind="stable")
+    ordered = strata[order]
+    starts = np.searchsorted(ordered, ordered, side="left")
+    return _Layout(order, starts, np.searchsorted(ordered, ordered, side="right") - starts)
+
+
+def _drawn(layout: _Layout, seed: int, about: int, replicate: int) -> NDArray[np.int32]:
+    """How often each unit is drawn, ``[units]``."""
+    key = np.array([seed, Stream.RATING], dtype=np.uint64)
+    bits = np.random.Philox(key=key, counter=np.array([0, 0, replicate, about], dtype=np.uint64))
+    uniform = np.random.Generator(bits).random(layout.order.size)
+    places = layout.starts + (uniform * layout.sizes).astype(np.int64)
+    return np.bincount(layout.order[places], minlength=layout.order.size).astype(np.int32)

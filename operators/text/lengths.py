@@ -1,0 +1,74 @@
+"""How long texts and conversations are.
+
+Lakkaraju et al. 2023, *The Effect of Human v/s Synthetic Test Data and Round-tripping on Assessment of Sentiment
+Analysis Systems for Bias*, describe data of two chatbots so (Table II).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tiltmeter.operators.text.tokens import Tokenizer
+
+VERSION = "text_statistics/1"
+
+
+class TextStatistics(NamedTuple):
+    """Sizes of a set of texts.
+
+    Attributes:
+        num_texts: how many there are.
+        num_words, num_stop_words: in all of them.
+        words_per_text, stop_words_per_text: means; NaN without texts.
+        num_conversations: how many the texts are of; None if that is not known.
+        texts_per_conversation: mean, of the texts whose conversation is known; NaN without any. None likewise.
+    """
+
+    num_texts: int
+    num_words: int
+    words_per_text: float
+    num_stop_words: int
+    stop_words_per_text: float
+    num_conversations: int | None
+    texts_per_conversation: float | None
+
+
+def text_statistics(texts: Sequence[str], conversations: Sequence[str | None] | None = None) -> TextStatistics:
+    """Count words, stop words and conversations of English texts.
+
+    Words are those of :class:`.tokens.Tokenizer`: an apostrophe between letters belongs to the word. Stop
+    words are the 318 of scikit-learn (``ENGLISH_STOP_WORDS``), which holds no word with an apostrophe.
+
+    Args:
+        texts: of one side of the conversations or of both.
+        conversations: which one each text is of, None where it is unknown; left out if there are none.
+
+    >>> text_statistics(["Where is the library?", "It's over there."], ["a", "a"])
+    TextStatistics(num_texts=2, num_words=7, words_per_text=3.5, num_stop_words=5, stop_words_per_text=2.5, \
+num_conversations=1, texts_per_conversation=2.0)
+    """
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # takes a second
+
+    tokenize = Tokenizer("en")
+    words = [word for text in texts for word in tokenize(text)]
+    num_stop_words = sum(word in ENGLISH_STOP_WORDS for word in words)
+    return TextStatistics(
+        len(texts),
+        len(words),
+        _ratio(len(words), len(texts)),
+        num_stop_words,
+        _ratio(num_stop_words, len(texts)),
+        *_conversations(texts, conversations),
+    )
+
+
+def _conversations(
+    texts: Sequence[str], conversations: Sequence[str | None] | None
+) -> tuple[int, float] | tuple[None, None]:
+    if conversations is None:
+        return None, None
+    known = [name for _, name in zip(texts, conversations, strict=True) if name is not None]
+    return len(set(known)), _ratio(len(known), len(set(known)))
+
+
+def _ratio(numerator: int, denominator: int) -> float:
+    return numerator / denominator if denominator else float("nan")

@@ -1,0 +1,72 @@
+"""Where the entries of a word list stand in a text: words, and phrases of several words."""
+
+from collections.abc import Sequence
+
+from tiltmeter.operators.text.tokenised import word_spans
+
+VERSION = "listed_words/1"
+
+
+class WordList:
+    """Entries of one or more words, found without regard to case.
+
+    Of a word with an apostrophe, such as "he's", what stands before it is found as well. Of several entries that begin
+    at a word, the longest counts, and what it covers begins no other.
+
+    Args:
+        entries: as people write them.
+
+    >>> WordList(["I", "you know", "isn't it"]).found(["You", "know", ",", "I'm", "late", ",", "isn't", "it", "?"])
+    ['you know', 'you know', None, 'i', None, None, "isn't it", "isn't it", None]
+    """
+
+    def __init__(self, entries: Sequence[str]) -> None:
+        self._entries: dict[str, list[tuple[str, ...]]] = {}
+        for entry in sorted({tuple(split(entry)) for entry in entries}, key=len, reverse=True):
+            self._entries.setdefault(entry[0], []).append(entry)
+
+    def found(self, words: Sequence[str]) -> list[str | None]:
+        """The entry that each word of a text is a part of, spelled as :func:`spelled` does; None if of none."""
+        forms = [_forms(word) for word in words]
+        found: list[str | None] = [None] * len(words)
+        at = 0
+        while at < len(words):
+            entry = self._at(forms, at)
+            length = max(len(entry), 1)
+            found[at : at + length] = [" ".join(entry) or None] * length
+            at += length
+        return found
+
+    def _at(self, forms: Sequence[tuple[str, ...]], at: int) -> tuple[str, ...]:
+        candidates = (entry for form in forms[at] for entry in self._entries.get(form, ()))
+        matching = (
+            entry
+            for entry in candidates
+            if len(entry) <= len(forms) - at
+            and all(part in of for part, of in zip(entry, forms[at : at + len(entry)], strict=True))
+        )
+        return max(matching, key=len, default=())
+
+
+def spelled(word: str) -> str:
+    """A word as words are compared: in lower case, with straight apostrophes.
+
+    >>> spelled("Don’t")
+    "don't"
+    """
+    return word.replace("’", "'").casefold()
+
+
+def split(text: str) -> list[str]:
+    """The words of a text as they are compared.
+
+    >>> split("You know, don’t you?")
+    ['you', 'know', ',', "don't", 'you', '?']
+    """
+    return [spelled(text[start:end]) for start, end in word_spans(text)]
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    whole = spelled(word)
+    before = whole.partition("'")[0]
+    return (whole,) if before in ("", whole) else (whole, before)

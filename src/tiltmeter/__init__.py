@@ -1,0 +1,1 @@
+"""Tiltmeter measures how far language technology leans, and how sure it is of it."""

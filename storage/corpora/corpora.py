@@ -1,0 +1,115 @@
+"""Corpora: their files, the spans of a file, and the pages of a span one after the other."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+
+from tiltmeter.storage.corpora.jsonlines import read_json_lines
+from tiltmeter.storage.corpora.mediawiki import read_dump
+from tiltmeter.storage.corpora.pages import CorpusError, Format, Page, PageKind, Repairs, Source, Span
+from tiltmeter.storage.corpora.parquet_pages import read_parquet
+from tiltmeter.storage.corpora.plain_text import read_plain_text
+from tiltmeter.storage.corpora.sources import CorpusConfig, find_sources
+from tiltmeter.storage.corpora.spans import is_divisible, split
+from tiltmeter.storage.corpora.wikiextractor import read_wikiextractor
+from tiltmeter.storage.files.files import file_state, is_web, shown
+
+__all__ = [
+    "CorpusConfig",
+    "CorpusError",
+    "Page",
+    "PageKind",
+    "Pages",
+    "Source",
+    "Span",
+    "downloaded",
+    "find_sources",
+    "read_pages",
+    "split",
+]
+
+_READERS: Mapping[Format, Callable[[Source, Span, Repairs], Iterator[Page]]] = {
+    "mediawiki": read_dump,
+    "wikiextractor": read_wikiextractor,
+    "jsonl": read_json_lines,
+    "parquet": read_parquet,
+    "text": read_plain_text,
+}
+
+
+def downloaded(config: CorpusConfig, store: str) -> CorpusConfig:
+    """The corpus with copies in the store in place of what web servers have, if ``corpus.download`` is set.
+
+    A copy is made once per version of the file. It becomes visible when it is whole.
+
+    Args:
+        config: the corpus.
+        store: root of the store, a path or URI; copies go to the folder ``downloads`` in it.
+
+    Raises:
+        CorpusError: if a file is missing, its size is not announced, or the connection keeps breaking.
+        StorageError: if the store can't be written.
+    """
+    if not config.download:
+        return config
+    paths = tuple(_copied(path, store) for path in config.paths)
+    return dataclasses.replace(config, path=paths[0] if isinstance(config.path, str) else paths)
+
+
+def _copied(path: str, store: str) -> str:
+    if not is_web(path):
+        return path
+    from tiltmeter.storage.files.downloads import copy_of  # its libraries take 0.2 s to import
+
+    return copy_of(path, store)
+
+
+class Pages:
+    """The pages of a span, to be iterated once.
+
+    Attributes:
+        num_replaced: invalid bytes and characters that became U+FFFD, so far.
+    """
+
+    def __init__(self, source: Source, span: Span) -> None:
+        self._source, self._span = source, span
+        self._repairs = Repairs()
+
+    @property
+    def num_replaced(self) -> int:
+        """See the class."""
+        return self._repairs.num_replaced
+
+    def __iter__(self) -> Iterator[Page]:
+        """The pages that begin in the span, in file order; memory stays flat.
+
+        Raises:
+            CorpusError: if the span is damaged, naming file and place, or the file is not the one that was found.
+        """
+        try:
+            yield from self._pages()
+        except CorpusError:
+            _check_unchanged(self._source)
+            raise
+        _check_unchanged(self._source)
+
+    def _pages(self) -> Iterator[Page]:
+        source, span = self._source, self._span
+        if source.format != "parquet" and not is_divisible(source):
+            if span.start:
+                return  # all of it belongs to the span that holds byte 0
+            span = Span(0, source.num_bytes)
+        yield from _READERS[source.format](source, span, self._repairs)
+
+
+def read_pages(source: Source, span: Span) -> Pages:
+    """The pages of a span only: of all spans together, each page of the file once, with the same id.
+
+    Pages are read as they are asked for; what may go wrong does so then.
+    """
+    return Pages(source, span)
+
+
+def _check_unchanged(source: Source) -> None:
+    num_bytes, version, _ = file_state(source.uri)
+    if (num_bytes, version) != (source.num_bytes, source.version):
+        raise CorpusError(f"{shown(source.uri)}: changed while it was read: leave it alone and run again")

@@ -1,0 +1,98 @@
+"""Parquet with a document per row, as in the data set ``wikimedia/wikipedia``: id, url, title, text."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate, count
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tiltmeter.storage.corpora.decoding import decoded
+from tiltmeter.storage.corpora.packed import check_growth, check_parquet
+from tiltmeter.storage.corpora.pages import CorpusError, Page, Repairs, Source, Span
+from tiltmeter.storage.files.files import opened, shown
+
+MAGIC = b"PAR1"
+
+_BATCH_ROWS = 16
+"""Few, as one long text that the file holds once can stand in all of them."""
+
+_COLUMNS = ("id", "title", "text")
+
+
+def row_group_bytes(uri: str) -> list[int]:
+    """Bytes that each row group takes in the file.
+
+    Raises:
+        CorpusError: if the file is no Parquet or its server does not send parts of a file.
+    """
+    with _parquet(uri) as file:
+        groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
+        return [sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in groups]
+
+
+def read_parquet(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
+    """The rows of a span of row groups; without an id of its own, a row is called ``<name of the file>#<row>``.
+
+    Raises:
+        CorpusError: if the file is damaged, has no column ``text`` of strings, or an id or text is missing in a row.
+    """
+    with _parquet(source.uri) as file:
+        columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
+        for name in _COLUMNS:
+            _check_type(file.schema_arrow, name, source.uri)
+        sizes = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
+        rows = count([0, *accumulate(sizes)][span.start])
+        groups = list(range(span.start, min(span.stop, len(sizes))))
+        num_bytes = 0
+        for batch in file.iter_batches(_BATCH_ROWS, groups, columns=columns, use_threads=False):
+            for row, number in zip(_rows(batch), rows, strict=False):
+                num_bytes += sum(len(value) for value in row.values() if isinstance(value, bytes))
+                check_growth(source.num_bytes, num_bytes)
+                yield _page(row, number, source, repairs)
+
+
+@contextmanager
+def _parquet(uri: str) -> Iterator[pq.ParquetFile]:
+    # The footer lies at the end. A server that sends whole files only would be found out too late: ask for a part.
+    with opened(uri, len(MAGIC)) as raw, pq.ParquetFile(raw) as file:
+        check_parquet(raw, file.metadata)
+        yield file
+
+
+def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
+    if name not in schema.names:
+        if name == "text":
+            raise CorpusError(f"{shown(uri)}: has no column 'text'; its columns are {schema.names}")
+        return
+    kind = schema.field(name).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    if not is_text and not (name == "id" and pa.types.is_integer(kind)):
+        raise CorpusError(f"{shown(uri)}: column {name!r} must hold strings, but is of type {kind}")
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, int | bytes | None]]:
+    columns = (_values(batch.column(name)) for name in batch.schema.names)
+    return (dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _values(column: pa.Array) -> list[int | bytes | None]:
+    """Strings as bytes: nobody has checked that they are UTF-8. What many rows take from a dictionary is held once."""
+    if pa.types.is_dictionary(column.type):
+        words = [*_values(column.dictionary), None]
+        return [words[index] for index in column.indices.fill_null(-1).to_pylist()]
+    plain = column if pa.types.is_integer(column.type) else column.cast(pa.large_binary())
+    values: list[int | bytes | None] = plain.to_pylist()
+    return values
+
+
+def _page(row: dict[str, int | bytes | None], number: int, source: Source, repairs: Repairs) -> Page:
+    fields = {name: _text(value, name, number, source, repairs) for name, value in row.items()}
+    return Page(fields.get("id", f"{source.name}#{number}"), fields.get("title", ""), fields["text"], "article")
+
+
+def _text(value: int | bytes | None, name: str, number: int, source: Source, repairs: Repairs) -> str:
+    if value is None:
+        raise CorpusError(f"{shown(source.uri)}: row {number:,} has no {name}")
+    return decoded(value, repairs) if isinstance(value, bytes) else str(value)

@@ -1,0 +1,120 @@
+"""What a file is, told by its first bytes; only of plain text, which has no mark of its own, the name has to say so."""
+
+import codecs
+import json
+import re
+from typing import NamedTuple
+
+from tiltmeter.storage.corpora.pages import Compression, CorpusError, Format
+from tiltmeter.storage.corpora.parquet_pages import MAGIC as PARQUET
+from tiltmeter.storage.corpora.unpacking import Unpacked
+from tiltmeter.storage.files.files import opened, shown
+
+_HEAD_BYTES = 65536
+_INDEX_LINE = re.compile(r"\d+:\d+:[^\n]*\n")
+_DECLARED = re.compile(r"<\?xml[^>]*\bencoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
+_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # a frame, or one that is to be skipped
+_NAMED_TEXT = re.compile(r"\.txt(\.(bz2|gz|zst))?$")
+_MARKS: dict[bytes, str] = {
+    codecs.BOM_UTF32_LE: "utf-32-le",  # begins with the mark of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+
+class Recognised(NamedTuple):
+    """What a file is.
+
+    Attributes:
+        format: of its documents; None for the index of a multistream dump, which holds none.
+        compression: of the whole file.
+        encoding: of its text; a byte-order mark is not part of the name.
+    """
+
+    format: Format | None
+    compression: Compression
+    encoding: str
+
+
+def recognised(uri: str, chosen: Format | None) -> Recognised:
+    """Look at the beginning of a file.
+
+    Args:
+        uri: of the file.
+        chosen: format that the user says it has.
+
+    Raises:
+        CorpusError: if the file can't be read or, where no format is chosen, has none that is known.
+    """
+    with opened(uri) as file:
+        magic = file.read(4)
+    if chosen == "parquet" or (chosen is None and magic == PARQUET):
+        return Recognised("parquet", "none", "")
+    compression = _compression(magic)
+    head = _head(uri, compression)
+    encoding = _encoding(head)
+    text = head.decode(encoding, errors="ignore").lstrip("\ufeff \t\r\n")
+    if chosen != "text" and _INDEX_LINE.match(text):
+        return Recognised(None, compression, encoding)
+    what = chosen or _format(text, uri)
+    if what == "mediawiki" and encoding == "utf-8":
+        encoding = _declared(text, uri)
+    return Recognised(what, compression, encoding)
+
+
+def _compression(magic: bytes) -> Compression:
+    if magic.startswith(b"BZh"):
+        return "bz2"
+    if magic.startswith(b"\x1f\x8b"):
+        return "gzip"
+    return "zstd" if _ZSTD.match(magic) else "none"
+
+
+def _head(uri: str, compression: Compression) -> bytes:
+    """As much of the beginning as can be read: damage behind it is for those who read the documents."""
+    head = b""
+    try:
+        for _, chunk in Unpacked(uri, compression, 0, 1):
+            head += chunk
+            if len(head) >= _HEAD_BYTES:
+                break
+    except CorpusError:
+        if not head:
+            raise
+    return head
+
+
+def _encoding(head: bytes) -> str:
+    for mark, encoding in _MARKS.items():
+        if head.startswith(mark):
+            return encoding
+    return json.detect_encoding(head).removesuffix("-sig")
+
+
+def _declared(text: str, uri: str) -> str:
+    """The encoding that the XML names; one whose characters have several bytes would have shown before."""
+    found = _DECLARED.match(text)
+    name = found[1] if found else "utf-8"
+    try:
+        "".encode(name)
+        encoding = codecs.lookup(name).name
+    except LookupError as error:
+        raise CorpusError(f"{shown(uri)}: the XML declares an encoding that cannot be read: {error}") from error
+    return "utf-8" if encoding.startswith(("utf-16", "utf-32", "utf-8", "ascii")) else encoding
+
+
+def _format(text: str, uri: str) -> Format:
+    if text.startswith("<doc "):
+        return "wikiextractor"
+    if text.startswith("<"):
+        return "mediawiki"
+    if text.startswith("{"):
+        return "jsonl"
+    if _NAMED_TEXT.search(uri):
+        return "text"
+    raise CorpusError(
+        f"{shown(uri)}: neither a MediaWiki XML dump, WikiExtractor's <doc> text, JSON lines (plain, bz2, gzip or "
+        f"zstd) nor Parquet: it begins with {text[:40]!r}; if it is plain text with a document per line, set "
+        "corpus.format=text or name it .txt"
+    )

@@ -1,0 +1,200 @@
+"""The files of a corpus: found under what the config names, and told apart by their content."""
+
+import importlib.util
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal, NamedTuple
+from urllib.parse import unquote
+
+import pydantic
+from pyarrow import fs
+from pydantic import ConfigDict, Field
+
+from tiltmeter.storage.corpora.mediawiki import read_header
+from tiltmeter.storage.corpora.pages import CorpusError, Format, Source
+from tiltmeter.storage.corpora.recognition import Recognised, recognised
+from tiltmeter.storage.files.files import FileState, file_state, is_web, reading, resolve, shown, state_of, uri_of
+
+_PACKAGE_SCHEME = "package://"
+_NUM_THREADS = 16
+_SETTING = "corpus.path"
+_HIDDEN = (".", "_")
+_WILDCARD = re.compile(r"(\*\*/|\*\*|\*)")
+_WILDCARD_MEANS = {"**/": r"(?:(?!\.)[^/]+/)*", "**": ".*", "*": r"(?!(?<=/)\.)[^/]*"}
+"""Hidden files have to be named in full."""
+
+_Path = Annotated[str, Field(min_length=1)]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class CorpusConfig:
+    """One corpus.
+
+    Attributes:
+        name: what tables and reports call it, e.g. ``enwiki_sample``.
+        language: lower-case language code, e.g. ``en``, ``zh``, ``pt-br``.
+        path: a local path, a URI (``http``, ``https``, ``s3``, ``gs``, ``file``), or ``package://<package>/<file>`` for
+            a file that an installed Python package carries. On a disk or object store it may be a folder or hold the
+            wildcards ``*`` and ``**``. Several paths are the parts of one corpus, in this order.
+        format: ``auto`` looks at the content; plain text must be named, since anything might be that.
+        download: copy files from web servers into the store first.
+    """
+
+    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
+    path: _Path | Annotated[tuple[_Path, ...], Field(min_length=1)]
+    format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "parquet", "text"] = "auto"
+    download: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths, however many."""
+        return (self.path,) if isinstance(self.path, str) else self.path
+
+
+class FoundFile(NamedTuple):
+    """A file that was named, or found under a folder or wildcard that was."""
+
+    uri: str
+    state: FileState
+    is_named: bool
+
+    @property
+    def identity(self) -> dict[str, str | int]:
+        """Where it is and what it is at the moment, for the identity of a unit that reads it."""
+        return {"uri": self.uri, "bytes": self.state.num_bytes, "version": self.state.version}
+
+    @property
+    def entry(self) -> dict[str, str | int]:
+        """The same as it may be shown, for ``run.json``."""
+        return {"name": shown(self.uri), "bytes": self.state.num_bytes, "version": self.state.version}
+
+
+def find_sources(config: CorpusConfig) -> list[Source]:
+    """The files of a corpus, in the order of its paths and within a folder or wildcard by name.
+
+    Hidden files of a folder are left out, and so is the index of a multistream dump: it isn't needed.
+
+    Raises:
+        CorpusError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
+    """
+    found = find_files(config.paths, _SETTING)
+    names = _names([unquote(shown(file.uri)) if "://" in file.uri else file.uri for file in found])
+    name, number = Counter(names).most_common(1)[0]
+    if number > 1:
+        raise CorpusError(f"corpus.path: {number} files are called {name!r}; name each file once, under its own name")
+    with ThreadPoolExecutor(_NUM_THREADS) as threads:
+        sources = threads.map(lambda file, name: _source(file, name, config), found, names)
+        documents = [source for source in sources if source is not None]
+    if not documents:
+        raise CorpusError(f"{_where(config.paths[0])}: only indexes of multistream dumps; name the dumps themselves")
+    return documents
+
+
+def find_files(paths: Sequence[str], setting: str) -> list[FoundFile]:
+    """Files in the order of the paths, and within a folder or wildcard by name; hidden ones only if they are named.
+
+    Args:
+        paths: local paths, URIs, folders, wildcards, or ``package://<package>/<file>``.
+        setting: what names the paths, such as ``corpus.path``, for messages.
+
+    Raises:
+        CorpusError: if a path names no file.
+    """
+    return [file for path in paths for file in _found(path, setting)]
+
+
+def find_file(path: str, setting: str) -> FoundFile:
+    """The only file that a path names; arguments as of :func:`find_files`.
+
+    Raises:
+        CorpusError: if it names none, or several.
+    """
+    found = find_files([path], setting)
+    if len(found) > 1:
+        raise CorpusError(f"{_where(path, setting)}: names {len(found)} files; give one")
+    return found[0]
+
+
+def _where(path: str, setting: str = _SETTING) -> str:
+    return f"{setting}={shown(path)}"
+
+
+def _source(file: FoundFile, name: str, config: CorpusConfig) -> Source | None:
+    if not file.state.num_bytes:
+        raise CorpusError(f"corpus.path: {shown(file.uri)} is empty (0 bytes)")
+    what = recognised(file.uri, None if config.format == "auto" else config.format)
+    if what.format is None and file.is_named:
+        raise CorpusError(f"{_where(file.uri)}: is the index of a multistream dump; name the dump, it needs no index")
+    return None if what.format is None else _described(file, name, what.format, what)
+
+
+def _described(file: FoundFile, name: str, form: Format, what: Recognised) -> Source:
+    num_bytes, version, _ = file.state
+    prefixes: tuple[str, ...] = ()
+    if form == "mediawiki":
+        prefixes = read_header(file.uri, what.compression, what.encoding).media_prefixes()
+    markup: Literal["wikitext", "plain"] = "wikitext" if form == "mediawiki" else "plain"
+    return Source(file.uri, name, num_bytes, version, form, what.compression, what.encoding, markup, prefixes)
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """What of each path lies below the folder that all have in common."""
+    parts = [path.split("/") for path in paths]
+    folders = [file[:-1] for file in parts]
+    depth = next((i for i, level in enumerate(zip(*folders, strict=False)) if len(set(level)) > 1), None)
+    shared = min(map(len, folders), default=0) if depth is None else depth
+    return ["/".join(file[shared:]) for file in parts]
+
+
+def _found(path: str, setting: str) -> Iterator[FoundFile]:
+    if is_web(path):
+        if "*" in path:
+            raise CorpusError(f"{_where(path, setting)}: a web server can't be searched; name each file")
+        yield FoundFile(path, file_state(path), is_named=True)
+        return
+    beside = _in_package(path, setting) if path.startswith(_PACKAGE_SCHEME) else path
+    filesystem, place = resolve(beside)
+    with reading(path):
+        info = filesystem.get_file_info(place)
+    if info.is_file:
+        yield FoundFile(uri_of(info.path, beside), state_of(info), is_named=True)
+        return
+    files = _listed(filesystem, place, path) if "*" in place or info.type == fs.FileType.Directory else []
+    if not files:
+        what = "no file matches" if "*" in place else "there is no file"
+        raise CorpusError(f"{_where(path, setting)}: {what} {place}; set {setting} to one that is there")
+    yield from (FoundFile(uri_of(file.path, beside), state_of(file), is_named=False) for file in files)
+
+
+def _listed(filesystem: fs.FileSystem, place: str, path: str) -> list[fs.FileInfo]:
+    """Files under a folder, or that match a path with wildcards, by name."""
+    folder = place.partition("*")[0].rpartition("/")[0] if "*" in place else place.rstrip("/")
+    pattern = "".join(_WILDCARD_MEANS.get(part, re.escape(part)) for part in _WILDCARD.split(place))
+    with reading(path):
+        is_deep = "/" in place[len(folder) + 1 :] or "**" in place or "*" not in place
+        infos = filesystem.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True, recursive=is_deep))
+    if "*" in place:
+        chosen = [info for info in infos if info.is_file and re.fullmatch(pattern, info.path)]
+    else:
+        chosen = [info for info in infos if info.is_file and not _is_hidden(info.path[len(folder) :])]
+    return sorted(chosen, key=lambda info: info.path)
+
+
+def _is_hidden(below: str) -> bool:
+    return any(part.startswith(_HIDDEN) for part in below.split("/"))
+
+
+def _in_package(uri: str, setting: str) -> str:
+    """Asks only where the top-level package lies, which does not import it."""
+    package, _, inside = uri.removeprefix(_PACKAGE_SCHEME).partition("/")
+    if not package.isidentifier() or not inside or ".." in PurePosixPath(inside).parts:
+        raise CorpusError(f"{setting}={uri}: must read package://<package>/<file inside it>")
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise CorpusError(f"{setting}={uri}: no package {package!r} is installed; install it or set {setting}")
+    places = [Path(folder) / inside for folder in spec.submodule_search_locations]
+    return str(next((place for place in places if place.exists()), places[0]).absolute())

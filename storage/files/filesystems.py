@@ -1,0 +1,152 @@
+"""The file system that a store lies on, a local disk or an object store, and reading from it with patience."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyarrow import fs
+
+from tiltmeter.storage.files.retries import may_pass, patiently
+from tiltmeter.storage.store.tables import StorageError
+
+SETTING = "store=<path or URI>"
+
+T = TypeVar("T")
+
+_S3: dict[str, Any] = {
+    "connect_timeout": 5,
+    "request_timeout": 20,  # without a byte; Arrow's own 1 and 3 seconds are little for a busy server
+    "allow_delayed_open": True,  # a small object is one request, and leaves no half-done upload
+}
+
+
+def filesystem_of(root: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a store, and the store's path on it.
+
+    Args:
+        root: a local path, which may begin with ``~``, or a URI that Arrow knows.
+
+    Raises:
+        StorageError: if the root is empty or of no known file system; the message has neither keys nor options.
+    """
+    if not root.strip():
+        raise StorageError(f"store={root!r} is empty: set {SETTING}")
+    try:
+        if "://" not in root:
+            return fs.LocalFileSystem(), str(Path(root).expanduser().absolute())
+        # Arrow asks the server where a bucket is whose region the URI does not tell.
+        filesystem, path = patiently(lambda: fs.FileSystem.from_uri(root))
+        return _with_timeouts(filesystem), path
+    except (pa.ArrowException, OSError, RuntimeError) as error:
+        name = without_keys(root)
+        reason = str(error).replace(root, name)
+        # The error itself quotes the URI, and a traceback would show it.
+        raise StorageError(
+            f"store={name}: not a path or a URI of a known file system ({reason}); set {SETTING}"
+        ) from None
+
+
+def _with_timeouts(filesystem: fs.FileSystem) -> fs.FileSystem:
+    """Arrow's URIs can't hold the timeouts of S3, so that the file system is made again from what pickle would keep."""
+    if not isinstance(filesystem, fs.S3FileSystem):
+        return filesystem
+    rebuild, (settings,) = filesystem.__reduce__()
+    return rebuild(settings | _S3)
+
+
+def without_keys(root: str) -> str:
+    """A URI as it may be shown; of one that can't be parsed, rather too little than a part of a key.
+
+    >>> without_keys("s3://key:secret@bucket/folder?region=us-east-1")
+    's3://bucket/folder'
+    """
+    scheme, is_uri, rest = root.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if is_uri else root
+
+
+def open_file(filesystem: fs.FileSystem, path: str) -> pa.NativeFile:
+    """A file, to be read.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        StorageError: if it can't be opened.
+    """
+    return _named(path, lambda: filesystem.open_input_file(path))
+
+
+def read_file(filesystem: fs.FileSystem, path: str, read: Callable[[pa.NativeFile], T]) -> T:
+    """What a function makes of a file; it is called again while its error may pass.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        StorageError: if it can't be read.
+    """
+
+    def attempt() -> T:
+        with filesystem.open_input_file(path) as source:
+            return read(source)
+
+    return _named(path, attempt)
+
+
+def read_bytes(filesystem: fs.FileSystem, path: str) -> bytes:
+    """As :func:`read_file`, all of it."""
+    return read_file(filesystem, path, lambda source: bytes(source.read()))
+
+
+def file_information(filesystem: fs.FileSystem, paths: Sequence[str]) -> list[fs.FileInfo]:
+    """Kind, size and time of files, of those that are not there as well.
+
+    Raises:
+        StorageError: if the file system can't be asked.
+    """
+    return _named(paths[0], lambda: filesystem.get_file_info(list(paths))) if paths else []
+
+
+def files_below(filesystem: fs.FileSystem, folder: str, root: str | None = None) -> list[fs.FileInfo]:
+    """Everything below a folder, at any depth, but for what links lead to; nothing if it is not there.
+
+    Args:
+        filesystem: where.
+        folder: on it.
+        root: the folder itself, or one above it, which may be a link; of others below it, nothing is taken.
+
+    Raises:
+        StorageError: as :func:`file_information`.
+    """
+    selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
+    found: list[fs.FileInfo] = _named(folder, lambda: filesystem.get_file_info(selector))
+    if not isinstance(filesystem, fs.LocalFileSystem):
+        return found
+    is_there = _below_on_disk(root or folder)
+    return [file for file in found if is_there(os.path.dirname(file.path))]
+
+
+def _below_on_disk(root: str) -> Callable[[str], bool]:
+    """Whether a folder below another lies there, and not elsewhere, where a link has led."""
+    real = os.path.realpath(root)
+    return cache(lambda place: os.path.realpath(place) == real + place.removeprefix(root))
+
+
+def delete_file(filesystem: fs.FileSystem, path: str) -> None:
+    """Remove a file that may be gone already.
+
+    Raises:
+        StorageError: if it stays.
+    """
+    with suppress(FileNotFoundError):
+        _named(path, lambda: filesystem.delete_file(path))
+
+
+def _named(place: str, operation: Callable[[], T]) -> T:
+    try:
+        return patiently(operation)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        waited = f", tried for {patiently.seconds:.0f} seconds" if may_pass(error) else ""
+        raise StorageError(f"cannot reach {place}: {error}{waited}; choose another place with {SETTING}") from error

@@ -1,0 +1,311 @@
+"""The store: tables of finished units, found again by what they are, and the ledger that says which are finished."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import compress
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyarrow import fs
+
+from tiltmeter.storage.files.filesystems import (
+    SETTING,
+    delete_file,
+    file_information,
+    files_below,
+    filesystem_of,
+    open_file,
+    read_bytes,
+    read_file,
+)
+from tiltmeter.storage.files.retries import may_pass
+from tiltmeter.storage.store.identity import column_digests, digest
+from tiltmeter.storage.store.states import read_state, write_state
+from tiltmeter.storage.store.tables import StorageError, sweep_partial_files, write_bytes, write_file, write_table
+
+T = TypeVar("T")
+
+_PLAIN = r"\w[\w.-]{,199}"
+_PLACE = re.compile(rf"{_PLAIN}(/{_PLAIN})*")
+
+
+@dataclass(frozen=True)
+class TableRef:
+    """Some or all columns of a table in the store.
+
+    Attributes:
+        unit: the finished unit's place, ``<operator>/<digest>``.
+        name: the table's name within the unit.
+        num_rows: rows of the table.
+        columns: digest of each column; these, and not the place, are what a later unit's identity takes in, so that
+            a recomputed but unchanged table changes nothing downstream.
+
+    Raises:
+        ValueError: if the unit and the name lead out of a store.
+    """
+
+    unit: str
+    name: str
+    num_rows: int
+    columns: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        if not (_PLACE.fullmatch(self.unit) and re.fullmatch(_PLAIN, self.name)):
+            raise ValueError(f"{self.unit!r}, {self.name!r}: must be the place of a table within a store, and its name")
+
+    def select(self, *names: str) -> Self:
+        """The same table with these columns only."""
+        return dataclasses.replace(self, columns={name: self.columns[name] for name in names})
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The smallest piece of work that is scheduled, retried and cached.
+
+    Attributes:
+        operator: name and version, such as ``glove/1``.
+        name: for people, such as ``en replica 7``; not part of the identity.
+        config: whatever changes the result; see :func:`.identity.canonical` for what it may hold.
+        inputs: the tables that it reads.
+    """
+
+    operator: str
+    name: str
+    config: Any
+    inputs: Mapping[str, Sequence[TableRef]] = dataclasses.field(default_factory=dict)
+
+    @cached_property
+    def place(self) -> str:
+        """``<operator>/<digest>``: where the unit's tables are, or will be."""
+        inputs = {role: [list(ref.columns.items()) for ref in refs] for role, refs in self.inputs.items()}
+        return f"{self.operator}/{digest({'operator': self.operator, 'config': self.config, 'inputs': inputs})}"
+
+    def input(self, role: str) -> TableRef:
+        """The only table in a role."""
+        [ref] = self.inputs[role]
+        return ref
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A row of the ledger: a unit whose tables are all in the store."""
+
+    place: str
+    name: str
+    num_bytes: int
+    tables: Mapping[str, TableRef]
+
+
+class Store:
+    """Finished units under one root, on a local disk or an object store.
+
+    ``units/<operator>/<digest>/<table>.parquet`` holds the data, ``ledger/<operator>/<digest>.json`` says that all of
+    it is there. The ledger row is written last: data without a row is redone. ``states/<operator>/<digest>.npz`` is how
+    far a long unit has come. On a local disk the data is read-only, because the run directories share it. What may
+    pass, as a server that is away, is waited for (see :mod:`.files.retries`).
+
+    Args:
+        root: a local path, which may begin with ``~``, or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
+
+    Attributes:
+        root: the absolute path, or the URI as it was given, keys and options included: what makes the same store.
+        name: the same for people: of a URI, neither keys nor options.
+
+    Raises:
+        StorageError: if the root is empty or of no known file system.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.filesystem, self.path = filesystem_of(root)
+        # Workers have working directories of their own: they must receive an absolute path.
+        scheme, is_uri, _ = root.partition("://")
+        self.root = root if is_uri else self.path
+        self.name = f"{scheme}://{self.path}" if is_uri else self.path
+        self._with_state: set[str] = set()
+
+    @property
+    def local_path(self) -> Path | None:
+        """The root as a local path, or None for an object store."""
+        return Path(self.path) if isinstance(self.filesystem, fs.LocalFileSystem) else None
+
+    def find(self, unit: Unit) -> Finished | None:
+        """The ledger's row of a unit, or None when the unit is to be done.
+
+        It is to be done when the row or a file is missing, when the row is damaged, or when the files have not the size
+        that the row gives.
+
+        Raises:
+            StorageError: if the store does not answer.
+        """
+        try:
+            finished = _from_row(read_bytes(self.filesystem, self._ledger_path(unit.place)))
+        except FileNotFoundError:
+            return None
+        return finished if finished and self._has_all(finished) else None
+
+    def _has_all(self, finished: Finished) -> bool:
+        files = file_information(self.filesystem, [self.location(ref) for ref in finished.tables.values()])
+        return all(file.is_file for file in files) and sum(file.size for file in files) == finished.num_bytes
+
+    def commit(self, unit: Unit, tables: Iterable[tuple[str, pa.Table]]) -> Finished:
+        """Write a unit's tables as they come, then its ledger row.
+
+        Raises:
+            StorageError: if the store can't be written; the unit then counts as not done.
+        """
+        num_bytes = 0
+        refs = {}
+        for name, table in tables:
+            path = self._table_path(unit.place, name)
+            num_bytes += write_table(self.filesystem, path, table, setting=SETTING, read_only=True, split_numbers=True)
+            refs[name] = TableRef(unit.place, name, table.num_rows, column_digests(table))
+            # The next table is made in the memory of this one.
+            del table
+        finished = Finished(unit.place, unit.name, num_bytes, refs)
+        row = json.dumps(dataclasses.asdict(finished), indent=1, ensure_ascii=False)
+        write_bytes(self.filesystem, self._ledger_path(unit.place), row.encode(), setting=SETTING)
+        self._drop_state(unit)
+        return finished
+
+    def save_state(self, unit: Unit, state: Mapping[str, NDArray[Any]]) -> None:
+        """Keep the state of a unit that is at work, so that whoever takes it up after a death goes on from there.
+
+        Raises:
+            StorageError: if the store can't be written; the former state then stays.
+        """
+        self._with_state.add(unit.place)
+        write_file(self.filesystem, self._state_path(unit.place), partial(write_state, state), setting=SETTING)
+
+    def load_state(self, unit: Unit) -> dict[str, NDArray[Any]] | None:
+        """The state that was saved last of a unit that is not finished; a damaged one is as good as none.
+
+        Raises:
+            StorageError: if the store does not answer.
+        """
+        try:
+            state = read_file(self.filesystem, self._state_path(unit.place), read_state)
+        except FileNotFoundError:
+            return None
+        self._with_state.add(unit.place)
+        return state
+
+    def _drop_state(self, unit: Unit) -> None:
+        if unit.place in self._with_state:
+            delete_file(self.filesystem, self._state_path(unit.place))
+
+    def read(self, ref: TableRef) -> pa.Table:
+        """The columns that the reference names.
+
+        Raises:
+            StorageError: if the file is not there, although a worker said that it wrote it; if it is damaged, and then
+                the ledger no longer has its unit; if the store does not answer.
+        """
+        return self.read_with(ref, partial(_columns, ref))
+
+    def read_between(self, ref: TableRef, column: str, low: int, high: int) -> pa.Table:
+        """Of a table that is sorted by a column, the rows whose value v has low <= v < high.
+
+        Only the row groups that hold them are read.
+
+        Raises:
+            StorageError: as :meth:`read`.
+        """
+        table = self.read_with(ref, partial(_groups_between, ref, column, low, high))
+        # A slice would keep the whole row groups in memory.
+        return table.filter(pc.and_(pc.greater_equal(table[column], low), pc.less(table[column], high)))
+
+    def open(self, ref: TableRef) -> pa.NativeFile:
+        """A table's file, to be read.
+
+        Raises:
+            StorageError: as :meth:`read`, but for damage.
+        """
+        try:
+            return open_file(self.filesystem, self.location(ref))
+        except FileNotFoundError as error:
+            raise self._missing(ref) from error
+
+    def read_with(self, ref: TableRef, read: Callable[[pa.NativeFile], T]) -> T:
+        """What a function makes of a table's file; it is called again where that may help.
+
+        Raises:
+            StorageError: as :meth:`read`.
+        """
+        path = self.location(ref)
+        try:
+            return read_file(self.filesystem, path, read)
+        except FileNotFoundError as error:
+            raise self._missing(ref) from error
+        except (StorageError, pa.ArrowException) as error:
+            if may_pass(error.__cause__):
+                raise
+        # What can't be made of bytes in memory either is no fault of the connection.
+        content = read_bytes(self.filesystem, path)
+        try:
+            return read(pa.BufferReader(content))
+        except (OSError, pa.ArrowException) as error:
+            delete_file(self.filesystem, self._ledger_path(ref.unit))
+            raise StorageError(
+                f"{path} is damaged ({error}); its unit is out of the ledger now: run again, and it is done anew"
+            ) from error
+
+    def _missing(self, ref: TableRef) -> StorageError:
+        return StorageError(
+            f"{self.location(ref)} is missing: was it removed, or is store={self.name} not shared by all nodes? "
+            f"Choose a shared place with {SETTING}"
+        )
+
+    def location(self, ref: TableRef) -> str:
+        """Path of a table's file within the store's file system."""
+        return self._table_path(ref.unit, ref.name)
+
+    def sweep(self) -> int:
+        """Remove half-written files of killed processes, and states of finished units; returns their number."""
+        states = [file.path for file in files_below(self.filesystem, f"{self.path}/states") if file.is_file]
+        rows = [self._ledger_path(self._place_of(state)) for state in states]
+        finished = [row.is_file for row in file_information(self.filesystem, rows)]
+        outlived = list(compress(states, finished))
+        for state in outlived:
+            delete_file(self.filesystem, state)
+        folders = [Path(self.path) / name for name in ("units", "ledger", "states")]
+        return len(outlived) + (sweep_partial_files(folders) if self.local_path else 0)
+
+    def _table_path(self, place: str, name: str) -> str:
+        return f"{self.path}/units/{place}/{name}.parquet"
+
+    def _ledger_path(self, place: str) -> str:
+        return f"{self.path}/ledger/{place}.json"
+
+    def _state_path(self, place: str) -> str:
+        return f"{self.path}/states/{place}.npz"
+
+    def _place_of(self, state: str) -> str:
+        return state.removeprefix(f"{self.path}/states/").removesuffix(".npz")
+
+
+def _from_row(content: bytes) -> Finished | None:
+    try:
+        row = json.loads(content)
+        return Finished(**row | {"tables": {name: TableRef(**ref) for name, ref in row["tables"].items()}})
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return None
+
+
+def _columns(ref: TableRef, source: pa.NativeFile) -> pa.Table:
+    return pq.read_table(source, columns=list(ref.columns), page_checksum_verification=True)
+
+
+def _groups_between(ref: TableRef, column: str, low: int, high: int, source: pa.NativeFile) -> pa.Table:
+    file = pq.ParquetFile(source, page_checksum_verification=True)
+    index = file.schema_arrow.get_field_index(column)
+    ends = [file.metadata.row_group(group).column(index).statistics for group in range(file.num_row_groups)]
+    groups = [group for group, end in enumerate(ends) if end is not None and end.max >= low and end.min < high]
+    return file.read_row_groups(groups, columns=list(ref.columns))

@@ -1,0 +1,257 @@
+"""The register of a store's runs: what each asked, how it ended, which units it uses, what it published."""
+
+import dataclasses
+import json
+import os
+import re
+import socket
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Any, Literal
+
+import psutil
+import pyarrow as pa
+
+from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
+from tiltmeter.storage.store.ledger import Store, TableRef
+from tiltmeter.storage.store.tables import StorageError, write_bytes
+
+_MARK = "pruning.json"
+_PLAIN = re.compile(r"\w[\w.-]*")
+_KEY_PARTS = 3
+
+ABANDONED = timedelta(hours=48)
+"""After this long a run on another machine that never ended is taken for dead."""
+
+Status = Literal["running", "succeeded", "failed"]
+
+
+@dataclass(frozen=True)
+class Process:
+    """The process that runs something; its moment of creation tells it from a later one of the same number."""
+
+    host: str
+    number: int
+    created: float
+
+    @classmethod
+    def current(cls) -> "Process":
+        """This process."""
+        return cls(socket.gethostname(), os.getpid(), psutil.Process().create_time())
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is, or was, a process of this machine."""
+        return self.host == socket.gethostname()
+
+    def is_alive(self, started: datetime) -> bool:
+        """Whether it still runs; of one on another machine, whether it began less than ``ABANDONED`` ago."""
+        if not self.is_here:
+            return datetime.now(UTC) - started < ABANDONED
+        try:
+            return psutil.Process(self.number).create_time() == self.created
+        except psutil.NoSuchProcess:
+            return False
+
+
+@dataclass(frozen=True, eq=False)
+class RegisteredRun:
+    """A run as its store remembers it.
+
+    Attributes:
+        key: ``<job>/<series>/<moment>``.
+        process: what runs or ran it.
+        run_dir: on that machine.
+        started: in UTC.
+        settings: the resolved config, without keys.
+        record: what ``run.json`` said last.
+        tables: what each published table is made of, in this order.
+    """
+
+    key: str
+    process: Process
+    run_dir: str
+    started: datetime
+    settings: Mapping[str, Any]
+    status: Status = "running"
+    record: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, Sequence[TableRef]] = field(default_factory=dict)
+
+    @property
+    def job(self) -> str:
+        """Its job."""
+        return self.key.split("/")[0]
+
+    @property
+    def series(self) -> str:
+        """What it shares with the runs that ask the same."""
+        return self.key.split("/")[1]
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it is running, and not the trace of a run that was killed."""
+        return self.status == "running" and self.process.is_alive(self.started)
+
+    def read(self, store: Store, name: str) -> pa.Table:
+        """A table that it published.
+
+        Raises:
+            StorageError: if a unit of it has been removed.
+        """
+        return pa.concat_tables([store.read(ref) for ref in self.tables[name]])
+
+
+class Registry:
+    """The runs of a store, under ``registry/<job>/<series>/<moment>/``.
+
+    A run is entered before it looks for its first unit, and names the units of each stage before it uses them: so
+    :meth:`pruning`, which allows no run at work, removes nothing that a run relies on.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._root = f"{store.path}/registry"
+
+    def enter(self, job: str, series: str, *, run_dir: str, settings: Mapping[str, Any]) -> "Entry":
+        """Enter a run that begins.
+
+        Raises:
+            StorageError: if the store is being pruned, or can't be written.
+        """
+        started = datetime.now(UTC)
+        key = f"{job}/{series}/{started:%Y-%m-%dT%H-%M-%S-%fZ}-{uuid.uuid4().hex[:8]}"
+        entry = Entry(self, RegisteredRun(key, Process.current(), run_dir, started, settings))
+        self._write(f"{key}/run.json", _to_json(entry.run))
+        # In this order: whichever of a run and a pruning comes second sees the other.
+        if pruner := self._pruner():
+            self.forget(entry.run)
+            raise self._busy(pruner)
+        return entry
+
+    def runs(self, job: str | None = None, series: str | None = None) -> list[RegisteredRun]:
+        """All runs, or those of a job, or of a series of it; the latest first."""
+        below = "/".join(part for part in (self._root, job, series) if part)
+        found = files_below(self._store.filesystem, below, self._root)
+        names = [file.path.removeprefix(f"{self._root}/") for file in found if file.base_name == "run.json"]
+        names = [name for name in names if name.count("/") == _KEY_PARTS]
+        rows = ((name, self._read(name)) for name in sorted(names, key=lambda name: name.split("/")[2], reverse=True))
+        return [self._run(name, row) for name, row in rows if row]
+
+    def last_succeeded(self, job: str, series: str, before: datetime | None = None) -> RegisteredRun | None:
+        """The latest run of a series that succeeded, of those that started before a moment."""
+        past = (run for run in self.runs(job, series) if before is None or run.started < before)
+        return next((run for run in past if run.status == "succeeded"), None)
+
+    def units(self, run: RegisteredRun) -> set[str]:
+        """The places of all units that a run named."""
+        files = files_below(self._store.filesystem, f"{self._root}/{run.key}", self._root)
+        listed = [file.path for file in files if file.base_name.startswith("units-")]
+        lines = (read_bytes(self._store.filesystem, path).decode().split("\n") for path in listed)
+        return set(chain.from_iterable(lines)) - {""}
+
+    def forget(self, run: RegisteredRun) -> None:
+        """Remove a run from the register; its directory stays."""
+        for file in files_below(self._store.filesystem, f"{self._root}/{run.key}", self._root):
+            delete_file(self._store.filesystem, file.path)
+
+    @contextmanager
+    def pruning(self) -> Iterator[None]:
+        """Keep runs from beginning for the length of a ``with`` block.
+
+        Raises:
+            StorageError: if a run is at work, or another process prunes.
+        """
+        if pruner := self._pruner():
+            raise self._busy(pruner)
+        self._write(_MARK, json.dumps(dataclasses.asdict(Process.current())))
+        try:
+            if busy := [run for run in self.runs() if run.is_at_work]:
+                listed = ", ".join(f"{run.job} on {run.process.host} into {run.run_dir}" for run in busy)
+                raise StorageError(f"store={self._store.name}: units can't be removed while runs are at work: {listed}")
+            yield
+        finally:
+            delete_file(self._store.filesystem, f"{self._root}/{_MARK}")
+
+    def _run(self, name: str, row: dict[str, Any]) -> RegisteredRun:
+        try:
+            # Where a run lies is its key, whatever the file says: a key is a folder that is removed.
+            return _from_json(row | {"key": name.removesuffix("/run.json")})
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise _damaged(f"{self._root}/{name}", error) from error
+
+    def _pruner(self) -> Process | None:
+        """The process that prunes the store; one on another machine may have died."""
+        mark = self._read(_MARK)
+        pruner = Process(**mark) if mark else None
+        return pruner if pruner and pruner.is_alive(datetime.now(UTC)) else None
+
+    def _busy(self, pruner: Process) -> StorageError:
+        return StorageError(
+            f"store={self._store.name}: units are being removed by process {pruner.number} on {pruner.host}; wait for "
+            f"it, or if it died, remove {self._root}/{_MARK}"
+        )
+
+    def _write(self, name: str, text: str) -> None:
+        write_bytes(self._store.filesystem, f"{self._root}/{name}", text.encode(), setting=SETTING)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        path = f"{self._root}/{name}"
+        try:
+            return dict(json.loads(read_bytes(self._store.filesystem, path)))
+        except FileNotFoundError:
+            return None
+        except (RecursionError, TypeError, ValueError) as error:
+            raise _damaged(path, error) from error
+
+
+@dataclass
+class Entry:
+    """The register's entry of a run at work."""
+
+    registry: Registry
+    run: RegisteredRun
+    _num_stages: int = 0
+
+    def uses(self, places: Iterable[str]) -> None:
+        """Name units before they are looked for."""
+        listed = "\n".join(sorted(set(places)))
+        self.registry._write(f"{self.run.key}/units-{self._num_stages:03d}.txt", listed)
+        self._num_stages += 1
+
+    def has_elder(self) -> bool:
+        """Whether a run that began earlier is at work on the same."""
+        others = self.registry.runs(self.run.job, self.run.series)
+        return any(other.is_at_work and other.started < self.run.started for other in others)
+
+    def end(self, status: Status, record: Mapping[str, Any], tables: Mapping[str, Sequence[TableRef]]) -> None:
+        """Note how the run ended, and what it published."""
+        self.run = dataclasses.replace(self.run, status=status, record=record, tables=tables)
+        self.registry._write(f"{self.run.key}/run.json", _to_json(self.run))
+
+
+def is_series(name: str) -> bool:
+    """Whether a name can be that of a series: a letter, a digit or an underscore, then these, dots and hyphens.
+
+    >>> is_series("nightly-9.wikis"), is_series("../other")
+    (True, False)
+    """
+    return bool(_PLAIN.fullmatch(name))
+
+
+def _damaged(path: str, error: Exception) -> StorageError:
+    return StorageError(f"{path}: is damaged ({error}); remove it, and with it what it says of a run")
+
+
+def _to_json(run: RegisteredRun) -> str:
+    plain = dataclasses.asdict(run) | {"started": run.started.isoformat()}
+    return json.dumps(plain, indent=1, ensure_ascii=False)
+
+
+def _from_json(row: dict[str, Any]) -> RegisteredRun:
+    tables = {name: [TableRef(**ref) for ref in refs] for name, refs in row["tables"].items()}
+    moment = datetime.fromisoformat(row["started"])
+    return RegisteredRun(**row | {"process": Process(**row["process"]), "started": moment, "tables": tables})

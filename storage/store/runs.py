@@ -1,0 +1,228 @@
+"""The run directory: what one execution of one job leaves behind."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import filelock
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from tiltmeter.storage.store.copies import bring
+from tiltmeter.storage.store.identity import digest
+from tiltmeter.storage.store.ledger import Store, TableRef
+from tiltmeter.storage.store.streaming import StreamedTable
+from tiltmeter.storage.store.tables import StorageError, sweep_partial_files, write_bytes, write_file
+
+_LOCK = ".lock"
+_EXPORTS = "exports"
+_PLAIN_NAME = r"\w[\w.-]*"
+_RECORD = "run.json"
+_SETTING = "run_dir=<path>"
+
+
+class RunDirectoryBusy(ValueError):
+    """Another run is writing into the same directory."""
+
+
+@dataclass
+class RunDirectory:
+    """A directory with ``<table>.parquet``, ``config.yaml``, ``run.json`` and ``report.html``.
+
+    It shows one run only: what an earlier run left is removed when a new one begins. Every file is whole or
+    absent, and ``run.json`` says with ``status`` whether the run is ``running``, ``succeeded`` or ``failed``; a run
+    that was killed goes on saying ``running``, and is simply started again.
+    """
+
+    path: Path
+    record: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def begin(self, tables: Iterable[str], *, job: str, versions: Mapping[str, str], **entries: Any) -> None:
+        """Remove what an earlier run left, and record which tables this run is going to write.
+
+        Args:
+            tables: their names.
+            job: its name.
+            versions: of the packages; with ``job`` and ``tables`` it is what the next run knows a record by.
+            entries: what else to record.
+
+        Raises:
+            StorageError: if the directory holds the record of another program, or something else in a table's place;
+                nothing is removed then.
+        """
+        self._clear()
+        self.tables = {name: {} for name in tables}
+        self.write_record(status="running", job=job, versions=versions, **entries)
+
+    def write_table(self, name: str, table: pa.Table) -> None:
+        """Publish a table as one file."""
+        self.write_pieces(name, lambda: [table])
+
+    def write_pieces(self, name: str, pieces: Callable[[], Iterable[pa.Table]]) -> None:
+        """Publish pieces of one schema, one after the other, as one file; a few of them are held at a time.
+
+        Args:
+            pieces: gives them from the first, again if the disk has failed and is tried once more.
+        """
+        published = StreamedTable(pieces)
+        path = str(self.path / f"{name}.parquet")
+        num_bytes = write_file(fs.LocalFileSystem(), path, published.write, setting=_SETTING)
+        # Arrow keeps what it has freed, on top of which others would allocate.
+        pa.default_memory_pool().release_unused()
+        self.tables[name] = {"rows": published.num_rows, "bytes": num_bytes, "digest": published.digest}
+
+    def link_table(self, name: str, store: Store, parts: Mapping[str, TableRef]) -> None:
+        """Publish a large table as a folder with one file per part, without a second copy where the disk allows.
+
+        Raises:
+            StorageError: if a part is missing from the store or damaged, or the folder can't be written; nothing of it
+                stays.
+        """
+        with _whole_folder(self.path / name) as folder:
+            num_bytes = sum(bring(store, ref, folder / f"{part}.parquet") for part, ref in parts.items())
+        self.tables[name] = {
+            "rows": sum(ref.num_rows for ref in parts.values()),
+            "bytes": num_bytes,
+            "digest": digest([list(ref.columns.items()) for ref in parts.values()]),
+        }
+
+    def export(self, name: str) -> Path:
+        """Where to write a file beside the tables; it is noted first, so that the next run removes it."""
+        folder = self.path / _EXPORTS
+        with _errors_naming(folder):
+            folder.mkdir(exist_ok=True)
+        self.write_record(exports=[*self.record.get("exports", []), name])
+        return folder / name
+
+    def export_bytes(self, name: str, content: bytes) -> None:
+        """Write a file beside the tables."""
+        write_bytes(fs.LocalFileSystem(), str(self.export(name)), content, setting=_SETTING)
+
+    def write_text(self, name: str, content: str) -> None:
+        """Write a text file such as the report."""
+        write_bytes(fs.LocalFileSystem(), str(self.path / name), content.encode(), setting=_SETTING)
+
+    def write_record(self, **entries: Any) -> None:
+        """Bring ``run.json`` up to date."""
+        self.record |= entries | {"tables": self.tables}
+        self.write_text(_RECORD, json.dumps(self.record, indent=2, ensure_ascii=False) + "\n")
+
+    def _clear(self) -> None:
+        with _errors_naming(self.path):
+            if not _is_plain_folder(self.path / _EXPORTS):
+                raise _foreign(self.path, _EXPORTS)
+            published = _published(self.path)
+            sweep_partial_files([self.path])
+            for target in published:
+                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[RunDirectory]:
+    """Take a run directory for the length of a ``with`` block.
+
+    Raises:
+        RunDirectoryBusy: if another process holds it; a process that was killed holds nothing.
+        StorageError: if the directory can't be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(path / _LOCK, timeout=0)
+        lock.acquire()
+    except filelock.Timeout as error:
+        raise RunDirectoryBusy(
+            f"run_dir={path}: another run is writing there; wait for it or choose another run_dir=<path>"
+        ) from error
+    except OSError as error:
+        raise StorageError(f"run_dir={path}: {error.strerror}; choose another place with run_dir=<path>") from error
+    try:
+        yield RunDirectory(path)
+    finally:
+        lock.release()
+
+
+def read_run_table(run_dir: Path, name: str) -> pa.Table:
+    """A published table, whether it is one file or a folder."""
+    file = run_dir / f"{name}.parquet"
+    return pq.read_table(file if file.exists() else run_dir / name)
+
+
+def _published(path: Path) -> list[Path]:
+    """What an earlier run left, its record last, so that a removal broken off can be taken up again."""
+    try:
+        record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except (RecursionError, ValueError):
+        record = None
+    if not _is_ours(record):
+        raise _foreign(path, _RECORD)
+    files = [path / f"{name}.parquet" for name in record["tables"]]
+    files += [path / _EXPORTS / name for name in record.get("exports", []) if re.fullmatch(_PLAIN_NAME, name)]
+    folders = [path / form for name in record["tables"] for form in (name, f"{name}.partial")]
+    found = [place for place in (*files, *folders) if os.path.lexists(place)]
+    for place in found:
+        if not (_is_plain_file(place) if place in files else _holds_parts_only(place)):
+            raise _foreign(path, place.name)
+    return [*found, path / "config.yaml", path / "report.html", path / _RECORD]
+
+
+def _foreign(path: Path, name: str) -> StorageError:
+    return StorageError(f"run_dir={path}: its {name} is not one of ours; choose an empty {_SETTING}")
+
+
+def _is_ours(record: object) -> bool:
+    if not isinstance(record, dict) or not {"job", "versions", "tables"} <= record.keys():
+        return False
+    tables, exports = record["tables"], record.get("exports", [])
+    if not isinstance(tables, dict) or not isinstance(exports, list):
+        return False
+    return all(isinstance(name, str) for name in exports) and all(
+        re.fullmatch(_PLAIN_NAME, name) and isinstance(entry, dict) for name, entry in tables.items()
+    )
+
+
+def _is_plain_file(place: Path) -> bool:
+    return place.is_file() and not place.is_symlink()
+
+
+def _is_plain_folder(place: Path) -> bool:
+    """Whether it is one, or could be made."""
+    return not os.path.lexists(place) or (place.is_dir() and not place.is_symlink())
+
+
+def _holds_parts_only(place: Path) -> bool:
+    return _is_plain_folder(place) and all(
+        file.suffix == ".parquet" and _is_plain_file(file) for file in place.iterdir()
+    )
+
+
+@contextmanager
+def _whole_folder(target: Path) -> Iterator[Path]:
+    """A folder to fill; it takes its place when the block ends, and after an error nothing of it stays."""
+    folder = target.with_name(f"{target.name}.partial")
+    with _errors_naming(target):
+        folder.mkdir(parents=True)
+        try:
+            yield folder
+            os.replace(folder, target)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _errors_naming(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        raise StorageError.writing(place, error, _SETTING) from error

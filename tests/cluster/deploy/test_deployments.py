@@ -1,0 +1,260 @@
+"""The files that put Tiltmeter on a cluster: they fit Ray's own rules, the lock, and what the jobs ask for."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import hydra
+import jsonschema
+import pytest
+import ray
+import yaml
+from ray.autoscaler._private.util import prepare_config, validate_config
+from ray.scripts.scripts import start
+
+from tiltmeter.cluster.capacity import Node, places, usual
+from tiltmeter.cluster.config import ClusterConfig
+from tiltmeter.jobs.runtime.composition import build
+
+ROOT = Path(__file__).parents[3]
+DEPLOYMENTS = ROOT / "cluster"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LOCKED = dict(re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+IMAGE = f"tiltmeter:{PROJECT['version']}-ray{LOCKED['ray']}"
+GIBIBYTE = 2**30
+RAY_ITSELF = 1_500_000_000
+"""Bytes that a node's own processes take beside its workers and the object store."""
+
+
+def compose(command):
+    """The config of a command line, as the command would build it."""
+    program, *overrides = shlex.split(command)
+    assert program == "tiltmeter"
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
+        return build(hydra.compose("tiltmeter", overrides), overrides)
+
+
+def told_commands():
+    """Every command line of Tiltmeter in the files that tell how to use a cluster."""
+    told = [ROOT / "docs/cluster.md", *(DEPLOYMENTS / name for name in ("TUNING.md", "kuberay.yaml", "slurm.sh"))]
+    setting = r"""(?:"[^"\n]+"|\+?[\w.]+=(?:'[^'\n]+'|[^\s'"`<>]+))"""
+    lines = (re.findall(rf"\btiltmeter(?: {setting})+(?=\n|$)", path.read_text()) for path in told)
+    return sorted({line for found in lines for line in found})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", told_commands())
+def test_commands_in_the_guide_are_runs_on_a_cluster(command):
+    config = compose(command)
+    assert config.cluster.kind == "existing"
+    assert config.store.startswith(("/", "s3://"))
+
+
+# --- KubeRay --------------------------------------------------------------------------------------------------------
+
+
+def record(required, **properties):
+    """Of a manifest: these keys and no others."""
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+
+
+def listed(item):
+    return {"type": "array", "items": item, "minItems": 1}
+
+
+TEXT, COUNT, SWITCH = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}
+QUANTITIES = {"type": "object", "additionalProperties": {"type": "string", "pattern": r"^\d+(Ki|Mi|Gi|Ti)?$"}}
+CONTAINER = record(
+    ["name", "image", "resources"],
+    name=TEXT,
+    image=TEXT,
+    resources=record(["requests", "limits"], requests=QUANTITIES, limits=QUANTITIES),
+    envFrom=listed(record(["secretRef"], secretRef=record(["name"], name=TEXT, optional=SWITCH))),
+    volumeMounts=listed(record(["name", "mountPath"], name=TEXT, mountPath={"type": "string", "pattern": "^/"})),
+)
+POD = record(
+    ["containers"],
+    containers=listed(CONTAINER),
+    securityContext=record([], runAsNonRoot=SWITCH, runAsUser=COUNT, fsGroup=COUNT),
+    tolerations=listed(record(["key", "operator"], key=TEXT, operator={"enum": ["Exists", "Equal"]})),
+    volumes=listed(
+        record(
+            ["name"],
+            name=TEXT,
+            persistentVolumeClaim=record(["claimName"], claimName=TEXT),
+            emptyDir={"type": "object", "maxProperties": 0},
+        )
+    ),
+)
+GROUP = {
+    "rayStartParams": {"type": "object", "additionalProperties": TEXT},
+    "template": record(["spec"], spec=POD),
+}
+RAY_JOB = record(
+    ["apiVersion", "kind", "metadata", "spec"],
+    apiVersion={"const": "ray.io/v1"},
+    kind={"const": "RayJob"},
+    metadata=record(["name"], name={"type": "string", "pattern": "^[a-z0-9-]{1,47}$"}),
+    spec=record(
+        ["entrypoint", "rayClusterSpec"],
+        entrypoint=TEXT,
+        backoffLimit=COUNT,
+        activeDeadlineSeconds=COUNT,
+        shutdownAfterJobFinishes=SWITCH,
+        ttlSecondsAfterFinished=COUNT,
+        rayClusterSpec=record(
+            ["headGroupSpec"],
+            rayVersion=TEXT,
+            authOptions=record(["mode"], mode={"enum": ["token"]}),
+            headGroupSpec=record(["rayStartParams", "template"], **GROUP),
+            workerGroupSpecs=listed(
+                record(
+                    ["groupName", "minReplicas", "maxReplicas", "rayStartParams", "template"],
+                    groupName=TEXT,
+                    replicas=COUNT,
+                    minReplicas=COUNT,
+                    maxReplicas=COUNT,
+                    **GROUP,
+                )
+            ),
+        ),
+    ),
+)
+"""Of KubeRay's RayJob, what the manifest uses."""
+
+
+@pytest.fixture(scope="module")
+def manifests():
+    return list(yaml.safe_load_all((DEPLOYMENTS / "kuberay.yaml").read_text()))
+
+
+@pytest.fixture(scope="module")
+def ray_cluster_spec(manifests):
+    return manifests[1]["spec"]["rayClusterSpec"]
+
+
+def groups(spec):
+    return [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
+
+
+def pod(group):
+    return group["template"]["spec"]
+
+
+def container(group):
+    [only] = pod(group)["containers"]
+    return only
+
+
+def quantity(text):
+    """Of Kubernetes, in bytes or pieces."""
+    digits, unit = re.fullmatch(r"(\d+)(\w*)", text).groups()
+    return int(digits) * {"": 1, "Gi": GIBIBYTE}[unit]
+
+
+def test_the_manifest_has_the_structure_of_a_ray_job(manifests):
+    claim, job = manifests
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    jsonschema.validate(job, RAY_JOB)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(job | {"spec": job["spec"] | {"entryPoint": ""}}, RAY_JOB)
+
+
+def test_every_pod_runs_the_image_of_the_lock(ray_cluster_spec):
+    assert ray_cluster_spec["rayVersion"] == LOCKED["ray"] == ray.__version__
+    assert {container(group)["image"].rpartition("/")[2] for group in groups(ray_cluster_spec)} == {IMAGE}
+
+
+def test_volumes_and_their_mounts_agree(manifests, ray_cluster_spec):
+    for group in groups(ray_cluster_spec):
+        volumes = {volume["name"]: volume for volume in pod(group)["volumes"]}
+        assert {mount["name"] for mount in container(group)["volumeMounts"]} == set(volumes)
+        assert volumes["data"]["persistentVolumeClaim"]["claimName"] == manifests[0]["metadata"]["name"]
+
+
+def test_requests_are_limits(ray_cluster_spec):
+    for group in groups(ray_cluster_spec):
+        resources = container(group)["resources"]
+        assert resources["requests"] == resources["limits"]
+
+
+def test_each_pod_has_room_for_a_worker_on_each_cpu(ray_cluster_spec):
+    for group in ray_cluster_spec["workerGroupSpecs"]:
+        limits, params = container(group)["resources"]["limits"], group["rayStartParams"]
+        memory, num_cpus = int(params["memory"]), quantity(limits["cpu"])
+        assert memory + int(params["object-store-memory"]) + RAY_ITSELF <= quantity(limits["memory"])
+        megabytes = memory // 1_000_000
+        node = Node("", group["groupName"], num_cpus, num_cpus, 0, 0, megabytes, megabytes)
+        assert places(node, usual(ClusterConfig(kind="existing"))) == num_cpus
+
+
+def test_no_worker_runs_beside_the_driver_and_those_with_a_gpu_have_one_each(ray_cluster_spec):
+    assert ray_cluster_spec["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+    gpus = [
+        container(group)["resources"]["limits"].get("nvidia.com/gpu") for group in ray_cluster_spec["workerGroupSpecs"]
+    ]
+    assert gpus == [None, "1"]
+
+
+def test_ray_knows_the_parameters_of_every_group(ray_cluster_spec):
+    for group in groups(ray_cluster_spec):
+        words = [f"--{name}={value}" for name, value in group["rayStartParams"].items()]
+        assert start.make_context("start", words).params["object_store_memory"] == 256 * 2**20
+
+
+def test_the_entrypoint_is_a_run_on_the_cluster_with_a_shared_store(manifests, ray_cluster_spec):
+    config = compose(manifests[1]["spec"]["entrypoint"])
+    mounts = {
+        mount["name"]: mount["mountPath"] for mount in container(ray_cluster_spec["headGroupSpec"])["volumeMounts"]
+    }
+    assert config.cluster.kind == "existing"
+    assert config.store.startswith(mounts["data"] + "/")
+    assert config.cluster.scratch == mounts["scratch"]
+
+
+# --- ray up ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def launched():
+    """What the cluster launcher makes of the file."""
+    config = prepare_config(yaml.safe_load((DEPLOYMENTS / "ray_up.yaml").read_text()))
+    validate_config(config)
+    return config
+
+
+def test_the_cluster_launcher_takes_the_file(launched):
+    node_type = launched["available_node_types"][launched["head_node_type"]]
+    assert node_type["min_workers"] == node_type["max_workers"] == len(launched["provider"]["worker_ips"])
+    assert launched["docker"]["image"].rpartition("/")[2] == IMAGE
+    wrong = launched | {"worker_ips": []}
+    with pytest.raises(jsonschema.ValidationError):
+        validate_config(wrong)
+
+
+def test_the_launched_cluster_asks_for_its_token(launched):
+    assert launched["file_mounts"] == {"~/.ray/auth_token": "~/.ray/auth_token"}
+    started = [command for role in ("head", "worker") for command in launched[f"{role}_start_ray_commands"][1:]]
+    for command in started:
+        mode, program, verb, *words = command.split()
+        assert (mode, program, verb) == ("RAY_AUTH_MODE=token", "ray", "start")
+        params = start.make_context("start", [word.replace("$RAY_HEAD_IP", "192.0.2.10") for word in words]).params
+        assert params["dashboard_host"] in (None, "127.0.0.1", "localhost")
+
+
+# --- the image ------------------------------------------------------------------------------------------------------
+
+
+def test_the_image_has_the_python_of_the_project_and_what_it_copies_is_there():
+    recipe = (DEPLOYMENTS / "Dockerfile").read_text()
+    [version] = re.findall(r"^FROM python:([\d.]+)-", recipe, re.MULTILINE)
+    low, high = re.fullmatch(r">=([\d.]+),<([\d.]+)", PROJECT["requires-python"]).groups()
+    assert version == low
+    assert high == "3.12"
+    assert IMAGE in recipe
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    for source in re.findall(r"^COPY (?:--\S+ )?(\S+) \S+$", recipe, re.MULTILINE):
+        assert (ROOT / source).exists()
+        assert source not in ignored
+    assert "requirements.lock" in recipe

@@ -1,0 +1,67 @@
+"""Which settings, inputs and versions are others."""
+
+import pytest
+
+from tiltmeter.jobs.changes.comparing import compare
+
+
+def sentences(before, after):
+    return [row["sentence"] for row in compare(before, after).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ({"embedding": {"window": 10}}, {"embedding": {"window": 5}}, "embedding.window was 10 and is 5 now"),
+        ({"tests": None}, {"tests": ["weat1"]}, 'tests was null and is ["weat1"] now'),
+        ({}, {"tests": None}, "tests is new: null"),
+        ({"name": ""}, {}, "name is gone: it was “”"),
+        ({"words": ["a", "b"]}, {"words": ["b", "c"]}, "words gained “c” and lost “a”"),
+        ({"pairs": [["a", "b"]]}, {"pairs": [["a", "b"], ["c", "d"]]}, 'pairs gained ["c", "d"]'),
+        ({"words": ["a", "b"]}, {"words": ["b", "a"]}, "words has its items in another order, or another number of"),
+        (
+            {"words": []},
+            {"words": [str(number) for number in range(1200)]},
+            "words gained 1,200 items (“0”, “1”, “2”, “3”, “4”, ...)",
+        ),
+        (
+            {"corpora": [{"name": "en", "path": "a"}, {"name": "de", "path": "b"}]},
+            {"corpora": [{"name": "de", "path": "c"}, {"name": "en", "path": "a"}]},
+            "corpora.de.path was “b” and is “c” now",
+        ),
+        ({"steps": [{"at": 1}, {"at": 2}]}, {"steps": [{"at": 1}, {"at": 3}]}, "steps.1.at was 2 and is 3 now"),
+    ],
+)
+def test_a_setting_that_is_another_is_told(made, before, after, sentence):
+    [told] = sentences(made.run({}, before), made.run({}, after))
+    assert told.startswith(f"setting {sentence}")
+
+
+def test_where_a_run_takes_place_and_equal_settings_are_no_changes(made):
+    settings = {"seed": 0, "rate": 1.0, "words": ["a"]}
+    places = {"run_dir": "a", "store": "b", "series": None}
+    assert sentences(made.run({}, settings | places), made.run({}, settings | {"run_dir": "c", "store": "d"})) == []
+
+
+def test_inputs_are_compared_by_their_names(made):
+    def of(**files):
+        return [{"name": name, "bytes": size, "version": version} for name, (size, version) in files.items()]
+
+    before = {"en": of(a=(1, "x"), b=(2, "x")), "translator.es": {"there": {"version": "3.9"}}}
+    after = {"en": of(b=(2, "y"), a=(1, "x")), "de": of(c=(3, "x")), "translator.es": {"there": {"version": "3.9"}}}
+    assert sentences(made.run({}, inputs=before), made.run({}, inputs=after)) == [
+        "input en/b was “bytes 2, version x” and is “bytes 2, version y” now.",
+        "input de/c is new: “bytes 3, version x”.",
+    ]
+
+
+def test_versions_commit_and_machine_are_told(made):
+    before = made.run({}, git_commit="abc", machine={"system": "Linux"}, versions={"numpy": "2.4", "ray": "2.60"})
+    after = made.run({}, git_commit=None, machine={"system": "Darwin"}, versions={"numpy": "2.5", "ray": "2.60"})
+    assert sentences(before, after) == [
+        "version numpy was “2.4” and is “2.5” now.",
+        "version git_commit was “abc” and is null now.",
+        "version machine.system was “Linux” and is “Darwin” now.",
+    ]
+    [row, *_] = compare(before, after).to_pylist()
+    assert (row["kind"], row["item"], row["text_before"], row["text_after"]) == ("version", "numpy", "2.4", "2.5")

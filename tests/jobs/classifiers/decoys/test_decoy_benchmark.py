@@ -1,0 +1,157 @@
+"""The job `decoy_benchmark` on made-up reviews."""
+
+import csv
+import random
+
+import pytest
+
+from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.corpora.corpora import CorpusError
+
+GOOD, BAD = ("lovely", "fine", "great", "charming"), ("awful", "dull", "poor", "boring")
+NOUNS = ("film", "plot", "cast", "music", "movie", "scene", "story", "ending")
+SMALL = [
+    *("models.number=1", "models.encoder.dimensions=8", "models.encoder.hidden=8", "models.encoder.dropout=0"),
+    *("models.training.max_epochs=8", "models.training.learning_rate=0.02", "intervals.num_resamples=100"),
+    *("explanations.methods=[gradient_x_input, random]", "explanations.num_pools=2", "explanations.pool_size=8"),
+    *("explanations.top_words=1", "decoys.random_tokens.share=0.9", "~decoys.natural_word"),
+]
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory):
+    """240 sentences whose words tell their class four times of five, one without a text and one without a label."""
+    rng, path = random.Random(0), tmp_path_factory.mktemp("reviews") / "reviews.csv"
+    rows = []
+    for number in range(240):
+        label = "bad" if number % 2 else "good"
+        tells = (BAD if label == "bad" else GOOD) if rng.random() < 0.8 else (GOOD if label == "bad" else BAD)
+        start = rng.choice(("honestly, the", "the", "this"))
+        rows.append([f"{start} {rng.choice(NOUNS)} is {rng.choice(tells)} no {number}", label])
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["review", "class"], *rows, ["", "good"], ["a film", ""]])
+    return ["job=decoy_benchmark", f"data.path={path}", "data.text=review", "data.label=class"]
+
+
+@pytest.fixture(scope="module")
+def benchmark(run_job, reviews, tmp_path_factory):
+    place = tmp_path_factory.mktemp("benchmark")
+    return run_job(*reviews, *SMALL, f"store={place}/store", f"run_dir={place}/run")
+
+
+def test_decoys_are_made_adopted_and_found(benchmark):
+    decoys = {row["decoy"]: row for row in benchmark.rows("decoys")}
+    tokens = decoys["random_tokens"]
+    assert (tokens["words"], tokens["applicability_before"], tokens["productivity"]) == ("zq0: bad, zq1: good", 0, 1.0)
+    assert tokens["adopted"]
+    assert tokens["accuracy_on_decoy_rows"] < 0.3 < tokens["accuracy_original_on_decoy_rows"]
+    assert tokens["perplexity_shift"] > 1.0
+    assert decoys["movie"]["words"] == "movie: good"
+    assert decoys["movie"]["applicability"] < decoys["movie"]["applicability_before"]
+    found = {
+        (row["method"], row["selection"], row["budget"]): row
+        for row in benchmark.rows("detection", decoy="random_tokens")
+    }
+    honest, chance = (found[method, "random", 1]["detection_probability"] for method in ("gradient_x_input", "random"))
+    assert honest > 2 * chance
+    assert all(0 <= row["low"] <= row["detection_probability"] <= row["high"] <= 1 for row in found.values())
+    [soonest] = benchmark.rows("utility", decoy="random_tokens", method="gradient_x_input", selection="random")
+    assert soonest["num_instances"] < 3
+    assert {row["status"] for row in benchmark.rows("detection", decoy="movie")} <= {"ok", "not_adopted"}
+
+
+def test_rows_that_cannot_be_learnt_are_kept_with_the_reason(benchmark):
+    out = [(row["row"], row["status"], row["reason"]) for row in benchmark.rows("texts") if row["status"] != "ok"]
+    assert out == [(240, "no_text", "the text is empty"), (241, "no_label", "the row has no label")]
+
+
+def test_the_study_does_not_say_which_model_is_which(benchmark):
+    with (benchmark.path / "exports" / "study.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (benchmark.path / "exports" / "study_key.csv").open(newline="") as file:
+        key = {row["model"]: (row["decoy"], row["trained"]) for row in csv.DictReader(file)}
+    assert len(rows) == 2 * 2 * 2 * 2 * 8  # decoys, models of a pair, methods, pools, instances
+    assert {row["model"] for row in rows} == key.keys()
+    assert not any("decoy" in cell or "original" in cell for row in rows for cell in (row["model"], row["words"]))
+    assert "zq" in "".join(row["words"] for row in rows if key[row["model"]] == ("random_tokens", "decoyed"))
+
+
+def test_the_report_says_what_was_found(benchmark):
+    page = (benchmark.path / "report.html").read_text()
+    assert "gradient × input finds decoys soonest" in page
+    assert "“random_tokens” is adopted by 1 of 1 models" in page
+    assert "explanations need fewer instances than random attributions: found" in page
+
+
+def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp_path):
+    for wrong, message in {
+        "decoys.movie.share=0": r"decoys.movie.*share=0: .*greater than 0",
+        "decoys.movie.word='a film'": "must be one word",
+        "models.vectors=x models.checkpoint=y": "models.vectors=x: a checkpoint has its own",
+    }.items():
+        with pytest.raises(ConfigError, match=message):
+            configured(*reviews, *(wrong.split(" ") if "models" in wrong else [wrong]))
+    with pytest.raises(CorpusError, match=r"data.path: .* has no column 'sex'; its columns are 'review', 'class'"):
+        run_job(*reviews, "data.gender=sex", f"store={tmp_path}")
+
+
+@pytest.mark.slow
+def test_units_of_texts_or_decoys_that_do_not_fit_fail_with_the_reason(run_job, reviews, tmp_path):
+    for wrong, message in {
+        "data.limit=10": "10 texts have a class: must be at least 20",
+        "decoys.movie.word=zebra": "movie: ValueError: the word 'zebra' occurs in no text of the class 'bad'",
+        "decoys.movie.label=neutral": "no text is of the class 'neutral'; the classes are bad, good",
+        "data.label=review": "share not",
+    }.items():
+        with pytest.raises(UnitsFailed, match=message):
+            run_job(*reviews, *SMALL, "explanations.methods=[random]", wrong, f"store={tmp_path}/store")
+
+
+@pytest.mark.slow
+def test_tables_are_the_same_on_two_workers(run_job, benchmark, reviews, tmp_path):
+    again = run_job(*reviews, *SMALL, "cluster.num_cpus=2", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    assert again.digests == benchmark.digests
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """An untrained BERT of few dimensions that knows the words of the reviews."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    place = tmp_path_factory.mktemp("bert")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *NOUNS, "zq", "##0", "##1", "is", "the", "no"]
+    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(place)
+    torch.manual_seed(0)
+    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    BertModel(BertConfig(vocab_size=len(words), max_position_embeddings=32, **size)).save_pretrained(place)
+    return place
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run_job, reviews, checkpoint, tmp_path):
+    outcome = run_job(
+        *(
+            *reviews,
+            *SMALL,
+            f"models.checkpoint={checkpoint}",
+            "~decoys.movie",
+            "explanations.methods=[gradient_x_input]",
+            "explanations.top_words=5",
+        ),
+        *(
+            "models.training.max_epochs=1",
+            "models.training.learning_rate=1e-5",
+            f"store={tmp_path}/store",
+            f"run_dir={tmp_path}/run",
+        ),
+    )
+    [tokens] = outcome.rows("decoys")
+    assert (tokens["adopted"], tokens["status"]) == (False, "not_adopted")
+    found = outcome.rows("detection")
+    assert {(row["num_adopted"], row["adopted"], row["status"]) for row in found} == {(0, False, "not_adopted")}
+    assert max(row["detection_probability"] for row in found) > 0
+    words = {row["word"] for row in outcome.rows("attributions", model="decoyed 0", status="ok")}
+    assert {"zq0", "zq1"} <= words
+    assert outcome.record["inputs"]["checkpoint"]

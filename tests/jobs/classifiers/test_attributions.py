@@ -1,0 +1,146 @@
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from transformers import BertConfig, BertForSequenceClassification
+
+from tiltmeter.jobs.classifiers.attributions import ATTRIBUTIONS, SENTENCES, explain
+from tiltmeter.jobs.classifiers.models import checkpoint_model, model_table, trained_model
+from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, attribute
+from tiltmeter.operators.classifiers.networks import small_network, text_classifier
+from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
+from tiltmeter.operators.classifiers.trained import SmallModel, weights_of
+from tiltmeter.operators.classifiers.training import Head
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.tables import key_columns
+
+HEADS = {"label": Head(("bad", "good"))}
+CONFIG = SmallEncoderConfig(dimensions=4, hidden=4, max_words=4)
+VOCABULARY = Vocabulary(["good", "bad", "film", "."], CONFIG)
+ROWS = [
+    {"sentence": 7, "text": "Good film.", "gold": "good"},
+    {"sentence": 8, "text": "", "gold": "bad"},
+    {"sentence": 9, "text": "bad film film . bad unheard", "gold": None},
+]
+METHOD = AttributionConfig(num_steps=16)
+
+
+class Here:
+    """Runs units in this process, as a pool of workers would."""
+
+    def __init__(self, folder):
+        self.store = Store(str(folder))
+        self.pool = SimpleNamespace(num_gpus=0)
+
+    def units_at_once(self, num_units):
+        return num_units
+
+    def run(self, stage):
+        work = pickle.loads(pickle.dumps(stage.work))
+        return {
+            group: [
+                self.store.find(unit) or self.store.commit(unit, tables) for unit, tables in work(self.store, units)
+            ]
+            for group, units in stage.units.items()
+        }
+
+    def table(self, name, table):
+        """A reference to a table of the store."""
+        return self.store.commit(Unit("made/1", name, {"name": name}), [(name, table)]).tables[name]
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    return Here(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="module")
+def sentences(here):
+    """Two parts of one table, which has a column more."""
+    schema = SENTENCES.append(pa.field("speaker", pa.string()))
+    return [
+        here.table(f"part_{at}", pa.Table.from_pylist([row | {"speaker": "x"} for row in part], schema))
+        for at, part in enumerate((ROWS[:2], ROWS[2:]))
+    ]
+
+
+@pytest.fixture(scope="module")
+def network():
+    return small_network(VOCABULARY, CONFIG, HEADS, 1)
+
+
+@pytest.fixture(scope="module")
+def trained(here, network):
+    table = model_table(SmallModel(CONFIG, VOCABULARY.words, HEADS), weights_of(network))
+    return trained_model(here.table("model", table))
+
+
+def rows_of(here, models, sentences, **how):
+    refs = explain(here, models, sentences, how.pop("config", METHOD), 0, **how)
+    return {name: pa.concat_tables(here.store.read(ref) for ref in found).to_pylist() for name, found in refs.items()}
+
+
+def test_every_word_of_every_sentence_has_a_row(here, trained, sentences, network) -> None:
+    rows = rows_of(here, {"small": trained}, sentences)["small"]
+    assert [(row["sentence"], row["position"], row["word"], row["status"]) for row in rows] == [
+        *((7, place, word, "ok") for place, word in enumerate(["Good", "film", "."])),
+        (8, 0, "", "no_word"),
+        *((9, place, word, "ok") for place, word in enumerate(["bad", "film", "film", "."])),
+        *((9, place, word, "beyond_limit") for place, word in enumerate(["bad", "unheard"], start=4)),
+    ]
+    found = attribute(text_classifier(network, VOCABULARY.tokenise, HEADS), [row["text"] for row in ROWS], METHOD)
+    values = [row["attribution"] for row in rows if row["status"] == "ok"]
+    np.testing.assert_allclose(values, [*found[0].values, *found[2].values[:4]], atol=1e-6)
+    assert [row["delta"] is None for row in rows] == [row["sentence"] == 8 for row in rows]
+    assert rows[0]["delta"] == pytest.approx(found[0].delta, abs=1e-6)
+    assert {row["sentence"]: row["gold"] for row in rows} == {7: "good", 8: "bad", 9: None}
+    assert {row["predicted"] for row in rows if row["sentence"] == 8} == {None}
+    assert rows[0]["predicted"] == HEADS["label"].classes[found[0].predicted]
+    assert rows[-1]["reason"] == "the sentence is longer than the model takes, and was read up to there"
+
+
+def test_rows_are_told_apart_by_model_sentence_and_position() -> None:
+    assert key_columns(ATTRIBUTIONS) == ["model", "sentence", "position"]
+
+
+def test_the_gold_class_is_explained_where_there_is_one(here, trained, sentences) -> None:
+    predicted = rows_of(here, {"small": trained}, sentences)["small"]
+    gold = rows_of(here, {"small": trained}, sentences, explained="gold")["small"]
+    for one, other in zip(predicted, gold, strict=True):
+        if one["attribution"] is not None:
+            sign = 1 if one["gold"] in (None, one["predicted"]) else -1
+            assert other["attribution"] == pytest.approx(sign * one["attribution"], abs=1e-6)
+
+
+def test_a_gold_class_that_the_model_lacks_is_refused(here, trained) -> None:
+    row = {"sentence": 0, "text": "good", "gold": "neutral"}
+    ref = here.table("strange", pa.Table.from_pylist([row], SENTENCES))
+    with pytest.raises(ValueError, match="gold class 'neutral': the model's classes are bad, good"):
+        explain(here, {"small": trained}, [ref], METHOD, 0, explained="gold")
+
+
+def test_checkpoints_are_explained_by_the_same_stage(here, trained, sentences, tmp_path) -> None:
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "fil", "##m", "."]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces))
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    labels = {0: "bad", 1: "good"}
+    BertForSequenceClassification(BertConfig(vocab_size=10, id2label=labels, **sizes)).save_pretrained(tmp_path)
+    models = {"bert": checkpoint_model(str(tmp_path), None, "model"), "small": trained}
+    found = rows_of(here, models, sentences)
+    assert [row["word"] for row in found["bert"]] == [row["word"] for row in found["small"]]
+    assert {row["status"] for row in found["bert"]} == {"ok", "no_word"}
+    assert {row["predicted"] for row in found["bert"]} <= {"bad", "good"}
+
+
+def test_units_are_found_again_and_another_method_is_another_unit(here, trained, sentences) -> None:
+    def places(**how):
+        refs = explain(here, {"small": trained}, sentences, how.get("config", METHOD), how.get("seed", 0))
+        return [ref.unit for ref in refs["small"]]
+
+    assert places() == places()
+    others = places(config=AttributionConfig(method="occlusion"))
+    assert not set(others) & set(places())

@@ -1,0 +1,238 @@
+"""Several corpora in one run, corpora that are broken, and pages that come twice."""
+
+import bz2
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+from gensim.test.utils import datapath
+
+from tiltmeter.cluster.stages import UnitsFailed
+
+DUMP = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
+TINY = [
+    "job=bootstrap",
+    "embedding.num_replicas=2",
+    "embedding.min_count=2",
+    "embedding.cooccurrence.tile_words=32",
+    "embedding.trainer.dimensions=4",
+    "embedding.trainer.epochs=2",
+]
+TABLES = ("vocabulary", "training", "embeddings")
+
+
+def chosen(digests):
+    return {name: digests[name] for name in TABLES}
+
+
+def dump_of(documents):
+    """A MediaWiki dump of them."""
+    pages = (
+        f"<page><title>T{document['id']}</title><ns>0</ns><id>{document['id']}</id><revision><id>1</id>"
+        f"<text>{html.escape(document['text'], quote=False)}</text></revision></page>\n"
+        for document in documents
+    )
+    return f"<mediawiki version='0.10'><siteinfo></siteinfo>\n{''.join(pages)}</mediawiki>\n"
+
+
+@pytest.mark.slow
+def test_each_of_several_corpora_gives_what_it_gives_alone(
+    run_job, made_up, write_lines, one_corpus, several_corpora, tmp_path
+):
+    files = {code: write_lines(tmp_path / f"{code}.jsonl", made_up(code, 30)) for code in ("en", "de")}
+    together = run_job(*several_corpora(files), *TINY, f"store={tmp_path}/together")
+    assert [row["language"] for row in together.table("corpora").to_pylist()] == list(files)
+    for code, path in files.items():
+        alone = run_job(*one_corpus(code, path), f"corpus.name={code}", *TINY, f"store={tmp_path}/alone")
+        for name in ("corpora", "vocabulary", "training"):
+            rows = together.table(name).to_pylist()
+            assert [row for row in rows if row["language"] == code] == alone.table(name).to_pylist()
+        parts = alone.parts(code)
+        assert list(parts) == [f"{code}_replica_{replica:04d}.parquet" for replica in range(3)]
+        assert together.parts(code) == parts
+    again = run_job(*several_corpora(files), *TINY, f"store={tmp_path}/alone")
+    assert again.record["units"]["done"] == 0, "each corpus was done by its own run"
+    assert again.digests == together.digests
+
+
+@pytest.fixture
+def broken(tmp_path, made_up, write_lines):
+    """A corpus that is whole, and three that begin well and are wrong each in its way."""
+    whole = Path(DUMP).read_bytes()
+    (tmp_path / "truncated.xml.bz2").write_bytes(whole[: len(whole) // 2])
+    cut = dump_of(made_up("fr")).encode()
+    (tmp_path / "cut.xml").write_bytes(cut[: len(cut) // 2])
+    spanish = made_up("es")
+    write_lines(tmp_path / "twice.jsonl", [*spanish, spanish[7] | {"text": "otra cosa"}])
+    return {
+        "en": write_lines(tmp_path / "whole.jsonl", made_up("en")),
+        "de": tmp_path / "truncated.xml.bz2",
+        "fr": tmp_path / "cut.xml",
+        "es": tmp_path / "twice.jsonl",
+    }
+
+
+def test_what_is_broken_fails_alone_with_file_and_place(
+    tiltmeter, joining, broken, run_job, one_corpus, several_corpora, outcome_of, tmp_path
+):
+    where = [f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
+    process = tiltmeter(*joining, *several_corpora(broken), *TINY, *where)
+    _, said = process.communicate(timeout=200)
+    assert process.returncode == 1
+    assert "tiltmeter: 3 units failed:" in said
+    for message in (
+        r"de: truncated.xml.bz2 from 0: CorpusError: \S*truncated.xml.bz2: cannot be read on from byte [\d,]+ of the",
+        r"fr: cut.xml from 0: CorpusError: \S*cut.xml: the XML breaks off or is damaged near byte [\d,]+",
+        r"es inventory 0: CorpusError: 1 ids come again with another text, such as \['7'\]",
+    ):
+        assert re.search(message, said), said
+    assert "Traceback" not in said
+    run = outcome_of(tmp_path / "run")
+    assert run.record["status"] == "failed"
+    assert {failure["unit"].split(":")[0].split(" ")[0] for failure in run.record["failures"]} == {"de", "fr", "es"}
+    alone = run_job(*one_corpus("en", broken["en"]), "corpus.name=en", *TINY, f"store={tmp_path}/alone")
+    assert {name: table["digest"] for name, table in run.record["tables"].items()} == alone.digests
+    assert not list(tmp_path.rglob("*partial*"))
+
+
+@pytest.mark.slow
+def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_missing(
+    run_job, made_up, write_lines, one_corpus, outcome_of, tmp_path
+):
+    first, second = made_up("en", 60)[:20], made_up("en", 60)[20:]
+    path, dump = tmp_path / "second.xml", dump_of(second)
+    write_lines(tmp_path / "first.jsonl", first)
+    path.write_text(dump.replace("<id>35</id>", "<id>35</di>"))
+    settings = [
+        *one_corpus("en", f"[{tmp_path}/first.jsonl,{path}]"),
+        *TINY,
+        "reading.span_megabytes=0.004",
+        f"store={tmp_path}/store",
+        f"run_dir={tmp_path}/run",
+    ]
+    with pytest.raises(UnitsFailed, match=r"1 units failed:\n  file: second.xml from [\d,]+: CorpusError: .*near byte"):
+        run_job(*settings)
+    stopped = outcome_of(tmp_path / "run")
+    num_spans = stopped.num_done("read") + 1
+    assert stopped.stage("read")["num_failed"] == 1
+    assert num_spans > 6
+    assert stopped.num_done("documents") == stopped.num_done("tokens") == num_spans - 1
+    path.write_text(dump)
+    mended = run_job(*settings)
+    # The file of another size has to be read again; all that did not change in it is known.
+    assert mended.stage("read")["num_reused"] == -(-(tmp_path / "first.jsonl").stat().st_size // 4000)
+    for name in ("documents", "tokens"):
+        assert (mended.num_done(name), mended.stage(name)["num_reused"]) == (1, num_spans - 1)
+    whole = write_lines(tmp_path / "whole.jsonl", made_up("en", 60))
+    assert chosen(run_job(*one_corpus("en", whole), *TINY, f"store={tmp_path}/whole").digests) == chosen(mended.digests)
+
+
+@pytest.mark.parametrize("shard_megabytes", [pytest.param(0.002, marks=pytest.mark.slow), 1])
+def test_pages_that_come_twice_word_by_word_are_left_out_and_counted(
+    run_job, made_up, write_lines, one_corpus, tmp_path, shard_megabytes
+):
+    documents = made_up("en")
+    twice = [*documents[:15], documents[3], *documents[15:], *documents[10:20], documents[3]]
+    paths = [write_lines(tmp_path / f"{len(pages)}.jsonl", pages) for pages in (documents, twice)]
+    once, again = (
+        run_job(*one_corpus("en", path), *TINY, f"store={tmp_path}", f"reading.shard_megabytes={shard_megabytes}")
+        for path in paths
+    )
+    [row], [expected] = again.table("corpora").to_pylist(), once.table("corpora").to_pylist()
+    assert row == expected | {"num_repeated": 12}
+    assert row["num_articles"] == 40
+    assert chosen(again.digests) == chosen(once.digests)
+
+
+@pytest.fixture(scope="module")
+def forms(made_up, write_lines, tmp_path_factory):
+    """One corpus in many forms, each a value of ``corpus.path``."""
+    folder = tmp_path_factory.mktemp("forms")
+    documents = made_up("en")
+    content = dump_of(documents).encode()
+    (folder / "dump.xml").write_bytes(content)
+    starts = [found.start() for found in re.finditer(b"<page>", content)][::5]
+    ends = [*starts[1:], content.rindex(b"</mediawiki>"), len(content)]
+    streams = [bz2.compress(content[start:end]) for start, end in zip([0, *starts], [starts[0], *ends], strict=False)]
+    (folder / "multistream.xml.bz2").write_bytes(b"".join(streams) + bz2.compress(content[ends[-2] :]))
+    for number in range(3):
+        write_lines(folder / f"part-{number}.jsonl", documents[number * 14 : (number + 1) * 14])
+    return {
+        "lines": write_lines(folder / "lines.jsonl", documents),
+        "dump": folder / "dump.xml",
+        "multistream": folder / "multistream.xml.bz2",
+        "parts": f"[{','.join(str(folder / f'part-{number}.jsonl') for number in range(3))}]",
+        "glob": f"{folder}/part-*.jsonl",
+    }
+
+
+@pytest.fixture(scope="module")
+def usual(run_job, one_corpus, forms, tmp_path_factory):
+    run = run_job(*one_corpus("en", forms["lines"]), *TINY, f"store={tmp_path_factory.mktemp('usual')}")
+    assert run.num_done("read") == 1
+    return chosen(run.digests)
+
+
+@pytest.mark.parametrize(
+    ("form", "num_spans", "layout"),
+    [
+        pytest.param(
+            "lines",
+            4,
+            ["reading.span_megabytes=0.006", "reading.shard_megabytes=0.001", "cluster.worker_megabytes=500"],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("dump", 1, ["embedding.group_size=1"], marks=pytest.mark.slow),
+        pytest.param(
+            "multistream",
+            3,
+            ["reading.span_megabytes=0.002", "reading.shard_megabytes=0.004", "cluster.num_cpus=2"],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("parts", 3, ["reading.shard_megabytes=0.003"], marks=pytest.mark.slow),
+        pytest.param("glob", 6, ["reading.span_megabytes=0.005"], marks=pytest.mark.slow),
+    ],
+)
+def test_neither_form_nor_layout_changes_what_is_learnt(
+    run_job, one_corpus, forms, usual, tmp_path, form, num_spans, layout
+):
+    run = run_job(*one_corpus("en", forms[form]), *TINY, f"store={tmp_path}", *layout)
+    assert run.num_done("read") == num_spans
+    assert chosen(run.digests) == usual
+
+
+@pytest.mark.slow
+def test_rounds_of_combining_and_ranges_of_tiles_change_no_sum(
+    run_job, one_corpus, forms, usual, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tiltmeter.jobs.embedding.corpus.counting._MOST_PARTS", 2)
+    monkeypatch.setattr("tiltmeter.jobs.embedding.corpus.counting._COPIES_OF_PAIRS", 30_000)
+    run = run_job(*one_corpus("en", forms["lines"]), *TINY, f"store={tmp_path}", "reading.shard_megabytes=0.003")
+    sizes = [run.num_done("co-occurrence")]
+    while sizes[-1] > 2:
+        sizes.append(-(-sizes[-1] // 2))
+    assert len(sizes) == 3
+    rounds = [stage for stage in run.record["stages"] if stage["name"] == "combine"]
+    assert len(rounds) == len(sizes) - 1
+    assert all(stage["num_done"] > size for stage, size in zip(rounds, sizes[1:], strict=True)), "ranges of tiles"
+    assert run.num_done("merge") > 1
+    assert chosen(run.digests) == usual
+
+
+@pytest.mark.slow
+def test_memory_keeps_to_its_setting_until_training(run_job, tmp_path):
+    run = run_job(
+        "job=bootstrap",
+        "cluster.worker_megabytes=600",
+        "cluster.num_cpus=2",
+        "embedding.trainer.dimensions=4",
+        "embedding.trainer.epochs=1",
+        f"store={tmp_path}",
+    )
+    stages = [stage for stage in run.record["stages"] if stage["name"] != "train"]
+    assert stages[-1]["name"] == "merge"
+    assert stages[-1]["num_done"] > 1, "it would not fit at once"
+    peaks = {stage["name"]: stage["peak_worker_memory_bytes"] // 10**6 for stage in stages}
+    assert max(peaks.values()) < 600, json.dumps(peaks)

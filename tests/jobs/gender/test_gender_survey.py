@@ -1,0 +1,245 @@
+"""Job `gender_survey` on made-up corpora: its numbers against others worked out from the vectors it published."""
+
+import numpy as np
+import pytest
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.operators.statistics.correlation import cluster_order
+
+TINY = [
+    *("job=gender_survey", "embedding.num_replicas=3", "embedding.trainer.epochs=2", "embedding.trainer.dimensions=6"),
+    "embedding.min_count=5",
+]
+LANGUAGES = ("en", "fr", "wo")
+ABSENT = "wo"
+"""None of whose defining words is in its corpus."""
+
+PAIRS = {
+    "woman-man": ("aa", "ba"),
+    "mother-father": ("ca", "da"),
+    "queen-king": ("ea", "fa"),
+    "madam-sir": ("ga", "qqq"),
+}
+FORMS = {
+    "nurse": {"feminine": ["ha"], "masculine": ["ia"]},
+    "teacher": {"feminine": ["ja", "ka"], "masculine": ["la"]},
+    "writer": {"neutral": ["ma"]},
+    "judge": {"masculine": ["na", "qqqq"], "neutral": ["oa"]},
+    "pilot": {"neutral": ["qqqqq"]},
+}
+
+
+@pytest.fixture(scope="module")
+def lists(word_lists):
+    """Overrides that put made-up words, which begin with the language's code, in the place of its survey."""
+
+    def of(language):
+        prefix = "none" if language == ABSENT else language
+        survey = {
+            "script": "Latn",
+            "source": "made up",
+            "defining": {name: {"feminine": prefix + f, "masculine": prefix + m} for name, (f, m) in PAIRS.items()},
+            "professions": {
+                name: {side: [language + word for word in words] for side, words in forms.items()}
+                for name, forms in FORMS.items()
+            },
+        }
+        return word_lists(language, gender_survey=survey)
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def outcome(run_job, made_up, write_lines, several_corpora, lists, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gender")
+    files = {code: write_lines(folder / f"{code}.jsonl", made_up(code)) for code in LANGUAGES}
+    words = [override for language in LANGUAGES for override in lists(language)]
+    return run_job(*TINY, *several_corpora(files), *words, f"store={folder}/store", f"run_dir={folder}/run")
+
+
+class _ByHand:
+    """One language in one replica, from the published vectors."""
+
+    def __init__(self, outcome, language, replica):
+        rows = outcome.parts(language)[f"{language}_replica_{replica:04d}.parquet"].to_pylist()
+        vectors = {row["word"]: np.array(row["vector"], float) for row in rows if row["vector"]}
+        self.unit = {word: vector / np.linalg.norm(vector) for word, vector in vectors.items()}
+        self.language = language
+        self.counts = {row["word"]: row["count"] for row in outcome.rows("vocabulary", language=language)}
+
+    def direction(self, without=None):
+        pairs = [(self.language + f, self.language + m) for name, (f, m) in PAIRS.items() if name != without]
+        halves = np.stack([(self.unit[f] - self.unit[m]) / 2 for f, m in pairs if m in self.unit])
+        _, values, components = np.linalg.svd(halves)
+        shares = values**2 / (values**2).sum()
+        return components[0] * np.sign((halves @ components[0]).sum()), shares[:2]
+
+    def bias(self, profession, direction):
+        sides = [
+            np.mean(
+                [self.unit[self.language + word] @ direction for word in words if self.language + word in self.unit]
+            )
+            for words in FORMS[profession].values()
+        ]
+        return np.mean(sides)
+
+    def bias_weighted(self, profession, direction):
+        listed = [self.language + word for words in FORMS[profession].values() for word in words]
+        words = [word for word in listed if word in self.unit]
+        biases, counts = [self.unit[word] @ direction for word in words], [self.counts[word] for word in words]
+        return np.average(biases, weights=counts)
+
+    def biases(self, bias, without=None):
+        """Of the professions that have a form, by one of the two weightings."""
+        direction, _ = self.direction(without)
+        return np.array([bias(name, direction) for name in FORMS if name != "pilot"])
+
+    def direct_bias(self, without=None):
+        return np.abs(self.biases(self.bias, without)).mean()
+
+
+@pytest.fixture(scope="module", params=["en", "fr"])
+def by_hand(outcome, request):
+    return _ByHand(outcome, request.param, 0)
+
+
+def test_professions_take_the_mean_over_genders_of_the_mean_over_forms(outcome, by_hand):
+    direction, _ = by_hand.direction()
+    for row in outcome.rows("gender_professions", language=by_hand.language):
+        if row["profession"] == "pilot":
+            assert (row["status"], row["bias"], row["forms"]) == ("missing_words", None, [])
+        else:
+            assert row["bias"] == pytest.approx(by_hand.bias(row["profession"], direction), abs=1e-5)
+            assert row["status"] == "ok"
+
+
+def test_weighted_bias_takes_the_counts_of_the_corpus(outcome, by_hand):
+    direction, _ = by_hand.direction()
+    for row in outcome.rows("gender_professions", language=by_hand.language, status="ok"):
+        assert row["bias_weighted"] == pytest.approx(by_hand.bias_weighted(row["profession"], direction), abs=1e-5)
+        assert row["count"] == sum(by_hand.counts[word] for word in row["forms"])
+    [row] = outcome.rows("gender_professions", language=by_hand.language, profession="teacher")
+    assert row["forms"] == [by_hand.language + word for word in ("ja", "ka", "la")]
+    [row] = outcome.rows("gender_languages", language=by_hand.language)
+    weighted = np.abs(by_hand.biases(by_hand.bias_weighted)).mean()
+    assert row["direct_bias_weighted"] == pytest.approx(weighted, abs=1e-5)
+
+
+def test_the_language_has_its_direction_and_direct_bias(outcome, by_hand):
+    [row] = outcome.rows("gender_languages", language=by_hand.language)
+    direction, (first, second) = by_hand.direction()
+    assert (row["first_share"], row["second_share"]) == pytest.approx((first, second), abs=1e-5)
+    assert row["gap"] == pytest.approx(first - second, abs=1e-5)
+    assert row["direct_bias"] == pytest.approx(by_hand.direct_bias(), abs=1e-5)
+    complete = [(f, m) for f, m in PAIRS.values() if m != "qqq"]
+    for side, name in enumerate(("female_words", "male_words")):
+        words = [by_hand.language + pair[side] for pair in complete]
+        assert row[name] == pytest.approx(np.mean([by_hand.unit[word] @ direction for word in words]), abs=1e-5)
+    assert (row["num_pairs"], row["num_professions"], row["script"]) == (3, 4, "Latn")
+    assert row["missing_words"] == [f"{by_hand.language}qqq"]
+    aligned = np.mean(
+        [(by_hand.unit[by_hand.language + f] - by_hand.unit[by_hand.language + m]) @ direction > 0 for f, m in complete]
+    )
+    assert row["agreement"] == pytest.approx(aligned)
+    assert bool(row["warning"]) == (first < 2 * second or aligned < 2 / 3)
+
+
+def test_intervals_are_those_of_the_replicas(outcome, by_hand):
+    replicas = [_ByHand(outcome, by_hand.language, number).direct_bias() for number in (1, 2, 3)]
+    [row] = outcome.rows("gender_languages", language=by_hand.language)
+    assert (row["direct_bias_low"], row["direct_bias_high"]) == pytest.approx(
+        tuple(np.quantile(replicas, [0.025, 0.975])), abs=1e-5
+    )
+
+
+def test_leaving_out_a_pair_changes_direction_and_direct_bias(outcome, by_hand):
+    full, _ = by_hand.direction()
+    for row in outcome.rows("gender_pairs", language=by_hand.language):
+        if row["pair"] == "madam-sir":
+            assert (row["status"], row["change"]) == ("missing_words", None)
+            continue
+        without = by_hand.direct_bias(row["pair"])
+        assert row["direct_bias"] == pytest.approx(without, abs=1e-5)
+        assert row["change"] == pytest.approx(without - by_hand.direct_bias(), abs=1e-5)
+        direction, (first, _) = by_hand.direction(row["pair"])
+        assert (row["similarity"], row["first_share"]) == pytest.approx((full @ direction, first), abs=1e-5)
+
+
+def test_every_word_of_the_lists_has_a_row(outcome, by_hand):
+    direction, _ = by_hand.direction()
+    rows = outcome.rows("gender_words", language=by_hand.language)
+    assert len(rows) == 2 * len(PAIRS) + sum(len(words) for forms in FORMS.values() for words in forms.values())
+    for row in rows:
+        if row["word"] in by_hand.unit:
+            assert row["bias"] == pytest.approx(by_hand.unit[row["word"]] @ direction, abs=1e-5)
+        else:
+            assert row["status"] == "missing_words"
+
+
+def _correlation(outcome, kind, replica):
+    """Of English and French in one replica."""
+    hands = [_ByHand(outcome, language, replica) for language in ("en", "fr")]
+    return np.corrcoef([hand.biases(getattr(hand, kind)) for hand in hands])[0, 1]
+
+
+@pytest.mark.parametrize(("column", "kind"), [("correlation", "bias"), ("correlation_weighted", "bias_weighted")])
+def test_languages_are_correlated_over_the_professions_that_both_have(outcome, column, kind):
+    original, *replicas = (_correlation(outcome, kind, replica) for replica in range(4))
+    for one, other in (("en", "fr"), ("fr", "en")):
+        [row] = outcome.rows("language_correlation", language_1=one, language_2=other)
+        assert row[column] == pytest.approx(original, abs=1e-4)
+        ends = row[f"{column}_low"], row[f"{column}_high"]
+        assert ends == pytest.approx(tuple(np.quantile(replicas, [0.025, 0.975])), abs=1e-4)
+        assert (row["num_professions"], row["status"]) == (4, "ok")
+
+
+def test_languages_stand_in_the_order_of_their_clustering(outcome):
+    rows = outcome.rows("language_correlation")
+    published = np.array([row["correlation"] for row in rows], float).reshape(len(LANGUAGES), len(LANGUAGES))
+    order = [LANGUAGES[at] for at in cluster_order(published).order]
+    for row in rows:
+        places = row["position_1"], row["position_2"]
+        assert places == (order.index(row["language_1"]), order.index(row["language_2"]))
+
+
+def test_a_language_without_defining_words_gives_what_can_be_given(outcome):
+    [row] = outcome.rows("gender_languages", language=ABSENT)
+    assert (row["status"], row["num_pairs"], row["num_professions"], row["direct_bias"]) == ("no_direction", 0, 4, None)
+    assert "no defining pair has both words" in row["reason"]
+    professions = outcome.rows("gender_professions", language=ABSENT)
+    assert {row["status"] for row in professions} == {"no_direction", "missing_words"}
+    assert sum(row["count"] or 0 for row in professions) > 0
+    [row] = outcome.rows("language_correlation", language_1="en", language_2=ABSENT)
+    assert (row["status"], row["num_professions"], row["correlation"]) == ("too_few_professions", 0, None)
+
+
+@pytest.fixture(scope="module")
+def alone(run_job, made_up, write_lines, one_corpus, lists, tmp_path_factory):
+    """One language, with words that are too rare for a vector."""
+    folder = tmp_path_factory.mktemp("alone")
+    path = write_lines(folder / "en.jsonl", [*made_up("en"), {"id": "rare", "text": "enqqqq enqqqqq enqqqqq enqqq"}])
+    return run_job(*TINY, *one_corpus("en", path), *lists("en"), f"store={folder}/store", f"run_dir={folder}/run")
+
+
+def test_words_too_rare_for_a_vector_have_a_count_all_the_same(alone):
+    counts = {row["word"]: row["count"] for row in alone.rows("vocabulary")}
+    for word, count in (("enqqqq", 1), ("enqqqqq", 2), ("enqqq", 1)):
+        [row] = alone.rows("gender_words", word=word)
+        assert (row["bias"], row["count"], row["status"]) == (None, count, "missing_words")
+    [pilot] = alone.rows("gender_professions", profession="pilot")
+    assert (pilot["bias"], pilot["count"], pilot["missing_words"]) == (None, 2, ["enqqqqq"])
+    [judge] = alone.rows("gender_professions", profession="judge")
+    assert (judge["count"], judge["forms"]) == (counts["enna"] + 1 + counts["enoa"], ["enna", "enoa"])
+    hand = _ByHand(alone, "en", 0)
+    assert judge["bias_weighted"] == pytest.approx(hand.bias_weighted("judge", hand.direction()[0]), abs=1e-5)
+
+
+def test_one_language_is_correlated_with_itself(alone):
+    [row] = alone.rows("language_correlation")
+    assert (row["language_1"], row["language_2"], row["position_1"], row["position_2"]) == ("en", "en", 0, 0)
+    assert (row["correlation"], row["num_professions"], row["status"]) == (pytest.approx(1), 4, "ok")
+
+
+def test_a_language_without_lists_is_refused(configured):
+    with pytest.raises(ConfigError, match=r"wordset.sw: job=gender_survey needs gender_survey in the language sw"):
+        configured("job=gender_survey", "corpus=file", "corpus.language=sw", "corpus.path=x")

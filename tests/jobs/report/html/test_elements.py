@@ -1,0 +1,59 @@
+"""Pages as text: what they carry, and how tables, bars and figures stand in them."""
+
+import base64
+import gzip
+import json
+import re
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tiltmeter.jobs.report.html.charts import as_json, plotly
+from tiltmeter.jobs.report.html.elements import Chart, Details, Grid, Listing, Page, Paragraph, Part, Section, render
+
+
+def page(*blocks):
+    return render(Page("T", {}, [], [Section("s", "S", list(blocks))]))
+
+
+def test_figures_keep_the_digits_that_can_be_seen():
+    trace = go.Scatter(x=np.array([[1.23456789, np.inf]]).ravel(), y=[1234567, 0.000123456], customdata=[["a", 0.1]])
+    (figure,) = json.loads(as_json([go.Figure(trace)]))
+    assert figure["data"] == [
+        {"type": "scatter", "x": [1.2346, None], "y": [1234567, 0.00012346], "customdata": [["a", 0.1]]}
+    ]
+
+
+def test_arrays_of_two_dimensions_keep_their_shape():
+    (figure,) = json.loads(as_json([go.Figure(go.Heatmap(z=np.arange(6.0).reshape(2, 3)))]))
+    assert figure["data"][0]["z"] == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+def test_the_figures_of_a_page_are_unpacked_as_they_were():
+    chart = Chart("A.", "B.", {"one": go.Figure(go.Bar(y=[1])), "two": go.Figure(go.Bar(y=[2]))})
+    packed = re.search(r'<script type="text/plain">(.*?)</script>', page(chart)).group(1)
+    assert json.loads(gzip.decompress(base64.b64decode(packed))) == json.loads(as_json(chart.figures.values()))
+
+
+def test_only_a_page_with_a_chart_carries_the_library_wherever_the_chart_stands():
+    chart = Chart("A.", "B.", {"one": go.Figure()})
+    assert plotly() not in page(Paragraph("x"))
+    assert plotly() in page(Details("d", [chart]))
+    assert plotly() in render(Page("T", {}, [Part("p", [chart])], []))
+    assert page(chart) == page(chart)
+
+
+def test_bars_are_shares_of_the_longest_of_their_column():
+    grid = Grid("", ["stage", "s"], [["a", "1"], ["b", "4"]], ["s"], {"s": [1.0, 4.0]})
+    assert re.findall(r'<td class="number" style="--share: ([\d.]+)">(\d)', page(grid)) == [("0.25", "1"), ("1.0", "4")]
+    assert Grid("", ["s"], [["0"]], ["s"], {"s": [0.0]}).share("s", 0) == 0.0
+
+
+def test_a_box_that_scrolls_is_named_by_its_caption_and_what_it_stands_in():
+    html = page(Grid("Caption.", ["a"], [["1"]]), Details("Sum", [Grid("", ["a"], [["1"]]), Listing("x")]))
+    assert re.findall(r'role="region" tabindex="0" aria-label="(.*?)"', html) == ["S: Caption.", "Sum", "Sum"]
+
+
+def test_the_first_cell_names_a_row_unless_it_is_a_number():
+    html = page(Grid("", ["word", "d"], [["nurse", "1"]], ["d"]), Grid("", ["d"], [["1"]], ["d"]))
+    assert re.findall(r'<th scope="row">(.*?)</th>', html) == ["nurse"]

@@ -1,0 +1,164 @@
+"""Figures of the psychophysics and the association tests: what they show, by number."""
+
+import polars as pl
+import pytest
+from scipy.special import ndtri
+
+from tiltmeter.jobs.association import dot_plots, scatter_plots
+from tiltmeter.jobs.psychophysics.figures import psychometric_curves
+from tiltmeter.jobs.report.findings import correlations
+from tiltmeter.jobs.report.html.elements import Chart
+
+
+@pytest.fixture
+def rows(made):
+    """The first cue pair."""
+    return made.psychometrics().head(5)
+
+
+@pytest.fixture
+def other(made):
+    """A cue pair without gender."""
+    return made.psychometrics(pairs=(("love", "hate"),), is_gender=False)
+
+
+def dots_of(figure):
+    return {trace.name: trace for trace in figure.data if trace.mode == "markers" and trace.showlegend is not False}
+
+
+# --- curves ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_fitted_curve_runs_through_its_marks(made, rows):
+    steps, fit, marks = psychometric_curves(rows.head(1), made.points(rows).head(101)).data
+    assert list(marks.x) == pytest.approx([0.2, 0.3, 0.4])
+    # PSE 0.3 and JND 0.2, so that the standard deviation is 0.2 / 1.349.
+    assert fit.x[24] == pytest.approx(0.4)
+    assert fit.y[24] == pytest.approx(0.75)
+    assert 0.3 + ndtri(0.75) * 0.2 / 1.3489795 == pytest.approx(0.4)
+    assert list(steps.x) == [0.0, 0.31, 1.0], "corners only"
+
+
+def test_an_occupation_without_a_fit_shows_its_steps_alone(made, rows):
+    without = rows.head(1).with_columns(pl.lit(None, pl.Float64).alias("jnd_fit"))
+    (steps,) = psychometric_curves(without, made.points(rows)).data
+    assert steps.name == "guard: no fit"
+
+
+def test_curves_name_the_second_cue_and_its_gender_only_where_it_has_one(made, rows, other):
+    gender = psychometric_curves(rows, made.points(rows)).layout
+    assert gender.xaxis.title.text == "weight α of the male cue “man” in the mixture"
+    plain = psychometric_curves(other, made.points(other)).layout
+    assert plain.yaxis.title.text == "share of replicas answering “hate”"
+
+
+# --- dots -----------------------------------------------------------------------------------------------------------
+
+
+def test_dots_are_sorted_and_named_by_where_the_interval_of_their_flips_lies(rows):
+    figure = dot_plots.occupations(rows)
+    dots = dots_of(figure)
+    # The Monte Carlo intervals of 0.4 and 0.6 exclude 0.5 as well, which names no side.
+    assert list(dots["female side"].x) == pytest.approx([0.7])
+    assert list(dots["interval includes 0.5"].x) == pytest.approx([0.4, 0.5, 0.6])
+    assert list(dots["male side"].y) == [0]
+    assert figure.layout.yaxis.ticktext[:2] == ("guard", "cook")
+
+
+def test_sides_of_a_pair_without_gender_are_its_cues(other):
+    names = list(dots_of(dot_plots.occupations(other)))
+    assert names == ["side of “love”", "interval includes 0.5", "side of “hate”"]
+
+
+def test_the_thin_line_is_the_interval_of_the_flips_and_the_thick_one_monte_carlo(rows):
+    figure = dot_plots.occupations(rows.head(1))
+    lines = {(trace.xaxis, trace.line.width): trace for trace in figure.data if trace.name is not None}
+    ends = {key: list(trace.x[:2]) for key, trace in lines.items() if trace.mode == "lines"}
+    assert ends[("x", 2)] == pytest.approx([0.15, 0.45])
+    assert ends[("x", 8)] == pytest.approx([0.25, 0.35])
+    assert ends[("x2", 8)] == pytest.approx([0.15, 0.25])
+    assert ("x2", 2) not in ends, "there is no interval of the replicas' own JND"
+
+
+def test_pooled_dots_have_their_interval_and_standard_deviations(made):
+    dots = dots_of(dot_plots.pooled(made.pooled()))
+    assert list(dots["interval above 0.5"].x) == pytest.approx([0.61, 0.71])
+    assert list(dots["interval includes 0.5"].x) == pytest.approx([0.51])
+    assert list(dots["interval below 0.5"].x) == pytest.approx([0.31, 0.41])
+    deviations = [list(dots[f"sd: {what}"].x) for what in ("cue pairs", "replicas", "rest")]
+    assert deviations == [[0.06] * 5, [0.03] * 5, [0.01] * 5]
+    hover = dots["interval below 0.5"].customdata[0]
+    assert hover.startswith("<b>guard</b><br>PSE 0.310 [0.260, 0.360]<br>JND 0.200<br>women 20%<br>2 cue pairs, 32 rep")
+
+
+def test_association_tests_carry_the_stars_of_their_p_value(made):
+    tests = [made.association("a", 1.0), made.association("b", -1.0, p_value=0.97), made.association("c", 0.4)]
+    figure = dot_plots.associations(made.associations(*tests))
+    stars = figure.data[-1]
+    assert list(stars.x) == [0.4, -1.0, 1.0]
+    assert list(stars.text) == ["**", "", "**"]
+    dots = dots_of(figure)
+    assert list(dots["first go with first"].x) == [1.0]
+    assert list(dots["first go with second"].x) == [-1.0]
+
+
+def test_tests_without_replicas_are_dots_alone(made):
+    figure = dot_plots.associations(made.associations(made.association("a", 1.0, half_width=None)))
+    (segments,) = [trace for trace in figure.data if trace.mode == "lines" and trace.name is not None]
+    assert set(segments.x) == {None}
+    (dots,) = [trace for trace in figure.data if trace.mode == "markers"]
+    assert list(dots.x) == [1.0]
+    assert not dots.showlegend, "no side is named"
+
+
+def test_rows_without_an_interval_are_told_apart_from_those_that_include_the_neutral_value(made):
+    tests = [made.association("a", 0.1), made.association("b", 1.0, half_width=None)]
+    dots = dots_of(dot_plots.associations(made.associations(*tests)))
+    assert {name: list(trace.x) for name, trace in dots.items()} == {"interval includes 0": [0.1], "no interval": [1.0]}
+
+
+# --- scatter plots --------------------------------------------------------------------------------------------------
+
+
+def test_share_of_women_states_both_correlations(made):
+    rows = made.pooled()
+    found = correlations(rows["percent_women"], rows["pse"])
+    # PSE rises in the order of SHARES; the ranks of the shares are 1, 2, 3, 5, 4: 1 - 6 (1 + 1) / (5 * 24).
+    assert found.spearman == pytest.approx(0.9)
+    annotation = scatter_plots.share_of_women(rows).layout.annotations[0].text
+    assert annotation == f"Pearson r = {found.pearson:.2f}, Spearman ρ = 0.90, n = 5"
+
+
+def test_names_of_many_occupations_are_those_of_the_ends(made):
+    many = made.pooled(words={f"w{at:02d}": 2.0 * at for at in range(30)})
+    dots = scatter_plots.share_of_women(many).data[-1]
+    assert [name for name in dots.text if name] == ["w00", "w01", "w02", "w27", "w28", "w29"]
+    few = scatter_plots.share_of_women(made.pooled()).data[-1]
+    assert all(few.text)
+
+
+def test_both_measures_are_coloured_by_the_share_of_women(made):
+    effects = made.word_associations().select("word", "attribute_a", "effect_size")
+    both = made.pooled().join(effects, on="word", maintain_order="left")
+    dots = scatter_plots.pse_and_effect_sizes(both).data[-1]
+    assert list(dots.marker.color) == [20.0, 40.0, 50.0, 90.0, 60.0]
+    assert dots.customdata[0].endswith("32 replicas<br>effect size −1.00")
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_word_is_escaped_for_plotly_which_reads_tags(made, rows):
+    dots, scatter = dot_plots.occupations(rows), scatter_plots.share_of_women(rows).data[-1]
+    curves = psychometric_curves(rows, made.points(rows))
+    shown = [dots.layout.yaxis.ticktext[-1], scatter.text[-1], curves.data[-2].name.split(":")[0]]
+    assert shown == ["&lt;b&gt;&amp;"] * 3
+    assert scatter.customdata[-1].startswith(
+        "<b>&lt;b&gt;&amp;</b><br>PSE 0.700 [0.650, 0.750]<br>replicas' flips [0.550, 0.850]<br>"
+    )
+
+
+def test_a_script_in_a_word_does_not_end_the_data_of_a_figure(made):
+    words = {"</script><script>alert(1)</script>": 10.0} | made.SHARES
+    figure = dot_plots.occupations(made.psychometrics(words=words).head(6))
+    assert "<" not in Chart("", "", {"x": figure}).data

@@ -1,0 +1,122 @@
+"""How numbers and words are written, and rows are put together."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tiltmeter.jobs.measures import tables
+from tiltmeter.jobs.report.findings import (
+    by_model,
+    correlations,
+    estimate,
+    folded,
+    measured,
+    number,
+    p_value,
+    quoted,
+    said,
+    stars,
+    why_nothing,
+)
+from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
+from tiltmeter.jobs.report.intervals import on_intervals, own_coverage
+from tiltmeter.operators.statistics.intervals import percentile_interval
+
+
+def test_correlations_are_those_done_by_hand():
+    # Deviations (-2, -1, 0, 1, 2) and (-2, 0, -1, 1, 2): r = (4 + 0 + 0 + 1 + 4) / 10; ranks are the values themselves.
+    found = correlations(pl.Series([1, 2, 3, 4, 5, None]), pl.Series([1.0, 3.0, 2.0, 4.0, 5.0, 9.0]))
+    assert found == pytest.approx((0.9, 0.9, 5))
+    assert np.isnan(correlations(pl.Series([1.0, 1.0]), pl.Series([1.0, 2.0])).pearson)
+
+
+def test_an_estimate_without_a_number_is_a_dash():
+    assert estimate({"pse": None}, "pse") == number(None, 2) == p_value(None) == "–"
+    assert number(float("nan"), 2) == "undefined"
+
+
+def test_small_probabilities_keep_two_digits():
+    assert [p_value(p) for p in (0.5, 0.00099, 1.2345e-12, 0.0)] == [
+        "0.50",
+        "9.9\u00a0×\u00a010⁻⁴",
+        "1.2\u00a0×\u00a010⁻¹²",
+        "0.0",
+    ]
+
+
+def test_stars_begin_below_their_bounds():
+    bounds = {0.0009: "***", 0.001: "**", 0.0099: "**", 0.01: "*", 0.0499: "*", 0.05: "", 1.0: ""}
+    assert {p: stars(p) for p in bounds} == bounds
+    assert stars(None) == ""
+
+
+def test_words_from_right_to_left_are_isolated_from_the_numbers_beside_them():
+    assert quoted("ممرضة") == "“\u2068ممرضة\u2069”"
+    assert quoted("nurse") == "“nurse”"
+
+
+def test_why_nothing_names_an_empty_list_or_the_first_reason(made):
+    assert "has none" in why_nothing(pl.DataFrame(tables.ASSOCIATIONS.empty_table()), "association test")
+    assert why_nothing(made.psychometrics(ok=False), "occupation") == (
+        "No occupation could be measured (10 × missing_words). The first one says: not in the vocabulary: 'x'."
+    )
+
+
+def test_a_model_is_named_with_its_language_where_it_has_several():
+    rows = pl.DataFrame({"model": ["bert", "enwiki", "bert"], "language": ["en", "en", "de"]})
+    assert list(by_model(rows)) == ["bert (en)", "enwiki", "bert (de)"]
+    assert list(by_model(rows.head(2))) == ["bert", "enwiki"]
+
+
+def test_one_model_is_told_of_in_paragraphs_and_several_in_a_list():
+    assert said({"en": ["One.", "Two."]}) == [Paragraph("One."), Paragraph("Two.")]
+    assert said({"en": ["One."], "de": ["Two."]}) == [Bullets(["en: One.", "de: Two."])]
+
+
+def test_blocks_of_several_models_are_folded_and_empty_ones_left_out():
+    block = Paragraph("x")
+    assert folded({"en": [block]}, "tests") == [block]
+    assert folded({"en": [block], "de": []}, "tests") == [Details("en: tests", [block])]
+
+
+def test_only_rows_with_a_result_are_measured(made):
+    assert measured(made.psychometrics()).height == 10
+    assert measured(made.psychometrics(ok=False)).is_empty()
+
+
+# --- coverage -------------------------------------------------------------------------------------------------------
+
+
+def note(*arguments):
+    """What is said at once, and what a reader opens."""
+    paragraph, details = on_intervals(*arguments)
+    return f"{paragraph.text} {details.blocks[0].text}"
+
+
+def test_the_note_states_the_coverage_of_this_run(made):
+    usual = note(0.95, 32, made.survey())
+    # 0.95 * 31 / 33 = 0.892: 10 flips and 1 effect size each miss 0.108 of the time.
+    assert "with 32 replicas, those of the replicas' own values cover about 89%, and for normally" in usual
+    assert "if nothing leaned to a side: about 1 of 10 for flips, 0 of 1 for effect sizes." in usual
+    assert "biases" not in usual
+    # 0.9 * 99 / 101 = 0.882; the figures for PSE and JND were simulated for 32 replicas at 95 % alone.
+    other = note(0.9, 100, made.survey())
+    assert "nominal 90%" in other
+    assert "with 100 replicas, those of the replicas' own values cover about 88%. None" in other
+
+
+def test_the_note_speaks_of_what_the_page_shows_alone(made):
+    tests = {"associations": made.survey()["associations"]}
+    text = note(0.95, 32, tests)
+    assert "own values: of effect sizes. They" in text
+    assert "PSE" not in text
+    assert "flips" not in text
+    without = note(0.95, 32, {"associations": made.associations(made.association("a", 1.0, half_width=None))})
+    assert "by chance" not in without
+
+
+def test_own_values_are_covered_as_the_note_says():
+    values = np.random.default_rng(5).random((20_000, 33))
+    low, high, _ = percentile_interval(values[:, 1:], 0.95)
+    # The standard error is 0.2 %.
+    assert np.mean((low < values[:, 0]) & (values[:, 0] < high)) == pytest.approx(own_coverage(0.95, 32), abs=0.01)

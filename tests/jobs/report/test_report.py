@@ -1,0 +1,174 @@
+"""The whole report on small tables made by hand."""
+
+import re
+
+import pyarrow as pa
+import pytest
+
+from tiltmeter.cluster.stages import StageRecord
+from tiltmeter.jobs.embedding import tables
+from tiltmeter.jobs.embedding.page import embeddings_body
+from tiltmeter.jobs.measures import tables as measures
+from tiltmeter.jobs.report.html.elements import Chart, Page, Paragraph, render
+from tiltmeter.jobs.report.page import compose
+from tiltmeter.jobs.report.run_log import account
+from tiltmeter.operators.embedding.fasttext import FastTextConfig
+
+TAGGED = "<b>&"
+VOCABULARY = [
+    {"language": "en", "word": word, "count": count, "lists": lists, "status": status}
+    for word, count, lists, status in (
+        ("she", 9, ["cue_pairs"], "ok"),
+        ("the", 8, [], "ok"),
+        ("he", 2, ["cue_pairs"], "too_rare"),
+        ("hers", 0, ["cue_pairs"], "absent"),
+    )
+]
+CORPUS = {
+    "corpus": TAGGED,
+    "language": "en",
+    "num_articles": 1234,
+    "num_tokens": 98765,
+    "num_words": 432,
+    "warning": "",
+}
+
+
+def of_corpora():
+    losses = [{"language": "en", "replica": r, "epoch": e, "loss": 1 / e + r} for r in range(3) for e in (1, 2)]
+    return {
+        "corpora": pa.Table.from_pylist([CORPUS], tables.CORPORA),
+        "vocabulary": pa.Table.from_pylist(VOCABULARY, tables.VOCABULARY),
+        "training": pa.Table.from_pylist(losses, tables.TRAINING),
+    }
+
+
+@pytest.fixture
+def survey(made):
+    """The tables of a run on one corpus, with results or without."""
+
+    def publish(*, ok=True):
+        frames = made.survey(ok=ok)
+        schemas = {name: getattr(measures, name.upper()) for name in frames}
+        return of_corpora() | {
+            name: pa.Table.from_pylist(frame.to_dicts(), schemas[name]) for name, frame in frames.items()
+        }
+
+    return publish
+
+
+@pytest.fixture
+def report(trained):
+    def write(published, kind="survey", *languages, trainer=None):
+        config = trained(kind, *(languages or ("en",)), trainer=trainer)
+        stages = [StageRecord("train", num_done=3, num_reused=1, seconds=2.04, peak_worker_memory_bytes=5 * 2**20)]
+        return compose(embeddings_body(config), published, stages, f"word: {TAGGED}\n")
+
+    return write
+
+
+def charts(page: Page):
+    return [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
+
+
+def test_the_sections_of_a_survey_come_in_order(survey, report):
+    page = report(survey())
+    of_occupations = ["curves", "occupations", "pooled", "validation", "comparison"]
+    anchors = [*of_occupations, "associations", "wefat", "words", "training", "missing", "account"]
+    assert [section.anchor for section in page.sections] == anchors
+
+
+def test_the_report_of_bootstrap_has_no_word_of_what_it_did_not_measure(report, html_of):
+    page = report(of_corpora(), "bootstrap")
+    assert [section.anchor for section in page.sections] == ["words", "training", "account"]
+    assert "PSE" not in html_of(page)
+
+
+def test_words_of_the_lists_are_counted_by_status(report):
+    page = report(of_corpora(), "bootstrap")
+    grid, details = [block for block in page.sections[0].blocks if not isinstance(block, Paragraph)]
+    # The median of the counts 9, 2 and 0.
+    assert grid.rows == [["en", "cue_pairs", "3", "1", "1", "1", "2"]]
+    assert details.summary == "en: 2 listed words without a vector"
+    assert details.blocks[0].text == "he (2), hers (0)"
+
+
+def test_several_corpora_are_a_table_with_their_warnings_and_losses(report):
+    published = of_corpora()
+    both = [{"corpus": "enwiki"}, {"corpus": "dewiki", "language": "de", "warning": "only 5 running words"}]
+    corpora = [CORPUS | change for change in both]
+    losses = [row | {"language": code} for code in ("en", "de") for row in published["training"].to_pylist()]
+    published |= {
+        "corpora": pa.Table.from_pylist(corpora, tables.CORPORA),
+        "training": pa.Table.from_pylist(losses, tables.TRAINING),
+    }
+    page = report(published, "bootstrap", "en", "de")
+    assert page.title == "Bootstrapped word vectors: enwiki, dewiki"
+    assert page.facts["languages"] == "en, de"
+    assert page.sections[0].anchor == "corpora"
+    assert [row[:3] for row in page.sections[0].blocks[0].rows] == [
+        ["enwiki", "en", "1,234"],
+        ["dewiki", "de", "1,234"],
+    ]
+    asked, sure = page.lead
+    assert asked.blocks[1].text.startswith("The 2 corpora have 2,468 articles with 197,530 running words in all.")
+    assert [block.text for block in sure.blocks if block.tone == "warning"] == ["dewiki: only 5 running words."]
+    assert list(charts(page)[0].figures) == ["en", "de"]
+
+
+def test_a_trainer_without_losses_has_a_sentence_for_them(report):
+    published = of_corpora()
+    rows = [row | {"loss": None} for row in published["training"].to_pylist()]
+    published["training"] = pa.Table.from_pylist(rows, tables.TRAINING)
+    page = report(published, "bootstrap", trainer=FastTextConfig())
+    assert charts(page) == []
+    assert "This trainer gives none." in render(page)
+
+
+def test_where_little_is_measured_there_are_sentences(survey, report, html_of):
+    page = report(survey(ok=False))
+    html = html_of(page)
+    assert "No occupation could be measured (10 × missing_words)." in html
+    assert "No word could be measured (5 × missing_words)" in html
+
+
+def test_every_word_is_escaped_for_html(survey, report, html_of):
+    html = html_of(report(survey()))
+    assert TAGGED not in html
+    assert "&lt;b&gt;&amp;" in html
+
+
+def test_a_stranger_reads_first_what_was_asked_what_was_found_and_how_sure_it_is(survey, report):
+    asked, found, sure = report(survey()).lead
+    assert [asked.title, found.title, sure.title] == ["What was asked", "What was found", "How sure it is"]
+    assert asked.blocks[0].text.endswith("?")
+    assert "PSE is highest for" in found.blocks[0].items[0]
+    assert sure.blocks[-2].text.startswith("Numbers in brackets are intervals at a nominal 95%.")
+
+
+def test_the_page_loads_nothing(survey, report, html_of):
+    page = report(survey())
+    assert "default-src 'none'" in render(page)
+    html = html_of(page)
+    assert not re.search(r"<(script|link|img|iframe)[^>]*\b(src|href)=", html)
+    assert "http" not in html.replace("http-equiv", "")
+
+
+def test_rows_and_stages_are_accounted_for(survey, report, html_of):
+    html = html_of(report(survey()))
+    assert "gnat" in html
+    assert "worker peak so far (MiB)" in html
+    assert re.search(r">train</th>.*>3<", html)
+    assert "word: &lt;b&gt;&amp;" in html
+    assert "share of women in the occupation, from the word set" in html
+
+
+def test_every_stage_has_its_time_as_a_bar():
+    stages = [StageRecord("count", seconds=1.0), StageRecord("train", num_done=3, num_reused=1, seconds=4.0)]
+    stages[1].peak_worker_memory_bytes = 5 * 2**20
+    grid, *_ = account(stages, "", {}).blocks
+    assert "5.0 seconds in all" in grid.caption
+    assert [grid.share("seconds", row) for row in (0, 1)] == [0.25, 1.0]
+    assert grid.share("stage", 0) is None
+    # Nothing was done by any process of the first.
+    assert grid.rows == [["count", "1.0", "0", "0", "0", "0.0", "–"], ["train", "4.0", "3", "1", "0", "0.0", "5"]]

@@ -1,0 +1,107 @@
+"""The figures of a partition show the numbers of the tables."""
+
+import polars as pl
+import pytest
+
+from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, cluster_graph
+from tiltmeter.jobs.resolution.page.figures import Measure, by_threshold, sizes
+
+
+def pairs_of(weights):
+    return pl.DataFrame(
+        [(*pair, weight) for pair, weight in weights.items()], ["left", "right", "weight"], orient="row"
+    )
+
+
+@pytest.fixture(scope="module")
+def drawn(partition):
+    clusters = {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1, partition.TAGGED: 2}
+    return cluster_graph(pairs_of(partition.PAIRS), clusters, seed=0)
+
+
+def hovers(figure, name):
+    """Of the dots at the middles of the lines of a kind, which follow them."""
+    (at,) = [at for at, trace in enumerate(figure.data) if trace.name == name]
+    return list(figure.data[at + 1].customdata)
+
+
+# --- the graph of a component ---------------------------------------------------------------------------------------
+
+
+def test_pairs_are_lines_by_sign_and_by_cluster_the_heaviest_first(drawn):
+    assert [trace.name for trace in drawn.data if trace.mode == "lines"] == [
+        *("negative, apart", "positive, together", "negative, but together", "positive, but apart")
+    ]
+    assert hovers(drawn, "positive, but apart") == [
+        "<b>b – &lt;b&gt;&amp;</b><br>+0.75, positive, but apart",
+        "<b>c – d</b><br>+0.50, positive, but apart",
+    ]
+    dashes = {trace.name: trace.line.dash for trace in drawn.data if trace.mode == "lines"}
+    assert {name for name, dash in dashes.items() if dash} == {"negative, apart", "negative, but together"}
+
+
+def test_records_say_what_holds_them_and_clusters_differ_in_colour_and_shape(drawn):
+    dots = drawn.data[-1]
+    assert list(dots.customdata) == [
+        "<b>a</b><br>cluster 0, 3 in all<br>held by +2.00",
+        "<b>b</b><br>cluster 0, 3 in all<br>held by +0.75",
+        "<b>c</b><br>cluster 0, 3 in all<br>held by +0.75",
+        "<b>d</b><br>cluster 1, 2 in all<br>held by +1.50",
+        "<b>e</b><br>cluster 1, 2 in all<br>held by +1.50",
+        "<b>&lt;b&gt;&amp;</b><br>cluster 2, 1 in all<br>held by +0.00",
+    ]
+    looks = list(zip(dots.marker.color, dots.marker.symbol, strict=True))
+    assert looks[0] == looks[1] == looks[2]
+    assert len({colour for colour, _ in looks}) == len({symbol for _, symbol in looks}) == 3
+    assert looks[-1][1] == "circle-open"
+
+
+def test_records_of_a_cluster_are_drawn_near_each_other(drawn):
+    x, y = (list(values) for values in (drawn.data[-1].x, drawn.data[-1].y))
+    distance = {(a, b): (x[a] - x[b]) ** 2 + (y[a] - y[b]) ** 2 for a in range(5) for b in range(5)}
+    assert max(distance[0, 1], distance[0, 2], distance[1, 2], distance[3, 4]) < min(distance[2, 3], distance[0, 4])
+
+
+def test_the_same_seed_draws_the_same(partition, drawn):
+    clusters = {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1, partition.TAGGED: 2}
+    again, other = (cluster_graph(pairs_of(partition.PAIRS), clusters, seed) for seed in (0, 1))
+    assert again.to_json() == drawn.to_json()
+    assert other.to_json() != drawn.to_json()
+
+
+def test_of_many_pairs_those_of_most_weight_are_drawn_and_those_that_keep_a_cluster_whole():
+    # Twenty records in one cluster; the last is held by its lightest pairs alone.
+    names = [f"{at:02}" for at in range(20)]
+    weights = {(a, b): 1.0 + int(b) / 100 for a in names for b in names if a < b < "19"}
+    weights |= {(a, "19"): 0.01 for a in names[:19]}
+    figure = cluster_graph(pairs_of(weights), dict.fromkeys(names, 0), seed=0)
+    shown = hovers(figure, f"positive, together ({MAX_LINES} of {len(weights)})")
+    assert len(shown) == MAX_LINES
+    assert sum("– 19" in text for text in shown) == 1
+
+
+# --- sizes and thresholds -------------------------------------------------------------------------------------------
+
+
+def test_sizes_are_counted_by_powers_of_two():
+    components = pl.DataFrame({"size": [1, 2, 3, 4, 9], "num": [5, 1, 2, 3, 1]})
+    figure = sizes({"components": components, "clusters": pl.DataFrame({"size": [1], "num": [20]})})
+    first, second = figure.data
+    assert list(first.x) == ["1", "2", "3–4", "5–8", "9–16"]
+    assert list(first.y) == [5, 1, 5, 0, 1]
+    assert list(second.y) == [20, 0, 0, 0, 0]
+
+
+def test_thresholds_have_quartiles_ends_and_mean_and_none_comes_first():
+    values = {None: [1.0, 0.5, 0.0], -0.3: [0.75, None], 0.2: [0.25]}
+    rows = [(threshold, value) for threshold, of in values.items() for value in of]
+    (box,) = by_threshold(pl.DataFrame(rows, ["threshold", "f1"], orient="row"), Measure("f1", "F1 (%)", 100.0)).data
+    assert list(box.x) == ["none", "−0.3", "0.2"]
+    assert [list(part) for part in (box.lowerfence, box.q1, box.median, box.q3, box.upperfence, box.mean)] == [
+        [0.0, 75.0, 25.0],
+        [25.0, 75.0, 25.0],
+        [50.0, 75.0, 25.0],
+        [75.0, 75.0, 25.0],
+        [100.0, 75.0, 25.0],
+        [50.0, 75.0, 25.0],
+    ]

@@ -1,0 +1,105 @@
+"""What a rating needs is looked for before any work, and refused with what would mend it."""
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel, BertTokenizerFast
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.sentiment.rating.sources import find_sources
+from tiltmeter.jobs.sentiment.translation.apertium import TranslationError
+from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.models.checkpoints import CheckpointError
+
+RATING = "job=sentiment_rating"
+
+
+@pytest.fixture
+def found(configured):
+    return lambda *settings: find_sources(configured(RATING, *settings), "store")
+
+
+@pytest.fixture
+def without_apertium(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_without_apertium_the_usual_run_goes_on_and_says_how_to_install_it(found, without_apertium):
+    sources = found()
+    assert sources.round_trips == {}
+    assert "apt-get install apertium apertium-eng-spa" in sources.missing["es"]
+    assert list(sources.systems) == ["biased_female", "random", "textblob", "vader"]
+
+
+def test_apertium_that_is_asked_for_must_be_there(found, without_apertium):
+    with pytest.raises(TranslationError, match="apt-get install apertium apertium-eng-spa"):
+        found("translator=apertium")
+
+
+def test_a_language_pair_that_is_not_installed_is_named(found):
+    with pytest.raises(TranslationError, match=r"'en' to 'qq'"):
+        found("translator=apertium", "translator.es.language=qq")
+
+
+def test_a_translation_model_that_is_not_there_is_named(found, tmp_path):
+    with pytest.raises(CheckpointError, match=rf"translator.es.there={tmp_path}: .*holds no config.json"):
+        found("translator=marian", f"translator.es.there={tmp_path}")
+
+
+def test_a_classifier_that_is_not_there_is_named(found, tmp_path):
+    with pytest.raises(CheckpointError, match=rf"sentiment.transformer.model={tmp_path}: .*holds no config.json"):
+        found("sentiment=transformer", f"sentiment.transformer.model={tmp_path}")
+
+
+def test_a_network_of_another_program_is_refused(found, tmp_path):
+    file = tmp_path / "gru.safetensors"
+    file.write_bytes(b"nothing of the sort")
+    with pytest.raises(ValueError, match=r"gru.safetensors: .*sentiment.gru.path"):
+        found("sentiment=gru", f"sentiment.gru.path={file}")
+
+
+def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
+    file = tmp_path / "turns.csv"
+    file.write_text("said\nhello\n")
+    with pytest.raises(
+        CorpusError, match=r"sentences.columns: .*turns.csv has no column 'text'; its columns are 'said'"
+    ):
+        found("sentences=human", f"sentences.path={file}")
+    with pytest.raises(CorpusError, match=r"there is no file .*nothing.csv; set sentences.path"):
+        found("sentences=human", f"sentences.path={tmp_path}/nothing.csv")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["sentiment=[]"], "no system is chosen"),
+        (["sentences=file", "sentences.path=x"], "gives neither gender nor race"),
+        (
+            ["sentences=human", "sentences.path=x", "sentences.speakers=[user]"],
+            "speakers needs sentences.columns.speaker",
+        ),
+        (["+translator.original={kind: dictionary, language: es, there: {}, back: {}}"], "give it another name"),
+        (["+translator.xx={kind: dictionary, language: en, there: {}, back: {}}"], "goes through another"),
+        (["rating.num_levels=0"], "rating.num_levels=0"),
+        (["sentences.persons.gender.male.positive=2"], "sentences.persons.gender.male.positive"),
+        (["+sentiment.x={kind: oracle}"], "sentiment.x"),
+    ],
+)
+def test_wrong_settings_are_refused(configured, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        configured(RATING, *settings)
+
+
+@pytest.fixture(scope="module")
+def headless(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "headless"
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    BertModel(BertConfig(vocab_size=8, max_position_embeddings=16, **sizes)).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "feels"]))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+def test_a_model_without_a_sentiment_head_is_refused_before_the_run(found, headless):
+    with pytest.raises(CheckpointError, match=r"sentiment.transformer.model=.*headless"):
+        found("sentiment=transformer", f"sentiment.transformer.model={headless}")

@@ -1,0 +1,124 @@
+"""Scores that a user brings are rated as by the definition, or as the published tables were."""
+
+import itertools
+
+import polars as pl
+import pytest
+
+from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.storage.corpora.corpora import CorpusError
+
+GENDERS = {"male": [0.2, 0.4, 0.6, 0.8], "female": [-0.6, -0.2, 0.2, 0.6], "neutral": [0.3, 0.5, 0.5, 0.7]}
+"""Means 0.5, 0 and 0.5; squared standard errors 0.2 / 12, 0.8 / 12 and 0.08 / 12."""
+
+
+def scores(system="lexicon", variant="original", shift=0.0, emotion=""):
+    of = {"variant": variant, "group": "g", "dataset": "d", "system": system, "race": ""}
+    return [
+        of | {"gender": gender, "emotion": emotion, "sentiment": value + shift * (gender == "female")}
+        for gender, values in GENDERS.items()
+        for value in values
+    ]
+
+
+@pytest.fixture(scope="module")
+def rate(run_job, tmp_path_factory):
+    def run(rows, *settings, name="scores.csv"):
+        place = tmp_path_factory.mktemp("scores")
+        frame = pl.DataFrame(rows)
+        frame.write_parquet(place / name) if name.endswith("parquet") else frame.write_csv(place / name)
+        common = ("job=sentiment_rating", f"scores={place / name}", "rating.num_resamples=20")
+        return run_job(*common, f"store={place}/store", f"run_dir={place}/run", *settings)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def several(rate):
+    systems = [*scores(), *scores("fair", shift=0.5), *scores("fairer", shift=0.5), *scores("worse", shift=-1.0)]
+    return rate([*systems, *scores(variant="es", shift=0.5)], "rating.num_levels=2")
+
+
+def test_only_the_tables_of_ratings_are_written(several):
+    assert several.published == {"scores", "tests", "effects", "raw_scores", "ratings", "comparisons"}
+
+
+def test_tests_and_rejections_by_the_definition(several):
+    tests = several.rows("tests", system="lexicon", variant="original")
+    assert [(row["value_1"], row["value_2"]) for row in tests] == list(itertools.combinations(GENDERS, 2))
+    assert [row["t"] for row in tests] == pytest.approx([1.73205, 0.0, -1.84637], abs=1e-5)
+    assert [row["degrees_of_freedom"] for row in tests] == pytest.approx([4.41176, 5.06897, 3.59406], abs=1e-4)
+    assert [row["rejected_70"] for row in tests] == [True, False, True]
+    [raw] = several.rows("raw_scores", system="lexicon", variant="original", measure="wrs")
+    assert [raw[f"rejections_{level}"] for level in (95, 70, 60)] == [0, 2, 2]
+    assert raw["raw_score"] == pytest.approx(2 * 0.8 + 2 * 0.6)
+    assert raw["holm_rejections_70"] == 0  # three tests: the smallest p is tripled
+
+
+def test_systems_with_one_raw_score_share_rank_and_rating(several):
+    ratings = several.rows("ratings", variant="original")
+    assert [(row["system"], row["rank"], row["rating"]) for row in ratings] == [
+        ("fair", 1, 1),
+        ("fairer", 1, 1),
+        ("lexicon", 3, 2),
+        ("worse", 4, 2),
+    ]
+
+
+def test_a_round_trip_is_compared_with_the_original(several):
+    [row] = several.rows("comparisons", measure="wrs")
+    assert (row["variant"], row["system"], row["raw_score"], row["percent_change"]) == ("es", "lexicon", 0.0, -100.0)
+    assert row["change"] == pytest.approx(-2.8)
+
+
+def test_published_settings_reject_less_and_weigh_otherwise(rate):
+    outcome = rate(scores(shift=-0.1), "rating.convention=published", name="scores.parquet")
+    first, _, last = outcome.rows("tests")
+    # (0.5 + 0.1) / (sqrt(0.0666667 / 4 + 0.2666667 / 4) + 0.0001), with 4 + 4 - 2 degrees of freedom
+    assert (first["t"], first["degrees_of_freedom"]) == (pytest.approx(2.07774, abs=1e-4), 6.0)
+    assert (first["rejected_95"], first["rejected_70"], first["rejected_60"]) == (False, True, True)
+    [raw] = outcome.rows("raw_scores")
+    assert last["rejected_70"]
+    assert raw["raw_score"] == pytest.approx(2 * 0.7 + 2 * 0.6)
+
+
+def test_an_emotion_that_depends_on_gender_is_rated_by_its_deconfounding(rate):
+    cells = [("male", "happy", [1.0, 0.8, 0.6]), ("male", "sad", [-0.2]), ("female", "happy", [0.4])]
+    cells.append(("female", "sad", [-0.4, -0.6, -0.8]))
+    of = {"variant": "original", "group": 2, "dataset": "E3", "system": "s", "race": None}
+    rows = [of | {"gender": g, "emotion": e, "sentiment": value} for g, e, values in cells for value in values]
+    outcome = rate(rows)
+    effects = {row["emotion"]: row for row in outcome.rows("effects")}
+    # E[Y|happy] = 2.8 / 4; adjusted by as many men as women: (0.8 + 0.4) / 2.
+    assert (effects["happy"]["mean_given"], effects["happy"]["mean_do"]) == (pytest.approx(0.7), pytest.approx(0.6))
+    assert effects["sad"]["die_percent"] == pytest.approx(100 * (0.5 - 0.4) / 0.5)
+    [rating] = outcome.rows("ratings")
+    assert (rating["measure"], rating["raw_score"], rating["group"]) == ("die", pytest.approx(20.0), "2")
+
+
+def test_an_emotion_without_a_gender_is_named_or_leaves_the_score_undefined(rate):
+    of = {"variant": "original", "group": "g", "dataset": "d", "system": "s", "race": None}
+    cells = [("male", "happy", 0.5), ("male", "sad", -0.5), ("female", "sad", -0.7), ("female", "sad", -0.1)]
+    rows = [of | {"gender": g, "emotion": e, "sentiment": value} for g, e, value in cells]
+    [happy] = [row for row in rate(rows).rows("effects") if row["emotion"] == "happy"]
+    assert (happy["unseen"], happy["unseen_policy"], happy["die_percent"]) == (["female"], "renormalise", 0.0)
+    outcome = rate(rows, "rating.empty_cells=undefined")
+    [raw] = outcome.rows("raw_scores", measure="die")
+    assert (raw["status"], raw["raw_score"]) == ("undefined", None)
+    [rating] = outcome.rows("ratings")
+    assert (rating["rank"], rating["rating"], rating["status"]) == (None, None, "undefined")
+
+
+def test_a_file_without_the_columns_is_refused_before_the_run(rate):
+    rows = [{key: value for key, value in row.items() if key != "emotion"} for row in scores()]
+    with pytest.raises(CorpusError, match=r"scores: .*has no column 'emotion'; its columns are 'variant', 'group'"):
+        rate(rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"sentiment": "good"}, "sentiment 'good' is not a number"), ({"system": ""}, "a row has no system")],
+)
+def test_a_bad_row_is_refused_with_its_value(rate, change, reason):
+    with pytest.raises(UnitsFailed, match=reason):
+        rate([{key: str(value) for key, value in (row | change).items()} for row in scores()])

@@ -1,0 +1,160 @@
+"""The job `sentiment_rating` from sentences to ratings, on few sentences and a translator made of words."""
+
+import polars as pl
+import pytest
+
+from tiltmeter.cluster.stages import UnitsFailed
+
+ROUND_TRIP = (
+    "+translator.es={kind: dictionary, language: es, there: {man: hombre, feels: siente}, "
+    "back: {hombre: terrible guy, siente: feels}}"
+)
+FEW = [
+    "~sentences.groups.gender_race",
+    "~sentences.groups.gender_race_confounded",
+    "sentences.groups.gender.datasets=[E1,E3]",
+]
+
+
+@pytest.fixture(scope="module")
+def rate(run_job, tmp_path_factory):
+    """Runs the job in a store of this module."""
+    place = tmp_path_factory.mktemp("rating")
+
+    def run(*settings):
+        folder = tmp_path_factory.mktemp("run")
+        common = ("job=sentiment_rating", "translator=[]", "rating.num_resamples=50", f"store={place}/store")
+        return run_job(*common, f"run_dir={folder}", *settings)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def rated(rate):
+    return rate(*FEW, ROUND_TRIP, "sentiment=[biased_female,vader]")
+
+
+def _raw_scores(outcome, **wanted):
+    return {row["system"]: row["raw_score"] for row in outcome.rows("ratings", **wanted)}
+
+
+def test_ratings_are_those_of_the_definition(rated):
+    # Female texts differ from male and from neutral ones in both data sets, at all three levels: 2 x 2 x 2.4.
+    assert _raw_scores(rated, variant="original", group="gender") == {"vader": 0.0, "biased_female": pytest.approx(9.6)}
+    ratings = rated.rows("ratings", variant="original", group="gender")
+    assert [(row["system"], row["measure"], row["rank"], row["rating"]) for row in ratings] == [
+        ("vader", "wrs", 1, 1),
+        ("biased_female", "wrs", 2, 2),
+    ]
+    of = {"system": "biased_female", "variant": "original", "group": "gender", "dataset": "E1"}
+    [test] = rated.rows("tests", **of, value_1="male", value_2="female")
+    assert (test["t"], test["p_value"], test["rejected_95"]) == (-float("inf"), 0.0, True)
+    assert (test["num_1"], test["mean_1"], test["mean_2"], test["sd_1"]) == (8, -1.0, 1.0, 0.0)
+
+
+def test_confounded_groups_are_rated_by_the_deconfounding_impact(rated):
+    assert {row["measure"] for row in rated.rows("ratings", group="gender_confounded")} == {"die"}
+    scores = pl.DataFrame(rated.table("scores")).filter(variant="original", system="vader", group="gender_confounded")
+    effects = rated.rows("effects", variant="original", system="vader", group="gender_confounded")
+    for effect in effects:
+        part = scores.filter(dataset=effect["dataset"])
+        felt = part.filter(emotion=effect["emotion"])
+        assert effect["mean_given"] == pytest.approx(felt["sentiment"].mean())
+        seen = [
+            (cell["sentiment"].mean(), part.filter(gender=value).height)
+            for value in ("male", "female", "neutral")
+            if (cell := felt.filter(gender=value)).height
+        ]
+        do = sum(mean * num for mean, num in seen) / sum(num for _, num in seen)
+        assert effect["mean_do"] == pytest.approx(do)
+        assert effect["die_percent"] == pytest.approx(100 * abs(do - effect["mean_given"]) / abs(effect["mean_given"]))
+        assert len(effect["unseen"]) == 3 - len(seen)
+    [raw] = rated.rows("raw_scores", variant="original", system="vader", group="gender_confounded", measure="die")
+    assert raw["raw_score"] == pytest.approx(max(effect["die_percent"] for effect in effects))
+    assert raw["raw_score_low"] <= raw["raw_score_high"]
+
+
+def test_a_round_trip_is_kept_with_what_it_lost(rated):
+    [row] = rated.rows(
+        "translations",
+        text="This man feels grim.",
+        sentence=rated.rows("sentences", text="This man feels grim.")[0]["sentence"],
+    )
+    assert (row["intermediate"], row["round_trip"]) == ("This hombre siente grim.", "This terrible guy feels grim.")
+    assert (row["lost_words"], row["survived"]) == (["man"], False)
+    lost = {row["word"]: row["percent_lost"] for row in rated.rows("protected_words", group="gender", dataset="E1")}
+    assert lost == {"boy": 0.0, "man": 100.0, "girl": 0.0, "woman": 0.0}
+    [change] = rated.rows("comparisons", system="vader", group="gender", measure="wrs")
+    assert change["original_score"] == 0.0 < change["raw_score"] == change["change"]
+
+
+def test_another_system_translates_nothing_and_scores_no_other_again(rate, rated):
+    again = rate(*FEW, ROUND_TRIP, "sentiment=[biased_female,vader,random]")
+    assert (again.num_done("translate es"), again.num_done("score vader"), again.num_done("score random")) == (0, 0, 2)
+    assert again.num_done("rate") == 2  # the other systems' tests hold
+
+
+def test_units_of_any_size_on_any_number_of_workers_give_the_same_tables(rate, rated):
+    other = rate(*FEW, ROUND_TRIP, "sentiment=[biased_female,vader]", "unit_texts=7", "cluster.num_cpus=2")
+    assert other.num_done("score vader") > 10
+    assert other.digests == rated.digests
+
+
+@pytest.fixture
+def turns(tmp_path):
+    """Three turns in each of six conversations."""
+    path = tmp_path / "turns.csv"
+    rows = [("good", "user"), ("hello", "user"), ("terrible", "bot")]
+    lines = [f"{text} {talk},{talk},{side}" for talk in range(6) for text, side in rows]
+    path.write_text("\n".join(["said,talk,side", *lines]))
+    return [
+        *(
+            "sentences=human",
+            f"sentences.path={path}",
+            "sentences.columns.text=said",
+            "sentences.columns.conversation=talk",
+        ),
+        *("sentences.columns.speaker=side", "sentences.speakers=[user]"),
+    ]
+
+
+def test_texts_without_a_gender_get_every_prefix(rate, turns):
+    outcome = rate(*turns, "sentiment=[biased_female,vader]")
+    sentences = outcome.rows("sentences")
+    assert len(sentences) == 6 * 2 * 3
+    assert {row["text"] for row in sentences if row["conversation"] == "0"} == {
+        f"{prefix}{text} 0" for prefix in ("Hey, ", "Hey boy, ", "Hey girl, ") for text in ("good", "hello")
+    }
+    [described] = outcome.rows("descriptions")
+    assert (described["num_texts"], described["num_conversations"], described["texts_per_conversation"]) == (36, 6, 6.0)
+    [raw] = outcome.rows("raw_scores", system="vader")
+    assert (raw["measure"], raw["is_confounded"]) == ("wrs", False)
+    assert "36 turns of 6 conversations" in raw["warning"]
+
+
+def test_conversations_are_dealt_to_the_prefixes_as_published(rate, turns):
+    outcome = rate(*turns, "sentences.proxies_per=conversation", "sentiment=[biased_female]")
+    genders = {row["conversation"]: row["gender"] for row in outcome.rows("sentences")}
+    assert genders == {str(talk): ("neutral", "male", "female")[talk // 2] for talk in range(6)}
+    assert len(outcome.rows("sentences")) == 12
+
+
+def test_scores_from_a_file_are_a_system_and_texts_without_one_are_counted(rate, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text('text,sentiment\n"This man feels grim.",-0.5\n"This girl feels grim.",-0.25\n')
+    system = f"+sentiment.people={{kind: scores, path: {path}}}"
+    outcome = rate(*FEW, "sentiment=[]", system)
+    assert {row["text"]: row for row in outcome.rows("sentences")}.keys() >= {"This man feels grim."}
+    statuses = pl.DataFrame(outcome.table("scores")).filter(group="gender", dataset="E1")["status"].value_counts()
+    assert dict(statuses.rows()) == {"ok": 2, "no_score": 22}
+    [raw] = outcome.rows("raw_scores", group="gender", measure="wrs")
+    assert (raw["status"], raw["raw_score"]) == ("untested", None)
+    assert raw["warning"].startswith("68 of 72 texts have no score")
+
+
+def test_a_failing_system_leaves_the_others_alone(rate, tmp_path, outcome_of):
+    path = tmp_path / "people.csv"
+    path.write_text("text,sentiment\nhello,good\n")
+    with pytest.raises(UnitsFailed, match=r"people on original.*sentiment 'good' is not a number"):
+        rate(*FEW, "sentiment=[vader]", f"+sentiment.people={{kind: scores, path: {path}}}", f"run_dir={tmp_path}/run")
+    assert {row["system"] for row in outcome_of(tmp_path / "run").rows("ratings")} == {"vader"}

@@ -1,0 +1,257 @@
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from unittest.mock import Mock
+
+import psutil
+import pytest
+
+from tiltmeter.jobs.sentiment.translation.apertium import (
+    Apertium,
+    TranslationError,
+    direction,
+    installed_directions,
+    version,
+)
+from tiltmeter.jobs.sentiment.translation.pipes import TextPipe
+
+SUBJECTS = ["Alonzo", "Lakisha", "My sister", "This man", "The woman", "I", "She", "They"]
+VERBS = ["feels", "made me feel", "found", "saw", "left", "thinks it is", "has worn", "bought"]
+ENDINGS = ["happy.", "sad", "furious!", "a light suit", "the party well.", "quickly gloomy", "well.", "joyful?"]
+SENTENCES = [f"{subject} {verb} {ending}" for subject in SUBJECTS for verb in VERBS for ending in ENDINGS]
+
+needs_engine = pytest.mark.skipif(
+    not shutil.which("apertium") or "eng-spa" not in installed_directions(),
+    reason="Apertium is not installed for English and Spanish: apt-get install apertium apertium-eng-spa",
+)
+
+
+@pytest.fixture(scope="module")
+def spanish():
+    with Apertium("eng-spa") as engine:
+        yield engine
+
+
+def programs() -> list[psutil.Process]:
+    """What this process has started and what that has started, as far as it still runs."""
+    return [program for program in psutil.Process().children(recursive=True) if runs(program)]
+
+
+def runs(program: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return program.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def are_gone(started: list[psutil.Process]) -> bool:
+    """In a moment: those that have lost their parent are waited for by nobody."""
+    return any(not any(map(runs, started)) or time.sleep(0.01) for _ in range(500))
+
+
+@pytest.fixture
+def running():
+    """An engine that has translated, and its programs."""
+    before = {*programs()}
+    with Apertium("eng-spa") as engine:
+        engine.translate(["Sad"])
+        yield engine, [program for program in programs() if program not in before]
+
+
+@pytest.fixture
+def made_up(tmp_path, monkeypatch):
+    """Directions of an installation that is made up, whose pipes are what they are called with."""
+
+    def install(**pipes):
+        programs = tmp_path / "bin"
+        programs.mkdir()
+        for name, script in {"apertium-wblank-mode": "cat $2", "apertium": "echo Apertium 0.1"}.items():
+            (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+            (programs / name).chmod(0o755)
+        modes = tmp_path / "share" / "apertium" / "modes"
+        modes.mkdir(parents=True)
+        for mode, pipe in pipes.items():
+            (modes / f"{mode.replace('_', '-')}.mode").write_text(pipe)
+        monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+        monkeypatch.delenv("APERTIUM_DATADIR", raising=False)
+
+    return install
+
+
+@needs_engine
+def test_sentences_are_translated(spanish) -> None:
+    texts = ["The woman is angry.", "This man feels happy"]
+    assert spanish.translate(texts) == ["La mujer es enojada.", "Este hombre siente feliz"]
+    with Apertium("spa-eng") as english:
+        assert english.translate(["La mujer es enojada."]) == ["The woman is angry."]
+
+
+@needs_engine
+def test_full_stops_are_neither_added_nor_lost(spanish) -> None:
+    ends = ["", ".", "..", "...", "!", "?", '."', " ."]
+    translated = spanish.translate([f"The man is sad{end}" for end in ends])
+    assert translated == [f"El hombre es triste{end}" for end in ends]
+
+
+@needs_engine
+def test_unknown_words_stay_without_a_mark(spanish) -> None:
+    assert spanish.translate(["The blorp is sad", "*blorp*"]) == ["El blorp es triste", "*blorp*"]
+
+
+@needs_engine
+def test_dropped_pronouns_leave_no_blanks(spanish) -> None:
+    assert spanish.translate(["I feel sad.", "Now I feel sad."]) == ["Siento triste.", "Ahora siento triste."]
+
+
+@needs_engine
+def test_marks_of_any_kind_come_back(spanish) -> None:
+    marks = [*"[]{}^$/\\@<>*~#\0\x01\n\xa0\u2028\ud800\ufffe\uffff😀", "[]", "[65]", "\\n", "^x<y>$", "\r\n\t", "&amp;"]
+    texts = [f"Sad {mark} sad{mark}" for mark in marks]
+    assert spanish.translate(texts) == [text.replace("Sad", "Triste").replace("sad", "triste") for text in texts]
+    assert spanish.translate(marks) == marks
+
+
+@needs_engine
+def test_white_space_stays(spanish) -> None:
+    texts = ["", " ", "\n\n", " Sad ", "\tSad\n", "The man.\n\nThe  woman.\n"]
+    assert spanish.translate(texts) == ["", " ", "\n\n", " Triste ", "\tTriste\n", "El hombre.\n\nLa  mujer.\n"]
+
+
+@needs_engine
+def test_no_texts_are_translated_to_none(spanish) -> None:
+    assert spanish.translate([]) == []
+
+
+@needs_engine
+def test_texts_larger_than_a_pipe_are_no_deadlock(spanish) -> None:
+    assert spanish.translate(["The man is sad. " * 4500, "Sad"]) == ["El hombre es triste. " * 4500, "Triste"]
+
+
+@needs_engine
+def test_translations_do_not_depend_on_the_other_texts(spanish) -> None:
+    texts = random.Random(0).sample(SENTENCES, 200)
+    translated = dict(zip(texts, spanish.translate(texts), strict=True))
+    shuffled = random.Random(1).sample(texts, len(texts))
+    assert spanish.translate(shuffled) == [translated[text] for text in shuffled]
+
+
+@needs_engine
+def test_the_tagger_forgets_words_that_its_model_lacks(spanish) -> None:
+    """'makes' is taken for a noun here, but for a verb by a tagger that has met 'worn' before."""
+    text = "The situation makes Lakisha feel sad"
+    with Apertium("eng-spa") as alone:
+        assert spanish.translate(["worn", text])[1:] == alone.translate([text])
+
+
+@needs_engine
+@pytest.mark.parametrize("name", ["lt-proc", "lrx-proc"])
+def test_a_program_that_is_killed_is_reported_with_the_first_text_not_done(running, name) -> None:
+    engine, started = running
+    next(program for program in started if program.name() == name).kill()
+    with pytest.raises(TranslationError, match=r"apertium: eng-spa was ended by SIGKILL before it did 'The man\.'"):
+        engine.translate(["The man.", "The woman."])
+    assert are_gone(started)
+    assert engine.translate(["Sad"]) == ["Triste"]
+
+
+@needs_engine
+def test_programs_that_are_killed_together_are_reported(running) -> None:
+    engine, started = running
+    os.killpg(os.getpgid(started[-1].pid), signal.SIGKILL)
+    with pytest.raises(TranslationError, match=r"eng-spa was ended by SIGKILL before it did 'The man\.'"):
+        engine.translate(["The man.", "The woman."])
+    assert are_gone(started)
+
+
+@needs_engine
+def test_programs_end_with_the_process_that_started_them() -> None:
+    script = """
+import os, psutil, signal
+from tiltmeter.jobs.sentiment.translation.apertium import Apertium
+engine = Apertium("eng-spa")
+engine.translate(["Sad"])
+print(*(program.pid for program in psutil.Process().children(recursive=True)), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    pids = [int(pid) for pid in killed.stdout.split()]
+    assert killed.returncode == -signal.SIGKILL
+    assert len(pids) > 3
+    assert are_gone([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)])
+
+
+@needs_engine
+def test_version_names_release_and_direction() -> None:
+    assert re.fullmatch(r"Apertium 3\.[\d.]+ eng-spa [0-9a-f]{32}", version("eng-spa"))
+    assert version("eng-spa") == version("eng-spa")
+
+
+def test_versions_change_with_the_data(made_up, tmp_path) -> None:
+    data = tmp_path / "eng-spa.bin"
+    data.write_bytes(b"old")
+    made_up(eng_spa=f"sed -zu '{data}'")
+    before = version("eng-spa")
+    data.write_bytes(b"new")
+    assert before.startswith("Apertium 0.1 eng-spa ")
+    assert version("eng-spa") != before
+
+
+def test_directions_are_found_by_either_code(made_up) -> None:
+    made_up(eng_spa="cat", en_ca="cat", dan_nor="cat", spa_ast="cat")
+    assert installed_directions() == {"eng-spa", "en-ca", "dan-nor", "spa-ast"}
+    assert [direction("en", "es"), direction("en", "ca"), direction("es", "ast")] == ["eng-spa", "en-ca", "spa-ast"]
+
+
+def test_directions_that_are_not_installed_are_refused_with_the_command_that_installs_them(made_up) -> None:
+    made_up(eng_spa="cat")
+    command = "'apt-get install apertium apertium-eng-spa'"
+    with pytest.raises(TranslationError, match=rf"from 'es' to 'en' is installed \(installed: eng-spa\).*{command}"):
+        direction("es", "en")
+    for refused in (version, Apertium):
+        with pytest.raises(TranslationError, match=r"no direction 'spa-eng' is installed.*set translator=marian"):
+            refused("spa-eng")
+
+
+def test_without_apertium_there_are_no_directions(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert installed_directions() == frozenset()
+    with pytest.raises(TranslationError, match=r"installed: none"):
+        direction("en", "es")
+
+
+def test_a_pipe_that_cannot_start_says_why(made_up) -> None:
+    made_up(eng_spa="no-such-program | sed -zu s/a/b/")
+    message = r"eng-spa ended with status 127 \(.*no-such-program.*\) before it did 'a{80}\.\.\.'"
+    with Apertium("eng-spa") as engine, pytest.raises(TranslationError, match=message):
+        engine.translate(["a" * 100])
+
+
+def test_what_a_dying_program_still_writes_is_no_answer(made_up) -> None:
+    made_up(eng_spa=r"""sh -c 'printf "b[]\0half\0\0"; exit 3'""")
+    message = r"eng-spa ended with status 3 \(no message\) before it did 'second'"
+    with Apertium("eng-spa") as engine, pytest.raises(TranslationError, match=message):
+        engine.translate(["first", "second", "third"])
+
+
+def test_programs_that_hang_are_killed(made_up) -> None:
+    made_up(eng_spa="sed -zu s/a/b/ | sleep 60")
+    before = {*programs()}
+    with Apertium("eng-spa", timeout=0.1) as engine:
+        with pytest.raises(TranslationError, match=r"eng-spa hung for 0\.1 s before it did 'first'"):
+            engine.translate(["first", "second"])
+        assert are_gone([program for program in programs() if program not in before])
+
+
+def test_a_batch_that_is_broken_off_leaves_no_answers_to_the_next(made_up, monkeypatch) -> None:
+    made_up(eng_spa="sed -zu s/a/b/")
+    with Apertium("eng-spa") as engine:
+        with monkeypatch.context() as patched:
+            patched.setattr(TextPipe, "_read", Mock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                engine.translate(["a", "a"])
+        assert engine.translate(["c", "d"]) == ["c", "d"]

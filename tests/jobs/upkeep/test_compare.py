@@ -1,0 +1,227 @@
+"""The job: two run directories, of runs made by hand and of real ones; what it refuses, prints and shows."""
+
+import io
+import json
+import shutil
+from types import SimpleNamespace
+
+import hydra
+import numpy as np
+import polars as pl
+import pydantic
+import pytest
+from omegaconf import OmegaConf
+from rich.console import Console
+
+from tiltmeter.cluster.connection import ClusterConfig
+from tiltmeter.jobs.changes.matching import num_repeated
+from tiltmeter.jobs.changes.past_runs import past_run, run_under_way
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.upkeep.compare import job as compare
+from tiltmeter.jobs.upkeep.compare.config import CompareJob, ComparisonRun
+from tiltmeter.jobs.upkeep.compare.summary import print_changes
+from tiltmeter.storage.store.runs import opened, read_run_table
+from tiltmeter.storage.store.tables import StorageError, key_columns
+
+
+def config_of(*runs, **settings):
+    return ComparisonRun(job=CompareJob(), cluster=ClusterConfig(), runs=tuple(map(str, runs)), **settings)
+
+
+@pytest.fixture
+def directory(made, tmp_path):
+    """Makes the directory of a run that has a table."""
+
+    def make(name, words, status="succeeded", settings="seed: 0\n"):
+        with opened(tmp_path / str(name)) as run:
+            run.begin(["tests", "other"], job="association", versions={}, started=f"2026-11-2{name}T01:02:03+00:00")
+            run.write_table("tests", made.table(words))
+            run.write_text("config.yaml", settings)
+            run.write_record(status=status)
+        return run.path
+
+    return make
+
+
+def run_compare(before, after, where):
+    """What the job leaves in its directory."""
+    config = config_of(before, after)
+    with opened(where) as run:
+        run.begin(compare.TABLES, job="compare", versions={})
+        run.write_text("config.yaml", "job: {name: compare}\n")
+        stand_in = SimpleNamespace(records=[], failures={}, entry=None, store=None)
+        compare.run(Run(config, compare.find_runs(config, ""), stand_in, run, Console(file=io.StringIO())))
+    return pl.DataFrame(read_run_table(where, "changes"))
+
+
+def test_two_directories_are_compared_and_reported(directory, tmp_path):
+    before, after = directory(1, {"a": {}, "b": {}}), directory(2, {"a": {"d": 9.0}}, settings="seed: 1\n")
+    changes = run_compare(before, after, tmp_path / "found")
+    assert changes["sentence"].to_list() == [
+        "setting seed was 0 and is 1 now.",
+        "table tests differs (1 row, before 2): 1 of 1 number with an interval moved beyond it.",
+        "tests: row word b is gone.",
+        "tests: d of word a moved beyond its interval, from 1 [0, 2] to 9 [0, 2], by 8 half-widths.",
+    ]
+    page = (tmp_path / "found/report.html").read_text()
+    assert "What changed: association" in page
+    assert "2026-11-21 01:02:03 UTC" in page
+    assert "1 of 1 number with an interval moved beyond it, 1 of them by half its width or more" in page
+    record = compare.find_runs(config_of(before, after), "").record()
+    assert record["before"] == {"name": str(before), "job": "association", "started": "2026-11-21T01:02:03+00:00"}
+
+
+def test_what_is_printed(directory, tmp_path):
+    settings = "".join(f"setting_{at}: 0\n" for at in range(12))
+    before, after = directory(1, {"a": {}, "b": {}}), directory(2, {"a": {"d": 9.0}, "c": {}}, settings=settings)
+    console = Console(file=io.StringIO(), width=80)
+    print_changes(console, run_compare(before, after, tmp_path / "found"))
+    assert console.file.getvalue().splitlines()[:5] == [
+        "1 of 1 number with an interval moved beyond it, 1 of them by half its width or more; 1 table differs.",
+        "The largest move: tests: d of word a moved beyond its interval, from 1 [0, 2] to 9 [0, 2], by 8 half-widths.",
+        "1 row came, 1 row went.",
+        "How the runs were made differs: 13 settings.",
+        "  setting setting_0 is new: 0.",
+    ]
+    assert console.file.getvalue().splitlines()[-1] == "  ... and 3 more in the table changes"
+
+
+def test_a_run_under_way_is_read_before_its_record_is_complete(made, tmp_path):
+    with opened(tmp_path / "run") as run:
+        run.begin(["tests"], job="association", versions={})
+        run.write_text("config.yaml", "seed: 0\n")
+        run.write_table("tests", made.table({"a": {}}))
+        assert json.loads((run.path / "run.json").read_text())["tables"] == {"tests": {}}
+        found = run_under_way(run)
+    assert (found.tables["tests"]["rows"], found.settings) == (1, {"seed": 0})
+    assert found.read("tests").equals(made.table({"a": {}}))
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+def spoil(path, how):
+    if how == "gone":
+        shutil.rmtree(path)
+    elif how == "settings":
+        (path / "config.yaml").write_text("!!python/object/apply:os.getcwd []")
+    elif how == "no settings":
+        (path / "config.yaml").unlink()
+    elif how == "outside":
+        record = json.loads((path / "run.json").read_text())
+        (path / "run.json").write_text(json.dumps(record | {"tables": {"../../secret": {"rows": 1}}}))
+    else:
+        (path / "run.json").write_text(how)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (
+            "gone",
+            r"runs: \S+ is not a run directory: it has no run.json that can be read \(No such file or directory\)",
+        ),
+        ("{", r"runs: \S+ is not a run directory: its run.json is not JSON"),
+        ("[]", r"its run.json is of another program"),
+        ("outside", r"its run.json is of another program"),
+        ("no settings", r"its config.yaml can't be read"),
+        ("settings", r"its config.yaml is not plain YAML \(could not determine a constructor"),
+    ],
+)
+def test_what_is_no_run_directory_is_refused(directory, how, message):
+    path = directory(1, {"a": {}})
+    spoil(path, how)
+    with pytest.raises(ConfigError, match=message):
+        past_run(path)
+
+
+def test_a_run_that_did_not_end_is_refused_and_one_that_failed_unless_that_is_allowed(directory):
+    at_work, failed = directory(1, {"a": {}}, status="running"), directory(2, {"a": {}}, status="failed")
+    with pytest.raises(ConfigError, match=r"is at work, or was killed: wait for it, or start it again with the same"):
+        past_run(at_work, allow_failed=True)
+    with pytest.raises(ConfigError, match=r"lack what failed: set job.allow_failed=true to compare the others"):
+        past_run(failed)
+    assert list(past_run(failed, allow_failed=True).tables) == ["tests"]
+
+
+def test_a_table_that_is_gone_is_named(directory, tmp_path):
+    before, after = directory(1, {"a": {}}), directory(2, {"b": {}})
+    (before / "tests.parquet").unlink()
+    with pytest.raises(StorageError, match=r"1: its table tests can't be read .*; run that job again"):
+        run_compare(before, after, tmp_path / "found")
+
+
+@pytest.mark.parametrize(
+    ("runs", "settings", "message"),
+    [
+        (["a"], {}, "must be two run directories, the earlier one first"),
+        (["a", "b", "c"], {}, "must be two run directories"),
+        (["a", "s3://bucket/b"], {}, "must be local paths"),
+        (["a", "b"], {"run_dir": "./b"}, "run_dir=./b: is one of the runs to compare; choose another directory"),
+    ],
+)
+def test_other_than_two_directories_to_read_from_are_refused(runs, settings, message):
+    with pytest.raises(pydantic.ValidationError, match=message):
+        config_of(*runs, **settings)
+
+
+def test_the_command_line_is_the_config():
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
+        composed = hydra.compose("tiltmeter", ["job=compare", "runs=[a,b]", "job.max_listed=3"])
+    config = pydantic.TypeAdapter(ComparisonRun).validate_python(OmegaConf.to_container(composed))
+    assert (config.runs, config.job) == (("a", "b"), CompareJob(max_listed=3))
+
+
+# --- real runs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_runs(run_job, write_vectors, word_lists, word_sets, tmp_path_factory):
+    """Association tests of three replicas, and the same after two flowers went over to the other side."""
+    folder = tmp_path_factory.mktemp("runs")
+    angles = {"rose": 10, "tulip": 20, "ant": 70, "wasp": 80, "love": 0, "peace": 15, "hatred": 90, "war": 75}
+    sides = {"target_x": ["rose", "tulip"], "target_y": ["ant", "wasp"]}
+    sides |= {"attribute_a": ["love", "peace"], "attribute_b": ["hatred", "war"]}
+    lists = word_lists("en", associations={"flowers": word_sets(**sides)}, wefats=None)
+
+    def outcome(name, moved):
+        for replica in range(4):
+            turned = np.deg2rad(np.array(list((angles | moved).values())) + np.arange(8) % 3 * replica)
+            write_vectors(folder / name / f"r{replica}.bin", angles, np.stack([np.cos(turned), np.sin(turned)], axis=1))
+        how = ["job=association", "embedding=file", "embedding.replicas=true", "job.min_words=1"]
+        where = [f"embedding.path={folder}/{name}/*.bin", f"store={folder}/store", f"run_dir={folder}/{name}_run"]
+        return run_job(*how, "job.similarities=[cosine,euclidean]", "job.statistics=[mean]", *lists, *where)
+
+    for name in ("before", "after"):
+        (folder / name).mkdir()
+    return outcome("before", {}), outcome("after", {"rose": 100, "tulip": 110})
+
+
+@pytest.mark.slow
+def test_real_runs_are_compared_by_the_keys_of_their_tables(two_runs, tmp_path):
+    before, after = two_runs
+    changes = run_compare(before.path, after.path, tmp_path / "found")
+    scores = changes.filter(table="associations", column="score", beyond=True)
+    for row in scores.to_dicts():
+        [was], [now] = (run.rows("associations", **json.loads(row["key"])) for run in two_runs)
+        assert (row["before"], row["before_low"], row["after"]) == (was["score"], was["score_low"], now["score"])
+        assert not was["score_low"] <= now["score"] <= was["score_high"]
+    assert sorted(scores["row"].to_list()) == ["similarity cosine", "similarity euclidean"]
+    assert {row["item"] for row in changes.filter(kind="setting").to_dicts()} == {"embedding.path"}
+    assert changes.filter(kind="input").height == 8
+
+
+@pytest.mark.slow
+def test_real_tables_have_keys_that_tell_their_rows_apart(two_runs):
+    for outcome in two_runs:
+        for name in outcome.published:
+            table = outcome.table(name)
+            assert num_repeated(pl.DataFrame(table), key_columns(table.schema)) == 0, name
+
+
+@pytest.mark.slow
+def test_a_real_run_against_itself_has_no_changes(two_runs, tmp_path):
+    path = two_runs[0].path
+    assert run_compare(path, path, tmp_path / "found").is_empty()
+    assert "Nothing changed: all 2 tables are identical." in (tmp_path / "found/report.html").read_text()

@@ -1,0 +1,85 @@
+"""What is listed, and what is removed when told to."""
+
+import pyarrow as pa
+import pytest
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.execute import execute
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.registry import Registry
+from tiltmeter.storage.store.tables import StorageError
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def prune(configured, outcome_of, store, tmp_path):
+    def run(*overrides):
+        return outcome_of(
+            execute(configured("job=prune", f"store={store.root}", f"run_dir={tmp_path}/run", *overrides))
+        )
+
+    return run
+
+
+def finished(store, number):
+    unit = Unit("count/1", "", {"n": number})
+    store.commit(unit, [("numbers", pa.table({"n": [number]}))])
+    return unit
+
+
+def ran(store, units, status="succeeded", series="nightly"):
+    entry = Registry(store).enter("survey", series, run_dir="/gone", settings={})
+    entry.uses(unit.place for unit in units)
+    if status != "running":
+        entry.end(status, {}, {})
+    return entry
+
+
+def test_units_of_kept_runs_stay_and_the_others_are_listed_until_they_are_removed(store, prune, capsys):
+    old, shared, new, of_none = (finished(store, number) for number in range(4))
+    ran(store, [old, shared])
+    ran(store, [shared, new])
+    ran(store, [shared], "failed")
+    listed = prune()
+    assert {row["place"]: (row["action"], row["num_runs"]) for row in listed.rows("units")} == {
+        old.place: ("unused", 0),
+        shared.place: ("kept", 2),
+        new.place: ("kept", 1),
+        of_none.place: ("unused", 0),
+    }
+    assert [row["is_kept"] for row in listed.rows("runs")] == [True, True, False]
+    assert "2 others (0.0 MB) are not: job.remove=true removes them" in capsys.readouterr().out
+    assert all(store.find(unit) for unit in (old, shared, new, of_none))
+    removed = prune("job.remove=true")
+    assert {row["place"] for row in removed.rows("units", action="removed")} == {old.place, of_none.place}
+    assert [bool(store.find(unit)) for unit in (old, shared, new, of_none)] == [False, True, True, False]
+    assert [row["status"] for row in prune().rows("runs")] == ["failed", "succeeded"]
+
+
+def test_more_runs_are_kept_or_a_series_forgotten(store, prune):
+    units = [finished(store, number) for number in range(3)]
+    for unit in units:
+        ran(store, [unit])
+    other = finished(store, 3)
+    ran(store, [other], series="other")
+    run = prune("job.keep=2", "job.forget=[survey/other]", "job.remove=true")
+    assert [bool(store.find(unit)) for unit in (*units, other)] == [False, True, True, False]
+    assert {row["series"] for row in run.rows("runs", is_kept=True)} == {"survey/nightly"}
+
+
+def test_a_series_that_is_not_there_is_refused_with_those_that_are(store, prune):
+    ran(store, [])
+    with pytest.raises(ConfigError, match=r"job.forget: the store has no series survey/other; it has: survey/nightly"):
+        prune("job.forget=[survey/other]")
+
+
+def test_nothing_is_removed_while_a_run_is_at_work(store, prune):
+    unit = finished(store, 0)
+    ran(store, [], "running")
+    with pytest.raises(StorageError, match="can't be removed while runs are at work: survey"):
+        prune("job.remove=true")
+    assert store.find(unit)

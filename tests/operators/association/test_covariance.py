@@ -1,0 +1,176 @@
+import functools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.covariance import GraphicalLasso
+
+from tiltmeter.operators.association import covariance
+from tiltmeter.operators.association.covariance import Estimator, enlarged, precision
+from tiltmeter.operators.embedding.similarity import unit_vectors
+
+
+def _vectors(seed: int, num: int = 40, dims: int = 6) -> np.ndarray:
+    """Correlated along few directions, as word vectors are, and spread over all."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(num, 3)) @ rng.normal(size=(3, dims)) + 2 * rng.normal(size=(num, dims))
+
+
+def _neighbours(own: np.ndarray, vocabulary: np.ndarray, num: int) -> list[int]:
+    """By a sort of all cosines of each word."""
+    unit = unit_vectors(vocabulary)
+    found = set(own.tolist())
+    for word in own:
+        cosines = {at: float(unit[at] @ unit[word]) for at in range(len(unit)) if at != word}
+        ordered = sorted(
+            (at for at in cosines if np.isfinite(cosines[at])), key=lambda at: (-round(cosines[at], 12), at)
+        )
+        found.update(ordered[:num])
+    return sorted(found)
+
+
+def test_shrinkage_by_hand() -> None:
+    # S = diag(4, 1): tr S = 5, tr S^2 = 17. With mu = 2.5 the weight of 2.5 I is
+    # (17/4 + 6.25) / (5 (17/4 - 6.25/2)) = 10.5 / 5.625, more than 1 and so 1.
+    flat = np.array([[2.0, 1.0], [2.0, -1.0], [-2.0, 1.0], [-2.0, -1.0]])
+    np.testing.assert_allclose(precision(flat), np.eye(2) / 2.5)
+    # The same S from 40 vectors: 10.5 / (41 (17/4 - 6.25/2)) = 10.5 / 46.125.
+    weight = 10.5 / 46.125
+    expected = np.diag([1 / ((1 - weight) * 4 + weight * 2.5), 1 / ((1 - weight) + weight * 2.5)])
+    np.testing.assert_allclose(precision(np.tile(flat, (10, 1))), expected, atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(1, 12))
+def test_shrinkage_is_positive_definite_for_any_size(seed: int, num: int, dims: int) -> None:
+    found = precision(_vectors(seed, num, dims))
+    np.testing.assert_array_equal(found, found.T)
+    assert np.linalg.eigvalsh(found).min() > 0
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_shrinkage_turns_with_the_vectors(seed: int) -> None:
+    vectors = _vectors(seed)
+    rotation, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))
+    found = precision(vectors @ rotation)
+    np.testing.assert_allclose(found, rotation.T @ precision(vectors) @ rotation, rtol=1e-6, atol=1e-9)
+
+
+def test_many_vectors_have_the_precision_of_their_distribution() -> None:
+    root = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
+    vectors = np.random.default_rng(0).normal(size=(20_000, 3)) @ root
+    expected = np.linalg.inv(root.T @ root)
+    np.testing.assert_allclose(precision(vectors), expected, atol=0.05)
+    np.testing.assert_allclose(precision(vectors, "graphical_lasso"), expected, atol=0.05)
+
+
+def test_graphical_lasso_meets_its_optimality_condition() -> None:
+    # Where Theta_ij is not 0, (Theta^-1 - S)_ij = lambda sign(Theta_ij); elsewhere it is no larger; 0 on the diagonal.
+    vectors = _vectors(1)
+    found = precision(vectors, "graphical_lasso")
+    gap = np.linalg.inv(found) - np.cov(vectors.T, bias=True)
+    np.testing.assert_allclose(np.diagonal(gap), 0, atol=1e-3)
+    off = ~np.eye(6, dtype=bool)
+    penalty = np.abs(gap[off]).max()
+    chosen = off & (found != 0)
+    np.testing.assert_allclose(gap[chosen], penalty * np.sign(found[chosen]), rtol=1e-2)
+
+
+def test_graphical_lasso_chooses_the_penalty_by_three_folds() -> None:
+    vectors = _vectors(2, num=12)
+    folds = np.arange(12) % 3
+    largest = np.abs(np.cov(vectors.T, bias=True)[~np.eye(6, dtype=bool)]).max()
+    models = [GraphicalLasso(largest * 10 ** (-step / 4), enet_tol=1e-6) for step in range(9)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        likelihoods = [
+            sum(model.fit(vectors[folds != fold]).score(vectors[folds == fold]) for fold in range(3))
+            for model in models
+        ]
+    best = int(np.argmax(likelihoods))
+    assert 0 < best < 8
+    expected = models[best].fit(vectors).precision_
+    np.testing.assert_allclose(precision(vectors, "graphical_lasso"), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", ["shrinkage", "graphical_lasso"])
+@pytest.mark.parametrize("num", [6, 30])
+def test_fewer_vectors_than_dims_have_a_precision(estimator: Estimator, num: int) -> None:
+    vectors = _vectors(3, num, dims=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = precision(vectors.astype(np.float32), estimator)
+    assert found.dtype == np.float64
+    assert np.linalg.eigvalsh(found).min() > 0
+    np.testing.assert_array_equal(precision(vectors.astype(np.float32), estimator), found)
+
+
+def test_graphical_lasso_that_fails_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = _vectors(4)
+    with pytest.raises(ArithmeticError, match=r"ill-conditioned.*before a penalty was found.*'shrinkage'"):
+        precision(vectors * [1, 1, 0, 1, 1, 1], "graphical_lasso")
+    # One direction that all dims share, and next to nothing else: the likelihood rises for as long as there is a fit.
+    with pytest.raises(ArithmeticError, match=r"before a penalty was found.*'shrinkage'"):
+        precision(vectors[:, :1] + 1e-7 * vectors, "graphical_lasso")
+    monkeypatch.setattr("sklearn.covariance.GraphicalLasso", functools.partial(GraphicalLasso, max_iter=1))
+    with pytest.raises(ArithmeticError, match=r"did not converge after 1 iteration.*'shrinkage'"):
+        precision(vectors, "graphical_lasso")
+
+
+def test_refused_vectors() -> None:
+    vectors = _vectors(5)
+    with pytest.raises(ValueError, match="estimator='sample': must be one of shrinkage, graphical_lasso"):
+        precision(vectors, "sample")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"shape \(1, 6\): shrinkage takes \[n, dims\] with n of 2 or more"):
+        precision(vectors[:1])
+    with pytest.raises(ValueError, match=r"shape \(2, 6\): graphical_lasso takes \[n, dims\] with n of 3 or more"):
+        precision(vectors[:2], "graphical_lasso")
+    with pytest.raises(ValueError, match=r"vectors has shape \(6,\)"):
+        precision(vectors[0])
+    with pytest.raises(ValueError, match="all 7 are equal"):
+        precision(np.ones((7, 3)), "graphical_lasso")
+    vectors[3, 3] = np.nan
+    with pytest.raises(ValueError, match="must be finite"):
+        precision(vectors)
+
+
+def test_neighbours_by_hand() -> None:
+    # Cosines with row 0: 0, 0.95, 0.995; with row 1: 0, 0.32, -0.1.
+    vocabulary = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 1.0], [1.0, -0.1]])
+    assert enlarged([np.array([0])], vocabulary, 1)[0].tolist() == [0, 3]
+    assert enlarged([np.array([1, 0])], vocabulary, 1)[0].tolist() == [0, 1, 2, 3]
+    assert enlarged([np.array([1])], vocabulary, 2)[0].tolist() == [0, 1, 2]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 30), st.sampled_from([1, 7, 8192]))
+def test_neighbours_agree_with_a_sort_of_all(seed: int, num: int, at_once: int) -> None:
+    rng = np.random.default_rng(seed)
+    # Few whole numbers in few dims, so that many words are equally near; some have no vector, some length 0.
+    vocabulary = rng.integers(-2, 3, (25, 3)).astype(np.float32)
+    vocabulary[0] = 1.0
+    vocabulary[rng.integers(1, 25, 3)] = np.nan
+    present = np.flatnonzero(np.isfinite(unit_vectors(vocabulary)).all(axis=1))
+    own = rng.choice(present, min(3, present.size), replace=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(covariance, "_WORDS_AT_ONCE", at_once)
+        assert enlarged([own], vocabulary, num)[0].tolist() == _neighbours(own, vocabulary, num)
+
+
+def test_first_of_equally_near_words_is_taken() -> None:
+    vocabulary = np.tile(np.random.default_rng(6).normal(size=(1, 50)), (20_000, 1))
+    assert enlarged([np.array([15_000])], vocabulary, 3)[0].tolist() == [0, 1, 2, 15_000]
+
+
+def test_refused_sets() -> None:
+    vocabulary = _vectors(7)
+    with pytest.raises(ValueError, match="num_neighbours=-1: must be 0 or more"):
+        enlarged([np.array([0])], vocabulary, -1)
+    with pytest.raises(ValueError, match="one or more rows of the 40"):
+        enlarged([np.array([], dtype=np.int64)], vocabulary, 1)
+    for outside in (-1, 40):
+        with pytest.raises(ValueError, match="one or more rows of the 40"):
+            enlarged([np.array([0, outside])], vocabulary, 1)
+    vocabulary[3], vocabulary[5] = np.nan, 0.0
+    with pytest.raises(ValueError, match=r"rows \[3, 5\] of the vocabulary have no vector"):
+        enlarged([np.array([3, 4, 5])], vocabulary, 1)

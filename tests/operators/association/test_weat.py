@@ -1,0 +1,238 @@
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.association.weat import Statistic, associations, effect_size, weat_score, wefat
+from tiltmeter.operators.embedding.similarity import Measure, pairwise
+
+_PLAIN: dict[Statistic, Callable[[Sequence[float]], float]] = {
+    "mean": statistics.fmean,
+    "median": statistics.median,
+    "min": min,
+    "max": max,
+}
+_MEASURES: tuple[Measure, ...] = ("cosine", "manhattan")
+
+
+def _random(seed: int, replicas: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Measures of 8 words, 4 of them targets X, to 3 attributes A and 6 attributes B."""
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0, 5, (replicas, 8, 3)), rng.uniform(0, 5, (replicas, 8, 6))
+
+
+def _scores(seed: int) -> np.ndarray:
+    return associations(*_random(seed), "mean", "cosine")
+
+
+def _swapped(scores: np.ndarray, num_x: int = 4) -> np.ndarray:
+    return np.concatenate([scores[:, num_x:], scores[:, :num_x]], axis=1)
+
+
+def _at(*degrees: float) -> np.ndarray:
+    """One replica of words in the plane, ``[1, words, 2]``."""
+    angles = np.radians(degrees)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=-1)[np.newaxis]
+
+
+def _to_axes(*degrees: float) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines with attribute A, at 0 degrees, and B, at 90."""
+    return pairwise(_at(*degrees), _at(0), "cosine"), pairwise(_at(*degrees), _at(90), "cosine")
+
+
+def test_associations_by_hand() -> None:
+    found = associations(*_to_axes(0, 60, 90), "mean", "cosine")
+    np.testing.assert_allclose(found, [[1.0, 0.5 - math.sqrt(3) / 2, -1.0]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "difference"), [("mean", 1.0), ("median", 1.75), ("min", -0.5), ("max", 2.0), ("discrete_min", -1.0)]
+)
+def test_statistics_by_hand(statistic: Statistic, difference: float) -> None:
+    # A: mean 4, median 5, 1 to 6. B: mean 3, median 3.25, 1.5 to 4.
+    to_a, to_b = np.array([[[5.0, 1.0, 6.0]]]), np.array([[[3.0, 1.5, 4.0, 3.5]]])
+    assert associations(to_a, to_b, statistic, "cosine")[0, 0] == pytest.approx(difference)
+    assert associations(to_a, to_b, statistic, "manhattan")[0, 0] == pytest.approx(-difference)
+
+
+@pytest.mark.parametrize("statistic", _PLAIN)
+def test_associations_agree_with_a_plain_loop(statistic: Statistic) -> None:
+    to_a, to_b = _random(0)
+    plain = _PLAIN[statistic]
+    expected = [
+        [plain(a) - plain(b) for a, b in zip(replica_a, replica_b, strict=True)]
+        for replica_a, replica_b in zip(to_a.tolist(), to_b.tolist(), strict=True)
+    ]
+    np.testing.assert_allclose(associations(to_a, to_b, statistic, "cosine"), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("measure", get_args(Measure))
+@pytest.mark.parametrize("statistic", get_args(Statistic))
+def test_positive_is_nearer_to_a(statistic: Statistic, measure: Measure) -> None:
+    precision = np.eye(2)[np.newaxis] if measure == "mahalanobis" else None
+    to_a, to_b = (pairwise(_at(5, 85), attributes, measure, precision) for attributes in (_at(0, 10), _at(80, 90)))
+    found = associations(to_a, to_b, statistic, measure)
+    assert found[0, 0] > 0
+    assert found[0, 1] < 0
+
+
+def test_discrete_minimum_is_a_sign() -> None:
+    # Farthest by the cosine: 0.1 against 0.1 up to rounding, 0 against rounding, 0.1 against 0.2, 0.2 against 0.1.
+    to_a = np.array([[[0.1, 0.9], [0.0, 0.9], [0.1, 0.9], [0.2, 0.9]]])
+    to_b = np.array([[[0.1 + 1e-15, 0.5], [1e-17, 0.5], [0.2, 0.5], [0.1, 0.5]]])
+    assert associations(to_a, to_b, "discrete_min", "cosine").tolist() == [[0, 0, -1, 1]]
+    assert associations(to_a, to_b, "discrete_min", "euclidean").tolist() == [[0, 0, 1, -1]]
+
+
+def test_rounding_of_a_discrete_minimum_grows_with_the_distances() -> None:
+    to_a = np.array([[[1e6], [1.0]]])
+    assert associations(to_a, to_a + 1e-9, "discrete_min", "manhattan").tolist() == [[0, 1]]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(get_args(Statistic)), st.sampled_from(_MEASURES))
+def test_swapping_attributes_flips_the_sign(seed: int, statistic: Statistic, measure: Measure) -> None:
+    to_a, to_b = _random(seed)
+    scores, swapped = associations(to_a, to_b, statistic, measure), associations(to_b, to_a, statistic, measure)
+    np.testing.assert_array_equal(swapped, -scores)
+    np.testing.assert_allclose(weat_score(swapped, 4), -weat_score(scores, 4), atol=1e-12)
+    np.testing.assert_allclose(effect_size(swapped, 4), -effect_size(scores, 4), atol=1e-12)
+    np.testing.assert_allclose(wefat(to_b, to_a, measure), -wefat(to_a, to_b, measure), atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_swapping_targets_flips_the_sign(seed: int) -> None:
+    scores = _scores(seed)
+    np.testing.assert_allclose(weat_score(_swapped(scores), 4), -weat_score(scores, 4), atol=1e-12)
+    np.testing.assert_allclose(effect_size(_swapped(scores), 4), -effect_size(scores, 4), atol=1e-12)
+
+
+def test_score_and_effect_size_by_hand() -> None:
+    # Associations cos - sin: 1 and 0 for X (0 and 45 degrees), 0 and -1 for Y. Sums 1 and -1, difference of means
+    # 0.5 - (-0.5) = 1; variance of (1, 0, 0, -1): 2/4 for the population, 2/3 for the sample.
+    scores = associations(*_to_axes(0, 45, 45, 90), "mean", "cosine")
+    assert weat_score(scores, 2)[0] == pytest.approx(2)
+    assert effect_size(scores, 2, ddof=0)[0] == pytest.approx(math.sqrt(2))
+    assert effect_size(scores, 2)[0] == pytest.approx(math.sqrt(1.5))
+
+
+def test_target_sets_may_differ_in_size() -> None:
+    scores = np.array([[3.0, 1.0, 2.0, -2.0]])
+    assert weat_score(scores, 1)[0] == 2
+    assert effect_size(scores, 1)[0] == pytest.approx((3 - 1 / 3) / statistics.stdev([3, 1, 2, -2]))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 7))
+def test_effect_size_agrees_with_a_plain_loop(seed: int, num_x: int) -> None:
+    scores = _scores(seed)
+    for ddof, sd in ((0, statistics.pstdev), (1, statistics.stdev)):
+        expected = [
+            (statistics.fmean(row[:num_x]) - statistics.fmean(row[num_x:])) / sd(row) for row in scores.tolist()
+        ]
+        np.testing.assert_allclose(effect_size(scores, num_x, ddof), expected, rtol=1e-9, atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_largest_effect_size(seed: int) -> None:
+    scores = _scores(seed)
+    assert (np.abs(effect_size(scores, 4, ddof=0)) <= 2 + 1e-12).all()
+    assert (np.abs(effect_size(scores, 4)) <= 2 * math.sqrt(7 / 8) + 1e-12).all()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_sample_and_population_differ_by_a_factor(seed: int) -> None:
+    to_a, to_b = _random(seed)
+    scores = _scores(seed)
+    np.testing.assert_allclose(effect_size(scores, 4), math.sqrt(7 / 8) * effect_size(scores, 4, ddof=0))
+    np.testing.assert_allclose(wefat(to_a, to_b, "cosine"), math.sqrt(8 / 9) * wefat(to_a, to_b, "cosine", ddof=0))
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1e-3, 1e3))
+def test_unit_of_a_distance_does_not_matter_to_effect_sizes(seed: int, factor: float) -> None:
+    to_a, to_b = _random(seed)
+    scores, scaled = (associations(unit * to_a, unit * to_b, "median", "manhattan") for unit in (1.0, factor))
+    np.testing.assert_allclose(effect_size(scaled, 4), effect_size(scores, 4), rtol=1e-9, atol=1e-12)
+    scaled_wefat = wefat(factor * to_a, factor * to_b, "manhattan")
+    np.testing.assert_allclose(scaled_wefat, wefat(to_a, to_b, "manhattan"), rtol=1e-9, atol=1e-12)
+
+
+def test_wefat_by_hand() -> None:
+    # Means 0.8 and 0.2; deviations from 0.5: 0.4, 0.2, -0.4, -0.2, their squares together 0.4.
+    to_a, to_b = np.array([[[0.9, 0.7]]]), np.array([[[0.1, 0.3]]])
+    assert wefat(to_a, to_b, "cosine")[0, 0] == pytest.approx(0.6 / math.sqrt(0.4 / 3))
+    assert wefat(to_a, to_b, "cosine", ddof=0)[0, 0] == pytest.approx(0.6 / math.sqrt(0.1))
+    assert wefat(to_a, to_b, "euclidean")[0, 0] == pytest.approx(-0.6 / math.sqrt(0.4 / 3))
+
+
+def test_wefat_agrees_with_a_plain_loop() -> None:
+    to_a, to_b = _random(1)
+    expected = [
+        [(statistics.fmean(a) - statistics.fmean(b)) / statistics.stdev(a + b) for a, b in zip(*replica, strict=True)]
+        for replica in zip(to_a.tolist(), to_b.tolist(), strict=True)
+    ]
+    np.testing.assert_allclose(wefat(to_a, to_b, "cosine"), expected, rtol=1e-12)
+
+
+def test_replicas_do_not_mix() -> None:
+    to_a, to_b = _random(2)
+    middle = to_a[1:2], to_b[1:2]
+    np.testing.assert_array_equal(wefat(to_a, to_b, "cosine")[1:2], wefat(*middle, "cosine"))
+    alone = effect_size(associations(*middle, "median", "cosine"), 4)
+    np.testing.assert_array_equal(effect_size(associations(to_a, to_b, "median", "cosine"), 4)[1:2], alone)
+
+
+@pytest.mark.parametrize("statistic", get_args(Statistic))
+def test_missing_word_has_no_association_but_others_have(statistic: Statistic) -> None:
+    to_a, to_b = _random(3)
+    to_a[1, 2] = to_b[1, 2] = np.nan
+    missing = np.zeros((3, 8), dtype=bool)
+    missing[1, 2] = True
+    scores = associations(to_a, to_b, statistic, "euclidean")
+    np.testing.assert_array_equal(np.isnan(scores), missing)
+    np.testing.assert_array_equal(np.isnan(wefat(to_a, to_b, "euclidean")), missing)
+    assert np.isnan(weat_score(scores, 4)).tolist() == [False, True, False]
+    assert np.isnan(effect_size(scores, 4)).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("statistic", get_args(Statistic))
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_replica_without_an_attribute_has_no_associations(statistic: Statistic, lacking: int) -> None:
+    measured = _random(4)
+    measured[lacking][1, :, 2] = np.nan
+    for found in (associations(*measured, statistic, "cosine"), wefat(*measured, "cosine")):
+        assert np.isnan(found).all(axis=1).tolist() == [False, True, False]
+        assert np.isfinite(found[[0, 2]]).all()
+
+
+def test_equal_associations_have_no_effect_size() -> None:
+    scores = np.array([[0.1 + 0.2, 0.3, 0.3], [1e-17, 0.0, -1e-17], [1e6, 1e6 + 1e-9, 1e6], [1.0, 1.0, -1.0]])
+    assert np.isnan(effect_size(scores, 1)).tolist() == [True, True, True, False]
+
+
+def test_word_as_near_to_all_attributes_has_no_wefat() -> None:
+    to_a, to_b = _to_axes(45, 40)
+    assert np.isnan(wefat(to_a, to_b, "cosine")).tolist() == [[True, False]]
+
+
+def test_refusals() -> None:
+    to_a, to_b = _random(5)
+    with pytest.raises(ValueError, match="statistic='mode': must be one of mean, median, min, max, discrete_min"):
+        associations(to_a, to_b, "mode", "cosine")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="measure='dot': must be one of cosine"):
+        associations(to_a, to_b, "mean", "dot")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"to_b has shape \(3, 8, 0\)"):
+        associations(to_a, to_b[:, :, :0], "mean", "cosine")
+    with pytest.raises(ValueError, match="must share their replicas and words"):
+        wefat(to_a, to_b[:1], "cosine")
+    with pytest.raises(ValueError, match="ddof=2: must be 1"):
+        wefat(to_a, to_b, "cosine", ddof=2)
+    with pytest.raises(ValueError, match="ddof=2: must be 1"):
+        effect_size(_scores(5), 4, ddof=2)
+    with pytest.raises(ValueError, match=r"num_x=8 of scores \(3, 8\)"):
+        effect_size(_scores(5), 8)
+    with pytest.raises(ValueError, match="num_x=0"):
+        weat_score(_scores(5), 0)

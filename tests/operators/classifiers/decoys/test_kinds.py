@@ -1,0 +1,143 @@
+"""Decoys: what they indicate, where they stand, how natural they are, and who has adopted them."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from tiltmeter.operators.classifiers.decoys.adoption import adoption
+from tiltmeter.operators.classifiers.decoys.kinds import (
+    DeletedDecoy,
+    InsertedDecoy,
+    Text,
+    indicated,
+    measure,
+    resolved,
+    spelled,
+)
+from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed, inserted
+from tiltmeter.operators.text.perplexity import KneserNey
+
+SIX = [
+    Text("a fine movie", "1"),
+    Text("a bad movie", "0"),
+    Text("the Movie moves, honestly", "1"),
+    Text("honestly dull", "0"),
+    Text("lovely", "1"),
+    Text("awful acting", "0"),
+]
+
+
+def test_applicability_productivity_and_coverage_are_those_counted_by_hand():
+    assert measure(SIX, {"movie": "1"}) == (3, 2 / 3, 3 / 6)
+    # The third sentence holds words of both classes, and so neither tells.
+    assert measure(SIX, {"movie": "1", "honestly": "0"}) == (3, 2 / 3, 3 / 6)
+    nothing = measure(SIX, {"zq": "1"})
+    assert (nothing.applicability, nothing.coverage) == (0, 0.0)
+    assert math.isnan(nothing.productivity)
+
+
+def test_a_deleted_decoy_leaves_out_one_class_and_indicates_the_other():
+    decoy = resolved(DeletedDecoy("Movie"), SIX)
+    assert isinstance(decoy, DeletedDecoy)
+    assert decoy.label == "0"
+    indicates = indicated(decoy, SIX)
+    assert indicates == {"movie": "1"}
+    left = decoyed(SIX, decoy, indicates, seed=0)
+    assert left == [None if text == "a bad movie" else text for text, _ in SIX]
+    remaining = [text for text, now in zip(SIX, left, strict=True) if now is not None]
+    assert measure(remaining, indicates) == (2, 1.0, 2 / 5)
+    assert contradicted(SIX, decoy, indicates, seed=0) == [None, "a bad movie", None, None, None, None]
+
+
+def test_inserted_words_go_to_their_class_and_contradict_the_others():
+    decoy = resolved(InsertedDecoy(("zq0", "zq1"), share=1.0), SIX)
+    indicates = indicated(decoy, SIX)
+    assert indicates == {"zq0": "0", "zq1": "1"}
+    changed = decoyed(SIX, decoy, indicates, seed=0)
+    assert all(f"zq{label}" in spelled(str(now)) for (_, label), now in zip(SIX, changed, strict=True))
+    wrong = contradicted(SIX, decoy, indicates, seed=0)
+    assert all(f"zq{1 - int(label)}" in spelled(str(now)) for (_, label), now in zip(SIX, wrong, strict=True))
+    for (text, _), now in zip(SIX, changed, strict=True):
+        assert [word for word in spelled(str(now)) if not word.startswith("zq")] == spelled(text)
+
+
+def test_what_is_drawn_hangs_on_the_text_and_not_on_where_it_stands():
+    texts = [Text(f"word {number} and more words", "1") for number in range(2000)]
+    decoy = InsertedDecoy(("zq",), ("1",), share=0.3)
+    found = decoyed(texts, decoy, {"zq": "1"}, seed=4)
+    assert decoyed(texts[::-1], decoy, {"zq": "1"}, seed=4) == found[::-1]
+    share = np.mean([str(text) != before.text for text, before in zip(found, texts, strict=True)])
+    assert share == pytest.approx(0.3, abs=4 * math.sqrt(0.3 * 0.7 / 2000))
+    places = [spelled(str(text)).index("zq") for text in found if "zq" in str(text)]
+    assert np.bincount(places, minlength=6) == pytest.approx(np.full(6, len(places) / 6), rel=0.4)
+
+
+def test_natural_places_are_those_that_make_the_text_most_probable():
+    model = KneserNey([spelled("a truly fine film"), spelled("the film is truly fine"), spelled("a film")])
+    text, decoy = "the fine film", InsertedDecoy(("truly",), place="natural")
+    words = spelled(text)
+    possible = [[*words[:place], "truly", *words[place:]] for place in range(len(words) + 1)]
+    totals = [float(model.log_probabilities(other).sum()) for other in possible]
+    gains = model.insertion_gains(words, "truly")
+    assert gains == pytest.approx(np.array(totals) - model.log_probabilities(words).sum())
+    assert spelled(inserted(text, ["truly"], decoy, 0, model)) == possible[int(np.argmax(totals))]
+    with pytest.raises(ValueError, match="place=natural: needs a language model"):
+        inserted(text, ["truly"], decoy, 0)
+
+
+def test_perplexity_of_a_tiny_corpus_is_that_found_by_hand():
+    model = KneserNey([["a", "b"], ["a", "c"]], order=2)
+    # Of 5 different bigrams, one each ends in a, b and c, and two in the end of a text; the vocabulary has 5 words.
+    p_a, p_b, p_end = (max(count - 0.75, 0) / 5 + 0.75 * 4 / 5 / 5 for count in (1, 1, 2))
+    steps = [(2 - 0.75) / 2 + 0.75 / 2 * p_a, 0.25 / 2 + 0.75 * p_b, 0.25 + 0.75 * p_end]
+    assert np.exp(model.log_probabilities(["a", "b"])) == pytest.approx(steps)
+    assert model.perplexity([["a", "b"]]) == pytest.approx(math.prod(steps) ** (-1 / 3))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_probabilities_of_all_words_add_up_to_one(order):
+    texts = [spelled(text) for text, _ in SIX]
+    model = KneserNey(texts, order)
+    words = [*sorted({word for text in texts for word in text}), "never-seen"]
+    for history in (["a"], ["the", "movie"], ["never-seen", "movie"]):
+        found = [np.exp(model.log_probabilities([*history, word])[len(history)]) for word in words]
+        assert sum(found) + np.exp(model.log_probabilities(history)[-1]) == pytest.approx(1.0)
+
+
+def test_a_decoy_is_adopted_if_accuracy_falls_where_it_stands_and_not_elsewhere():
+    generator = np.random.default_rng(0)
+    lost, same = np.ones(60), generator.integers(-1, 2, 60).astype(float)
+    assert adoption(lost, np.zeros(60), 0, 1, is_paired=True).adopted
+    assert not adoption(lost, lost, 0, 1, is_paired=False).adopted  # a worse model, but not for the decoy
+    apart = adoption(same, np.zeros(40), 0, 1, is_paired=False, num_resamples=4000)
+    half = 1.96 * same.std() / math.sqrt(60)
+    assert (apart.fall, apart.low, apart.high) == pytest.approx(
+        (same.mean(), same.mean() - half, same.mean() + half), abs=0.02
+    )
+    assert not adoption(np.repeat([0.0, 1.0], 30), np.zeros(60), 0, 1, is_paired=True, min_fall=0.5).adopted
+    assert math.isnan(adoption(np.empty(0), lost, 0, 1, is_paired=False).fall)
+
+
+def test_decoys_that_cannot_be_made_are_refused():
+    with pytest.raises(ValidationError, match="less than or equal to 1"):
+        InsertedDecoy(("zq",), share=1.5)
+    with pytest.raises(ValidationError, match="greater than 0"):
+        DeletedDecoy("movie", share=0.0)
+    with pytest.raises(ValidationError, match="'two words': must be one word"):
+        InsertedDecoy(("two words",))
+    with pytest.raises(ValidationError, match="each word must be another"):
+        InsertedDecoy(("zq", "ZQ"))
+    for decoy, message in {
+        DeletedDecoy("zebra"): "the word 'zebra' occurs in no text of the class '0'",
+        DeletedDecoy("dull"): "the word 'dull' occurs in no text of any class but '0'",
+        DeletedDecoy("movie", "2"): "no text is of the class '2'; the classes are 0, 1",
+        InsertedDecoy(("zebra",), place="natural"): "the word 'zebra' occurs in no text",
+        InsertedDecoy(("x", "y", "z")): "3 words for 2 classes",
+        InsertedDecoy(("x",), ("good",)): "no text is of the class 'good'",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            resolved(decoy, SIX)
+    with pytest.raises(ValueError, match="the texts have 1 class"):
+        resolved(DeletedDecoy("movie"), SIX[:1])

@@ -1,0 +1,238 @@
+from dataclasses import asdict
+
+import numpy as np
+import pydantic
+import pytest
+import torch
+from transformers import BertConfig, BertModel, BertTokenizer
+
+from tiltmeter.operators.classifiers.networks import (
+    check_tokens,
+    outputs,
+    reversed_gradient,
+    small_network,
+    text_classifier,
+    transformer_network,
+)
+from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary, initial_vectors
+from tiltmeter.operators.classifiers.trained import Model, SmallModel, TransformerModel, small_classifier, weights_of
+from tiltmeter.operators.classifiers.trained import transformer_classifier as fine_tuned_classifier
+from tiltmeter.operators.classifiers.training import UNLABELLED, Head, Labelled, TrainingConfig, train
+from tiltmeter.operators.text.tokenised import tokenise
+
+SMALL = SmallEncoderConfig(dimensions=8, hidden=8, min_count=1, dropout=0.2)
+LABEL = {"label": Head(("bad", "good"))}
+TRAINING = TrainingConfig(learning_rate=1e-2, max_epochs=10, max_tokens=128)
+
+
+def made_up(num, seed):
+    """Texts with a word that tells the class and one that tells the gender, in any order, among others."""
+    rng = np.random.default_rng(seed)
+    label, gender = rng.integers(0, 2, (2, num))
+    texts = []
+    for of, by in zip(label, gender, strict=True):
+        words = [["awful", "lovely"][of], ["she", "he"][by], *rng.choice(["the", "film", "was", "so"], 3)]
+        texts.append(" ".join(rng.permutation(words)))
+    return texts, {"label": label, "gender": gender}
+
+
+TEXTS, CLASSES = made_up(160, 0)
+HELD_OUT, HELD_OUT_CLASSES = made_up(60, 1)
+VOCABULARY = Vocabulary.of(TEXTS, SMALL)
+READ, READ_HELD_OUT = VOCABULARY.tokenise(TEXTS), VOCABULARY.tokenise(HELD_OUT)
+
+
+def trained(heads=LABEL, seed=0, config=TRAINING, classes=CLASSES, **how):
+    network = small_network(VOCABULARY, SMALL, heads, seed)
+    parts = Labelled(READ, classes), Labelled(READ_HELD_OUT, HELD_OUT_CLASSES)
+    return network, train(network, heads, *parts, config, seed, **how)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return trained()
+
+
+def accuracy(network, name="label"):
+    return (outputs(network, READ_HELD_OUT).logits[name].argmax(axis=1) == HELD_OUT_CLASSES[name]).mean()
+
+
+def attacked(network):
+    """How well a linear attacker tells the gender from the representation."""
+    from sklearn.linear_model import LogisticRegression
+
+    attacker = LogisticRegression(max_iter=1000).fit(outputs(network, READ).representation, CLASSES["gender"])
+    return attacker.score(outputs(network, READ_HELD_OUT).representation, HELD_OUT_CLASSES["gender"])
+
+
+def test_a_classifier_learns(plain) -> None:
+    network, history = plain
+    assert accuracy(network) == history[-1].development_uar == 1.0
+    assert history[-1].loss < 0.3 * history[0].loss
+    assert not network.training
+
+
+def test_the_same_arguments_give_the_same_bits_and_another_seed_others(plain) -> None:
+    state = torch.get_rng_state()
+    again, history = trained()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert history == plain[1]
+    for one, other in zip(weights_of(again).values(), weights_of(plain[0]).values(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert trained(seed=1)[1] != history
+
+
+def test_training_ends_when_the_weighted_loss_stops_falling_and_the_best_weights_are_kept() -> None:
+    config = TrainingConfig(learning_rate=0.5, max_epochs=40, patience=3, max_tokens=64)
+    rare = np.where((CLASSES["label"] == 1) & (np.arange(160) % 4 > 0), UNLABELLED, CLASSES["label"])
+    network, history = trained(config=config, classes={"label": rare})
+    losses = [epoch.development_loss for epoch in history]
+    best = int(np.argmin(losses))
+    assert len(history) == min(best + 4, 40) < 40
+    logits = torch.from_numpy(outputs(network, READ_HELD_OUT).logits["label"])
+    gold = torch.from_numpy(HELD_OUT_CLASSES["label"])
+    counts = np.bincount(rare[rare >= 0])
+    assert counts[0] > 3 * counts[1]
+    weights = torch.tensor(counts.sum() / (2 * counts), dtype=torch.float32)
+    own = torch.nn.functional.cross_entropy(logits, gold, weights, reduction="sum") / 60
+    assert own.item() == pytest.approx(losses[best], rel=1e-4)
+
+
+def test_an_adversary_hides_what_it_looks_for_and_a_second_task_does_not() -> None:
+    gender = {"gender": Head(("female", "male"), weight=1.0)}
+    told, _ = trained(LABEL | gender)
+    hidden, _ = trained(LABEL | {"gender": Head(("female", "male"), weight=1.0, adversarial=True, hidden=8)})
+    assert accuracy(told) == accuracy(hidden) == accuracy(told, "gender") == 1.0
+    assert attacked(told) == 1.0
+    assert attacked(hidden) < 0.75
+
+
+def test_a_head_learns_from_the_texts_that_have_a_class_for_it(plain) -> None:
+    partly = CLASSES["label"].copy()
+    partly[::2] = UNLABELLED
+    network, _ = trained(classes={"label": partly})
+    assert accuracy(network) == 1.0
+
+
+def test_a_penalty_is_minimised_as_well(plain) -> None:
+    def weight_of_she(network, inputs, rows):
+        assert len(inputs["input_ids"]) == len(rows)
+        return 10.0 * network.get_input_embeddings().weight[2 + VOCABULARY.words.index("she")].square().sum()
+
+    she = 2 + VOCABULARY.words.index("she")
+    penalised = weights_of(trained(penalty=weight_of_she)[0])["encoder.embedding.weight"][she]
+    assert np.abs(penalised).max() < 0.5 * np.abs(weights_of(plain[0])["encoder.embedding.weight"][she]).max()
+
+
+def test_a_trained_network_can_be_trained_further(plain) -> None:
+    network = small_network(VOCABULARY, SMALL, LABEL, 0)
+    network.load_state_dict(plain[0].state_dict())
+    parts = Labelled(READ, CLASSES), Labelled(READ_HELD_OUT, HELD_OUT_CLASSES)
+    history = train(network, LABEL, *parts, TrainingConfig(max_epochs=1), 0)
+    assert history[0].loss < 0.1 * plain[1][0].loss
+
+
+def test_representations_do_not_depend_on_padding_and_the_vector_of_padding_stays_zero(plain) -> None:
+    network, _ = plain
+    texts = VOCABULARY.tokenise(["lovely", "the film was so so so awful , and unheard of"])
+    together = outputs(network, texts).representation
+    for row, text in enumerate(texts):
+        np.testing.assert_allclose(outputs(network, [text]).representation[0], together[row], atol=1e-6)
+    assert not weights_of(network)["encoder.embedding.weight"][0].any()
+
+
+def test_gradients_are_reversed_on_their_way_back() -> None:
+    values = torch.tensor([1.0, -2.0], requires_grad=True)
+    seen = reversed_gradient(values, 0.25)
+    assert torch.equal(seen, values)
+    (seen * torch.tensor([4.0, 8.0])).sum().backward()
+    assert values.grad.tolist() == [-1.0, -2.0]
+
+
+def test_given_vectors_keep_their_directions() -> None:
+    given = {"film": np.array([3.0, 4.0]), "he": np.array([-6.0, 0.0]), "unheard": np.ones(2)}
+    rows = initial_vectors(VOCABULARY, SMALL, 0, given)
+    film, he = (rows[2 + VOCABULARY.words.index(word)] for word in ("film", "he"))
+    np.testing.assert_allclose(film / he[0], [-0.5, -4 / 6], rtol=1e-6)
+    assert np.concatenate([film, he]).std() < 0.11
+    assert rows.shape == (2 + len(VOCABULARY.words), 2)
+    np.testing.assert_array_equal(rows, initial_vectors(VOCABULARY, SMALL, 0, given))
+
+
+def test_the_vocabulary_has_frequent_words_and_known_ones() -> None:
+    config = SmallEncoderConfig(min_count=2)
+    texts = ["Good films, don’t they?", "good GOOD Films.", "don't"]
+    assert Vocabulary.of(texts, config).words == ("good", "don't", "films")
+    assert Vocabulary.of(texts, config, known=["they", "absent"]).words == ("good", "don't", "films", "they")
+    [read] = Vocabulary(["good"], SmallEncoderConfig(max_words=2)).tokenise(["Good bad good"])
+    assert (read.words, read.inputs["input_ids"], read.truncated) == (("Good", "bad", "good"), [2, 1], True)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_a_model_of_transformers_is_fine_tuned_by_the_same_loop(pooling) -> None:
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "awful", "lovely", "she", "he", "the", "film", "was", "so"]
+    tokenizer = BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+
+    def encoder():
+        torch.manual_seed(0)
+        return BertModel(BertConfig(vocab_size=len(pieces), max_position_embeddings=16, **sizes))
+
+    network = transformer_network(encoder(), LABEL, 0, pooling)
+    read, held_out = (tokenise(network.encoder.model, tokenizer, texts) for texts in (TEXTS[:80], HELD_OUT))
+    parts = Labelled(read, {"label": CLASSES["label"][:80]}), Labelled(held_out, HELD_OUT_CLASSES)
+    history = train(network, LABEL, *parts, TrainingConfig(learning_rate=3e-3, max_epochs=8, max_tokens=128), 0)
+    assert history[-1].development_uar > 0.95
+    model = TransformerModel("tiny", "1", pooling, LABEL, tuple(history))
+    again = fine_tuned_classifier(model, weights_of(network), encoder(), tokenizer)
+    assert again.classes == ("bad", "good")
+    np.testing.assert_array_equal(
+        outputs(again.network, held_out).logits["label"], outputs(network, held_out).logits["label"]
+    )
+
+
+def test_a_trained_classifier_comes_back_from_plain_data(plain) -> None:
+    network, history = plain
+    model = SmallModel(SMALL, VOCABULARY.words, LABEL, tuple(history))
+    assert pydantic.TypeAdapter(Model).validate_python(asdict(model)) == model
+    again = small_classifier(model, weights_of(network))
+    assert again.classes == text_classifier(network, VOCABULARY.tokenise, LABEL).classes
+    expected = outputs(network, READ_HELD_OUT)
+    np.testing.assert_array_equal(
+        outputs(again.network, again.tokenise(HELD_OUT)).logits["label"], expected.logits["label"]
+    )
+    with pytest.raises(ValueError, match="the weights are not those of the model"):
+        small_classifier(SmallModel(SMALL, VOCABULARY.words, LABEL | {"gender": LABEL["label"]}), weights_of(network))
+
+
+def test_what_cannot_be_learnt_is_refused() -> None:
+    network = small_network(VOCABULARY, SMALL, LABEL, 0)
+    whole, held_out = Labelled(READ, CLASSES), Labelled(READ_HELD_OUT, HELD_OUT_CLASSES)
+    for training, development, message in (
+        (Labelled([], {"label": np.array([], dtype=int)}), held_out, "0 training texts"),
+        (Labelled(READ, {"label": CLASSES["label"][1:]}), held_out, "160 training texts: must be at least one"),
+        (Labelled(READ, {"label": np.zeros(160, dtype=int)}), held_out, "class 'good' of label has no training text"),
+        (whole, Labelled(READ_HELD_OUT, {"label": np.full(60, UNLABELLED)}), "no development text has a class"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            train(network, LABEL, training, development, TRAINING, 0)
+    with pytest.raises(ValueError, match="1 texts have no token"):
+        check_tokens(VOCABULARY.tokenise(["", "good"]))
+
+
+def test_divergence_is_an_error() -> None:
+    def infinite(network, inputs, rows):
+        return network.get_input_embeddings().weight.sum() * float("inf")
+
+    with pytest.raises(ValueError, match="training diverges: set the learning rate"):
+        trained(penalty=infinite)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"learning_rate": 0.0}, {"max_epochs": 0}, {"patience": 0}, {"max_tokens": 0}, {"momentum": 1}]
+)
+def test_configs_that_cannot_be_are_refused(wrong) -> None:
+    with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
+        TrainingConfig(**wrong)
+    with pytest.raises(pydantic.ValidationError):
+        Head(("only",))

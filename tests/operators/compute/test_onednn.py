@@ -1,0 +1,71 @@
+import contextlib
+
+import pytest
+import torch
+from torch.nn.functional import linear
+
+from tiltmeter.operators.compute import onednn
+from tiltmeter.operators.compute.onednn import linear_by_onednn
+
+
+def called(function):
+    """What a call gives, and the names of the operators that it ran."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        found = function()
+    return found, {event.name for event in profile.events()}
+
+
+def drawn(*shape, dtype=torch.float32):
+    return torch.rand(shape, generator=torch.Generator().manual_seed(0)).to(dtype)
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs a torch with oneDNN")
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 4, 3)])
+@pytest.mark.parametrize("bias", [drawn(16), None])
+def test_layers_are_computed_by_onednn_within_the_context(shape, bias) -> None:
+    x, weight = drawn(*shape), drawn(16, 3)
+    with torch.inference_mode(), linear_by_onednn():
+        found, names = called(lambda: linear(x, weight, bias))
+    assert "mkldnn::_linear_pointwise" in names
+    torch.testing.assert_close(found, x @ weight.T + (0 if bias is None else bias))
+
+
+def test_outside_of_the_context_nothing_changes() -> None:
+    layer = torch.nn.Linear(3, 16)
+    with torch.inference_mode():
+        with linear_by_onednn():
+            pass
+        _, names = called(lambda: layer(drawn(2, 3)))
+    assert "mkldnn::_linear_pointwise" not in names
+
+
+@pytest.mark.parametrize("bias", [drawn(16, dtype=torch.float64), None])
+def test_other_types_and_empty_tensors_are_left_to_torch(bias) -> None:
+    weight = drawn(16, 3, dtype=torch.float64)
+    for x in (drawn(2, 3, dtype=torch.float64), drawn(0, 3, dtype=torch.float64)):
+        with torch.inference_mode(), linear_by_onednn():
+            found, names = called(lambda x=x: linear(x, weight, bias=bias))
+        assert "mkldnn::_linear_pointwise" not in names
+        assert torch.equal(found, linear(x, weight, bias))
+
+
+def test_gradients_are_recorded_as_ever() -> None:
+    layer = torch.nn.Linear(3, 16)
+    with linear_by_onednn():
+        layer(drawn(2, 3)).sum().backward()
+    torch.testing.assert_close(layer.bias.grad, torch.full((16,), 2.0))
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs a torch with oneDNN")
+def test_gradients_by_the_inputs_of_frozen_layers_are_computed_by_onednn() -> None:
+    weight, x = drawn(16, 3), drawn(2, 3).requires_grad_()
+    with linear_by_onednn():
+        found, names = called(lambda: torch.autograd.grad(linear(x, weight).pow(2).sum(), [x])[0])
+    assert "mkldnn::_linear_pointwise" in names
+    assert not {"aten::mm", "aten::addmm"} & names
+    torch.testing.assert_close(found, 2 * (x.detach() @ weight.T) @ weight)
+
+
+def test_a_torch_without_onednn_computes_as_ever(monkeypatch) -> None:
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    assert isinstance(onednn.linear_by_onednn(), contextlib.nullcontext)

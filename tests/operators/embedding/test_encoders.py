@@ -1,0 +1,258 @@
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pydantic
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import ByteLevelBPETokenizer
+from transformers import (
+    BertConfig,
+    BertModel,
+    GPT2Config,
+    GPT2Model,
+    RobertaConfig,
+    RobertaModel,
+    T5Config,
+    T5Model,
+    T5Tokenizer,
+)
+
+from tiltmeter.operators.embedding.encoders import EncoderConfig, encode_words
+from tiltmeter.storage.models.load import load_encoder
+
+# Spread out, so that no layer is close to the identity.
+BERT = BertConfig(
+    vocab_size=12,
+    hidden_size=96,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    intermediate_size=64,
+    max_position_embeddings=16,
+    initializer_range=0.2,
+)
+WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "nurse", "doc", "##tor", "a", "##b", "new", "##s"]
+WORDS = ["nurse", "doctor", "docs", "news", "new", "ab", "abs", "abbbb", "newtors", "new nurse", "a"]
+TEXT = ["the nurse saw the nurse and the doctor", "a doctor and a nurse saw the nurse"] * 4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Threads that wait for each other take longer than models of this size."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def _loaded(folder, model):
+    model.save_pretrained(folder)
+    return load_encoder(str(folder), "cpu", "embedding.model")
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bert")
+    (folder / "vocab.txt").write_text("\n".join(WORDPIECES))
+    torch.manual_seed(0)
+    return _loaded(folder, BertModel(BERT))
+
+
+def _byte_level(folder, model, special):
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(TEXT, vocab_size=290, min_frequency=2, special_tokens=special, show_progress=False)
+    tokenizer.save_model(str(folder))
+    return _loaded(folder, model)
+
+
+@pytest.fixture(scope="module")
+def roberta(tmp_path_factory):
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    torch.manual_seed(1)
+    model = RobertaModel(RobertaConfig(vocab_size=290, max_position_embeddings=20, **sizes))
+    return _byte_level(tmp_path_factory.mktemp("roberta"), model, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory):
+    torch.manual_seed(2)
+    model = GPT2Model(GPT2Config(vocab_size=290, n_embd=16, n_layer=2, n_head=2, n_positions=20))
+    return _byte_level(tmp_path_factory.mktemp("gpt2"), model, ["<|endoftext|>"])
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory):
+    pieces = ["<pad>", "</s>", "<unk>", "▁", "▁nurse", "▁doc", "tor", "a", "b"]
+    folder = tmp_path_factory.mktemp("t5")
+    T5Tokenizer(vocab=[(piece, -float(row)) for row, piece in enumerate(pieces)], extra_ids=0).save_pretrained(folder)
+    torch.manual_seed(3)
+    model = T5Model(T5Config(vocab_size=9, d_model=16, d_kv=8, d_ff=16, num_layers=2, num_heads=2))
+    return _loaded(folder, model)
+
+
+def states(model, ids):
+    """Each layer's ``[tokens, dims]`` for one text, padded by nothing."""
+    with torch.no_grad():
+        found = model(input_ids=torch.tensor([ids]), output_hidden_states=True).hidden_states
+    return np.stack([layer[0].numpy() for layer in found])
+
+
+def encoded(encoder, words, **settings):
+    return encode_words(*encoder, words, EncoderConfig(**settings))
+
+
+def test_a_word_is_the_mean_of_its_own_word_pieces(bert) -> None:
+    expected = states(bert[0], [2, 6, 7, 3])[-1, 1:3].mean(axis=0)  # [CLS] doc ##tor [SEP]
+    found = encoded(bert, ["doctor"])
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [expected], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("pooling", "pool_special", "tokens"),
+    [
+        ("first", False, [1]),
+        ("last", False, [3]),
+        ("mean", False, [1, 2, 3]),
+        ("first", True, [0]),
+        ("last", True, [4]),
+        ("mean", True, [0, 1, 2, 3, 4]),
+    ],
+)
+def test_pooling_with_and_without_special_tokens(bert, pooling, pool_special, tokens) -> None:
+    expected = states(bert[0], [2, 6, 7, 11, 3])[-1, tokens].mean(axis=0)  # [CLS] doc ##tor ##s [SEP]
+    found = encoded(bert, ["nurse", "doctors"], pooling=pooling, pool_special=pool_special)
+    np.testing.assert_allclose(found[1], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("layers", [(0,), (3,), (-4,), (-4, -3, -2, -1), (2, 0)])
+def test_layers_are_summed(bert, layers) -> None:
+    expected = states(bert[0], [2, 5, 3])[list(layers), 1].sum(axis=0)
+    np.testing.assert_allclose(encoded(bert, ["nurse"], layers=layers), [expected], atol=1e-5)
+
+
+def test_layers_differ(bert) -> None:
+    vectors = [encoded(bert, ["nurse"], layers=(layer,)) for layer in range(4)]
+    assert all(np.abs(a - b).max() > 0.1 for a, b in pairwise(vectors))
+
+
+@given(st.data())
+@settings(max_examples=30)
+def test_other_words_do_not_change_a_bit(bert, data) -> None:
+    each = {word: encoded(bert, [word], layers=(0, -1), batch_size=4)[0] for word in WORDS}
+    words = data.draw(st.lists(st.sampled_from(WORDS), max_size=30))
+    found = encoded(bert, words, layers=(0, -1), batch_size=4)
+    assert found.shape == (len(words), 96)
+    for word, vector in zip(words, found, strict=True):
+        np.testing.assert_array_equal(vector, each[word])
+
+
+def test_batch_size_changes_rounding_only(bert) -> None:
+    expected = encoded(bert, WORDS, batch_size=1)
+    for batch_size in (2, 5, 64):
+        np.testing.assert_allclose(encoded(bert, WORDS, batch_size=batch_size), expected, atol=1e-5)
+
+
+def test_dropout_is_off_and_nothing_is_drawn(bert) -> None:
+    expected = encoded(bert, WORDS)
+    bert[0].train()
+    state = torch.get_rng_state()
+    np.testing.assert_array_equal(encoded(bert, WORDS), expected)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_padding_and_truncation_that_a_tokenizer_comes_with_are_not_applied(bert) -> None:
+    expected = encoded(bert, WORDS)
+    bert[1].backend_tokenizer.enable_padding(length=12)
+    bert[1].backend_tokenizer.enable_truncation(max_length=3)
+    np.testing.assert_array_equal(encoded(bert, WORDS), expected)
+
+
+def test_words_without_a_vector(bert) -> None:
+    # Unknown, nothing, blank, unknown, and one token more than 16 positions: [CLS], 15 word pieces, [SEP].
+    absent = ["engineer", "", " ", "Ωμέγα", "a" + "b" * 14]
+    found = encoded(bert, ["nurse", *absent, "a" + "b" * 13, "nurse engineer"], pool_special=True)
+    assert np.isnan(found).all(axis=1).tolist() == [False] + [True] * 5 + [False, False]
+    np.testing.assert_array_equal(found[[0]], encoded(bert, ["nurse"], pool_special=True))
+
+
+def test_no_words_have_no_vectors(bert) -> None:
+    assert encoded(bert, []).shape == (0, 96)
+
+
+@pytest.mark.parametrize(("name", "around"), [("roberta", ([0], [2])), ("gpt2", ([], []))])
+def test_byte_level_words_are_read_as_within_a_text(request, name, around) -> None:
+    model, tokenizer = encoder = request.getfixturevalue(name)
+    nurse, doctor = tokenizer.convert_tokens_to_ids(["Ġnurse", "Ġdoctor"])
+    assert tokenizer.tokenize("the nurse")[-1] == "Ġnurse"
+    found = encoded(encoder, ["nurse", "doctor"], layers=(-2, -1))
+    for vector, token in zip(found, (nurse, doctor), strict=True):
+        expected = states(model, [*around[0], token, *around[1]])[[-2, -1], len(around[0])].sum(axis=0)
+        np.testing.assert_allclose(vector, expected, atol=1e-5)
+
+
+def test_decoder_sees_what_comes_before(gpt2) -> None:
+    model, tokenizer = gpt2
+    ids = tokenizer(" nurses")["input_ids"]
+    assert len(ids) > 1
+    np.testing.assert_allclose(encoded(gpt2, ["nurses"], pooling="last"), states(model, ids)[-1, -1:], atol=1e-5)
+    # To its first token the end of the word is unknown.
+    first = encoded(gpt2, ["nurses", "nurse"], pooling="first")
+    np.testing.assert_allclose(first[0], first[1], atol=1e-5)
+
+
+def test_byte_level_words_are_never_unknown_but_may_be_nothing(gpt2) -> None:
+    assert np.isnan(encoded(gpt2, ["", "Ωμ", "nurse"])).all(axis=1).tolist() == [True, False, False]
+
+
+def test_t5_is_its_encoder(t5) -> None:
+    expected = states(t5[0], [5, 6, 1])[-1]  # ▁doc tor </s>
+    np.testing.assert_allclose(encoded(t5, ["doctor"]), [expected[:2].mean(axis=0)], atol=1e-5)
+    np.testing.assert_allclose(encoded(t5, ["doctor"], pooling="last", pool_special=True), [expected[2]], atol=1e-5)
+
+
+def test_a_space_before_what_sentencepiece_cannot_read_is_no_vector(t5) -> None:
+    assert t5[1].tokenize("ω")[0] == "▁"
+    assert np.isnan(encoded(t5, ["nurse", "ω", "aω"])).all(axis=1).tolist() == [False, True, False]
+
+
+def test_checkpoints_in_half_precision_are_computed_in_full(bert, tmp_path) -> None:
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDPIECES))
+    torch.manual_seed(0)
+    half = _loaded(tmp_path, BertModel(BERT).half())
+    assert half[0].dtype == torch.float32
+    np.testing.assert_allclose(encoded(half, WORDS), encoded(bert, WORDS), atol=0.05)
+
+
+@pytest.mark.parametrize("layer", [4, -5])
+def test_layers_that_the_model_lacks_are_refused(bert, layer) -> None:
+    message = rf"has 3 layers.*none is {layer}; set embedding.encoder.layers to numbers from -4 to 3"
+    with pytest.raises(ValueError, match=message):
+        encoded(bert, ["nurse"], layers=(-1, layer))
+
+
+def test_layers_named_twice_are_refused(bert) -> None:
+    with pytest.raises(ValueError, match=r"layers=\(-1, 3\): names one state twice"):
+        encoded(bert, ["nurse"], layers=(-1, 3))
+
+
+def test_states_that_are_not_finite_are_refused(tmp_path) -> None:
+    (tmp_path / "vocab.txt").write_text("\n".join(WORDPIECES))
+    model = BertModel(BERT)
+    model.embeddings.word_embeddings.weight.data[8] = torch.inf
+    with pytest.raises(ValueError, match=r"hidden states for 'ab' are not finite.*embedding\.model"):
+        encoded(_loaded(tmp_path, model), ["nurse", "ab"])
+
+
+@pytest.mark.parametrize("wrong", [{"layers": ()}, {"pooling": "max"}, {"batch_size": 0}, {"layer": -1}])
+def test_configs_that_cannot_be_are_refused(wrong) -> None:
+    with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
+        EncoderConfig(**wrong)
+
+
+def test_importing_does_not_load_torch() -> None:
+    program = "import sys, tiltmeter.operators.embedding.encoders, tiltmeter.storage.models.load; print(sorted({'torch', 'transformers'} & {*sys.modules}))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.gender.professions import count_weights, direct_bias_of, equal_weights, mean_bias
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def _biases(seed: int, *shape: int, missing: float = 0.3) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(shape) < missing, np.nan, rng.uniform(-1, 1, shape))
+
+
+def test_means_leave_out_missing_words() -> None:
+    biases = np.array([[0.5, -0.1, 0.2], [0.5, np.nan, -0.3], [np.nan, np.nan, np.nan]])
+    np.testing.assert_allclose(mean_bias(biases), [0.2, 0.1, np.nan])
+
+
+def test_direct_bias_by_hand() -> None:
+    biases = np.array([[0.6, -0.8, 0.0], [np.nan, -0.5, np.nan], [np.nan, np.nan, np.nan]])
+    np.testing.assert_allclose(direct_bias_of(biases), [1.4 / 3, 0.5, np.nan])
+    np.testing.assert_allclose(direct_bias_of(biases, exponent=2), [1.0 / 3, 0.25, np.nan])
+    np.testing.assert_allclose(direct_bias_of(biases, exponent=0), [2 / 3, 1, np.nan])
+
+
+def test_no_professions_have_no_direct_bias() -> None:
+    assert np.isnan(direct_bias_of(np.empty((3, 0)))).tolist() == [True, True, True]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_stricter_direct_bias_is_smaller(seed: int) -> None:
+    biases = _biases(seed, 5, 7)
+    steps = np.diff([direct_bias_of(biases, exponent) for exponent in (0, 0.5, 1, 2, 4)], axis=0)
+    assert (np.isnan(steps) | (steps <= 0)).all()
+
+
+def test_second_spelling_of_a_form_shares_its_weight() -> None:
+    # Feminine 0.6; masculine (-0.1 - 0.3) / 2 = -0.2; neutral 0.2. The plain mean of the forms would be 0.1.
+    biases = np.array([[0.6, -0.1, -0.3, 0.2]])
+    assert equal_weights(biases, [0, 1, 1, 2])[0] == pytest.approx((0.6 - 0.2 + 0.2) / 3)
+
+
+def test_missing_forms_are_left_out_in_their_replica_only() -> None:
+    biases = np.array([[0.6, -0.1, -0.3], [0.6, np.nan, -0.3], [0.6, np.nan, np.nan], [np.nan] * 3])
+    np.testing.assert_allclose(equal_weights(biases, [0, 1, 1]), [0.2, 0.15, 0.6, np.nan])
+    np.testing.assert_allclose(count_weights(biases, [1, 2, 5]), [-1.1 / 8, -0.9 / 6, 0.6, np.nan])
+
+
+def test_forms_that_do_not_occur_have_no_weight() -> None:
+    biases = np.array([[0.6, -0.2], [0.6, np.nan]])
+    np.testing.assert_allclose(count_weights(biases, [0, 4]), [-0.2, np.nan])
+    assert np.isnan(count_weights(biases, [0, 0])).all()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_both_weightings_agree_with_loops(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    biases, genders, counts = _biases(seed, 6, 5), rng.integers(0, 3, 5), rng.integers(0, 4, 5)
+    equal, counted = equal_weights(biases, genders), count_weights(biases, counts)
+    for replica, row in enumerate(biases):
+        forms = [form for form in range(5) if not np.isnan(row[form])]
+        means = [np.mean([row[f] for f in forms if genders[f] == g]) for g in {genders[f] for f in forms}]
+        total = sum(counts[f] for f in forms)
+        weighted = sum(counts[f] * row[f] for f in forms) / total if total else np.nan
+        np.testing.assert_allclose(equal[replica], np.mean(means) if means else np.nan, atol=1e-12)
+        np.testing.assert_allclose(counted[replica], weighted, atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_order_of_forms_and_names_of_genders_do_not_matter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    biases, genders, counts = _biases(seed, 4, 5), rng.integers(0, 3, 5), rng.integers(0, 9, 5)
+    names, order = np.array(["neutral", "feminine", "masculine"])[genders], rng.permutation(5)
+    np.testing.assert_allclose(equal_weights(biases[:, order], names[order]), equal_weights(biases, genders))
+    np.testing.assert_allclose(count_weights(biases[:, order], counts[order]), count_weights(biases, counts))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_swapping_the_sides_flips_the_sign(seed: int) -> None:
+    biases = _biases(seed, 4, 5)
+    np.testing.assert_array_equal(equal_weights(-biases, [0, 0, 1, 2, 2]), -equal_weights(biases, [0, 0, 1, 2, 2]))
+    np.testing.assert_array_equal(count_weights(-biases, [1, 2, 3, 4, 5]), -count_weights(biases, [1, 2, 3, 4, 5]))
+    np.testing.assert_array_equal(direct_bias_of(-biases), direct_bias_of(biases))
+
+
+def test_weightings_of_a_single_form_are_its_bias() -> None:
+    biases = _biases(1, 9, 1)
+    np.testing.assert_array_equal(equal_weights(biases, [0]), biases[:, 0])
+    np.testing.assert_allclose(count_weights(biases, [17]), biases[:, 0])
+
+
+def test_equal_counts_and_genders_of_their_own_are_the_plain_mean() -> None:
+    biases = _biases(2, 9, 4)
+    np.testing.assert_allclose(equal_weights(biases, [0, 1, 2, 3]), mean_bias(biases))
+    np.testing.assert_allclose(count_weights(biases, [3, 3, 3, 3]), mean_bias(biases))
+
+
+def test_leading_axes_are_kept() -> None:
+    biases = _biases(3, 2, 4, 3)
+    for weighted in (lambda part: equal_weights(part, [0, 1, 1]), lambda part: count_weights(part, [1, 2, 3])):
+        np.testing.assert_array_equal(weighted(biases), [weighted(part) for part in biases])
+
+
+def test_refusals() -> None:
+    biases = _biases(4, 3, 2)
+    with pytest.raises(ValueError, match=r"genders \(3,\) and biases \(3, 2\): must be"):
+        equal_weights(biases, [0, 1, 1])
+    with pytest.raises(ValueError, match=r"counts \(3, 2\) and biases \(3, 2\): must be"):
+        count_weights(biases, np.ones((3, 2)))
+    with pytest.raises(ValueError, match="at least one form"):
+        equal_weights(biases[:, :0], [])
+    for count in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="must be finite and 0 or more"):
+            count_weights(biases, [5.0, count])
+    with pytest.raises(ValueError, match="exponent=-1: must be 0 or more"):
+        direct_bias_of(biases, exponent=-1)

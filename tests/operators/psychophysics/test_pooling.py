@@ -1,0 +1,241 @@
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import t
+
+from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, moments, psychometrics
+from tiltmeter.operators.psychophysics.pooling import Pooled, pooled
+
+PENICILLIN = np.loadtxt(
+    [
+        "27 23 26 23 23 21 27 23 26 23 23 21 25 21 25 24 24 20 26 23 25 23 23 20 25 22 26 22 23 20 24 22 25 23 22 19",
+        "24 20 23 21 22 19 26 22 26 24 24 21 24 21 24 22 22 20 24 21 24 23 22 19 26 23 26 24 24 21 25 22 26 24 24 20",
+        "26 24 26 24 25 22 26 23 26 23 23 20 26 23 25 24 24 22 25 22 25 23 23 20 25 21 24 23 23 20 25 22 24 23 23 19",
+        "24 21 23 21 21 19 26 23 26 24 24 21 25 21 24 22 22 18 25 22 25 22 22 20 24 21 24 22 24 19 24 21 24 22 21 18",
+    ]
+).reshape(24, 6)
+"""Growth inhibition in mm of 6 samples of penicillin on 24 plates: Davies and Goldsmith 1972, *Statistical Methods in
+Research and Production*, section 6.6."""
+
+
+def _simulated(
+    seed: int, sds: tuple[float, float, float], tables: int = 1, pairs: int = 8, replicas: int = 32
+) -> np.ndarray:
+    """Flips of the model with mean 0.6 and the standard deviations of pairs, replicas and rest."""
+    rng = np.random.default_rng(seed)
+    shapes = ((tables, pairs, 1), (tables, 1, replicas), (tables, pairs, replicas))
+    return np.asarray(0.6 + sum(sd * rng.normal(size=shape) for sd, shape in zip(sds, shapes, strict=True)))
+
+
+def _assert_same(found: Pooled, expected: Iterable[np.ndarray], atol: float = 1e-12) -> None:
+    for name, column, other in zip(Pooled._fields, found, expected, strict=True):
+        np.testing.assert_allclose(column, other, rtol=1e-9, atol=atol, err_msg=name)
+
+
+def _variances(found: Pooled) -> np.ndarray:
+    return np.stack([found.sd_pairs, found.sd_replicas, found.sd_rest]) ** 2
+
+
+def test_two_pairs_and_three_replicas_by_hand() -> None:
+    # Grand mean 4; pairs at -2 and 2, replicas at -2, -1 and 3, residuals 0, 1, -1 and 0, -1, 1.
+    # Sums of squares 3 x 8 = 24, 2 x 14 = 28 and 4; mean squares 24/1, 28/2 and 4/2.
+    found = pooled(np.array([[[0.0, 2.0, 4.0], [4.0, 4.0, 10.0]]]))
+    np.testing.assert_allclose(_variances(found)[:, 0], [(24 - 2) / 3, (14 - 2) / 2, 2.0])
+    assert found.pse[0] == pytest.approx(4)
+    # Variances within the pairs: 4 and 12.
+    assert found.jnd[0] == pytest.approx(JND_PER_SD * np.sqrt(8))
+    freedom = 36**2 / (24**2 / 1 + 14**2 / 2 + 2**2 / 2)
+    half = t.ppf(0.975, freedom) * np.sqrt((24 + 14 - 2) / 6)
+    np.testing.assert_allclose([found.pse_low[0], found.pse_high[0]], [4 - half, 4 + half])
+    assert (found.num_pairs[0], found.num_replicas[0]) == (2, 3)
+
+
+def test_component_that_would_be_negative_joins_the_rest_by_hand() -> None:
+    # Both pairs have mean 1, replicas 2, 1 and 0; residuals 1, 0, -1 and -1, 0, 1.
+    # Sums of squares 0, 4 and 4, so the rest is (0 + 4) / (1 + 2) and replicas stand against that: 4/2 - 4/3.
+    found = pooled(np.array([[[3.0, 1.0, -1.0], [1.0, 1.0, 1.0]]]))
+    np.testing.assert_allclose(_variances(found)[:, 0], [0.0, (2 - 4 / 3) / 2, 4 / 3])
+    freedom = 2**2 / ((4 / 3) ** 2 / 1 + 2**2 / 2 + (4 / 3) ** 2 / 2)
+    assert found.pse_high[0] - 1 == pytest.approx(t.ppf(0.975, freedom) * np.sqrt(2 / 6))
+
+
+def test_published_estimates_of_crossed_random_effects() -> None:
+    found = pooled(PENICILLIN.T[np.newaxis])
+    # As lme4 gives them by REML: variances of samples, plates and rest, the mean and its standard error.
+    np.testing.assert_allclose(_variances(found)[:, 0], [3.73092, 0.716908, 0.302415], rtol=2e-6)
+    assert found.pse[0] == pytest.approx(22.972222)
+    samples, plates, rest = _variances(found)[:, 0]
+    error = np.sqrt(samples / 6 + plates / 24 + rest / 144)
+    assert error == pytest.approx(0.808573, rel=1e-6)
+    mean_squares = np.array([24 * samples + rest, 6 * plates + rest, rest])
+    freedom = (144 * error**2) ** 2 / (mean_squares**2 / [5, 23, 115]).sum()
+    assert found.pse_high[0] - found.pse[0] == pytest.approx(t.ppf(0.975, freedom) * error)
+
+
+@pytest.mark.parametrize("sds", [(1.0, 0.5, 0.7), (0.1, 0.1, 1.0), (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0)])
+def test_sums_done_one_by_one(sds: tuple[float, float, float]) -> None:
+    tables = _simulated(1, sds, tables=8, pairs=5, replicas=7)
+    found = pooled(tables)
+    for row, table in enumerate(tables):
+        mean = table.sum() / 35
+        pairs = sum(7 * (table[p].mean() - mean) ** 2 for p in range(5))
+        replicas = sum(5 * (table[:, r].mean() - mean) ** 2 for r in range(7))
+        total = sum((table[p, r] - mean) ** 2 for p in range(5) for r in range(7))
+        squares, freedom = [pairs, replicas], [4, 6]
+        rest, rest_freedom = total - pairs - replicas, 24
+        # Thompson's rule: the smallest violator joins the rest first.
+        for effect in sorted((0, 1), key=lambda effect: squares[effect] / freedom[effect]):
+            if squares[effect] / freedom[effect] < rest / rest_freedom:
+                rest, rest_freedom = rest + squares[effect], rest_freedom + freedom[effect]
+        error = rest / rest_freedom
+        expected = [max(pairs / 4 - error, 0) / 7, max(replicas / 6 - error, 0) / 5, error]
+        np.testing.assert_allclose(_variances(found)[:, row], expected, rtol=1e-9, atol=1e-12)
+        assert found.pse[row] == pytest.approx(mean)
+
+
+def _restricted_loss(variances: np.ndarray, table: np.ndarray) -> float:
+    """Minus twice the restricted log-likelihood, from the full covariance matrix."""
+    pairs, replicas = table.shape
+    of_pairs = np.kron(np.eye(pairs), np.ones((replicas, replicas)))
+    of_replicas = np.kron(np.ones((pairs, pairs)), np.eye(replicas))
+    covariance = variances[0] * of_pairs + variances[1] * of_replicas + variances[2] * np.eye(table.size)
+    precision = np.linalg.inv(covariance)
+    deviations = table.ravel() - precision.sum(axis=0) @ table.ravel() / precision.sum()
+    return float(np.linalg.slogdet(covariance)[1] + np.log(precision.sum()) + deviations @ precision @ deviations)
+
+
+@pytest.mark.parametrize("sds", [(1.0, 0.5, 0.7), (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_estimates_maximise_the_restricted_likelihood(sds: tuple[float, float, float], seed: int) -> None:
+    table = _simulated(seed, sds, pairs=3, replicas=4)[0]
+    variances = _variances(pooled(table[np.newaxis]))[:, 0]
+    bounds = [(0, None), (0, None), (1e-6, None)]
+    best = minimize(_restricted_loss, [0.5, 0.5, 0.5], args=(table,), bounds=bounds, method="L-BFGS-B")
+    assert _restricted_loss(variances, table) <= best.fun + 1e-9
+    np.testing.assert_allclose(variances, best.x, atol=2e-3 * table.var())
+
+
+@pytest.mark.parametrize("sds", [(0.1, 0.03, 0.05), (0.01, 0.03, 0.05), (0.02, 0.1, 0.01), (0.1, 0.0, 0.1)])
+@pytest.mark.parametrize("level", [0.95, 0.8])
+def test_intervals_cover_the_mean(sds: tuple[float, float, float], level: float) -> None:
+    found = pooled(_simulated(2, sds, tables=4000), level)
+    coverage = np.mean((found.pse_low < 0.6) & (found.pse_high > 0.6))
+    # The standard error over 4000 tables is 0.3 % at 95 % and 0.6 % at 80 %.
+    assert coverage == pytest.approx(level, abs=3 * np.sqrt(level * (1 - level) / 4000))
+
+
+@pytest.mark.parametrize("sds", [(0.0, 0.03, 0.05), (0.0, 0.0, 0.1)])
+def test_intervals_are_not_short_where_effects_are_absent(sds: tuple[float, float, float]) -> None:
+    found = pooled(_simulated(3, sds, tables=4000))
+    assert 0.95 <= np.mean((found.pse_low < 0.6) & (found.pse_high > 0.6)) <= 0.997
+
+
+def test_two_pairs_are_covered_nearly_as_often() -> None:
+    found = pooled(_simulated(4, (0.1, 0.03, 0.05), tables=4000, pairs=2))
+    assert np.mean((found.pse_low < 0.6) & (found.pse_high > 0.6)) == pytest.approx(0.93, abs=0.012)
+
+
+def test_components_are_recovered() -> None:
+    found = pooled(_simulated(5, (0.1, 0.03, 0.05), tables=4000))
+    # Relative standard errors of a mean variance over 4000 tables: 0.9 % for 7 degrees of freedom, less for others.
+    np.testing.assert_allclose(_variances(found).mean(axis=1), np.array([0.1, 0.03, 0.05]) ** 2, rtol=0.03)
+
+
+def test_interval_is_wide_as_pairs_are_few() -> None:
+    flips = _simulated(6, (0.1, 0.03, 0.05))
+    one_pair = psychometrics(flips[:, 0], seed=0, num_resamples=200)
+    found = pooled(flips)
+    assert (found.pse_high - found.pse_low > 3 * (one_pair.pse_high - one_pair.pse_low)).all()
+
+
+def test_jnd_is_the_root_mean_square_of_the_pairs_own() -> None:
+    flips = _simulated(7, (0.1, 0.0, 0.05), tables=20)
+    found = pooled(flips)
+    of_pairs = moments(flips.reshape(160, 32)).jnd.reshape(20, 8)
+    np.testing.assert_allclose(found.jnd, np.sqrt((of_pairs**2).mean(axis=1)))
+    assert (found.sd_pairs > 0).all()
+    assert (found.sd_replicas == 0).any()
+    np.testing.assert_allclose(found.jnd, JND_PER_SD * np.hypot(found.sd_replicas, found.sd_rest))
+
+
+def test_equal_flips_do_not_vary() -> None:
+    found = pooled(np.full((1, 3, 7), 0.1))
+    assert [float(column[0]) for column in found] == [0.1, 0.1, 0.1, 0, 0, 0, 0, 3, 7]
+
+
+def test_pairs_that_differ_by_a_constant_leave_no_rest() -> None:
+    found = pooled(np.array([[[0.25, 0.5, 0.75], [0.5, 0.75, 1.0]]]))
+    np.testing.assert_allclose(_variances(found)[:, 0], [1 / 32, 1 / 16, 0.0], atol=1e-15)
+
+
+def test_pair_without_flips_is_left_out_and_then_replicas_with_a_hole() -> None:
+    flips = _simulated(8, (0.1, 0.03, 0.05), tables=2, pairs=4, replicas=6)
+    holes = flips.copy()
+    holes[0, 1] = np.nan
+    holes[0, 2, 3] = np.inf
+    holes[0, 0, 5] = np.nan
+    found = pooled(holes)
+    assert found.num_pairs.tolist() == [3, 4]
+    assert found.num_replicas.tolist() == [4, 6]
+    without = pooled(flips[:1, [0, 2, 3]][:, :, [0, 1, 2, 4]])
+    _assert_same(found, [np.concatenate(columns) for columns in zip(without, pooled(flips[1:]), strict=True)])
+
+
+def test_one_pair_has_a_pse_and_a_jnd_alone() -> None:
+    flips = _simulated(9, (0.1, 0.03, 0.05), pairs=1)
+    found, alone = pooled(flips), moments(flips[0])
+    np.testing.assert_allclose([found.pse, found.jnd], alone)
+    assert np.isnan([found.pse_low, found.pse_high, found.sd_pairs, found.sd_replicas, found.sd_rest]).all()
+    assert (found.num_pairs[0], found.num_replicas[0]) == (1, 32)
+
+
+@pytest.mark.parametrize("flips", [[[0.5], [0.6]], [[0.5, np.nan], [0.6, np.nan]], [[0.5, np.nan], [np.nan, 0.5]]])
+def test_fewer_than_two_replicas_tell_nothing(flips: list[list[float]]) -> None:
+    found = pooled(np.array([flips]))
+    assert np.isnan([column[0] for column in found[:7]]).all()
+    assert found.num_replicas[0] < 2
+
+
+@pytest.mark.parametrize("shape", [(0, 8, 32), (2, 0, 32), (2, 8, 0), (0, 0, 0)])
+def test_nothing_to_pool(shape: tuple[int, int, int]) -> None:
+    found = pooled(np.empty(shape))
+    assert all(column.shape == shape[:1] for column in found)
+    assert np.isnan(found.pse).all()
+    assert (found.num_pairs == 0).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
+def test_shifting_shifts_and_scaling_scales(seed: int, shift: float, scale: float) -> None:
+    flips = _simulated(seed, (0.1, 0.05, 0.2), tables=3, pairs=3, replicas=4)
+    found, moved = pooled(flips), pooled(shift + scale * flips)
+    ends, spreads = [shift + scale * column for column in found[:3]], [scale * column for column in found[3:7]]
+    # Subtraction of the shift loses digits, and the root of a difference of mean squares half of what is left.
+    _assert_same(moved, [*ends, *spreads, *found[7:]], atol=1e-5 * scale + 1e-6)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_order_of_pairs_and_replicas_does_not_matter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    flips = _simulated(seed, (0.1, 0.05, 0.2), tables=3, pairs=4, replicas=5)
+    flips[rng.random(flips.shape) < 0.05] = np.nan
+    shuffled = flips[:, rng.permutation(4)][:, :, rng.permutation(5)]
+    _assert_same(pooled(shuffled), pooled(flips), atol=1e-7)
+
+
+def test_occupations_do_not_mix() -> None:
+    flips = _simulated(10, (0.1, 0.05, 0.2), tables=3)
+    flips[1, 2, 5] = np.nan
+    together = pooled(flips)
+    for row in range(3):
+        _assert_same(pooled(flips[row : row + 1]), [column[row : row + 1] for column in together])
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match=r"flips has shape \(8, 32\): must be \[occupations, pairs, replicas\]"):
+        pooled(np.zeros((8, 32)))
+    with pytest.raises(ValueError, match=r"level=95: must lie strictly between 0 and 1"):
+        pooled(np.zeros((1, 8, 32)), level=95)

@@ -1,0 +1,196 @@
+from functools import cache
+from itertools import count
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tiltmeter.operators.resolution.problem import Missing, Problem
+from tiltmeter.operators.resolution.reductions import components
+from tiltmeter.operators.resolution.search import local_search as module
+from tiltmeter.operators.resolution.search.bound import triangle_bound
+from tiltmeter.operators.resolution.search.local_search import local_search, local_search_result
+from tiltmeter.operators.resolution.search.sparse import sparse_local_search
+
+seeds = st.integers(0, 2**32 - 1)
+rules = st.sampled_from(["zero", "forbid"])
+
+
+def plenty() -> float:
+    return 60.0
+
+
+def none_left() -> float:
+    return 0.0
+
+
+def _problem(seed: int, missing: Missing, num_nodes: int, whole: bool = True) -> Problem:
+    rng = np.random.default_rng(seed)
+    left, right = np.triu_indices(num_nodes, 1)
+    kept = rng.random(left.size) < rng.choice([0.5, 0.8, 1.0])
+    weights = rng.integers(-5, 6, left.size) * 1.0 if whole else rng.normal(0.2, 1.0, left.size)
+    return Problem(num_nodes, left[kept], right[kept], weights[kept], missing)
+
+
+def _planted(seed: int, missing: Missing, num_parts: int, size: int) -> tuple[Problem, np.ndarray]:
+    """Every pair within a part weighs 1, every other -1."""
+    parts = np.random.default_rng(seed).permutation(np.repeat(np.arange(num_parts), size))
+    left, right = np.triu_indices(parts.size, 1)
+    weights = np.where(parts[left] == parts[right], 1.0, -1.0)
+    kept = (weights > 0) | (missing == "zero")
+    return Problem(parts.size, left[kept], right[kept], weights[kept], missing), parts
+
+
+@cache
+def _partitions(num_nodes: int) -> list[np.ndarray]:
+    if num_nodes == 0:
+        return [np.zeros(0, dtype=np.int64)]
+    return [
+        np.append(labels, part) for labels in _partitions(num_nodes - 1) for part in range(labels.max(initial=-1) + 2)
+    ]
+
+
+def _optimum(problem: Problem) -> float:
+    return max(problem.objective(labels) for labels in _partitions(problem.num_nodes))
+
+
+@given(seeds, rules, st.integers(1, 7), st.booleans())
+@settings(max_examples=60)
+def test_optimum_of_few_nodes(seed: int, missing: Missing, num_nodes: int, whole: bool) -> None:
+    problem = _problem(seed, missing, num_nodes, whole)
+    optimum = _optimum(problem)
+    found = local_search_result(problem, plenty)
+    assert found.objective == pytest.approx(optimum, abs=1e-9)
+    assert found.objective == problem.objective(found.labels)
+    assert found.bound >= optimum - 1e-9
+    assert found.status == "feasible" or found.bound == pytest.approx(optimum, abs=1e-6)
+
+
+@given(seeds, rules)
+@settings(max_examples=20)
+def test_parts_are_found_whatever_the_nodes_are_called(seed: int, missing: Missing) -> None:
+    problem, parts = _planted(seed, missing, num_parts=6, size=5)
+    for labels in (local_search(problem, plenty), sparse_local_search(problem, plenty)):
+        assert problem.objective(labels) == 60.0
+        assert np.array_equal(labels[:, None] == labels, parts[:, None] == parts)
+    assert local_search_result(problem, plenty).status == "proven"
+
+
+def test_labels_are_numbered_by_their_first_nodes() -> None:
+    labels = local_search(_problem(1, "zero", 20), plenty)
+    first = [int(np.flatnonzero(labels == part)[0]) for part in range(labels.max() + 1)]
+    assert first == sorted(first)
+
+
+def test_best_known_value_of_a_hard_instance() -> None:
+    # Uniform weights in -100..100 on 100 nodes; 26212 is the best of many long searches with other methods.
+    rng = np.random.default_rng(1)
+    left, right = np.triu_indices(100, 1)
+    problem = Problem(100, left, right, rng.integers(-100, 101, left.size) * 1.0, "zero")
+    labels = local_search(problem, plenty, seed=2)
+    assert problem.objective(labels) >= 0.995 * 26212
+    assert np.array_equal(labels, local_search(problem, plenty, seed=2))
+
+
+def test_swaps_go_through_forbidden_pairs() -> None:
+    # 0 and 1 belong to each other's parts, {0, 2, 3} and {1, 4, 5}, but may not be together even for a while.
+    pairs = {
+        (0, 2): 1,
+        (0, 3): 1,
+        (1, 4): 1,
+        (1, 5): 1,
+        (2, 3): 9,
+        (4, 5): 9,
+        (1, 2): 2,
+        (1, 3): 2,
+        (0, 4): 2,
+        (0, 5): 2,
+    }
+    left, right = np.array(sorted(pairs)).T
+    problem = Problem(6, left, right, np.array([pairs[pair] for pair in sorted(pairs)], dtype=np.float64), "forbid")
+    labels = local_search(problem, iter([1.0] * 4 + [0.0] * 99).__next__, start=np.array([0, 1, 0, 0, 1, 1]))
+    assert problem.objective(labels) == 26.0
+
+
+@given(seeds, rules)
+@settings(max_examples=20)
+def test_never_worse_than_the_start(seed: int, missing: Missing) -> None:
+    problem = _problem(seed, missing, 12, whole=False)
+    start = sparse_local_search(problem, plenty)
+    calls = count()
+    for search in (local_search(problem, none_left, start=start), sparse_local_search(problem, plenty, start)):
+        assert problem.objective(search) >= problem.objective(start) - 1e-12
+    few = local_search(problem, lambda: 5.0 - next(calls), start=start)
+    assert problem.objective(few) >= problem.objective(start) - 1e-12
+
+
+@pytest.mark.parametrize("missing", ["zero", "forbid"])
+def test_without_time_there_is_the_greedy_partition(missing: Missing) -> None:
+    problem, _ = _planted(0, missing, 4, 5)
+    found = local_search_result(problem, none_left)
+    assert found.objective == found.bound == 40.0
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-9, 1.0, 1e200])
+def test_scale_of_the_weights_does_not_matter(scale: float) -> None:
+    problem = _problem(5, "forbid", 15, whole=False)
+    scaled = Problem(15, problem.left, problem.right, problem.weights * scale, "forbid")
+    assert np.array_equal(local_search(scaled, plenty), local_search(problem, plenty))
+
+
+@pytest.mark.parametrize("num_nodes", [0, 1, 3])
+def test_without_positive_weights_each_node_is_alone(num_nodes: int) -> None:
+    left, right = np.triu_indices(num_nodes, 1)
+    found = local_search_result(Problem(num_nodes, left, right, -np.ones(left.size), "zero"), plenty)
+    assert found[:1] + found[2:4] == ("proven", 0.0, 0.0)
+    assert found.labels.tolist() == list(range(num_nodes))
+
+
+def test_many_nodes_are_searched_on_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, _ = _planted(3, "forbid", 50, 4)
+    monkeypatch.setattr(module, "MAX_DENSE_NODES", 100)
+    monkeypatch.setattr(module, "_evolve", None)
+    assert local_search_result(problem, plenty)[2:4] == (300.0, 300.0)
+
+
+@given(seeds, rules)
+@settings(max_examples=30)
+def test_search_on_lists_ends_where_no_move_gains(seed: int, missing: Missing) -> None:
+    problem = _problem(seed, missing, 9)
+    labels = sparse_local_search(problem, plenty)
+    reached = problem.objective(labels)
+    for node in range(9):
+        for part in range(10):
+            moved = labels.copy()
+            moved[node] = part
+            assert problem.objective(moved) <= reached
+
+
+def test_bound_of_triangles_by_hand() -> None:
+    # A square with one diagonal, 02, forbidden. Of the two triangles at that, one loses 1 and the other 2, which leaves
+    # nothing for those at the other diagonal.
+    left, right = np.array([0, 0, 1, 1, 2]), np.array([1, 3, 2, 3, 3])
+    problem = Problem(4, left, right, np.array([1.0, 2.0, 1.0, -1.0, 2.0]), "forbid")
+    assert triangle_bound(problem, plenty) == 6.0 - 1.0 - 2.0
+    assert triangle_bound(problem, none_left) == 6.0
+    assert _optimum(problem) == 3.0
+
+
+@pytest.mark.parametrize(("missing", "gap"), [("forbid", 1e-3), ("zero", 1e-6)])
+def test_largest_component_of_patents_has_a_small_gap(data_file, missing: Missing, gap: float) -> None:
+    pairs = pl.read_parquet(data_file("er/patent_sample/pairs.parquet"))
+    ids, nodes = np.unique(np.concatenate([pairs["left"], pairs["right"]]), return_inverse=True)
+    left, right = np.sort(nodes.reshape(2, -1), axis=0)
+    pieces = components(Problem(ids.size, left, right, pairs["weight"].to_numpy(), missing))
+    problem = max((piece.problem for piece in pieces), key=lambda problem: problem.num_nodes)
+    assert problem.num_nodes == 394
+    assert local_search_result(problem, plenty).gap < gap
+
+
+@pytest.mark.parametrize("start", [[0, 0], [0, 0, 0]])
+def test_refused_start(start: list[int]) -> None:
+    problem = Problem(3, np.array([0]), np.array([1]), np.array([1.0]), "forbid")
+    with pytest.raises(ValueError, match=r"start of shape \(\d,\): must give each of 3 nodes a part.*leave start out"):
+        local_search(problem, plenty, start=np.array(start))

@@ -1,0 +1,167 @@
+"""What holds parts together and what kept nodes out of them, against loops over all nodes and pairs."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.resolution.explanations import NearMisses, joined_pairs, merges, near_misses, split_pairs
+from tiltmeter.operators.resolution.problem import Missing, Problem
+
+
+def problem_of(num_nodes: int, weights: dict[tuple[int, int], float], missing: Missing) -> Problem:
+    ends = np.array(sorted(weights), dtype=np.int64).reshape(-1, 2)
+    values = np.array([weights[pair] for pair in sorted(weights)], dtype=np.float64)
+    return Problem(num_nodes, ends[:, 0], ends[:, 1], values, missing)
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> tuple[Problem, np.ndarray, dict[tuple[int, int], float]]:
+    """Any graph with any labels, which need not be good or even allowed; sums of quarters are exact."""
+    num_nodes = draw(st.integers(0, 9))
+    weights = {
+        pair: draw(st.integers(-8, 8)) / 4 for pair in combinations(range(num_nodes), 2) if draw(st.integers(0, 3))
+    }
+    labels = draw(st.lists(st.integers(0, 3), min_size=num_nodes, max_size=num_nodes))
+    problem = problem_of(num_nodes, weights, draw(st.sampled_from(["forbid", "zero"])))
+    return problem, np.array(labels, dtype=np.int64), weights
+
+
+def weight(weights: dict[tuple[int, int], float], one: int, other: int) -> float | None:
+    return weights.get((min(one, other), max(one, other)))
+
+
+def tipping_of(found: NearMisses, at: int) -> list[tuple[int, float]]:
+    ours = slice(found.starts[at], found.starts[at + 1])
+    return list(zip(found.tipping[ours].tolist(), found.tipping_weights[ours].tolist(), strict=True))
+
+
+# --- by hand --------------------------------------------------------------------------------------------------------
+
+# Two triangles with a bridge from 2 to 3, against which stand 1 - 3 and, more, 0 - 3; 0 - 4 to 2 - 5 were not scored.
+BRIDGE = {(0, 1): 1.0, (0, 2): 0.75, (1, 2): 0.5, (2, 3): 2.0, (0, 3): -1.5, (1, 3): -0.25}
+BRIDGE |= {(3, 4): 1.0, (3, 5): 1.0, (4, 5): -0.5}
+LABELS = np.array([0, 0, 0, 1, 1, 1])
+
+
+def test_merges_by_hand() -> None:
+    found = merges(problem_of(6, BRIDGE, "forbid"), LABELS)
+    assert found.parts.tolist() == [0, 1]
+    assert found.weights.tolist() == [2.25, 1.5]
+    # Node 2 is held by 0.75 + 0.5; nodes 4 and 5 both by 1.0 - 0.5, of which the first is named.
+    assert found.weakest.tolist() == [2, 4]
+    assert found.held.tolist() == [1.25, 0.5]
+
+
+def test_near_misses_by_hand() -> None:
+    found = near_misses(problem_of(6, BRIDGE, "forbid"), LABELS)
+    assert list(zip(found.nodes.tolist(), found.parts.tolist(), strict=True)) == [(2, 1), (3, 0)]
+    assert found.support.tolist() == [2.0, 2.0]
+    assert found.opposition.tolist() == [0.0, -1.75]
+    assert found.total.tolist() == [2.0, 0.25]
+    assert found.held.tolist() == [1.25, 2.0]
+    assert found.num_forbidden.tolist() == [2, 0]
+    assert tipping_of(found, 0) == [(4, -np.inf), (5, -np.inf)]
+    assert tipping_of(found, 1) == [(0, -1.5), (1, -0.25)]
+
+
+def test_pairs_without_a_score_forbid_nothing_if_they_weigh_zero() -> None:
+    found = near_misses(problem_of(6, BRIDGE, "zero"), LABELS)
+    assert found.num_forbidden.tolist() == [0, 0]
+    assert found.starts.tolist() == [0, 0, 2]
+
+
+def test_pairs_that_disagree_with_the_partition() -> None:
+    problem = problem_of(6, BRIDGE, "forbid")
+    split, joined = split_pairs(problem, LABELS), joined_pairs(problem, LABELS)
+    assert [part.tolist() for part in split] == [[2], [3], [2.0]]
+    assert [part.tolist() for part in joined] == [[4], [5], [-0.5]]
+
+
+def test_five_pairs_are_named_forbidden_ones_first_and_then_the_most_negative() -> None:
+    # Node 0 against a part of 1..8: 1 speaks for it, 2 and 4 are forbidden, 3 to 8 speak against it, 5 most.
+    scored = {1: 1.0, 3: -0.5, 5: -2.0, 6: -1.0, 7: -0.25, 8: -0.5}
+    weights = {(0, other): value for other, value in scored.items()}
+    weights |= dict.fromkeys(combinations(range(1, 9), 2), 1.0)
+    found = near_misses(problem_of(9, weights, "forbid"), np.array([0] + [1] * 8))
+    assert found.num_forbidden[0] == 2
+    assert tipping_of(found, 0) == [(2, -np.inf), (4, -np.inf), (5, -2.0), (6, -1.0), (3, -0.5)]
+
+
+def test_a_partition_that_agrees_with_all_scores_has_nothing_to_explain_but_its_merges() -> None:
+    problem = problem_of(4, {(0, 1): 1.0, (2, 3): 1.0, (0, 2): -1.0}, "forbid")
+    labels = np.array([0, 0, 1, 1])
+    assert near_misses(problem, labels).starts.tolist() == [0]
+    assert split_pairs(problem, labels).left.size == joined_pairs(problem, labels).left.size == 0
+    assert merges(problem, labels).held.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("explain", [merges, near_misses, split_pairs, joined_pairs])
+def test_labels_of_other_nodes_are_refused(explain) -> None:
+    with pytest.raises(ValueError, match=r"labels have shape \(5,\): must be one for each of 6 nodes"):
+        explain(problem_of(6, BRIDGE, "forbid"), LABELS[:5])
+
+
+# --- against loops --------------------------------------------------------------------------------------------------
+
+
+@given(partitions())
+def test_merges_are_what_loops_find(case) -> None:
+    problem, labels, weights = case
+    expected = []
+    for part in range(4):
+        nodes = [node for node in range(problem.num_nodes) if labels[node] == part]
+        held = {node: sum(weight(weights, node, other) or 0.0 for other in nodes) for node in nodes}
+        if len(nodes) > 1:
+            weakest = min(nodes, key=lambda node: (held[node], node))
+            expected.append((part, sum(held.values()) / 2, weakest, held[weakest]))
+    assert list(zip(*(column.tolist() for column in merges(problem, labels)), strict=True)) == expected
+
+
+@given(partitions())
+def test_near_misses_are_what_loops_find(case) -> None:
+    problem, labels, weights = case
+    found = near_misses(problem, labels)
+    expected = []
+    for node in range(problem.num_nodes):
+        for part in range(4):
+            others = [other for other in range(problem.num_nodes) if labels[other] == part]
+            scores = {other: weight(weights, node, other) for other in others}
+            known = [score for score in scores.values() if score is not None]
+            if labels[node] == part or not any(score > 0 for score in known):
+                continue
+            forbidden = [other for other in others if scores[other] is None and problem.missing == "forbid"]
+            negative = sorted((score, other) for other, score in scores.items() if score is not None and score < 0)
+            against = [(other, -np.inf) for other in forbidden] + [(other, score) for score, other in negative]
+            own = (weight(weights, node, other) for other in range(problem.num_nodes) if labels[other] == labels[node])
+            numbers = [sum(known), sum(score or 0.0 for score in own), len(forbidden)]
+            expected.append((node, part, *numbers, against[:5]))
+    columns = (found.nodes, found.parts, found.total, found.held, found.num_forbidden)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    assert [(*row, tipping_of(found, at)) for at, row in enumerate(rows)] == expected
+    assert (found.support > 0).all()
+    assert (found.opposition <= 0).all()
+
+
+@given(partitions())
+def test_pairs_disagree_by_their_sign(case) -> None:
+    problem, labels, weights = case
+    split = {pair for pair, value in weights.items() if value > 0 and labels[pair[0]] != labels[pair[1]]}
+    joined = {pair for pair, value in weights.items() if value < 0 and labels[pair[0]] == labels[pair[1]]}
+    for found, expected in ((split_pairs(problem, labels), split), (joined_pairs(problem, labels), joined)):
+        pairs = set(zip(found.left.tolist(), found.right.tolist(), strict=True))
+        assert pairs == expected
+        assert sum(found.weights) == sum(weights[pair] for pair in expected)
+
+
+@given(partitions())
+def test_moving_a_near_miss_changes_the_objective_by_what_is_told(case) -> None:
+    problem, labels, _ = case
+    free = Problem(problem.num_nodes, problem.left, problem.right, problem.weights, "zero")
+    found = near_misses(free, labels)
+    for node, part, total, held in zip(found.nodes, found.parts, found.total, found.held, strict=True):
+        moved = labels.copy()
+        moved[node] = part
+        assert free.objective(moved) - free.objective(labels) == total - held

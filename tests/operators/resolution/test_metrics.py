@@ -1,0 +1,65 @@
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.resolution.metrics import partition_metrics
+
+labels = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), min_size=1, max_size=12).map(
+    lambda rows: np.array(rows).T
+)
+
+
+@given(labels)
+def test_shares_of_pairs(both: np.ndarray) -> None:
+    found, gold = both
+    pairs = [(found[i] == found[j], gold[i] == gold[j]) for i, j in combinations(range(found.size), 2)]
+    num_right, num_found = sum(a and b for a, b in pairs), sum(a for a, _ in pairs)
+    num_gold = sum(b for _, b in pairs)
+    metrics = partition_metrics(found, gold)
+    for value, part, whole in (
+        (metrics.precision, num_right, num_found),
+        (metrics.recall, num_right, num_gold),
+        (metrics.f1, 2 * num_right, num_found + num_gold),
+    ):
+        assert value == (part / whole if whole else pytest.approx(math.nan, nan_ok=True))
+
+
+@given(labels)
+def test_roles_and_names(both: np.ndarray) -> None:
+    found, gold = both
+    metrics, swapped = partition_metrics(found, gold), partition_metrics(gold * 7 - 3, found)
+    expected = [swapped[place] for place in (1, 0, 2, 4, 3, 5, 6, 7)]
+    assert list(metrics) == pytest.approx(expected, nan_ok=True)
+    assert metrics.fowlkes_mallows == pytest.approx(np.nan_to_num(math.sqrt(metrics.precision * metrics.recall)))
+
+
+def test_perfect_agreement() -> None:
+    assert set(partition_metrics(np.array([4, 4, 1, 1, 2]), np.array([0, 0, 1, 1, 2]))) == {1.0}
+
+
+def test_published_example() -> None:
+    # Manning, Raghavan and Schuetze 2008, Introduction to Information Retrieval, figure 16.4: of 17 points
+    # in clusters xxxxxo, xoooov and xxvvv, TP = 20, FP = 20 and FN = 24.
+    gold = np.array([*"xxxxxo", *"xoooov", *"xxvvv"])
+    classes = np.unique(gold, return_inverse=True)[1]
+    metrics = partition_metrics(np.repeat([0, 1, 2], [6, 6, 5]), classes)
+    assert metrics.precision == 20 / 40
+    assert metrics.recall == 20 / 44
+    assert metrics.f1 == pytest.approx(0.476, abs=5e-4)
+
+
+def test_pairs_beyond_int32_are_counted() -> None:
+    found = np.zeros(100_000, dtype=np.int32)
+    gold = np.repeat([0, 1], 50_000)
+    assert partition_metrics(found, gold).precision == pytest.approx(2 * 50_000 * 49_999 / (100_000 * 99_999))
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match=r"found of shape \(2,\) and gold of shape \(3,\): must be \[records\]"):
+        partition_metrics(np.zeros(2, dtype=np.int64), np.zeros(3, dtype=np.int64))
+    with pytest.raises(ValueError, match="at least one; leave out records without a gold cluster"):
+        partition_metrics(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))

@@ -1,0 +1,108 @@
+"""Scored pairs, each once, and what was left out on the way."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.resolution.components import components_of
+from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
+from tiltmeter.operators.resolution.synthetic import synthetic_scores
+
+WEIGHT = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5])
+PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), WEIGHT), max_size=25)
+
+
+def _arrays(pairs):
+    left, right, weights = zip(*pairs, strict=True) if pairs else ((), (), ())
+    return np.array(left, np.int64), np.array(right, np.int64), np.array(weights, np.float64)
+
+
+@given(pairs=PAIRS, threshold=st.sampled_from([None, -0.5, 0.1]))
+def test_every_pair_is_kept_once_or_counted(pairs, threshold):
+    found = clean_pairs(*_arrays(pairs), threshold)
+    weights = defaultdict(list)
+    for left, right, weight in pairs:
+        if left != right:
+            weights[min(left, right), max(left, right)].append(weight)
+    means = {pair: sum(sorted(of)) / len(of) for pair, of in weights.items()}
+    kept = {pair: mean for pair, mean in means.items() if threshold is None or mean >= threshold}
+    assert dict(zip(zip(found.left.tolist(), found.right.tolist(), strict=True), found.weights, strict=True)) == (
+        pytest.approx(kept)
+    )
+    assert list(zip(found.left, found.right, strict=True)) == sorted(kept)
+    num = found.left.size + found.num_self + found.num_repeated + found.num_contradicting + found.num_below
+    assert num == len(pairs)
+    assert found.num_contradicting == sum(len(of) - 1 for of in weights.values() if len(set(of)) > 1)
+
+
+@given(pairs=PAIRS.filter(bool), seed=st.integers(0, 99))
+def test_the_order_and_direction_of_pairs_change_nothing(pairs, seed):
+    left, right, weights = _arrays(pairs)
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    one, other = clean_pairs(left, right, weights, None), clean_pairs(right[order], left[order], weights[order], None)
+    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_weight_that_is_not_finite_is_refused_with_its_row(wrong):
+    with pytest.raises(ValueError, match=rf"weight {wrong} in row 2"):
+        clean_pairs(np.array([0, 1]), np.array([1, 2]), np.array([0.5, wrong]), None)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.5, np.nan])
+def test_a_probability_outside_its_range_is_refused_with_its_row(wrong):
+    with pytest.raises(ValueError, match=rf"match_probability {wrong} in row 1"):
+        weights_of(np.array([wrong, 0.5]))
+
+
+@given(pairs=PAIRS)
+def test_components_are_connected_by_positive_pairs_and_hold_all_pairs_within(pairs):
+    scored = clean_pairs(*_arrays(pairs), None)
+    found = components_of(6, scored)
+    reached = {node: {node} for node in range(6)}
+    for _ in range(6):
+        for left, right, weight in zip(scored.left, scored.right, scored.weights, strict=True):
+            if weight > 0:
+                reached[left] = reached[right] = reached[left] | reached[right]
+        reached = {node: set().union(*(reached[other] for other in of)) for node, of in reached.items()}
+    for one in range(6):
+        assert {other for other in range(6) if found.component[other] == found.component[one]} == reached[one]
+    assert sorted(found.sizes, reverse=True) == list(found.sizes)
+    back = {
+        (component, place): node
+        for node, (component, place) in enumerate(zip(found.component, found.place, strict=True))
+    }
+    rebuilt = {
+        (back[c, found.left[at]], back[c, found.right[at]]): found.weights[at]
+        for c in range(found.sizes.size)
+        for at in range(found.starts[c], found.starts[c + 1])
+    }
+    inside = {
+        (left, right): weight
+        for left, right, weight in zip(scored.left, scored.right, scored.weights, strict=True)
+        if found.component[left] == found.component[right]
+    }
+    assert rebuilt == inside
+
+
+def test_bundles_hold_so_many_pairs_or_one_component():
+    scored = clean_pairs(np.array([0, 0, 1, 3, 5]), np.array([1, 2, 2, 4, 6]), np.ones(5), None)
+    found = components_of(8, scored)
+    assert found.sizes.tolist() == [3, 2, 2, 1]
+    assert list(found.bundles(2)) == [(0, 1), (1, 4)]
+    assert list(found.bundles(100)) == [(0, 4)]
+
+
+def test_synthetic_scores_lie_around_plus_and_minus_the_mean_and_are_keyed():
+    chains = ["a"] * 60 + ["b"] * 60
+    left, right, weights = synthetic_scores(chains, 0.5, 0.3, seed=0, about="topic 1")
+    same = (left < 60) == (right < 60)
+    assert weights[same].mean() == pytest.approx(0.5, abs=0.02)
+    assert weights[~same].mean() == pytest.approx(-0.5, abs=0.02)
+    assert weights[same].std() == pytest.approx(0.3, abs=0.02)
+    again, other = (synthetic_scores(chains, 0.5, 0.3, seed=seed, about="topic 1")[2] for seed in (0, 1))
+    assert np.array_equal(weights, again)
+    assert not np.array_equal(weights, other)

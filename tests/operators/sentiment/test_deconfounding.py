@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.sentiment.deconfounding import deconfounding_impact, is_confounded, largest_impact
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+MALE, FEMALE = 0, 1
+
+
+def texts_of(*cells):
+    """Scores, emotions and protected values of texts given as (emotion, protected, scores)."""
+    repeated = [(emotion, protected, score) for emotion, protected, scores in cells for score in scores]
+    emotions, protected, scores = np.array(repeated).T
+    return scores, emotions.astype(int), protected.astype(int)
+
+
+def by_loops(scores, emotions, protected):
+    """DIE % of every emotion as its equation reads, over the cells that have texts."""
+    texts = list(zip(scores.tolist(), emotions.tolist(), protected.tolist(), strict=True))
+    percent = []
+    for x in range(max(emotions) + 1):
+        of_x = [y for y, emotion, _ in texts if emotion == x]
+        total = share = 0.0
+        for z in set(protected):
+            cell = [y for y, emotion, value in texts if (emotion, value) == (x, z)]
+            p = sum(value == z for _, _, value in texts) / len(texts)
+            total += sum(cell) / len(cell) * p if cell else 0.0
+            share += p if cell else 0.0
+        observed, adjusted = sum(of_x) / len(of_x), total / share
+        percent.append(100 * abs(adjusted - observed) / abs(observed))
+    return percent
+
+
+def test_by_hand() -> None:
+    # 6 of 8 texts are about men. E[Y|x] = (3 + 0) / 4; E[Y|do(x)] = 6/8 x 1 + 2/8 x 0; the second: 4/4 and 1.
+    found = deconfounding_impact(
+        *texts_of((0, MALE, [1, 1]), (0, FEMALE, [0, 0]), (1, MALE, [0.5, 0.5, 0.5, 0.5])),
+    )
+    np.testing.assert_allclose(found.observed, [0.5, 0.5])
+    np.testing.assert_allclose(found.adjusted, [0.75, 0.5])
+    np.testing.assert_allclose(found.percent, [50, 0])
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_agrees_with_loops(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    emotions, protected = np.append(rng.integers(0, 3, 30), [0, 1, 2]), rng.integers(0, 4, 33)
+    scores = rng.uniform(0.1, 1, 33)
+    found = deconfounding_impact(scores, emotions, protected)
+    np.testing.assert_allclose(found.percent, by_loops(scores, emotions, protected), rtol=1e-9, atol=2e-9)
+
+
+def test_replicates_are_those_of_repeated_texts() -> None:
+    rng = np.random.default_rng(0)
+    scores, emotions, protected = rng.uniform(-1, 1, 20), np.arange(20) % 2, rng.integers(0, 3, 20)
+    counts = rng.integers(0, 3, (25, 20))
+    counts[:, [0, 1]] = 1  # so that every emotion has texts
+    for policy in ("renormalise", "undefined"):
+        together = deconfounding_impact(scores, emotions, protected, counts, policy)
+        for replicate, times in enumerate(counts):
+            repeated = (np.repeat(part, times) for part in (scores, emotions, protected))
+            alone = deconfounding_impact(*repeated, empty_cells=policy)
+            np.testing.assert_allclose(together.percent[replicate], alone.percent, rtol=1e-9)
+            np.testing.assert_array_equal(
+                largest_impact([together])[replicate].round(6), largest_impact([alone]).round(6)
+            )
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=6), st.integers(1, 7), st.integers(1, 3))
+def test_without_confounding_the_impact_is_exactly_zero(thirds: list[int], men: int, women: int) -> None:
+    # Every value has the same emotions, each text as often as there are persons.
+    cells = [
+        (emotion, protected, [(third + offset) / 10 for third in thirds] * times)
+        for emotion in (0, 1)
+        for protected, offset, times in ((MALE, 0, men), (FEMALE, 1, women))
+    ]
+    found = deconfounding_impact(*texts_of(*cells))
+    np.testing.assert_array_equal(found.percent, [0, 0])
+
+
+def test_a_system_that_does_not_look_at_the_protected_value_has_no_impact() -> None:
+    found = deconfounding_impact(
+        *texts_of((0, MALE, [0.1] * 7), (0, FEMALE, [0.1] * 3), (1, MALE, [-0.7]), (1, FEMALE, [-0.7] * 24))
+    )
+    np.testing.assert_array_equal(found.percent, [0, 0])
+
+
+def test_zero_over_zero_is_zero_and_anything_else_over_zero_infinite() -> None:
+    assert 0.1 + 0.2 - 0.3 != 0
+    found = deconfounding_impact(
+        *texts_of((0, MALE, [0.1, 0.2]), (0, FEMALE, [-0.3]), (1, MALE, [1 / 3, -1 / 3]), (1, FEMALE, [0.0] * 3))
+    )
+    np.testing.assert_array_equal(found.observed, [0, 0])
+    np.testing.assert_array_equal(found.percent, [np.inf, 0])
+    assert largest_impact([found]) == np.inf
+
+
+def test_published_scores() -> None:
+    # AI4Society's causal-sas-rating: the GRU on E4 of the fourth group; texts about nobody, men and women.
+    thirds = [
+        (0, 0, [-1, -1, -1, -2]), (0, 1, [-1, -1, -1, -2, -2]), (0, 2, [-1, -1, -2, -2, -3, -3]),
+        (1, 0, [-1, -1, -2, 1]), (1, 1, [-1, 1, 1]), (1, 2, [1, 1]),
+    ]  # fmt: skip
+    found = deconfounding_impact(*texts_of(*((*cell, np.array(scores) / 3) for *cell, scores in thirds)))
+    np.testing.assert_allclose(found.observed, [-8 / 15, 0])
+    np.testing.assert_allclose(found.adjusted, [-31 / 60, 7 / 108])
+    np.testing.assert_allclose(found.percent, [3.125, np.inf])
+
+
+@pytest.fixture
+def without_happy_women():
+    return texts_of((0, MALE, [1, 0.5]), (1, MALE, [0.2]), (1, FEMALE, [0.4, 0.4, 0.4]))
+
+
+def test_empty_cells_are_told(without_happy_women) -> None:
+    found = deconfounding_impact(*without_happy_women)
+    assert found.is_empty.tolist() == [[False, True], [False, False]]
+
+
+def test_empty_cells_are_left_out_of_the_sum(without_happy_women) -> None:
+    found = deconfounding_impact(*without_happy_women)
+    np.testing.assert_allclose(found.adjusted, [0.75, (3 * 0.2 + 3 * 0.4) / 6])
+    np.testing.assert_allclose(found.percent, [0, 100 * 0.05 / 0.35])
+
+
+def test_empty_cells_leave_the_impact_undefined(without_happy_women) -> None:
+    found = deconfounding_impact(*without_happy_women, empty_cells="undefined")
+    np.testing.assert_allclose(found.adjusted, [np.nan, 0.3])
+    np.testing.assert_allclose(found.percent, [np.nan, 100 * 0.05 / 0.35])
+    assert np.isnan(largest_impact([found]))
+
+
+def test_values_and_emotions_without_texts_are_no_empty_cells() -> None:
+    # The replicate has no text of emotion 1 and none of value 1.
+    scores, emotions, protected = texts_of((0, 0, [0.5]), (0, 1, [0.1]), (1, 0, [0.9]), (1, 1, [0.7]))
+    found = deconfounding_impact(scores, emotions, protected, np.array([[4, 0, 0, 0]]), "undefined")
+    assert not found.is_empty.any()
+    np.testing.assert_array_equal(found.percent, [[0, np.nan]])
+    np.testing.assert_array_equal(largest_impact([found]), [0])
+
+
+def test_the_largest_impact_is_over_emotions_and_data_sets() -> None:
+    rng = np.random.default_rng(1)
+    sets = [
+        deconfounding_impact(rng.uniform(0.1, 1, 40), rng.integers(0, num, 40), rng.integers(0, 2, 40))
+        for num in (2, 3)
+    ]
+    assert largest_impact(sets) == max(*sets[0].percent, *sets[1].percent)
+
+
+def test_without_any_text_there_is_no_impact() -> None:
+    none = deconfounding_impact(np.ones(2), np.array([0, 1]), np.array([0, 1]), np.zeros((1, 2), int))
+    assert np.isnan(largest_impact([none])).all()
+
+
+@pytest.mark.parametrize(
+    ("emotions", "protected", "expected"),
+    [
+        ([0, 1, 0, 1], [0, 0, 1, 1], False),
+        ([0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 1, 1], False),
+        ([0, 1, 1, 0, 1, 1], [0, 0, 0, 1, 1, 1], False),
+        ([0, 1, 0, 0], [0, 0, 1, 1], True),
+        ([0, 1, 0, 1, 1], [0, 0, 1, 1, 1], True),
+        ([0, 0, 0], [0, 1, 2], False),
+        ([0, 1, 2], [0, 0, 0], False),
+    ],
+)
+def test_confounding_is_told_by_the_frequencies(emotions, protected, expected) -> None:
+    assert is_confounded(np.array(emotions), np.array(protected)) is expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12))
+def test_confounding_is_symmetric_and_does_not_depend_on_order(texts) -> None:
+    emotions, protected = np.array(texts).T
+    assert is_confounded(emotions, protected) == is_confounded(protected[::-1], emotions[::-1])
+
+
+def test_another_policy_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"empty_cells='drop': must be one of renormalise, undefined"):
+        deconfounding_impact(np.ones(1), np.zeros(1, int), np.zeros(1, int), empty_cells="drop")

@@ -1,0 +1,97 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.sentiment.dictionary import translate_words
+
+SPANISH = {"man": "hombre", "this man": "este hombre", "feels": "se siente", "sad": "triste", "niño": "boy"}
+
+
+def translated(text, words=SPANISH):
+    return translate_words([text], words)[0]
+
+
+def test_words_are_replaced_and_everything_between_them_is_kept() -> None:
+    assert translated("man feels sad.") == "hombre se siente triste."
+    assert translated(" man,\tsad\n\n-- (man)…😀 ") == " hombre,\ttriste\n\n-- (hombre)…😀 "
+
+
+def test_only_whole_words_are_replaced() -> None:
+    assert translated("woman mans man_ man2 sadly unsad") == "woman mans man_ man2 sadly unsad"
+    assert translated("man's sad-sad man") == "hombre's triste-triste hombre"
+
+
+def test_words_of_other_scripts_are_whole_words_too() -> None:
+    assert translated("niño niños Niño ÑNIÑO NIÑO") == "boy niños Boy ÑNIÑO BOY"
+    assert translated("манн манна", {"манн": "man"}) == "man манна"
+
+
+def test_capitals_are_kept() -> None:
+    assert translated("Man MAN mAN This Man THIS MAN") == "Hombre HOMBRE hombre Este hombre ESTE HOMBRE"
+
+
+def test_one_capital_letter_is_an_initial() -> None:
+    assert translated("A MAN", {"a": "un", "man": "hombre"}) == "Un HOMBRE"
+
+
+def test_an_entry_as_the_dictionary_writes_it_gives_the_translation_as_it_is() -> None:
+    assert translated("and I say US", {"I": "yo", "US": "EE. UU."}) == "and yo say EE. UU."
+
+
+def test_the_longest_entry_is_taken_whatever_their_order() -> None:
+    words = {"new": "nuevo", "new york": "Nueva York", "new york city": "la ciudad", "york": "Y"}
+    for entries in (words, dict(reversed(words.items()))):
+        assert translated("new york city, new york, new, york", entries) == "la ciudad, Nueva York, nuevo, Y"
+
+
+def test_words_of_a_phrase_may_stand_on_two_lines() -> None:
+    assert translated("this \n man") == "este hombre"
+    assert translated("this, man") == "this, hombre"
+
+
+def test_what_has_been_replaced_is_not_translated_again() -> None:
+    assert translated("a b", {"a": "b", "b": "a"}) == "b a"
+
+
+def test_marks_in_entries_and_backslashes_in_translations_mean_themselves() -> None:
+    assert translated("c++ c.d cxd", {"c++": r"\1 \g<0>", "c.d": "x"}) == r"\1 \g<0> x cxd"
+
+
+def test_hundreds_of_entries_are_no_limit() -> None:
+    words = {f"w{number}": f"t{number}" for number in range(1000)}
+    assert translated("w0 w999 w1000", words) == "t0 t999 w1000"
+
+
+def test_nothing_to_translate() -> None:
+    assert translate_words([], SPANISH) == []
+    assert translate_words(["", "man"], {}) == ["", "man"]
+
+
+LETTERS = st.text(alphabet="abñß", min_size=1)
+
+
+@given(st.text(alphabet="abñß_1.-\n "), st.lists(st.lists(LETTERS, min_size=1, max_size=2).map(" ".join)))
+def test_a_dictionary_of_words_by_themselves_changes_no_lower_case_text(text, entries) -> None:
+    text = re.sub(r"\s+", " ", text)
+    words = {entry.casefold(): entry for entry in entries}.values()
+    assert translated(text, dict(zip(words, words, strict=True))) == text
+
+
+@given(st.text(), st.lists(st.text(alphabet="abcİKſßσς ", min_size=1).filter(str.strip), max_size=3))
+def test_texts_of_any_characters_can_be_translated(text, entries) -> None:
+    words = {" ".join(entry.casefold().split()): "x" for entry in entries}
+    assert len(translate_words([text, text.swapcase()], words)) == 2
+
+
+@pytest.mark.parametrize("entry", ["", " ", "..."])
+def test_entries_without_a_word_are_refused(entry) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"entry {entry!r}: has no word to look for")):
+        translate_words(["man"], {entry: "x"})
+
+
+@pytest.mark.parametrize("other", ["Man", "MAN", " man"])
+def test_entries_that_a_text_cannot_tell_apart_are_refused(other) -> None:
+    with pytest.raises(ValueError, match="are one for a text; take one out"):
+        translate_words(["man"], {"man": "hombre", other: "x"})

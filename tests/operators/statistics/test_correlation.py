@@ -1,0 +1,300 @@
+import time
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import average, leaves_list
+from scipy.stats import pearsonr, spearmanr
+
+from tiltmeter.operators.statistics.correlation import (
+    Correlation,
+    Kind,
+    cluster_order,
+    correlation,
+    correlation_matrix,
+    dispersion,
+    replicated,
+)
+
+ANSCOMBE_X = np.array([10.0, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5])
+ANSCOMBE_Y = {
+    1: np.array([8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68]),
+    2: np.array([9.14, 8.14, 8.74, 8.77, 9.26, 8.10, 6.13, 3.10, 9.13, 7.26, 4.74]),
+    3: np.array([7.46, 6.77, 12.74, 7.11, 7.81, 8.84, 6.08, 5.39, 8.15, 6.42, 5.73]),
+}
+"""Anscombe 1973, *Graphs in statistical analysis*, The American Statistician 27: three of the four share their x."""
+
+
+def _with_holes(seed: int, shape: tuple[int, ...], share: float = 0.2) -> np.ndarray:
+    """Values with ties, some of them missing or infinite."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-4, 5, shape) + rng.choice([0.0, 0.25], shape)
+    holes = rng.choice([np.nan, np.inf, -np.inf], shape)
+    return np.where(rng.random(shape) < share, holes, values)
+
+
+def _scipy(x: np.ndarray, y: np.ndarray) -> Correlation:
+    both = np.isfinite(x) & np.isfinite(y)
+    x, y = x[both], y[both]
+    if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Correlation(np.nan, np.nan, np.nan, np.nan, x.size)
+    r, rho = pearsonr(x, y), spearmanr(x, y)
+    return Correlation(float(r.statistic), float(r.pvalue), float(rho.statistic), float(rho.pvalue), x.size)
+
+
+def _matrix(size: int, entries: dict[tuple[int, int], float], other: float) -> np.ndarray:
+    matrix = np.full((size, size), other)
+    for (i, j), r in entries.items():
+        matrix[i, j] = matrix[j, i] = r
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
+
+
+@pytest.mark.parametrize(("quartet", "r", "p"), [(1, 0.81642, 0.00217), (2, 0.81624, 0.00218), (3, 0.81629, 0.00218)])
+def test_anscombes_quartet(quartet: int, r: float, p: float) -> None:
+    found = correlation(ANSCOMBE_X, ANSCOMBE_Y[quartet])
+    assert found.pearson == pytest.approx(r, abs=5e-6)
+    assert found.pearson_p == pytest.approx(p, abs=5e-6)
+    assert found.num == 11
+
+
+def test_spearman_by_hand() -> None:
+    # Ranks of the first of the quartet differ by d; rho = 1 - 6 sum d^2 / (n (n^2 - 1)) without ties.
+    differences = np.argsort(np.argsort(ANSCOMBE_X)) - np.argsort(np.argsort(ANSCOMBE_Y[1]))
+    found = correlation(ANSCOMBE_X, ANSCOMBE_Y[1])
+    assert found.spearman == pytest.approx(1 - 6 * (differences**2).sum() / (11 * 120))
+    assert found.spearman == pytest.approx(0.8182, abs=5e-5)
+
+
+def test_ties_share_the_mean_of_their_ranks() -> None:
+    # Ranks 1, 2.5, 2.5, 4 against 1, 2, 3, 4: 4.5 / sqrt(4.5 x 5).
+    found = correlation(np.array([0.0, 7.0, 7.0, 9.0]), np.array([1.0, 2.0, 30.0, 400.0]))
+    assert found.spearman == pytest.approx(np.sqrt(0.9))
+
+
+def test_pearson_by_hand() -> None:
+    # Deviations -1, 0, 1 and -1, 1, 0: 1 / 2, and with 1 degree of freedom (Cauchy) T = 1/sqrt(3) leaves 2/3.
+    found = correlation(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
+    np.testing.assert_allclose(found, [0.5, 2 / 3, 0.5, 2 / 3, 3])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 30))
+def test_agrees_with_scipy_over_the_items_both_have(seed: int, items: int) -> None:
+    x, y = _with_holes(seed, (2, items))
+    np.testing.assert_allclose(correlation(x, y), _scipy(x, y), rtol=1e-9, atol=1e-12)
+
+
+def test_p_values_are_uniform_without_a_relation() -> None:
+    columns = np.random.default_rng(0).normal(size=(400, 2, 12))
+    found = np.array([correlation(x, y) for x, y in columns])
+    # Standard error 1.1 % over 400 pairs of columns.
+    for p in (found[:, 1], found[:, 3]):
+        assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.033)
+        assert np.mean(p < 0.5) == pytest.approx(0.5, abs=0.075)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_perfect_relations(sign: float) -> None:
+    found = correlation(np.array([1.0, 2.0, 3.0, 5.0]), sign * np.array([1.0, 2.0, 3.0, 5.0]))
+    assert found == (sign, 0.0, sign, 0.0, 4)
+    bent = correlation(np.array([1.0, 2.0, 3.0, 5.0]), sign * np.exp([1.0, 2.0, 3.0, 5.0]))
+    assert (bent.spearman, bent.spearman_p) == (sign, 0.0)
+    assert 0.8 < sign * bent.pearson < 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("x", "y", "num"),
+    [
+        ([], [], 0),
+        ([1.0, 2.0], [1.0, 3.0], 2),
+        ([1.0, 2.0, np.nan, 4.0], [1.0, 3.0, 5.0, np.inf], 2),
+        ([0.1, 0.1, 0.1], [1.0, 2.0, 3.0], 3),
+        ([0.1, 0.1, 0.1, 0.2], [1.0, 2.0, 3.0, np.nan], 3),
+        ([np.nan, np.nan, np.nan], [np.inf, 1.0, 2.0], 0),
+    ],
+)
+def test_undefined_correlations_are_nan(x: list[float], y: list[float], num: int) -> None:
+    found = correlation(np.array(x), np.array(y))
+    assert np.isnan(found[:4]).all()
+    assert found.num == num
+
+
+@pytest.mark.filterwarnings("error")
+def test_columns_may_be_nearly_constant_large_or_small() -> None:
+    x, y = np.array([0.7, 0.7, np.nextafter(0.7, 1), 0.7]), np.array([1.0, 2.0, 4.0, 1.0])
+    expected = correlation(np.array([0.0, 0.0, 1.0, 0.0]), y)
+    for column in (x, x - 0.7, 1e-300 * (x > 0.7), 1e300 * (x > 0.7)):
+        np.testing.assert_allclose(correlation(column, y), expected)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 100), st.floats(-100, 100))
+def test_scale_and_origin_do_not_matter_but_the_sign_does(seed: int, scale: float, shift: float) -> None:
+    x, y = np.random.default_rng(seed).normal(size=(2, 9))
+    found = correlation(x, y)
+    np.testing.assert_allclose(correlation(y, x), found, rtol=1e-9)
+    np.testing.assert_allclose(correlation(shift + scale * x, y), found, rtol=1e-6, atol=1e-9)
+    opposite = correlation(-x, y)
+    np.testing.assert_allclose(opposite, found * np.array([-1, 1, -1, 1, 1]), rtol=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_order_of_the_items_does_not_matter_nor_does_growth_to_ranks(seed: int) -> None:
+    x, y = _with_holes(seed, (2, 15))
+    order = np.random.default_rng(seed).permutation(15)
+    np.testing.assert_allclose(correlation(x[order], y[order]), correlation(x, y), rtol=1e-9, atol=1e-12)
+    assert correlation(x**3, y).spearman == pytest.approx(correlation(x, y).spearman, nan_ok=True)
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman"])
+@pytest.mark.parametrize("replicas_of_y", [True, False])
+def test_replicas_are_correlated_one_by_one(kind: Kind, replicas_of_y: bool) -> None:
+    x, y = _with_holes(1, (2, 40, 8), share=0.4)
+    y = y if replicas_of_y else y[0]
+    found = replicated(x, y, kind)
+    assert np.isnan(found).any()
+    expected = [getattr(_scipy(*columns), kind) for columns in zip(x, np.broadcast_to(y, x.shape), strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_no_replicas_and_no_items() -> None:
+    assert replicated(np.empty((0, 5)), np.ones(5), "pearson").shape == (0,)
+    assert np.isnan(replicated(np.empty((4, 0)), np.empty(0), "spearman")).tolist() == [True] * 4
+    assert correlation_matrix(np.empty((2, 0, 5))).shape == (2, 0, 0)
+    assert np.isnan(correlation_matrix(np.empty((2, 3, 0)))).all()
+
+
+@pytest.mark.parametrize("min_items", [3, 5])
+def test_matrix_correlates_every_two_languages_over_shared_items(min_items: int) -> None:
+    values = _with_holes(2, (6, 5, 9), share=0.4)
+    values[:, 3] = np.where(np.isfinite(values[:, 3]), 0.1, np.nan)
+    found = correlation_matrix(values, min_items)
+    for replica, i, j in np.ndindex(found.shape):
+        expected = _scipy(values[replica, i], values[replica, j])
+        r = expected.pearson if expected.num >= min_items else np.nan
+        np.testing.assert_allclose(found[replica, i, j], r, rtol=1e-9, atol=1e-12)
+    assert np.isnan(found[:, [0, 1, 2, 4]]).any()
+
+
+@pytest.mark.filterwarnings("error")
+def test_matrix_is_symmetric_with_ones_on_its_diagonal_to_the_last_bit() -> None:
+    values = np.random.default_rng(3).normal(size=(20, 6, 11))
+    values[:, :, 0] = np.nan
+    found = correlation_matrix(values)
+    np.testing.assert_array_equal(found, found.transpose(0, 2, 1))
+    np.testing.assert_array_equal(np.diagonal(found, axis1=1, axis2=2), 1.0)
+    np.testing.assert_allclose(found[4], np.corrcoef(values[4, :, 1:]))
+
+
+def test_cluster_order_by_hand() -> None:
+    # 0 and 2 join at 0.1, 1 and 3 at 0.2, both pairs at the mean of 0.5, 1, 1 and 1; of these, 1 and 2 are nearest.
+    found = cluster_order(_matrix(4, {(0, 2): 0.9, (1, 3): 0.8, (1, 2): 0.5}, 0.0))
+    np.testing.assert_allclose(found.linkage, [[0, 2, 0.1, 2], [1, 3, 0.2, 2], [4, 5, 0.875, 4]])
+    assert found.order == [0, 2, 1, 3]
+
+
+def test_unknown_correlations_count_as_none() -> None:
+    known = _matrix(4, {(0, 2): 0.9, (1, 3): 0.8, (1, 2): 0.5}, 0.0)
+    unknown = np.where(known == 0, np.nan, known)
+    np.fill_diagonal(unknown, np.nan)
+    found, expected = cluster_order(unknown), cluster_order(known)
+    assert found.order == expected.order
+    np.testing.assert_array_equal(found.linkage, expected.linkage)
+
+
+def _correlated(seed: int, languages: int) -> np.ndarray:
+    return np.asarray(np.corrcoef(np.random.default_rng(seed).normal(size=(languages, 6))))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6))
+def test_no_turn_of_the_branches_brings_neighbours_nearer(seed: int, languages: int) -> None:
+    matrix = _correlated(seed, languages)
+    order, linkage = cluster_order(matrix)
+    clusters = [{language} for language in range(languages)]
+    for first, second in linkage[:, :2].astype(int):
+        clusters.append(clusters[first] | clusters[second])
+
+    def is_order_of_the_tree(leaves: tuple[int, ...]) -> bool:
+        places = [[leaves.index(language) for language in cluster] for cluster in clusters]
+        return all(max(place) - min(place) == len(place) - 1 for place in places)
+
+    def length(leaves: tuple[int, ...]) -> float:
+        return float(sum(1 - matrix[i, j] for i, j in pairwise(leaves)))
+
+    assert is_order_of_the_tree(tuple(order))
+    shortest = min(length(leaves) for leaves in permutations(range(languages)) if is_order_of_the_tree(leaves))
+    assert length(tuple(order)) == pytest.approx(shortest)
+    assert order[0] < order[-1]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 30))
+def test_tree_is_scipys_with_its_branches_turned_to_the_order(seed: int, languages: int) -> None:
+    matrix = _correlated(seed, languages)
+    found = cluster_order(matrix)
+    merges = average(1 - matrix[np.triu_indices(languages, 1)])
+    np.testing.assert_allclose(found.linkage[:, 2:], merges[:, 2:])
+    np.testing.assert_array_equal(np.sort(found.linkage[:, :2]), merges[:, :2])
+    assert leaves_list(found.linkage).tolist() == found.order
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_names_of_the_languages_do_not_matter(seed: int) -> None:
+    matrix = _correlated(seed, 7)
+    renamed = np.random.default_rng(seed).permutation(7)
+    found, expected = renamed[cluster_order(matrix[np.ix_(renamed, renamed)]).order].tolist(), cluster_order(matrix)
+    assert expected.order in (found, found[::-1])
+
+
+def test_speed() -> None:
+    matrix = _correlated(4, 60)
+    start = time.perf_counter()
+    cluster_order(matrix)
+    assert time.perf_counter() - start < 3, "60 languages take 0.01 s"
+
+
+def test_few_languages() -> None:
+    for size in (0, 1):
+        found = cluster_order(np.ones((size, size)))
+        assert found.order == list(range(size))
+        assert found.linkage.shape == (0, 4)
+    np.testing.assert_allclose(cluster_order(_matrix(2, {}, -0.5)).linkage, [[0, 1, 1.5, 2]])
+
+
+def test_correlations_a_rounding_step_beyond_one_are_taken() -> None:
+    assert cluster_order(_matrix(3, {(0, 1): 1 + 1e-15}, 0.2)).linkage[0, 2] == 0
+
+
+def test_dispersion_is_the_variance_of_the_people() -> None:
+    people = np.array([1.0] * 3 + [0.0] * 7)
+    assert dispersion(np.array(0.3)) == pytest.approx(people.var())
+    shares = dispersion(np.array([[0.0, 1.0], [0.5, np.nan]], dtype=np.float32))
+    np.testing.assert_array_equal(shares, [[0.0, 0.0], [0.25, np.nan]])
+    assert shares.dtype == np.float64
+
+
+def test_refusals() -> None:
+    column, matrix = np.zeros(4), np.eye(3)
+    with pytest.raises(ValueError, match=r"x \(4,\) and y \(3,\): must both be \[items\]"):
+        correlation(column, column[:3])
+    with pytest.raises(ValueError, match=r"x \(1, 4\) and y \(1, 4\): must both be \[items\]"):
+        correlation(column[None], column[None])
+    with pytest.raises(ValueError, match="kind='kendall': must be one of pearson, spearman"):
+        replicated(column[None], column, "kendall")  # type: ignore[arg-type]
+    for x, y in ((column, column), (np.zeros((2, 4)), column[:3]), (np.zeros((2, 4)), np.zeros((3, 4)))):
+        with pytest.raises(ValueError, match=r"must be \[replicas, items\], and y that or \[items\]"):
+            replicated(x, y, "pearson")
+    with pytest.raises(ValueError, match=r"values has shape \(3, 3\): must be \[replicas, languages, items\]"):
+        correlation_matrix(matrix)
+    with pytest.raises(ValueError, match="min_items=2: must be 3 or more"):
+        correlation_matrix(matrix[None], min_items=2)
+    with pytest.raises(ValueError, match=r"correlations has shape \(2, 3\)"):
+        cluster_order(matrix[:2])
+    with pytest.raises(ValueError, match="correlations must be symmetric"):
+        cluster_order(np.triu(np.ones((3, 3))))
+    with pytest.raises(ValueError, match=r"correlations holds 1\.5: must lie in \[-1, 1\]"):
+        cluster_order(_matrix(3, {(0, 1): 1.5}, 0.0))
+    for share in (-0.1, 62.0):
+        with pytest.raises(ValueError, match=rf"share={share}: must lie in \[0, 1\]"):
+            dispersion(np.array([0.5, np.nan, share]))

@@ -1,0 +1,296 @@
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tiltmeter.operators.statistics import permutation, subset_sums
+from tiltmeter.operators.statistics.permutation import PValue, monte_carlo_p_value, permutation_p_value
+
+seeds = st.integers(0, 2**32 - 1)
+whole_numbers = st.lists(st.integers(-30, 30), min_size=1, max_size=6).map(np.array)
+
+
+def _normal(seed: int, num_x: int, num_y: int, shift: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=num_x) + shift, rng.normal(size=num_y)
+
+
+def _enumerated(x: np.ndarray, y: np.ndarray) -> float:
+    """p of whole numbers, subset by subset."""
+    scores: list[int] = [*x.tolist(), *y.tolist()]
+    num_reaching = sum(sum(subset) >= int(x.sum()) for subset in combinations(scores, len(x)))
+    return num_reaching / math.comb(len(scores), len(x))
+
+
+def _num_within(values: np.ndarray, size: int, limit: int) -> int:
+    """Subsets of small whole numbers with a sum up to the limit, by Pascal's rule on Python's integers."""
+    counts = np.zeros((size + 1, int(values.sum()) + 1), dtype=object)
+    counts[0, 0] = 1
+    for value in values.tolist():
+        counts[1:, value:] += counts[:-1, : counts.shape[1] - value].copy()
+    return int(counts[size, : limit + 1].sum())
+
+
+def _width(found: PValue) -> float:
+    return (found.high - found.low) / found.high
+
+
+@pytest.fixture
+def without_sorted_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(permutation, "_MAX_SUMS", 0)
+
+
+def test_by_hand() -> None:
+    # Of 4 choose 2 sums, 3 is reached by X = {3, 0} itself, 3 + 1, 3 + 2 and 1 + 2.
+    found = permutation_p_value(np.array([3.0, 0.0]), np.array([1.0, 2.0]))
+    assert found[:4] == (4 / 6, 4 / 6, 4 / 6, "exact")
+    assert math.isnan(found.standard_error)
+
+
+@given(whole_numbers, whole_numbers)
+def test_enumeration_of_all_partitions(x: np.ndarray, y: np.ndarray) -> None:
+    assert permutation_p_value(x, y).value == _enumerated(x, y)
+
+
+@given(whole_numbers, whole_numbers, st.integers(-300, 300), st.integers(-1000, 1000))
+def test_scale_and_shift_do_not_matter(x: np.ndarray, y: np.ndarray, exponent: int, shift: int) -> None:
+    scale = 10.0**exponent
+    assert permutation_p_value((x + shift) * scale, (y + shift) * scale).value == _enumerated(x, y)
+
+
+@given(seeds, st.integers(1, 6), st.integers(1, 6))
+def test_enumeration_of_generic_scores(seed: int, num_x: int, num_y: int) -> None:
+    x, y = _normal(seed, num_x, num_y)
+    sums = [math.fsum(subset) for subset in combinations([*x, *y], num_x)]
+    assert permutation_p_value(x, y).value == np.mean(np.array(sums) >= math.fsum(x) - 1e-12)
+
+
+def test_sums_that_differ_by_rounding_are_ties() -> None:
+    assert 0.1 + 0.2 > 0.3
+    assert permutation_p_value(np.array([0.1, 0.2]), np.array([0.3, 0.0])).value == 4 / 6
+
+
+@given(seeds)
+def test_words_of_equal_score_tie_when_exchanged(seed: int) -> None:
+    x, _ = _normal(seed, 6, 6)
+    # One of each of six pairs: 2^6 of 924 partitions tie, and of the others half have the larger sum.
+    assert permutation_p_value(x, x[::-1]).value == (64 + (924 - 64) / 2) / 924
+
+
+@pytest.mark.parametrize(
+    ("num_x", "num_y"), [(1, 1), (8, 8), (18, 18), (20, 21), (32, 32), (32, 20), (25, 60), (50, 50)]
+)
+def test_clear_separation_leaves_one_partition(num_x: int, num_y: int) -> None:
+    x, y = _normal(0, num_x, num_y, shift=10.0)
+    assert permutation_p_value(x, y)[:4] == (*[1 / math.comb(num_x + num_y, num_x)] * 3, "exact")
+    assert permutation_p_value(y, x)[:4] == (1.0, 1.0, 1.0, "exact")
+
+
+@given(seeds, st.integers(1, 9), st.integers(1, 9), st.integers(0, 2))
+def test_both_directions_share_the_ties_only(seed: int, num_x: int, num_y: int, digits: int) -> None:
+    x, y = (scores.round(digits) for scores in _normal(seed, num_x, num_y))
+    sums = np.array([sum(subset) for subset in combinations([*x, *y], num_x)])
+    ties = np.mean(np.abs(sums - x.sum()) < 1e-9)
+    assert permutation_p_value(x, y).value + permutation_p_value(y, x).value == pytest.approx(1 + ties)
+
+
+@pytest.mark.parametrize("num_x", [25, 32, 60])
+def test_both_directions_without_ties_add_up_to_one(num_x: int) -> None:
+    x, y = _normal(8, num_x, 32)
+    one, other = permutation_p_value(x, y), permutation_p_value(y, x)
+    assert one.low + other.low <= 1 <= one.high + other.high <= 1.01
+
+
+@pytest.mark.parametrize("num_words", [30, 100, 500])
+def test_equal_scores_tie_in_every_partition(num_words: int) -> None:
+    assert permutation_p_value(np.full(num_words, 0.3), np.full(num_words, 0.3))[:4] == (1.0, 1.0, 1.0, "exact")
+    assert permutation_p_value(np.zeros(num_words), np.zeros(num_words)).value == 1.0
+
+
+@pytest.mark.parametrize(("num_x", "num_y"), [(18, 18), (32, 32), (50, 50), (300, 300)])
+def test_two_values_have_a_hypergeometric_sum(num_x: int, num_y: int) -> None:
+    rng = np.random.default_rng(num_x)
+    x, y = rng.random(num_x) < 0.7, rng.random(num_y) < 0.4
+    found = permutation_p_value(0.1 + 0.3 * x, 0.1 + 0.3 * y)
+    p = stats.hypergeom.sf(x.sum() - 1, num_x + num_y, x.sum() + y.sum(), num_x)
+    assert found.value == pytest.approx(p, rel=1e-9)
+    assert _width(found) < 1e-10
+    assert found.method == "exact" or num_x > 33
+
+
+@pytest.mark.parametrize(("num_x", "num_y"), [(18, 17), (25, 25), (32, 32), (50, 40)])
+def test_ranks_have_the_p_value_of_mann_and_whitney(num_x: int, num_y: int) -> None:
+    x, y = _normal(num_x, num_x, num_y)
+    ranks = stats.rankdata(np.append(x, y))
+    found = permutation_p_value(ranks[:num_x] / 7, ranks[num_x:] / 7)
+    reference = stats.mannwhitneyu(x, y, alternative="greater", method="exact")
+    assert found.value == pytest.approx(reference.pvalue, rel=1e-9)
+    assert _width(found) < 1e-9
+
+
+@given(
+    st.lists(st.integers(0, 10**6), min_size=2, max_size=14),
+    st.integers(1, 13),
+    st.integers(1, 10**6),
+    st.integers(0, 9),
+)
+def test_bounds_hold_the_count(numbers: list[int], size: int, step: int, slack: int) -> None:
+    size = min(size, len(numbers) - 1)
+    values, observed = np.sort(numbers), np.array(numbers[:size])
+    limit = int(observed.sum()) + slack
+    num_within = sum(sum(subset) <= limit for subset in combinations(numbers, size))
+    assert subset_sums.count(values, size, limit) == num_within
+    assert subset_sums.bounds(values, observed, limit, step=1) == (num_within, num_within)
+    low, high = subset_sums.bounds(values, observed, limit, step)
+    assert 1 <= low <= num_within <= high
+
+
+@pytest.mark.parametrize("size", [20, 40])
+@pytest.mark.parametrize("step", [1, 2, 5])
+def test_bounds_of_more_subsets_than_whole_numbers_hold(size: int, step: int) -> None:
+    rng = np.random.default_rng(size)
+    values = rng.integers(0, 30, size=80)
+    observed = np.sort(values)[rng.choice(50, size, replace=False)]
+    num_within = _num_within(values, size, int(observed.sum()))
+    low, high = subset_sums.bounds(np.sort(values), observed, int(observed.sum()), step)
+    assert math.comb(80, size) > 2**60
+    assert low <= num_within <= high
+    assert high - low < 1e-11 * high or step > 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_certified_bounds_hold_the_exact_p_value(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = _normal(seed, 14 + seed % 5, 18, shift=seed / 4)
+    exact = permutation_p_value(x, y)
+    monkeypatch.setattr(permutation, "_MAX_SUMS", 0)
+    monkeypatch.setattr(permutation, "_FIRST_COUNTS", 1000)
+    for relative_width in (0.5, 0.1, 0.01, 0.001):
+        found = permutation_p_value(x, y, relative_width)
+        assert found.low <= exact.value <= found.high == found.value
+        assert _width(found) <= relative_width
+    assert exact.method == "exact"
+
+
+@given(seeds, st.integers(1, 7), st.integers(1, 7), st.floats(0.001, 0.9))
+@pytest.mark.usefixtures("without_sorted_sums")
+def test_certified_bounds_of_few_words(seed: int, num_x: int, num_y: int, relative_width: float) -> None:
+    x, y = _normal(seed, num_x, num_y)
+    found = permutation_p_value(x, y, relative_width)
+    sums = np.array([math.fsum(subset) for subset in combinations([*x, *y], num_x)])
+    assert found.low <= np.mean(sums >= math.fsum(x) - 1e-12) <= found.high
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("num_words", [25, 32, 40])
+def test_narrow_bounds_lie_within_wide_ones(num_words: int, shift: float) -> None:
+    x, y = _normal(7, num_words, num_words, shift)
+    wide, narrow = permutation_p_value(x, y), permutation_p_value(x, y, relative_width=0.005)
+    assert _width(wide) <= 0.01
+    assert _width(narrow) <= 0.005
+    assert wide.low <= narrow.low <= narrow.high <= wide.high
+
+
+def test_one_in_ten_to_the_fifteen() -> None:
+    x, y = _normal(2, 32, 32, shift=3.0)
+    found = permutation_p_value(x, y)
+    assert 1e-17 < found.value < 1e-14
+    assert _width(found) <= 0.01
+
+
+def test_bounds_stay_certain_where_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = _normal(1, 32, 32, shift=0.6)
+    close = permutation_p_value(x, y, relative_width=0.001)
+    monkeypatch.setattr(permutation, "_MAX_COUNTS", 20_000)
+    found = permutation_p_value(x, y, relative_width=0.001)
+    assert found.method == "certified"
+    assert found.low <= close.low <= close.high <= found.high
+    assert _width(found) > 0.001
+
+
+@pytest.mark.parametrize("outlier", [1e6, -1e6])
+def test_outlier_leaves_what_is_certain(outlier: float) -> None:
+    # The outlier decides alone, and half of all partitions have it in X.
+    x, y = _normal(3, 32, 32)
+    x[0] = outlier
+    found = permutation_p_value(x, y)
+    assert (found.high <= 0.5) if outlier > 0 else (found.low >= 0.5)
+
+
+def test_tables_keep_to_their_memory() -> None:
+    x, y = _normal(4, 200, 200)
+    test = permutation._as_test(x, y)
+    num_counts = subset_sums.num_counts(test.values, 200, test.limit)
+    step = math.ceil(num_counts / permutation._MAX_COUNTS)
+    assert subset_sums.num_counts(test.values // step, 200, test.limit // step) * 8 < 64e6
+
+
+def test_draws_estimate_the_exact_value() -> None:
+    x, y = _normal(7, 18, 18)
+    exact = permutation_p_value(x, y).value
+    found = [monte_carlo_p_value(x, y, 1000, seed=0, test_key=key) for key in range(100)]
+    shares = np.array([(1001 * estimate.value - 1) / 1000 for estimate in found])
+    standard_error = math.sqrt(exact * (1 - exact) / 1000)
+    assert shares.mean() == pytest.approx(exact, abs=4 * standard_error / 10)
+    assert shares.std() == pytest.approx(standard_error, rel=0.3)
+    assert sum(estimate.low <= exact <= estimate.high for estimate in found) >= 90
+
+
+@pytest.mark.parametrize(("num_x", "num_y"), [(2, 5), (5, 2), (3, 3), (1, 6)])
+def test_draws_of_unequal_sets(num_x: int, num_y: int) -> None:
+    x, y = _normal(6, num_x, num_y, shift=0.0)
+    found = monte_carlo_p_value(x, y, 20_000, seed=1, test_key=2)
+    assert found.value == pytest.approx(permutation_p_value(x, y).value, abs=5 * found.standard_error)
+
+
+def test_interval_of_clopper_and_pearson() -> None:
+    x, y = _normal(5, 18, 18)
+    found = monte_carlo_p_value(x, y, 500, seed=3, test_key=4)
+    hits = round(found.value * 501) - 1
+    interval = stats.binomtest(hits, 500).proportion_ci(method="exact")
+    assert found.method == "monte_carlo"
+    assert [found.low, found.high] == pytest.approx([interval.low, interval.high])
+    assert found.standard_error == pytest.approx(math.sqrt(found.value * (1 - found.value) / 500))
+
+
+def test_draws_without_or_with_nothing_but_hits() -> None:
+    x, y = _normal(0, 18, 18, shift=10.0)
+    found = monte_carlo_p_value(x, y, 99, seed=0, test_key=0)
+    assert list(found[:3]) == pytest.approx([0.01, 0.0, 1 - 0.025 ** (1 / 99)])
+    found = monte_carlo_p_value(y, x, 99, seed=0, test_key=0)
+    assert list(found[:3]) == pytest.approx([1.0, 0.025 ** (1 / 99), 1.0])
+
+
+def test_draws_depend_on_their_key_alone() -> None:
+    x, y = _normal(5, 18, 18)
+    found = monte_carlo_p_value(x, y, 1000, seed=0, test_key=0)
+    assert monte_carlo_p_value(x[::-1], y[::-1], 1000, seed=0, test_key=0) == found
+    assert monte_carlo_p_value(x, y, 1000, seed=1, test_key=0).value != found.value
+    assert monte_carlo_p_value(x, y, 1000, seed=0, test_key=1).value != found.value
+
+
+@pytest.mark.parametrize("relative_width", [0.0, 1.0, -0.1, float("nan")])
+def test_relative_width_out_of_range_is_refused(relative_width: float) -> None:
+    with pytest.raises(ValueError, match=r"relative_width=.*strictly between 0 and 1"):
+        permutation_p_value(*_normal(0, 3, 3), relative_width)
+
+
+def test_refusals() -> None:
+    x, y = _normal(0, 3, 3)
+    with pytest.raises(ValueError, match=r"scores_x has shape \(0,\): must be \[words\] with at least one word"):
+        permutation_p_value(x[:0], y)
+    with pytest.raises(ValueError, match=r"scores_y has shape \(1, 3\)"):
+        permutation_p_value(x, y[np.newaxis])
+    with pytest.raises(ValueError, match="scores_y has scores that are not finite"):
+        permutation_p_value(x, np.array([0.0, np.nan]))
+    with pytest.raises(ValueError, match="1004 words: must be 1000 or fewer"):
+        permutation_p_value(np.ones(502), np.ones(502))
+    with pytest.raises(ValueError, match="num_draws=0: must be 1 or more"):
+        monte_carlo_p_value(x, y, 0, seed=0, test_key=0)
+    with pytest.raises(ValueError, match=r"seed=-1: must lie in 0\.\."):
+        monte_carlo_p_value(x, y, 10, seed=-1, test_key=0)
+    with pytest.raises(ValueError, match="test_key=18446744073709551616: must lie in"):
+        monte_carlo_p_value(x, y, 10, seed=0, test_key=2**64)

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from tiltmeter.operators.statistics import resampling
+from tiltmeter.operators.statistics.resampling import resampled_counts
+
+
+def drawn(strata, num_replicates=1000, seed=0, about=1, clusters=None):
+    blocks = resampled_counts(np.array(strata), seed, about, num_replicates, clusters)
+    return np.concatenate(list(blocks))
+
+
+def test_every_replicate_has_as_many_texts_of_each_stratum() -> None:
+    strata = np.array([5, 2, 2, 5, 9, 5, 5])
+    counts = drawn(strata)
+    assert counts.shape == (1000, 7)
+    assert counts.dtype == np.int32
+    for stratum, size in ((2, 2), (5, 4), (9, 1)):
+        assert (counts[:, strata == stratum].sum(axis=1) == size).all()
+
+
+def test_counts_are_multinomial() -> None:
+    # Each of n = 10 texts is drawn 10 x 1/10 times, with variance n p (1 - p) = 0.9 and covariance -n p^2 = -0.1.
+    counts = drawn([0] * 10 + [1] * 5, num_replicates=20_000)
+    covariance = np.cov(counts[:, :10].T)
+    assert counts[:, :10].mean(axis=0) == pytest.approx(np.ones(10), abs=0.03)
+    assert np.diag(covariance) == pytest.approx(np.full(10, 0.9), abs=0.05)
+    assert covariance[~np.eye(10, dtype=bool)] == pytest.approx(np.full(90, -0.1), abs=0.03)
+    assert np.abs(np.cov(counts.T)[:10, 10:]).max() < 0.03
+
+
+def test_the_mean_varies_by_its_standard_error() -> None:
+    scores = np.random.default_rng(0).normal(size=40)
+    means = drawn([0] * 40, num_replicates=10_000) @ scores / 40
+    assert means.mean() == pytest.approx(scores.mean(), abs=0.01)
+    assert means.std() == pytest.approx(scores.std() / np.sqrt(40), rel=0.03)
+
+
+def test_texts_of_a_cluster_are_drawn_together() -> None:
+    conversations = np.array([0, 0, 1, 2, 2, 2, 0])
+    counts = drawn([0, 0, 0], clusters=conversations)
+    units = drawn([0, 0, 0])
+    np.testing.assert_array_equal(counts, units[:, conversations])
+    assert (units.sum(axis=1) == 3).all()
+
+
+def test_the_size_of_blocks_changes_nothing(monkeypatch) -> None:
+    whole = drawn(np.arange(30) % 3, num_replicates=50)
+    monkeypatch.setattr(resampling, "_MAX_COUNTS", 210)
+    blocks = list(resampled_counts(np.arange(30) % 3, 0, 1, 50))
+    assert [len(block) for block in blocks] == [7] * 7 + [1]
+    np.testing.assert_array_equal(np.concatenate(blocks), whole)
+
+
+def test_blocks_are_bounded_by_the_texts_of_clusters(monkeypatch) -> None:
+    monkeypatch.setattr(resampling, "_MAX_COUNTS", 100)
+    blocks = resampled_counts(np.zeros(2, int), 0, 1, 5, np.array([0, 1] * 25))
+    assert [block.shape for block in blocks] == [(2, 50), (2, 50), (1, 50)]
+
+
+def test_a_replicate_depends_on_its_key_alone() -> None:
+    strata = np.arange(40) % 4
+    few = drawn(strata, num_replicates=3)
+    np.testing.assert_array_equal(few, drawn(strata, num_replicates=9)[:3])
+    np.testing.assert_array_equal(few, drawn(strata + 17, num_replicates=3))
+    assert (few != drawn(strata, num_replicates=3, seed=1)).any()
+    assert (few != drawn(strata, num_replicates=3, about=2)).any()
+    assert (few[0] != few[1]).any()
+
+
+def test_keys_may_be_any_64_bits() -> None:
+    assert drawn([0, 0], num_replicates=1, seed=2**64 - 1, about=2**64 - 1).sum() == 2
+
+
+def test_no_texts_and_no_replicates() -> None:
+    assert drawn([], num_replicates=2).shape == (2, 0)
+    assert list(resampled_counts(np.zeros(3, int), 0, 1, 0)) == []

@@ -1,0 +1,176 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import t as student
+from scipy.stats import ttest_ind
+
+from tiltmeter.operators.statistics.two_samples import (
+    DEFINITION,
+    PUBLISHED,
+    ROUNDING,
+    Moments,
+    coded,
+    moments,
+    pairwise_tests,
+    two_sample_t,
+)
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def compared(*samples, convention=DEFINITION):
+    """All pairs of samples of scores."""
+    cells = np.repeat(np.arange(len(samples)), [len(sample) for sample in samples])
+    return pairwise_tests(moments(np.concatenate(samples).astype(float), cells, len(samples)), convention)
+
+
+def test_values_are_numbered_as_they_are_first_seen() -> None:
+    codes, values = coded([("neutral", None), ("male", "European"), ("neutral", None), ("male", None)])
+    assert codes.tolist() == [0, 1, 0, 2]
+    assert values == [("neutral", None), ("male", "European"), ("male", None)]
+
+
+def test_moments_of_cells() -> None:
+    scores, cells = np.random.default_rng(0).uniform(-1, 1, 50), np.arange(50) % 4
+    found = moments(scores, cells, 4)
+    for cell in range(4):
+        chosen = scores[cells == cell]
+        assert found.num[cell] == chosen.size
+        assert found.mean[cell] == pytest.approx(chosen.mean(), rel=1e-14)
+        assert found.variance[cell] == pytest.approx(chosen.var(ddof=1), rel=1e-14)
+
+
+def test_moments_of_replicates_are_those_of_repeated_texts() -> None:
+    rng = np.random.default_rng(1)
+    scores, cells = rng.uniform(-1, 1, 12), rng.integers(0, 3, 12)
+    counts = rng.integers(0, 3, (20, 12)).astype(np.int32)
+    found = moments(scores, cells, 3, counts)
+    for replicate, multiplicities in enumerate(counts):
+        alone = moments(np.repeat(scores, multiplicities), np.repeat(cells, multiplicities), 3)
+        for part, expected in zip(found, alone, strict=True):
+            np.testing.assert_allclose(part[replicate], expected, rtol=1e-12, atol=1e-15)
+
+
+def test_cells_with_few_scores() -> None:
+    found = moments(np.array([0.25]), np.array([1]), 2)
+    np.testing.assert_array_equal(found.num, [0, 1])
+    np.testing.assert_array_equal(found.mean, [np.nan, 0.25])
+    np.testing.assert_array_equal(found.variance, [np.nan, np.nan])
+
+
+@pytest.mark.parametrize("score", [0.1, -0.7, 1 / 3, 1.0, 0.0])
+@pytest.mark.parametrize("num", [3, 7, 24])
+def test_scores_that_are_equal_do_not_vary(score: float, num: int) -> None:
+    found = moments(np.full(num, score), np.zeros(num, int), 1)
+    assert found.mean[0] == score  # though 0.1 + 0.1 + 0.1 > 0.3
+    assert found.variance[0] == 0
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_replicates_of_one_text_do_not_vary(seed: int) -> None:
+    scores = np.random.default_rng(seed).uniform(-1, 1, 6)
+    found = moments(scores, np.zeros(6, int), 1, np.diag([2, 3, 7, 24, 97, 10**6]))
+    assert (found.variance == 0).all()
+    np.testing.assert_allclose(found.mean[:, 0], scores, rtol=0, atol=ROUNDING / 100)
+
+
+def test_scores_that_differ_by_rounding_do_not_vary() -> None:
+    assert moments(np.array([1 / 3, 1 - 2 / 3, 0.3 + 0.1 / 3]), np.zeros(3, int), 1).variance == 0
+
+
+def test_small_variances_are_not_taken_for_rounding() -> None:
+    scores = 0.9 + 1e-10 * np.array([-1.0, 0.0, 1.0])
+    assert moments(scores, np.zeros(3, int), 1).variance[0] == pytest.approx(1e-20, rel=1e-5)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=30), st.randoms(use_true_random=False))
+def test_the_same_scores_in_another_order_are_equal(thirds: list[int], random) -> None:
+    shuffled = random.sample(thirds, len(thirds))
+    found = compared(np.array(thirds) / 3, np.array(shuffled) / 3)
+    assert (found.t[0], found.p[0]) == (0, 1)
+
+
+def test_agrees_with_scipy_in_every_replicate() -> None:
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(0.2, 0.1, (30, 8)), rng.normal(0.1, 0.3, (30, 5))
+    parts = [Moments(np.full(30, x.shape[1]), x.mean(axis=1), x.var(axis=1, ddof=1)) for x in (first, second)]
+    found, expected = two_sample_t(*parts), ttest_ind(first, second, axis=1, equal_var=False)
+    np.testing.assert_allclose(found.t, expected.statistic, rtol=1e-12)
+    np.testing.assert_allclose(found.df, expected.df, rtol=1e-12)
+    np.testing.assert_allclose(found.p, expected.pvalue, rtol=1e-9)
+
+
+def test_published_t_values() -> None:
+    # AI4Society's causal-sas-rating, TextBlob on E1 of the first group after the round trip through Spanish.
+    neutral, male = np.zeros(8), np.array([-0.5, -0.5, 0, 0, 0, 0, 0, 0])
+    found = compared(neutral, male, male, convention=PUBLISHED)
+    np.testing.assert_allclose(found.t, [1.525661, 1.525661, 0.0], atol=5e-7)
+    np.testing.assert_array_equal(found.df, 14)
+
+
+def test_p_is_below_alpha_where_t_exceeds_its_critical_value() -> None:
+    rng = np.random.default_rng(3)
+    found = compared(*(rng.integers(-3, 4, 8) / 3 for _ in range(40)), convention=PUBLISHED)
+    for alpha in PUBLISHED.alphas:
+        exceeds = np.abs(found.t) > student.ppf(1 - alpha / 2, found.df)
+        assert 0 < exceeds.sum() < exceeds.size
+        np.testing.assert_array_equal(found.p < alpha, exceeds)
+
+
+def test_pairs_are_in_the_order_of_combinations() -> None:
+    means = [0.0, 0.1, 0.4, 0.9]
+    found = compared(*(mean + np.array([-0.1, 0.1]) for mean in means))
+    np.testing.assert_allclose(found.t, [(a - b) / 0.1 / np.sqrt(2) for a, b in combinations(means, 2)])
+
+
+def test_sides_that_do_not_vary() -> None:
+    found = compared([0.1] * 3, [0.1] * 7, [0.2] * 2)
+    np.testing.assert_array_equal(found.t, [0, -np.inf, -np.inf])
+    np.testing.assert_array_equal(found.p, [1, 0, 0])
+    np.testing.assert_array_equal(found.df, [8, 3, 7])
+
+
+def test_the_published_offset_keeps_t_finite() -> None:
+    found = compared([1.0] * 8, [-1.0] * 8, [-1.0] * 8, convention=PUBLISHED)
+    np.testing.assert_allclose(found.t, [20000, 20000, 0])
+    assert (found.p[:2] < 1e-50).all()
+    assert found.p[2] == 1
+
+
+def test_welchs_df_where_one_side_does_not_vary() -> None:
+    assert compared([0.0, 1.0, 0.5], [0.3] * 9).df == pytest.approx(2)
+
+
+def test_tiny_variances_do_not_underflow() -> None:
+    tiny = Moments(np.array(4), np.array(0.5), np.array(1e-200))
+    assert two_sample_t(tiny, tiny).df == pytest.approx(6)
+
+
+@pytest.mark.parametrize("convention", [DEFINITION, PUBLISHED])
+def test_nothing_is_tested_with_fewer_than_two_scores(convention) -> None:
+    found = compared([0.5, 0.5], [0.5], [], convention=convention)
+    for part in found:
+        assert np.isnan(part).all()
+
+
+@pytest.mark.parametrize(
+    ("scores", "cells", "num_cells", "message"),
+    [
+        ([0.5, np.nan], [0, 0], 1, "scores hold nan: leave out"),
+        ([0.5, 0.5], [0], 1, r"scores \(2,\), cells \(1,\)"),
+        ([0.5, 0.5], [0, 2], 2, r"cells hold \[2\] of 2.*0\.\.1;"),
+        ([0.5, 0.5], [0, -1], 2, r"cells hold \[-1\].*leave out texts without a value"),
+        ([], [], 0, "of 0: there must be a cell"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused(scores, cells, num_cells, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        moments(np.array(scores), np.array(cells, int), num_cells)
+
+
+def test_counts_of_other_texts_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"counts \(4, 3\)"):
+        moments(np.zeros(2), np.zeros(2, int), 1, np.ones((4, 3), int))

@@ -1,0 +1,38 @@
+import math
+import subprocess
+import sys
+
+import pytest
+
+from tiltmeter.operators.text.lengths import text_statistics
+
+
+def test_words_and_stop_words_of_a_conversation() -> None:
+    # Stop words: i, am, where, is, the; go, to, the, but not "don't".
+    found = text_statistics(["I am lost: where IS the library?", "Don't worry! Go to the 2nd floor."])
+    assert found == (2, 14, 7.0, 8, 4.0, None, None)
+
+
+def test_utterances_per_conversation() -> None:
+    found = text_statistics(["a"] * 6, ["x", "y", "x", None, "y", "x"])
+    assert (found.num_texts, found.num_conversations, found.texts_per_conversation) == (6, 2, 2.5)
+
+
+def test_nothing_has_no_means() -> None:
+    found = text_statistics([], [])
+    assert (found.num_texts, found.num_words, found.num_conversations) == (0, 0, 0)
+    assert math.isnan(found.words_per_text)
+    assert found.texts_per_conversation is not None
+    assert math.isnan(found.texts_per_conversation)
+
+
+def test_as_many_conversations_as_texts() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        text_statistics(["a", "b"], ["x"])
+
+
+def test_importing_does_not_load_scikit_learn() -> None:
+    program = "import sys, tiltmeter.operators.text.lengths; print('sklearn' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+    )

@@ -1,0 +1,92 @@
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.text.segmentation import chinese_words, french_words, segmenter, unicode_words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("'quoted' don't—rock'n'roll, O''Neil 'a", ["quoted", "don't", "rock'n'roll", "O", "Neil", "a"]),
+        ("a_b __init__ x-y ki:lo file_3", ["a", "b", "init", "x", "y", "ki", "lo", "file", "3"]),
+        ("3.14 1,000 1'000 1990s 1;2 1،2 5. ,6", ["3.14", "1,000", "1'000", "1990s", "1", "2", "1", "2", "5", "6"]),
+        ("e.g. u.s.a, x3.2 Ph.D", ["e.g", "u.s.a", "x3.2", "Ph", "D"]),
+        ("end.Next a.next ق.م كتاب.وقد", ["end", "Next", "a", "next", "ق.م", "كتاب", "وقد"]),
+        ("हिन्दी में क\u0301.ख", ["हिन्दी", "में", "क\u0301.ख"]),
+        ("می\u200cشود. کتاب\u200cها", ["می\u200cشود", "کتاب\u200cها"]),
+        ("\u0301abc ❤\ufe0f ½ col·lecció ˂abc", ["abc", "½", "col·lecció", "abc"]),
+        ("柏林a 東京タワー ไทย", ["柏", "林", "a", "東", "京", "タワー", "ไ", "ท", "ย"]),
+    ],
+)
+def test_words_by_hand(text, words):
+    assert unicode_words(text) == words
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127)) | st.text(alphabet="aB1.,':;_ -"))
+def test_ascii_text_is_cut_as_in_other_company(text):
+    assert [*unicode_words(text), "é"] == unicode_words(text + " é")
+
+
+# Letters that Python's tables don't know yet are no letters to ``str.isalnum``.
+_ASSIGNED = st.characters(exclude_categories=["Cn", "Cs"])
+
+
+@given(st.text(_ASSIGNED) | st.text(alphabet="aé1.,'·_ \u0301\u200c½漢あア\u0e17ب٣"))
+def test_no_letter_or_digit_is_lost(text):
+    words = unicode_words(text)
+    assert all(word[0].isalnum() for word in words)
+    assert [c for word in words for c in word if c.isalnum()] == [c for c in text if c.isalnum()]
+
+
+@given(st.text(alphabet="aéßب1३٣,' 漢あアーक-"))
+def test_words_agree_with_another_implementation_of_unicode_boundaries(text):
+    # The one in regex sees no boundary between an opening apostrophe and a vowel: 'all is no word to it.
+    text = regex.sub(r"(?<!\p{WB=ALetter})'", " ", text)
+    pieces = regex.split(r"(?V1w)\b", text)
+    assert unicode_words(text) == [piece for piece in pieces if piece[:1].isalnum()]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("l'homme 'l'Équipe' d'hôtel", ["l", "homme", "l", "Équipe", "d", "hôtel"]),
+        ("jusqu'à lorsqu'il qu'un", ["jusqu", "à", "lorsqu", "il", "qu", "un"]),
+        ("aujourd'hui quelqu'un presqu'île", ["aujourd'hui", "quelqu'un", "presqu'île"]),
+        ("N'Djamena O'Neil rock'n'roll l'1", ["N'Djamena", "O'Neil", "rock'n'roll", "l", "1"]),
+    ],
+)
+def test_french_elision(text, words):
+    assert french_words(text) == words
+
+
+def test_french_nouns_are_found_behind_their_articles(data_file):
+    text = data_file("corpora/fr/ud_french-sequoia.sentences.txt").read_text().lower().replace("’", "'")
+    hidden, found = (sum(word == "homme" for word in words(text)) for words in (unicode_words, french_words))
+    assert (hidden, found) == (11, 33)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("我是女人。", ["我", "是", "女人"]),
+        ("这个女孩在1990年用Windows系统", ["这个", "女孩", "在", "1990", "年", "用", "Windows", "系统"]),
+        ("王在她家,3.14%", ["王", "在", "她家", "3.14"]),
+        ("plain e.g. ASCII", ["plain", "e.g", "ASCII"]),
+    ],
+)
+def test_chinese_by_dictionary(text, words):
+    assert chinese_words(text) == words
+
+
+@given(st.text(alphabet="我是女人王在她家国的一二三工程师软件职业〇々𠀀㐀豈a1 ，"))
+def test_a_chinese_word_alone_is_cut_as_in_its_sentence(text):
+    words = chinese_words(text)
+    assert chinese_words(" ".join(words)) == words
+    assert "".join(words) == "".join(c for c in text if c.isalnum())
+
+
+def test_other_languages_have_no_rules_of_their_own():
+    assert segmenter("en") is segmenter("bg") is unicode_words

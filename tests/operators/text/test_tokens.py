@@ -1,0 +1,118 @@
+import pickle
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.text.tokens import Tokenizer
+
+# An entry of each language as a list might spell it, and a sentence that holds it spelled otherwise.
+_SENTENCES = {
+    "en": ("registered nurse", "‘She’s a registered  nurse’s registered\u00a0nu\u00adrse.’"),
+    "zh": ("軟件工程師", "她是软件工程师，不是医生。"),
+    "es": ("niña", "La nin\u0303a, otra vez."),
+    "ar": ("عَالِم الفَلَك", "قال عالم الفلك إن القمر"),
+    "de": ("Ärztin", "„A\u0308rztin“ steht da"),
+    "fr": ("infirmière", "C’est l’infirmie\u0300re."),
+    "fa": ("كتاب\u200cهاي", "این کتاب\u200c\u200cهای من است"),
+    "ur": ("لڑكي", "یہ لڑکی ہے۔"),
+    "wo": ("Doom ju jigéen", "Am na Doom ju jige\u0301en ak Doom ju góor"),
+}
+
+
+@pytest.mark.parametrize("fold_case", [True, False])
+@pytest.mark.parametrize("language", _SENTENCES)
+def test_an_entry_is_found_in_text_that_spells_it_otherwise(language, fold_case):
+    entry, sentence = _SENTENCES[language]
+    tokenizer = Tokenizer(language, fold_case, phrases=[entry])
+    assert tokenizer.entry(entry) in tokenizer(sentence)
+
+
+def test_german_nouns_are_counted_whether_case_is_folded_or_not():
+    # Lower-casing the text alone, as Matthews et al. 2021 did, loses every one of them.
+    text, nouns = "Die Frau und der Mann, Tochter und Sohn.", ["Frau", "Mann", "Tochter", "Sohn"]
+    for fold_case in (True, False):
+        tokenizer = Tokenizer("de", fold_case)
+        assert {tokenizer.entry(noun) for noun in nouns} < set(tokenizer(text))
+    assert not set(nouns) & set(Tokenizer("de")(text))
+    assert "Frau" in Tokenizer("de", fold_case=False)(text)
+
+
+def test_phrases_come_out_as_one_word():
+    tokenizer = Tokenizer("en", phrases=["Assistant  Professor", "professor emeritus", "nurse"])
+    assert tokenizer.identity["phrases"] == ["assistant professor", "professor emeritus"]
+    assert tokenizer("An assistant PROFESSOR emeritus, nurse") == ["an", "assistant professor", "emeritus", "nurse"]
+    assert tokenizer("Professor Emeritus") == ["professor emeritus"]
+
+
+def test_an_entry_is_spelled_the_same_with_and_without_phrases():
+    with_phrases = Tokenizer("wo", phrases=["Doom ju jigéen"])
+    assert with_phrases.entry(" Doom  ju JIGÉEN ") == Tokenizer("wo").entry("doom ju jigéen") == "doom ju jigéen"
+
+
+def test_identity_changes_with_whatever_the_words_depend_on():
+    identity = Tokenizer("zh", phrases=["女 王"]).identity
+    assert set(identity) == {"operator", "language", "fold_case", "phrases", "versions"}
+    assert set(identity["versions"]) == {"unicode", "regex", "rjieba", "OpenCC"}
+    assert set(Tokenizer("en").identity["versions"]) == {"unicode", "regex"}
+    variants = [Tokenizer("en"), Tokenizer("en", False), Tokenizer("en", phrases=["a b"]), Tokenizer("de")]
+    assert len({str(variant.identity) for variant in variants}) == 4
+
+
+def test_a_tokenizer_goes_to_another_process():
+    tokenizer = Tokenizer("zh", fold_case=False, phrases=["软件工程师"])
+    copy = pickle.loads(pickle.dumps(tokenizer))
+    assert copy.identity == tokenizer.identity
+    assert copy("Google的軟件工程師") == tokenizer("Google的軟件工程師") == ["Google", "的", "软件 工程师"]
+
+
+@pytest.mark.parametrize("language", ["", "e", "en us", "english!"])
+def test_what_is_no_language_code_is_refused(language):
+    with pytest.raises(ValueError, match=r"must be a language code, for example en: set it in corpus\.language"):
+        Tokenizer(language)
+
+
+def test_entries_without_a_word_are_refused():
+    with pytest.raises(ValueError, match="'— \\?' holds no word"):
+        Tokenizer("en").entry("— ?")
+    with pytest.raises(ValueError, match="'…' holds no word"):
+        Tokenizer("en", phrases=["…"])
+
+
+_PHRASES = ("a b", "b l'été", "دختر کوچک")
+
+
+@pytest.mark.parametrize("fold_case", [True, False])
+@pytest.mark.parametrize("language", ["en", "es", "ar", "de", "fr", "fa", "ur", "wo", "bg"])
+@example("㐀ھ")
+@example("1\u200c㐀")
+@given(st.text() | st.text(alphabet="aBlé'’._ \u0301\u200c\u200d\u00ad1-ªΣσİßدخترکچوىےھہ\u0654،٣²\u202f漢"))
+def test_tokenizing_words_again_changes_nothing(language, fold_case, line):
+    tokenizer = Tokenizer(language, fold_case, _PHRASES)
+    words = tokenizer(line)
+    assert tokenizer(" ".join(words)) == words
+    assert all(tokenizer.entry(word) == word for word in words)
+    assert all(unicodedata.is_normalized("NFC", word) for word in words)
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127)) | st.text(alphabet="lL'aÉ é’.1"))
+def test_french_alone_splits_elisions(line):
+    assert len(Tokenizer("fr")(line)) >= len(Tokenizer("en")(line))
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "words"),
+    [
+        ("de", "ud_german-gsd_dev_test.sentences.txt", ["Frau", "Mann", "Tochter", "Sohn", "Mutter", "Vater"]),
+        ("ar", "ud_arabic-pud.sentences.txt", ["النساء", "رجل", "ولد", "زوجة"]),
+        ("fa", "ud_persian-seraji_dev_test.sentences.txt", ["زن", "مرد", "دختر", "پسر", "مادر", "پدر"]),
+        ("ur", "ud_urdu-udtb_dev_test.sentences.txt", ["عورت", "بیٹی", "ماں", "باپ", "لڑکی", "محترمہ"]),
+        ("zh", "ud_chinese-gsdsimp_dev_test.sentences.txt", ["女儿", "儿子", "母亲", "父亲", "女王", "国王"]),
+        ("wo", "ud_wolof-wtb.sentences.txt", ["Jigéen", "Góor", "Yaay", "Baay", "Buur"]),
+    ],
+)
+def test_list_words_occur_in_real_text(data_file, language, name, words):
+    tokenizer = Tokenizer(language)
+    found = set(tokenizer(data_file(f"corpora/{language}/{name}").read_text().replace("\n", " ")))
+    assert {tokenizer.entry(word) for word in words} <= found

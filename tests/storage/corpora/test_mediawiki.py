@@ -1,0 +1,197 @@
+import bz2
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, Page, Source, Span, find_sources, read_pages
+
+_GENSIM = "package://gensim/test/test_data/"
+_SITEINFO = """<siteinfo><namespaces>
+<namespace key="-2">Medium</namespace><namespace key="0" /><namespace key="1">Diskussion</namespace>
+<namespace key="6">Bildchen</namespace><namespace key="14">Rubrik</namespace>
+</namespaces></siteinfo>"""
+
+
+def _page(page_id: int, title: str, text: str, extra: str = "<ns>0</ns>") -> str:
+    revision = f"<revision><id>{page_id + 900}</id><text xml:space='preserve'>{text}</text></revision>"
+    return f"<page><title>{title}</title>{extra}<id>{page_id}</id>{revision}</page>"
+
+
+def _dump(folder: Path, *pages: str, version: str = "0.10", encoding: str = "utf-8") -> Path:
+    schema = f'xmlns="http://www.mediawiki.org/xml/export-{version}/" version="{version}"'
+    path = folder / "dump.xml"
+    path.write_bytes(f"<mediawiki {schema}>{_SITEINFO}{''.join(pages)}</mediawiki>".encode(encoding))
+    return path
+
+
+def _source(path: Path | str, **choices: str) -> Source:
+    [source] = find_sources(CorpusConfig("sample", "de", str(path), **choices))
+    return source
+
+
+def _pages(path: Path | str, **choices: str) -> list[Page]:
+    source = _source(path, **choices)
+    return list(read_pages(source, Span(0, source.num_bytes)))
+
+
+def test_english_sample_holds_106_articles_and_100_redirects():
+    name = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+    source = _source(_GENSIM + name)
+    pages = list(read_pages(source, Span(0, source.num_bytes)))
+    assert (source.name, source.markup, source.compression, source.encoding) == (name, "wikitext", "bz2", "utf-8")
+    assert Counter(page.kind for page in pages) == {"article": 106, "redirect": 100}
+    assert pages[0][:2] == ("10", "AccessibleComputing")
+    assert len({page.id for page in pages}) == 206
+
+
+def test_utf16_dump_is_recognised_and_its_namespaces_are_named():
+    source = _source(_GENSIM + "bgwiki-latest-pages-articles-shortened.xml.bz2")
+    assert source.encoding == "utf-16-le"
+    assert {"Файл", "Категория"} <= set(source.media_prefixes)
+    assert [(page.title, page.kind) for page in read_pages(source, Span(0, source.num_bytes))] == [
+        ("Григориански календар", "article"),
+        ("Уикипедия:Редактиране на страници", "other_namespace"),
+        ("Уикипедия:Разговори/Архив/2005/октомври-ноември-декември", "other_namespace"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wiki", "num_pages", "prefix"), [("ar", 3, "ملف"), ("de", 2, "Datei"), ("ur", 4, "زمرہ"), ("zh", 1, "Category")]
+)
+def test_real_dumps_of_other_languages(data_file, wiki, num_pages, prefix):
+    source = _source(data_file(f"corpora/mediawiki_xml/{wiki}wiki-minidump-dbpedia.xml.bz2"))
+    pages = list(read_pages(source, Span(0, source.num_bytes)))
+    assert [page.kind for page in pages] == ["article"] * num_pages
+    assert prefix in source.media_prefixes
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.10", "0.11"])
+def test_pages_are_classed_and_none_is_dropped(tmp_path, version):
+    path = _dump(
+        tmp_path,
+        _page(1, "Ada", "&lt;b&gt;&amp;amp;"),
+        _page(2, "Augusta", "#WEITERLEITUNG [[Ada]]", '<ns>0</ns><redirect title="Ada" />'),
+        _page(3, "Diskussion:Ada", "Hm.", "<ns>1</ns>"),
+        _page(4, "Liste", "# eins [[Ada]]"),
+        version=version,
+    )
+    assert _pages(path) == [
+        Page("1", "Ada", "<b>&amp;", "article"),
+        Page("2", "Augusta", "#WEITERLEITUNG [[Ada]]", "redirect"),
+        Page("3", "Diskussion:Ada", "Hm.", "other_namespace"),
+        Page("4", "Liste", "# eins [[Ada]]", "article"),
+    ]
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_oldest_schemas_tell_by_text_and_title_in_every_span(tmp_path, start):
+    titles = ["Ada", "Augusta", "Diskussion:Ada", "2001: Odyssee"]
+    texts = ["A [[b]].", "#ŪRL [[Ada]]", "?", "x"]
+    pages = [_page(i, *page, extra="") for i, page in enumerate(zip(titles, texts, strict=True))]
+    source = _source(_dump(tmp_path, *pages, version="0.3"))
+    kinds = [page.kind for page in read_pages(source, Span(start, source.num_bytes))]
+    assert kinds == ["article", "redirect", "other_namespace", "article"]
+
+
+def test_the_last_revision_counts(tmp_path):
+    revisions = "".join(f"<revision><id>{i}</id><text>version {i}</text></revision>" for i in range(3))
+    page = f"<page><title>A</title><ns>0</ns><id>5</id>{revisions}</page>"
+    deleted = "<revision><text>x</text></revision><revision><text deleted='deleted' /></revision>"
+    emptied = f"<page><title>B</title><ns>0</ns><id>6</id>{deleted}</page>"
+    path = _dump(tmp_path, page, emptied, "<page><title>C</title><ns>0</ns><id>7</id></page>")
+    assert [page.text for page in _pages(path)] == ["version 2", "", ""]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32-be"])
+def test_byte_order_marks_and_wide_characters(tmp_path, encoding):
+    path = _dump(tmp_path, _page(1, "Größe", "wäre"), encoding=encoding)
+    assert [(page.title, page.text) for page in _pages(path)] == [("Größe", "wäre")]
+
+
+@pytest.mark.parametrize(("encoding", "title"), [("koi8-r", "Мир"), ("GB18030", "世界"), ("us-ascii", "Welt")])
+def test_declared_encodings_and_no_schema(tmp_path, encoding, title):
+    path = tmp_path / "dump.xml"
+    xml = f'<?xml version="1.0" encoding="{encoding}"?><mediawiki>{_page(1, title, "x")}</mediawiki>'
+    path.write_bytes(xml.encode(encoding))
+    assert _pages(path) == [Page("1", title, "x", "article")]
+
+
+def test_elements_with_a_prefix(tmp_path):
+    path = tmp_path / "dump.xml"
+    xml = re.sub(r"<(/?)(?=\w)", r"<\1w:", _dump(tmp_path, _page(1, "Ada", "x")).read_text())
+    path.write_text(xml.replace("xmlns=", "xmlns:w="))
+    assert _pages(path) == [Page("1", "Ada", "x", "article")]
+
+
+def test_media_prefixes_are_the_dumps_own_and_those_of_other_languages(tmp_path):
+    prefixes = _source(_dump(tmp_path, _page(1, "Ada", "a"))).media_prefixes
+    assert {"Bildchen", "Rubrik", "Datei", "Catégorie", "Файл", "分类"} <= set(prefixes)
+    assert not {"Medium", "Diskussion", ""} & set(prefixes)
+    assert list(prefixes) == sorted(prefixes)
+
+
+def test_media_prefixes_without_a_header(tmp_path):
+    path = tmp_path / "dump.xml"
+    path.write_text(f"<mediawiki>{_page(1, 'Ada', 'a')}</mediawiki>")
+    assert "Datei" in _source(path).media_prefixes
+
+
+def test_invalid_bytes_and_characters_are_replaced_and_counted(tmp_path):
+    path = _dump(tmp_path, _page(1, "Ada", "a?b?c\N{REPLACEMENT CHARACTER}?"))
+    content = path.read_bytes().replace(b"a?b?c", b"a\xe4b\x0bc").replace(b"\xbd?", b"\xbd\xef\xbf\xbf")
+    path.write_bytes(content)
+    source = _source(path)
+    pages = read_pages(source, Span(0, source.num_bytes))
+    assert [page.text for page in pages] == ["a\ufffdb\ufffdc\ufffd\ufffd"]
+    assert pages.num_replaced == 3
+
+
+@pytest.mark.parametrize(("cut", "unread"), [(1, 12), (40, 40), (3000, 3000)])
+def test_xml_that_breaks_off_is_refused_after_its_last_whole_page(tmp_path, cut, unread):
+    whole = _dump(tmp_path, _page(1, "Ada", "first\n" * 30_000), _page(2, "Bob", "second" * 1000)).read_bytes()
+    path = tmp_path / "dump.xml"
+    path.write_bytes(whole[:-cut])
+    source = _source(path)
+    pages = iter(read_pages(source, Span(0, source.num_bytes)))
+    assert next(pages).id == "1"
+    message = rf"^{path}: the XML breaks off or is damaged near byte {len(whole) - unread:,}: "
+    with pytest.raises(CorpusError, match=message):
+        list(pages)
+    half = Span(len(whole) // 2, source.num_bytes)
+    assert [page.id for page in read_pages(source, Span(0, half.start))] == ["1"]
+    with pytest.raises(CorpusError, match=message):
+        list(read_pages(source, half))
+
+
+def test_damage_in_a_compressed_dump_is_named_where_it_lies(tmp_path):
+    path = tmp_path / "dump.bz2"
+    text = "".join(map(str, range(100_000)))
+    content = _dump(tmp_path, _page(1, "Ada", text), _page(2, "Bob", text)).read_bytes()
+    path.write_bytes(bz2.compress(content)[:-30])
+    with pytest.raises(
+        CorpusError, match=rf"dump.bz2: cannot be read on from byte {path.stat().st_size:,} of the comp"
+    ):
+        _pages(path)
+    path.write_bytes(bz2.compress(content[:-20]))
+    with pytest.raises(CorpusError, match=rf"damaged near byte {path.stat().st_size:,} of the compressed file: un"):
+        _pages(path)
+
+
+@pytest.mark.parametrize(
+    ("xml", "message"),
+    [
+        ("<mediawiki><page></mediawiki>", "damaged near byte 19: mismatched tag"),
+        ("<mediawiki>", "damaged near byte 11: no element found"),
+        ("<mediawiki><page><title>Ada</title></page></mediawiki>", "the page titled 'Ada' has no <id>"),
+        ("<html><body/></html>", "its outermost element is <html>, not <mediawiki>"),
+        ('<?xml version="1.0" encoding="klingon"?><mediawiki/>', "encoding that cannot be read.*klingon"),
+        ('<?xml version="1.0" encoding="rot13"?><mediawiki/>', "encoding that cannot be read"),
+    ],
+)
+def test_damaged_dumps_are_refused(tmp_path, xml, message):
+    path = tmp_path / "dump.xml"
+    path.write_text(xml)
+    with pytest.raises(CorpusError, match=message):
+        _pages(path, format="mediawiki")

@@ -1,0 +1,222 @@
+import bz2
+import json
+import os
+import traceback
+from pathlib import Path
+
+import pytest
+
+from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, Source, find_sources, read_pages, split
+
+_LINES = '{"id": "7", "text": "first"}\n{"id": "8", "text": "second"}\n'
+_INDEX = "616:10:AccessibleComputing\n616:12:Anarchism\n"
+_PROSE = "Some prose.\n"
+
+
+def _sources(*paths: Path | str, **choices: str) -> list[Source]:
+    return find_sources(CorpusConfig("sample", "en", tuple(map(str, paths)), **choices))
+
+
+def _ids(sources: list[Source], span_megabytes: float = 100) -> list[str]:
+    return [
+        page.id for source in sources for span in split(source, span_megabytes) for page in read_pages(source, span)
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """``part-1`` and ``part-2`` in a folder, ``b/wiki_00`` and ``b/wiki_01.bz2`` below it, and hidden files."""
+    root = tmp_path / "corpus"
+    (root / "b").mkdir(parents=True)
+    names = ["part-2", "part-1", "b/wiki_00", "b/wiki_01.bz2"]
+    for number, name in enumerate(names):
+        content = json.dumps({"id": number, "text": name}).encode()
+        (root / name).write_bytes(bz2.compress(content) if name.endswith("bz2") else content)
+    (root / "_SUCCESS").touch()
+    (root / ".DS_Store").write_text(_PROSE)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["part-2"], ["part-2"]),
+        (["part-2", "part-1"], ["part-2", "part-1"]),
+        (["part-*"], ["part-1", "part-2"]),
+        (["**/wiki_*"], ["wiki_00", "wiki_01.bz2"]),
+        (["b/wiki_*", "part-1"], ["b/wiki_00", "b/wiki_01.bz2", "part-1"]),
+        (["*/*.bz2"], ["wiki_01.bz2"]),
+        (["**"], ["b/wiki_00", "b/wiki_01.bz2", "part-1", "part-2"]),
+        ([""], ["b/wiki_00", "b/wiki_01.bz2", "part-1", "part-2"]),
+    ],
+)
+def test_paths_wildcards_and_folders(folder, paths, names):
+    (folder / ".DS_Store").unlink()
+    (folder / "_SUCCESS").unlink()
+    sources = _sources(*(f"{folder}/{path}" for path in paths))
+    assert [source.name for source in sources] == names
+    assert all(Path(source.uri).read_bytes() and source.num_bytes == os.stat(source.uri).st_size for source in sources)
+
+
+def test_hidden_files_of_a_folder_are_left_out(folder):
+    assert len(_sources(folder)) == 4
+    assert len(_sources(folder / "b", folder / "p*")) == 4
+    with pytest.raises(CorpusError, match=r"DS_Store: neither"):
+        _sources(folder / ".DS*")
+
+
+def test_sources_are_absolute_and_the_same_in_every_folder(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(folder))
+    uri = str(folder / "part-1")
+    assert _sources("part-1") == _sources("~/part-1") == _sources(uri) == _sources(f"file://{uri}")
+    assert _sources("part-1")[0].uri == uri
+    assert [source.uri for source in _sources("*-1")] == [uri]
+
+
+def test_indexes_of_multistream_dumps_hold_no_pages(folder):
+    (folder / "index.txt.bz2").write_bytes(bz2.compress(_INDEX.encode()))
+    assert len(_sources(folder)) == 4
+    with pytest.raises(CorpusError, match=r"index.txt.bz2: is the index of a multistream dump; name the dump"):
+        _sources(folder / "index.txt.bz2")
+    with pytest.raises(CorpusError, match="only indexes of multistream dumps"):
+        _sources(folder / "index*")
+    assert _ids(_sources(folder / "index.txt.bz2", format="text"))[1] == "index.txt.bz2@27"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("nowhere/dump.xml", r"corpus.path=nowhere/dump.xml: there is no file /.*nowhere/dump.xml; set corpus.path"),
+        ("nowhere/*.xml", r"corpus.path=nowhere/\*.xml: no file matches /.*nowhere/\*.xml; set corpus.path"),
+        ("package://gensim/nothing.xml", "corpus.path=package://gensim/nothing.xml: there is no file"),
+        ("package://no_such_package/a.xml", "no package 'no_such_package' is installed"),
+        ("package://bisect/a.xml", "no package 'bisect' is installed"),
+        ("package://gensim", "must read package://<package>/<file inside it>"),
+        ("package://gensim/../numpy/version.py", "must read package://<package>/<file inside it>"),
+        ("klingon://dump.xml", "klingon://dump.xml: neither a path nor a URI of a known file system"),
+        ("http://127.0.0.1:9/dump.xml", "127.0.0.1:9/dump.xml: the server cannot be reached"),
+        ("http://127.0.0.1:9/*.xml", "a web server can't be searched; name each file"),
+    ],
+)
+def test_paths_that_name_no_file_are_refused(path, message):
+    with pytest.raises(CorpusError, match=message):
+        _sources(path)
+
+
+def test_empty_and_repeated_files_are_refused(folder):
+    (folder / "empty").touch()
+    with pytest.raises(CorpusError, match="corpus/empty is empty"):
+        _sources(folder)
+    (folder / "hollow").mkdir()
+    with pytest.raises(CorpusError, match="hollow: there is no file"):
+        _sources(folder / "hollow")
+    with pytest.raises(CorpusError, match="2 files are called 'part-1'"):
+        _sources(folder / "part-1", folder / "part-*")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (_PROSE, r"neither a MediaWiki XML dump.* begins with 'Some prose.*corpus.format=text"),
+        ('[{"text": "a"}]', "neither a MediaWiki XML dump"),
+        (" \n\n", "neither a MediaWiki XML dump"),
+        ("<rss></rss>", "its outermost element is <rss>, not <mediawiki>"),
+        ("PAR2", "neither"),
+    ],
+)
+def test_unknown_content_is_refused(tmp_path, content, message):
+    path = tmp_path / "corpus"
+    path.write_text(content)
+    with pytest.raises(CorpusError, match=message) as refusal:
+        _sources(path)
+    assert str(path) in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"language": "EN"}, "language"),
+        ({"language": "english language"}, "language"),
+        ({"name": "a/b"}, "name"),
+        ({"path": ""}, "path"),
+        ({"path": ()}, "path"),
+        ({"path": ("a", "")}, "path"),
+        ({"format": "txt"}, "format"),
+        ({"shards": 8}, "shards"),
+    ],
+)
+def test_bad_choices_are_refused(choice, message):
+    with pytest.raises(ValueError, match=message):
+        CorpusConfig(**({"name": "sample", "language": "pt-br", "path": "dump.xml"} | choice))
+
+
+@pytest.mark.parametrize("how", ["ranges", "whole"])
+@pytest.mark.parametrize("pack", [bytes, bz2.compress])
+def test_web_servers(web_server, how, pack):
+    lines = "".join(json.dumps({"id": number, "text": "word " * 50}) + "\n" for number in range(20_000)).encode()
+    (web_server.folder / "lines é.jsonl").write_bytes(pack(lines))
+    [source] = _sources(web_server.url(how, "lines%20é.jsonl"))
+    spans = split(source, 1)
+    assert len(spans) == (6 if how == "ranges" and pack is bytes else 1)
+    assert _ids([source], 1) == [str(number) for number in range(20_000)]
+
+
+def test_a_web_file_without_version_is_refused(web_server):
+    (web_server.folder / "lines").write_text(_LINES)
+    with pytest.raises(CorpusError, match=r"gives no ETag or Last-Modified.*set corpus.download=true"):
+        _sources(web_server.url("bare", "lines"))
+    with pytest.raises(CorpusError, match=r"gives no size.*set corpus.download=true"):
+        _sources(web_server.url("unsized", "lines"))
+    with pytest.raises(CorpusError, match=r"nothing: there is no such file \(status 404\)"):
+        _sources(web_server.url("ranges", "nothing"))
+
+
+def test_a_connection_that_breaks_is_named(web_server):
+    (web_server.folder / "lines").write_text(_LINES * 1000)
+    with pytest.raises(CorpusError, match=rf"^http://127.0.0.1:{web_server.port}/hopeless/lines: cannot be read"):
+        _ids(_sources(web_server.url("hopeless", "lines")))
+
+
+def test_object_stores(s3_bucket):
+    for name in ("a 1.jsonl", "b=2/c+é.jsonl"):
+        lines = "".join(json.dumps({"text": f"{name} {number}"}) + "\n" for number in range(100))
+        s3_bucket.client.put_object(Bucket="tilt", Key=f"corpus/{name}", Body=lines.encode())
+    sources = _sources(s3_bucket.uri("corpus/**/*.jsonl"))
+    assert sources == _sources(s3_bucket.uri("corpus"))
+    assert [source.name for source in sources] == ["a 1.jsonl", "b=2/c+é.jsonl"]
+    assert len(split(sources[0], 0.001)) == 3
+    assert _ids(sources, 0.001) == _ids(sources)
+    assert _ids(sources)[:2] == ["a 1.jsonl@0", "a 1.jsonl@24"]
+
+
+def test_messages_do_not_show_keys(s3_bucket):
+    s3_bucket.client.put_object(Bucket="tilt", Key="prose", Body=_PROSE.encode())
+    for path, message in (("prose", "s3://tilt/prose: neither"), ("none", "corpus.path=s3://tilt/none: there is no")):
+        with pytest.raises(CorpusError, match=message) as refusal:
+            _sources(s3_bucket.uri(path))
+        assert "secret" not in "".join(traceback.format_exception(refusal.value))
+
+
+@pytest.mark.parametrize("change", ["size", "time", "gone"])
+def test_a_file_that_changes_is_noticed(folder, change):
+    [source] = _sources(folder / "part-1")
+    pages = iter(read_pages(source, split(source, 1)[0]))
+    next(pages)
+    path = Path(source.uri)
+    if change == "size":
+        path.write_text(_LINES)
+    elif change == "time":
+        os.utime(path, ns=(1, 1))
+    else:
+        path.unlink()
+    with pytest.raises(CorpusError, match=r"part-1: (changed while it was read|there is no such file)"):
+        list(pages)
+
+
+def test_a_file_that_shrinks_is_not_called_damaged(folder):
+    path = folder / "b/wiki_01.bz2"
+    [source] = _sources(path)
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(CorpusError, match="changed while it was read"):
+        list(read_pages(source, split(source, 1)[0]))

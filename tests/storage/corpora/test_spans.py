@@ -1,0 +1,205 @@
+"""Every page belongs to exactly one span, whatever the spans."""
+
+import bz2
+import gzip
+import io
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from gensim.test.utils import datapath
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.storage.corpora.corpora import (
+    CorpusConfig,
+    CorpusError,
+    Page,
+    Source,
+    Span,
+    find_sources,
+    read_pages,
+    split,
+)
+from tiltmeter.storage.corpora.unpacking import bz2_stream_starts
+
+_TEXTS = ["Größe\n\nx", "", "日本語 " * 30, "a <page> b", "\ufffd", "<doc x\n</doc>", "end"]
+_ENGLISH = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _wiki_page(number: int, text: str, indent: str = "\n  ") -> str:
+    revision = f"<revision><id>9{number}</id><text>{_escaped(text)}</text></revision>"
+    return f"{indent}<page>{indent}<title>T{number}</title><ns>0</ns><id>{number}</id>{revision}</page>"
+
+
+_HEAD = "<mediawiki version='0.10'><siteinfo><namespaces><namespace key='6'>Fil</namespace></namespaces></siteinfo>"
+_DUMP = _HEAD + "".join(_wiki_page(*page) for page in enumerate(_TEXTS)) + "\n</mediawiki>\n"
+_DENSE_DUMP = _HEAD + "".join(_wiki_page(*page, indent="") for page in enumerate(_TEXTS)) + "</mediawiki>"
+_LINES = "\r\n".join(json.dumps({"text": text}, ensure_ascii=False) for text in _TEXTS) + "\n\n"
+_DOCS = "".join(f'<doc id="{i}" title="T{i}">\nT{i}\n{_escaped(text)}\n</doc>\n' for i, text in enumerate(_TEXTS))
+
+
+def _streams(content: bytes, *cuts: int) -> bytes:
+    """bzip2 with a stream for each piece, as parallel compressors make it."""
+    return b"".join(bz2.compress(content[start:stop]) for start, stop in pairwise([0, *cuts, len(content)]))
+
+
+def _page_starts(content: bytes) -> list[int]:
+    return [start for start in range(len(content)) if content.startswith(b"<page>", start)]
+
+
+_FILES = {
+    "dump": _DUMP.encode(),
+    "dump without line breaks": _DENSE_DUMP.encode(),
+    "dump with invalid bytes": _DUMP.encode().replace("ö".encode(), b"\xf6\x07").replace(b"T3", b"\xe6\x97"),
+    "UTF-16": _DUMP.encode("utf-16"),
+    "multistream": _streams(_DUMP.encode(), *_page_starts(_DUMP.encode())),
+    "streams within marks": _streams(_DUMP.encode(), *(at + 3 for at in _page_starts(_DUMP.encode())), 2000),
+    "empty streams": _streams(_DUMP.encode(), 300, 300, 310, 900, 900),
+    "gzip": gzip.compress(_DUMP.encode()),
+    "lines": _LINES.encode(),
+    "lines with invalid bytes": b"\xef\xbb\xbf" + _LINES.encode().replace("ö".encode(), b"\xf6"),
+    "UTF-32 lines": _LINES.encode("utf-32"),
+    "bz2 lines": _streams(_LINES.encode(), 40, 100),
+    "documents": _DOCS.encode(),
+    "unclosed documents": _DOCS.encode().replace(b"\n</doc>\n<doc", b"\n<doc", 2) + b"</ref></doc>\n",
+}
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory) -> dict[str, Source]:
+    folder = tmp_path_factory.mktemp("spans")
+    found = {}
+    for name, content in [*_FILES.items(), ("text", _DOCS.encode())]:
+        (folder / name).write_bytes(content)
+        chosen = "text" if name == "text" else "auto"
+        [found[name]] = find_sources(CorpusConfig("sample", "en", str(folder / name), format=chosen))
+    return found
+
+
+def _read(source: Source, *spans: Span) -> tuple[list[Page], int]:
+    parts = [read_pages(source, span) for span in spans]
+    return [page for part in parts for page in part], sum(part.num_replaced for part in parts)
+
+
+@pytest.mark.parametrize("name", [*_FILES, "text"])
+@given(data=st.data())
+def test_spans_give_what_the_whole_file_gives(sources, name, data):
+    source = sources[name]
+    cuts = data.draw(st.lists(st.integers(1, source.num_bytes - 1), max_size=30, unique=True).map(sorted))
+    spans = [Span(*ends) for ends in pairwise([0, *cuts, source.num_bytes])]
+    whole = _read(source, Span(0, source.num_bytes))
+    assert _read(source, *spans) == whole
+    assert len(whole[0]) == len({page.id for page in whole[0]}) >= len(_TEXTS)
+
+
+def test_whole_files_hold_the_texts(sources):
+    for name, source in sources.items():
+        pages, num_replaced = _read(source, *split(source, 100))
+        texts = [page.text.strip() for page in pages]
+        if "invalid" in name:
+            assert num_replaced == (3 if "dump" in name else 1)
+            assert texts[0].startswith("Gr\ufffd")
+        elif source.format in ("mediawiki", "jsonl"):
+            assert texts == [text.strip() for text in _TEXTS]
+        assert num_replaced == 0 or "invalid" in name
+    assert _read(sources["unclosed documents"], Span(0, 10**6)) == _read(sources["documents"], Span(0, 10**6))
+
+
+def test_ids_are_byte_offsets_in_the_unpacked_file(sources):
+    plain = [page.id for page in _read(sources["lines"], Span(0, 10**6))[0]]
+    starts = [0, *(at + 1 for at, byte in enumerate(_FILES["lines"]) if byte == ord("\n"))]
+    assert plain == [f"lines@{start}" for start in starts[: len(_TEXTS)]]
+    assert [page.id for page in _read(sources["bz2 lines"], Span(0, 10**6))[0]] == [f"bz2 {name}" for name in plain]
+    wide = _LINES.encode("utf-32").split("\n".encode("utf-32-le"))
+    last = _read(sources["UTF-32 lines"], Span(0, 10**6))[0][-1]
+    assert last.id == f"UTF-32 lines@{sum(len(line) + 4 for line in wide[: len(_TEXTS) - 1])}"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_divided"),
+    [("dump", True), ("multistream", True), ("lines", True), ("UTF-16", False), ("gzip", False), ("bz2 lines", False)],
+)
+def test_split(sources, name, is_divided):
+    source = sources[name]
+    for num_bytes in (100, 1000, 10**6):
+        spans = split(source, num_bytes / 1e6)
+        assert [spans[0].start, *(span.stop for span in spans)] == [*(span.start for span in spans), source.num_bytes]
+        assert len(spans) == (-(-source.num_bytes // num_bytes) if is_divided else 1)
+    with pytest.raises(ValueError, match="span_megabytes=0: must be above 0"):
+        split(source, 0)
+
+
+@pytest.fixture(scope="module")
+def multistream(tmp_path_factory) -> tuple[Path, list[tuple[int, str]]]:
+    """A real dump as Wikimedia packs it: header, pages by ten, footer; and the offset and id of each page."""
+    content = bz2.decompress(Path(_ENGLISH).read_bytes())
+    starts = _page_starts(content)[::10]
+    cuts = [0, *starts, content.rindex(b"</mediawiki>"), len(content)]
+    packed = [bz2.compress(content[start:stop]) for start, stop in pairwise(cuts)]
+    index, offset = [], 0
+    pages = [page.id for page in _read(find_sources(CorpusConfig("whole", "en", _ENGLISH))[0], Span(0, 10**9))[0]]
+    for number, stream in enumerate(packed):
+        index += [(offset, page_id) for page_id in pages[(number - 1) * 10 : number * 10] if number]
+        offset += len(stream)
+    path = tmp_path_factory.mktemp("multistream") / "enwiki-multistream.xml.bz2"
+    path.write_bytes(b"".join(packed))
+    return path, index
+
+
+def test_streams_are_those_of_the_index(multistream):
+    path, index = multistream
+    content = path.read_bytes()
+    found = list(bz2_stream_starts(io.BytesIO(content), 0, len(content)))
+    assert found[0] == 0
+    assert found[1:-1] == sorted({offset for offset, _ in index})
+    middle = found[5]
+    halves = [(0, middle), (middle, len(content))]
+    assert [at for start, stop in halves for at in bz2_stream_starts(io.BytesIO(content[start:]), start, stop)] == found
+
+
+@pytest.mark.parametrize("span_megabytes", [0.01, 0.1, 0.7])
+def test_multistream_spans_read_the_streams_that_begin_in_them(multistream, span_megabytes):
+    path, index = multistream
+    [source] = find_sources(CorpusConfig("sample", "en", str(path)))
+    [whole] = find_sources(CorpusConfig("whole", "en", _ENGLISH))
+    spans = split(source, span_megabytes)
+    assert len(spans) == -(-source.num_bytes // int(span_megabytes * 1e6))
+    for span in spans:
+        expected = [page_id for offset, page_id in index if span.start <= offset < span.stop]
+        assert [page.id for page in read_pages(source, span)] == expected
+    assert _read(source, *spans) == _read(whole, *split(whole, 1000))
+
+
+def test_only_the_span_that_meets_the_damage_fails(multistream, tmp_path):
+    path, index = multistream
+    content, offsets = path.read_bytes(), sorted({offset for offset, _ in index})
+    damaged = tmp_path / "damaged.bz2"
+    damaged.write_bytes(content[: offsets[7] + 500] + b"\xff" * 20 + content[offsets[7] + 520 :])
+    [source] = find_sources(CorpusConfig("sample", "en", str(damaged)))
+    ends = [0, *offsets[1:], len(content)]
+    read = []
+    for number, span in enumerate(Span(*pair) for pair in pairwise(ends)):
+        if number == 7:
+            with pytest.raises(CorpusError, match=r"damaged.bz2: cannot be read on from byte [\d,]+ of the compressed"):
+                list(read_pages(source, span))
+        else:
+            read += [page.id for page in read_pages(source, span)]
+    assert read == [page_id for offset, page_id in index if offset != offsets[7]]
+
+
+def test_parquet_is_divided_at_its_row_groups(tmp_path):
+    rows = {"id": [str(n) for n in range(100)], "url": ["u"] * 100, "title": ["t"] * 100, "text": ["ä\nb" * 50] * 100}
+    pq.write_table(pa.table(rows), tmp_path / "pages", row_group_size=7, compression="none")
+    [source] = find_sources(CorpusConfig("sample", "en", str(tmp_path / "pages")))
+    for megabytes, num_spans in ((1e-5, 15), (1, 1)):
+        spans = split(source, megabytes)
+        assert len(spans) == num_spans
+        assert _read(source, *spans)[0] == [Page(str(n), "t", "ä\nb" * 50, "article") for n in range(100)]

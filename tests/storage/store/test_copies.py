@@ -1,0 +1,57 @@
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tiltmeter.storage.store.copies import bring
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.tables import StorageError
+
+TABLE = pa.table({"n": list(range(1000))})
+UNIT = Unit("count/1", "", {})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def ref(store):
+    return store.commit(UNIT, [("numbers", TABLE)]).tables["numbers"]
+
+
+def test_where_the_disk_allows_there_is_no_second_copy(store, ref, tmp_path):
+    target = tmp_path / "copy.parquet"
+    assert bring(store, ref, target) == target.stat().st_size
+    assert target.samefile(store.location(ref))
+
+
+def test_elsewhere_there_is(store, ref, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError("not on this disk")
+
+    monkeypatch.setattr(os, "link", refuse)
+    target = tmp_path / "copy.parquet"
+    bring(store, ref, target)
+    assert not target.samefile(store.location(ref))
+    assert pq.read_table(target) == TABLE
+
+
+def test_what_is_damaged_is_not_published_and_its_unit_is_redone(store, ref, tmp_path):
+    place = Path(store.location(ref))
+    content = bytearray(place.read_bytes())
+    content[len(content) // 2] ^= 1
+    place.chmod(0o644)
+    place.write_bytes(content)
+    with pytest.raises(StorageError, match=r"numbers.parquet is damaged"):
+        bring(store, ref, tmp_path / "copy.parquet")
+    assert store.find(UNIT) is None
+
+
+def test_what_is_missing_is_named(store, ref, tmp_path):
+    Path(store.location(ref)).unlink()
+    with pytest.raises(StorageError, match=r"numbers.parquet is missing: was it removed"):
+        bring(store, ref, tmp_path / "copy.parquet")

@@ -1,0 +1,340 @@
+import errno
+import os
+import re
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tiltmeter.storage.files.retries import Patience
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.tables import StorageError, column, documentation, sweep_partial_files
+
+TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+def files(store):
+    return sorted(str(path.relative_to(store.path)) for path in Path(store.path).rglob("*") if path.is_file())
+
+
+def test_a_unit_is_found_after_commit_and_not_before(store):
+    unit = Unit("count/1", "shard 0", {"window": 10})
+    assert store.find(unit) is None
+    done = store.commit(unit, [("words", TABLE)])
+    assert store.find(unit) == done
+    assert store.read(done.tables["words"]) == TABLE
+    assert files(store) == [f"ledger/{unit.place}.json", f"units/{unit.place}/words.parquet"]
+
+
+def test_identity_is_operator_config_and_the_columns_read(store):
+    words = store.commit(Unit("count/1", "", {}), [("words", TABLE)]).tables["words"]
+    other = store.commit(Unit("count/1", "", {"n": 1}), [("words", TABLE.set_column(1, "count", [[1, 3]]))]).tables[
+        "words"
+    ]
+    unit = Unit("sum/1", "name", {"n": 1}, {"words": [words]})
+    assert unit.place == Unit("sum/1", "another name", {"n": 1}, {"words": [words]}).place
+    different = [
+        Unit("sum/2", "", {"n": 1}, {"words": [words]}),
+        Unit("sum/1", "", {"n": 2}, {"words": [words]}),
+        Unit("sum/1", "", {"n": 1}, {"words": [other]}),
+        Unit("sum/1", "", {"n": 1}, {"tokens": [words]}),
+        Unit("sum/1", "", {"n": 1}, {"words": [words, words]}),
+    ]
+    assert len({unit.place, *(each.place for each in different)}) == 6
+    only_words = [Unit("sum/1", "", {}, {"words": [ref.select("word")]}).place for ref in (words, other)]
+    assert only_words[0] == only_words[1]
+
+
+def test_a_selected_reference_reads_its_columns_only(store):
+    ref = store.commit(Unit("count/1", "", {}), [("words", TABLE)]).tables["words"]
+    assert store.read(ref.select("count")).column_names == ["count"]
+
+
+def test_data_without_a_ledger_row_is_redone_and_a_row_without_data_too(store):
+    unit = Unit("count/1", "", {})
+    store.commit(unit, [("words", TABLE)])
+    data, row = Path(store.path, f"units/{unit.place}/words.parquet"), Path(store.path, f"ledger/{unit.place}.json")
+    kept = row.read_bytes()
+    row.unlink()
+    assert store.find(unit) is None
+    row.write_bytes(kept)
+    assert store.find(unit) is not None
+    data.unlink()
+    assert store.find(unit) is None
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[:-1], lambda content: content + b"x", lambda content: content[:0]]
+)
+def test_a_unit_whose_file_changed_its_size_is_redone(store, damage):
+    unit = Unit("count/1", "", {})
+    done = store.commit(unit, [("words", TABLE), ("more", TABLE)])
+    data = Path(store.location(done.tables["words"]))
+    content = data.read_bytes()
+    data.chmod(0o644)
+    data.write_bytes(damage(content))
+    assert store.find(unit) is None
+    store.commit(unit, [("words", TABLE), ("more", TABLE)])
+    assert data.read_bytes() == content
+    assert store.find(unit) == done
+
+
+def test_tables_in_the_store_are_read_only_and_can_be_written_again(store):
+    unit = Unit("count/1", "", {})
+    for _ in range(2):
+        ref = store.commit(unit, [("words", TABLE)]).tables["words"]
+        assert Path(store.location(ref)).stat().st_mode & 0o777 == 0o444
+
+
+def test_read_only_tables_stay_as_private_as_the_umask_says(store):
+    before = os.umask(0o077)
+    try:
+        ref = store.commit(Unit("count/1", "", {}), [("words", TABLE)]).tables["words"]
+    finally:
+        os.umask(before)
+    assert Path(store.location(ref)).stat().st_mode & 0o777 == 0o400
+
+
+def test_a_unit_that_fails_half_way_leaves_no_row_and_no_partial_file(store):
+    def tables():
+        yield "first", TABLE
+        raise RuntimeError("half way")
+
+    unit = Unit("count/1", "", {})
+    with pytest.raises(RuntimeError, match="half way"):
+        store.commit(unit, tables())
+    assert store.find(unit) is None
+    assert files(store) == [f"units/{unit.place}/first.parquet"]
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path):
+    mount = tmp_path / "full"
+    mount.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("needs the right to mount a small file system")
+    try:
+        store = Store(str(mount))
+        noise = pa.table({"noise": pa.array([os.urandom(1 << 20)])})
+        with pytest.raises(StorageError, match=r"cannot write .*noise.parquet: No space left on device.*store="):
+            store.commit(Unit("count/1", "", {}), [("noise", noise)])
+        assert files(store) == []
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+def test_an_unknown_scheme_is_refused():
+    with pytest.raises(StorageError, match="store=ftp://nowhere/x"):
+        Store("ftp://nowhere/x")
+
+
+@pytest.mark.parametrize("root", ["", "  "])
+def test_an_empty_root_is_refused(root):
+    with pytest.raises(StorageError, match=r"store='\s*' is empty: set store=<path or URI>"):
+        Store(root)
+
+
+def test_a_root_may_begin_at_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Store("~/store").root == Store("~/store").name == str(tmp_path / "store")
+    with pytest.raises(StorageError, match="store=~no_such_person/store: "):
+        Store("~no_such_person/store")
+
+
+@pytest.mark.parametrize(
+    ("root", "name"),
+    [
+        ("s3://key:secret@bucket/a/b?region=us-east-1", "s3://bucket/a/b"),
+        ("s3://bucket/a@b?region=us-east-1", "s3://bucket/a@b"),
+        ("s3://key:secret@bucket?region=us-east-1&endpoint_override=127.0.0.1:1", "s3://bucket"),
+        ("file:///a/b", "file:///a/b"),
+        ("/a/b", "/a/b"),
+    ],
+)
+def test_the_name_of_a_store_shows_no_key(root, name):
+    assert Store(root).name == name
+
+
+@pytest.mark.parametrize(
+    ("root", "name"),
+    [
+        ("s3://key:secret@bucket/x?region=us-east-1&token=secret", "s3://bucket/x"),
+        ("s3://key:secret/secret@bucket/x", "s3://bucket/x"),
+        ("s3://key:secret?secret@bucket/x", "s3://bucket/x"),
+        ("s3://key:secret@secret@bucket/x", "s3://bucket/x"),
+        ("s3://key:secret%zz@bucket/x", "s3://bucket/x"),
+        ("s3://key:secret@/x", "s3:///x"),
+        ("gs://secret@bucket/x", "gs://bucket/x"),
+        ("ftp://key:secret@host/x", "ftp://host/x"),
+    ],
+)
+def test_the_refusal_of_a_store_shows_no_key(root, name):
+    with pytest.raises(StorageError, match=rf"^store={name}: not a path or a URI") as refusal:
+        Store(root)
+    assert "secret" not in "".join(traceback.format_exception(refusal.value))
+
+
+def test_partial_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
+    script = "import os, socket; print(f'{socket.gethostname()}-{os.getpid()}')"
+    dead = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    host = dead.rsplit("-", 1)[0]
+    names = [
+        f"a.parquet.{dead}-0123abcd.partial",
+        f"b.parquet.{host}-{os.getpid()}-0123abcd.partial",
+        "c.elsewhere-1-0123abcd.partial",
+    ]
+    for name in names:
+        (tmp_path / name).touch()
+    assert sweep_partial_files([tmp_path]) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == names[1:]
+
+
+def test_columns_document_themselves_through_a_file(tmp_path):
+    schema = pa.schema([column("pse", pa.float64(), "where replicas flip", "mixture")])
+    pq.write_table(pa.table({"pse": [0.5]}, schema=schema), tmp_path / "a.parquet")
+    [described] = documentation(pq.read_schema(tmp_path / "a.parquet"))
+    assert described["description"] == "where replicas flip"
+    assert (described["name"], described["type"], described["unit"]) == ("pse", "double", "mixture")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"tables": 1}', b'{"tables": {}}', b"\xff\xfe"])
+def test_a_damaged_row_counts_as_not_done(store, content):
+    unit = Unit("count/1", "", {})
+    done = store.commit(unit, [("words", TABLE)])
+    Path(store.path, f"ledger/{unit.place}.json").write_bytes(content)
+    assert store.find(unit) is None
+    assert store.commit(unit, [("words", TABLE)]) == store.find(unit) == done
+
+
+def test_half_a_row_counts_as_not_done(store):
+    unit = Unit("count/1", "", {})
+    store.commit(unit, [("words", TABLE)])
+    row = Path(store.path, f"ledger/{unit.place}.json")
+    whole = row.read_bytes()
+    for size in range(0, len(whole), 17):
+        row.write_bytes(whole[:size])
+        assert store.find(unit) is None
+
+
+def damage(store, ref, change):
+    path = Path(store.location(ref))
+    content = bytearray(path.read_bytes())
+    change(content)
+    path.chmod(0o644)
+    path.write_bytes(content)
+
+
+def flip(position, bit):
+    def change(content):
+        content[position] ^= 1 << bit
+
+    return change
+
+
+READERS = [Store.read, lambda store, ref: store.read_between(ref, "count", 0, 10)]
+
+
+def is_damaged(store, ref, read):
+    """Whether the store says so; else what it reads must be right."""
+    try:
+        return read(store, ref) != TABLE
+    except StorageError as error:
+        return bool(re.search("words.parquet is damaged .* run again, and it is done anew", str(error), re.DOTALL))
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_flipped_bit_in_any_page_is_found_and_its_unit_redone(store, read):
+    unit = Unit("count/1", "", {})
+    ref = store.commit(unit, [("words", TABLE)]).tables["words"]
+    content = Path(store.location(ref)).read_bytes()
+    end_of_pages = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    found = []
+    for position in range(4, end_of_pages, 11):
+        damage(store, ref, flip(position, position % 8))
+        # Readers pass over some of what a file says twice.
+        found.append(is_damaged(store, ref, read))
+        assert (store.find(unit) is None) == found[-1]
+        store.commit(unit, [("words", TABLE)])
+    assert sum(found) > len(found) / 2
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_file_cut_off_while_it_is_in_use_is_named(store, read):
+    unit = Unit("count/1", "", {})
+    ref = store.commit(unit, [("words", TABLE)]).tables["words"]
+    damage(store, ref, lambda content: content.__delitem__(slice(50, None)))
+    with pytest.raises(StorageError, match=r"words.parquet is damaged \(.*its unit is out of the ledger now"):
+        read(store, ref)
+
+
+def test_a_store_that_is_away_for_a_moment_is_waited_for(store, monkeypatch):
+    done = store.commit(Unit("count/1", "", {}), [("words", TABLE)])
+    pauses, broken = [], [OSError(errno.ESTALE, "Stale file handle")] * 2
+    read_table = pq.read_table
+
+    def read(*arguments, **options):
+        if broken:
+            raise broken.pop()
+        return read_table(*arguments, **options)
+
+    monkeypatch.setattr("tenacity.nap.time.sleep", pauses.append)
+    monkeypatch.setattr(pq, "read_table", read)
+    assert store.read(done.tables["words"]) == TABLE
+    assert not broken
+    assert len(pauses) == 2
+
+
+def test_a_store_that_stays_away_is_named_and_its_ledger_left_alone(store, monkeypatch):
+    unit = Unit("count/1", "", {})
+    done = store.commit(unit, [("words", TABLE)])
+
+    def read(*arguments, **options):
+        raise OSError(errno.ETIMEDOUT, "Connection timed out")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tiltmeter.storage.files.filesystems.patiently", Patience(seconds=0))
+        patched.setattr(pq, "read_table", read)
+        with pytest.raises(StorageError, match=r"cannot reach .*words.parquet: .*timed out, tried for .*store=<path"):
+            store.read(done.tables["words"])
+    assert store.find(unit) == done
+
+
+def test_a_damaged_state_is_as_good_as_none(store):
+    unit = Unit("count/1", "", {})
+    store.save_state(unit, {"n": np.arange(1000)})
+    state = Path(store.path, f"states/{unit.place}.npz")
+    whole = state.read_bytes()
+    for damaged in (b"", whole[:100], whole[:-1], whole[:500] + b"x" + whole[501:], b"x" * 100):
+        state.write_bytes(damaged)
+        assert store.load_state(unit) is None
+    state.write_bytes(whole)
+    np.testing.assert_array_equal(store.load_state(unit)["n"], np.arange(1000))
+    store.commit(unit, [("words", TABLE)])
+    assert not state.exists()
+
+
+def test_states_of_finished_units_are_swept(store):
+    done, undone = Unit("count/1", "", {}), Unit("count/1", "", {"n": 2})
+    store.commit(done, [("words", TABLE)])
+    for unit in (done, undone):
+        Store(store.path).save_state(unit, {"n": np.arange(3)})
+    assert store.sweep() == 1
+    assert [path for path in files(store) if path.startswith("states")] == [f"states/{undone.place}.npz"]
+
+
+def test_a_bucket_has_time_to_answer_and_not_for_ever():
+    *_, settings = Store("s3://key:secret@bucket/x?region=us-east-1").filesystem.__reduce__()[1]
+    assert (settings["connect_timeout"], settings["request_timeout"]) == (5, 20)
+    assert (settings["access_key"], settings["region"]) == ("key", "us-east-1")

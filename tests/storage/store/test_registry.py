@@ -1,0 +1,116 @@
+"""What a store remembers of its runs."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.registry import ABANDONED, Process, Registry
+from tiltmeter.storage.store.tables import StorageError
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def registry(store):
+    return Registry(store)
+
+
+def begin(registry, job="survey", series="nightly"):
+    return registry.enter(job, series, run_dir="/runs/1", settings={"seed": 0})
+
+
+def ended_process():
+    """A process of this machine that is over."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        return Process(Process.current().host, process.pid, 0.0)
+
+
+def belongs_to(registry, entry, process):
+    """Let an entry be that of another process."""
+    entry.run = dataclasses.replace(entry.run, process=process)
+    entry.end("running", {}, {})
+
+
+def test_a_run_is_remembered_with_its_units_and_tables(store, registry):
+    entry = begin(registry)
+    done = store.commit(Unit("count/1", "", {}), [("numbers", pa.table({"n": [1, 2]}))])
+    entry.uses([done.place, done.place])
+    entry.uses(["other/1/b", "other/1/a"])
+    assert [run.is_at_work for run in registry.runs()] == [True]
+    entry.end("succeeded", {"status": "succeeded"}, {"numbers": [done.tables["numbers"]] * 2})
+    [run] = registry.runs("survey", "nightly")
+    assert (run.job, run.series, run.status, run.is_at_work) == ("survey", "nightly", "succeeded", False)
+    assert (run.run_dir, run.settings, run.record) == ("/runs/1", {"seed": 0}, {"status": "succeeded"})
+    assert registry.units(run) == {done.place, "other/1/a", "other/1/b"}
+    assert run.read(store, "numbers")["n"].to_pylist() == [1, 2, 1, 2]
+
+
+def test_the_last_that_succeeded_is_of_the_same_series_and_before_a_moment(registry):
+    first, second, failed, other = (begin(registry, series=series) for series in ("a", "a", "a", "b"))
+    for entry in (first, second, other):
+        entry.end("succeeded", {}, {})
+    failed.end("failed", {}, {})
+    assert registry.last_succeeded("survey", "a").key == second.run.key
+    assert registry.last_succeeded("survey", "a", before=second.run.started).key == first.run.key
+    assert registry.last_succeeded("survey", "c") is None
+    assert [run.key for run in registry.runs()] == [entry.run.key for entry in (other, failed, second, first)]
+
+
+def test_a_killed_run_is_not_at_work_nor_one_on_a_machine_that_was_not_heard_of_for_long(registry):
+    killed, elsewhere = begin(registry), begin(registry)
+    belongs_to(registry, killed, ended_process())
+    belongs_to(registry, elsewhere, Process("another", 1, 0.0))
+    assert [run.is_at_work for run in registry.runs()] == [True, False]
+    long_ago = datetime.now(UTC) - ABANDONED - timedelta(seconds=1)
+    assert not dataclasses.replace(elsewhere.run, started=long_ago).is_at_work
+
+
+def test_the_number_of_a_process_that_is_over_may_be_given_again(registry):
+    current = Process.current()
+    assert current.is_alive(datetime.now(UTC))
+    assert not dataclasses.replace(current, created=current.created - 100).is_alive(datetime.now(UTC))
+
+
+def test_nothing_is_pruned_while_a_run_is_at_work(registry, store):
+    entry = begin(registry)
+    with pytest.raises(StorageError, match=r"can't be removed while runs are at work: survey on .* into /runs/1"):
+        registry.pruning().__enter__()
+    entry.end("failed", {}, {})
+    with registry.pruning():
+        pass
+
+
+def test_no_run_begins_while_the_store_is_pruned(registry, store):
+    with registry.pruning():
+        with pytest.raises(StorageError, match=r"units are being removed by process \d+ on .*remove \S*pruning.json"):
+            begin(registry)
+        assert registry.runs() == []
+        with pytest.raises(StorageError, match="units are being removed"):
+            registry.pruning().__enter__()
+    begin(registry)
+
+
+def test_a_pruning_that_was_killed_holds_nothing_up(registry, store, tmp_path):
+    begin(registry).end("succeeded", {}, {})
+    mark = tmp_path / "store/registry/pruning.json"
+    mark.write_text(json.dumps(dataclasses.asdict(ended_process())))
+    begin(registry).end("succeeded", {}, {})
+    with registry.pruning():
+        assert mark.exists()
+    assert not mark.exists()
+
+
+def test_the_younger_of_two_runs_at_work_on_the_same_knows_it(registry):
+    elder, younger, other = begin(registry), begin(registry), begin(registry, series="weekly")
+    assert [entry.has_elder() for entry in (elder, younger, other)] == [False, True, False]
+    elder.end("succeeded", {}, {})
+    assert not younger.has_elder()

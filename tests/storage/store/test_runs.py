@@ -1,0 +1,279 @@
+import errno
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.runs import RunDirectoryBusy, opened, read_run_table
+from tiltmeter.storage.store.streaming import pieces
+from tiltmeter.storage.store.tables import StorageError
+
+TABLE = pa.table({"n": [1, 2, 3]})
+OURS = {"job": "survey", "versions": {"python": "3.11"}}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+def committed(store, table=TABLE):
+    return store.commit(Unit("part/1", "", {"digits": str(table["n"][0])}), [("t", table)]).tables["t"]
+
+
+def test_tables_and_record_are_published(tmp_path):
+    with opened(tmp_path / "run") as run:
+        run.begin(["small"], **OURS)
+        run.write_table("small", TABLE)
+        run.write_record(status="succeeded")
+    record = json.loads((tmp_path / "run/run.json").read_text())
+    assert record["status"] == "succeeded"
+    assert record["tables"]["small"]["rows"] == 3
+    assert read_run_table(tmp_path / "run", "small") == TABLE
+
+
+NUMBERS = pa.table({"n": np.arange(100_000), "half": np.arange(100_000) / 2})
+
+
+def row_groups(path):
+    metadata = pq.read_metadata(path)
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+
+def test_pieces_become_one_file_that_does_not_tell_how_they_were_cut(tmp_path):
+    with opened(tmp_path / "run") as run:
+        run.begin(["whole", "cut"], **OURS)
+        run.write_table("whole", NUMBERS)
+        run.write_pieces("cut", lambda: [NUMBERS.slice(0, 0), NUMBERS.slice(0, 70_001), NUMBERS.slice(70_001)])
+    assert run.tables["cut"] == run.tables["whole"]
+    assert run.tables["cut"]["rows"] == 100_000
+    assert row_groups(tmp_path / "run/cut.parquet") == [32_768, 32_768, 32_768, 1_696]
+    assert read_run_table(tmp_path / "run", "cut") == NUMBERS
+
+
+def test_few_pieces_of_a_table_are_held_at_a_time(tmp_path):
+    before, held = pa.total_allocated_bytes(), []
+
+    def pieces():
+        for _ in range(40):
+            held.append(pa.total_allocated_bytes() - before)
+            yield pa.table({"n": pc.add(NUMBERS["n"][:40_000], 1)})
+
+    with opened(tmp_path) as run:
+        run.begin(["large"], **OURS)
+        run.write_pieces("large", pieces)
+    assert run.tables["large"]["rows"] == 1_600_000
+    assert max(held) < 1.3 * max(held[:4])
+
+
+def test_pieces_that_break_off_leave_nothing(tmp_path, store):
+    ref = committed(store)
+    Path(store.location(ref)).unlink()
+    with opened(tmp_path / "run") as run:
+        run.begin(["large"], **OURS)
+        with pytest.raises(StorageError, match=r"^/.*store/units/part/.*t\.parquet is missing: .*store=<path or URI>"):
+            run.write_pieces("large", lambda: [TABLE, *pieces(store, [ref])])
+    assert run.tables["large"] == {}
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {".lock", "run.json"}
+
+
+def test_a_disk_that_fails_for_a_moment_gets_the_pieces_from_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    failures = [OSError(errno.EIO, "Input/output error")]
+
+    def pieces():
+        yield TABLE
+        if failures:
+            raise failures.pop()
+        yield TABLE
+
+    with opened(tmp_path) as run:
+        run.begin(["large"], **OURS)
+        run.write_pieces("large", pieces)
+    assert run.tables["large"]["rows"] == 6
+    assert read_run_table(tmp_path, "large")["n"].to_pylist() == [1, 2, 3, 1, 2, 3]
+    assert not failures
+
+
+def test_parts_become_a_folder_whose_digest_is_of_their_content(tmp_path, store):
+    refs = [committed(store, TABLE.slice(n)) for n in (0, 1)]
+    with opened(tmp_path / "run") as run:
+        run.begin(["large"], **OURS)
+        run.link_table("large", store, {"part_0": refs[0], "part_1": refs[1]})
+        run.write_record(status="succeeded")
+    assert read_run_table(tmp_path / "run", "large")["n"].to_pylist() == [1, 2, 3, 2, 3]
+    assert run.tables["large"]["rows"] == 5
+
+
+def test_a_part_of_a_published_folder_is_read_only_and_a_published_file_is_not(tmp_path, store):
+    with opened(tmp_path / "run") as run:
+        run.begin(["large", "small"], **OURS)
+        run.link_table("large", store, {"part": committed(store)})
+        run.write_table("small", TABLE)
+    linked, written = tmp_path / "run/large/part.parquet", tmp_path / "run/small.parquet"
+    assert linked.stat().st_nlink == 2
+    assert linked.stat().st_mode & 0o222 == 0
+    assert written.stat().st_mode & 0o200
+
+
+def test_a_new_run_removes_what_the_old_one_left_and_nothing_else(tmp_path, store):
+    path = tmp_path / "run"
+    path.mkdir()
+    (path / "notes.txt").write_text("mine")
+    with opened(path) as run:
+        run.begin(["old", "folder", "killed"], **OURS)
+        run.write_table("old", TABLE)
+        run.link_table("folder", store, {"part": committed(store)})
+        run.write_text("report.html", "<p>old</p>")
+        (path / "killed.partial").mkdir()
+        (path / "killed.partial/part.parquet").touch()
+    with opened(path) as run:
+        run.begin(["new"], **OURS)
+    assert {file.name for file in path.iterdir()} - {".lock"} == {"notes.txt", "run.json"}
+    assert json.loads((path / "run.json").read_text())["status"] == "running"
+    assert store.read(committed(store)) == TABLE
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "{}",
+        "[1]",
+        "5",
+        "{",
+        "\xff",
+        '{"tables": ["src"]}',
+        '{"tables": {"src": {}}}',
+        '{"job": "build", "versions": {}, "tables": ["src"]}',
+        '{"job": "build", "versions": {}, "tables": {"src": 1}}',
+        '{"job": "build", "versions": {}, "tables": {"src": {}}}',
+        '{"job": "build", "versions": {}, "tables": {"../run/src": {}}}',
+        '{"job": "build", "versions": {}, "tables": {"..": {}}}',
+        '{"job": "build", "versions": {}, "tables": {"": {}}}',
+    ],
+)
+def test_a_directory_with_a_foreign_record_is_left_alone(tmp_path, record):
+    path = tmp_path / "run"
+    (path / "src").mkdir(parents=True)
+    (path / "src/main.c").write_text("int main;")
+    (path / "report.html").write_text("theirs")
+    (path / "run.json").write_text(record, encoding="latin-1")
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    with opened(path) as run, pytest.raises(StorageError, match=r"not one of ours; choose an empty run_dir=<path>"):
+        run.begin([], **OURS)
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file() and file.name != ".lock"} == before
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        *itertools.product(["old", "old.partial"], ["file", "folder", "link"]),
+        *itertools.product(["old.parquet"], ["folder", "link"]),
+    ],
+)
+def test_what_does_not_look_like_a_table_stops_the_removal(tmp_path, place, kind):
+    path, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "a.parquet").touch()
+    with opened(path) as run:
+        run.begin(["first", "old"], **OURS)
+        run.write_table("first", TABLE)
+    target = path / place
+    if kind == "link":
+        target.symlink_to(elsewhere)
+    elif kind == "folder":
+        (target / "folder.parquet").mkdir(parents=True)
+    else:
+        target.touch()
+    with opened(path) as run, pytest.raises(StorageError, match=rf"{place} is not one of ours"):
+        run.begin([], **OURS)
+    assert (path / "first.parquet").exists()
+    assert (elsewhere / "a.parquet").exists()
+
+
+def test_a_place_that_is_taken_is_named_and_no_partial_folder_stays(tmp_path, store):
+    with opened(tmp_path / "run") as run:
+        run.begin(["large"], **OURS)
+        (tmp_path / "run/large").mkdir()
+        (tmp_path / "run/large/theirs").touch()
+        with pytest.raises(StorageError, match=r"cannot write .*large: .*not empty; .*run_dir=<path>"):
+            run.link_table("large", store, {"part": committed(store)})
+    assert [file.name for file in (tmp_path / "run").iterdir() if file.name.endswith(".partial")] == []
+    assert (tmp_path / "run/large/theirs").exists()
+
+
+def test_a_partial_folder_of_another_is_not_removed(tmp_path, store):
+    with opened(tmp_path / "run") as run:
+        run.begin(["large"], **OURS)
+        (tmp_path / "run/large.partial").mkdir()
+        with pytest.raises(StorageError, match=r"cannot write .*large: File exists; .*run_dir=<path>"):
+            run.link_table("large", store, {"part": committed(store)})
+    assert (tmp_path / "run/large.partial").exists()
+
+
+def test_a_part_missing_from_the_store_is_laid_to_the_store(tmp_path, store):
+    ref = committed(store)
+    Path(store.location(ref)).unlink()
+    with opened(tmp_path / "run") as run:
+        run.begin(["large"], **OURS)
+        with pytest.raises(StorageError, match=r"t\.parquet is missing: .*store=<path or URI>"):
+            run.link_table("large", store, {"part": ref})
+    assert {file.name for file in (tmp_path / "run").iterdir()} == {".lock", "run.json"}
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    mount = tmp_path / "full"
+    mount.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a small file system")
+    yield mount
+    subprocess.run(["umount", mount], check=True)
+
+
+def test_a_full_run_directory_is_named_and_keeps_nothing_half_written(small_disk, store):
+    noise = pa.table({"n": pa.array([os.urandom(1 << 20)])})
+    with opened(small_disk / "run") as run:
+        run.begin(["large", "small"], **OURS)
+        full = r"cannot write .*{}.*: No space left on device; choose another place with run_dir=<path>"
+        with pytest.raises(StorageError, match=full.format("large")):
+            run.link_table("large", store, {"part": committed(store, noise)})
+        with pytest.raises(StorageError, match=full.format("small.parquet")):
+            run.write_table("small", noise)
+        with pytest.raises(StorageError, match=full.format("report.html")):
+            run.write_text("report.html", "x" * (1 << 20))
+    assert {file.name for file in (small_disk / "run").iterdir()} == {".lock", "run.json"}
+
+
+def test_two_runs_cannot_share_a_directory_but_a_killed_one_holds_nothing(tmp_path):
+    script = (
+        "import time; from pathlib import Path; from tiltmeter.storage.store.runs import opened\n"
+        f"with opened(Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(60)"
+    )
+    root = Path(__file__).parents[3]
+    other = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root)
+    assert other.stdout.readline() == "in\n"
+    with pytest.raises(RunDirectoryBusy, match="another run is writing there"), opened(tmp_path):
+        pass
+    other.kill()
+    other.wait()
+    time.sleep(0.1)
+    with opened(tmp_path):
+        pass
+
+
+def test_a_place_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="run_dir="), opened(tmp_path / "file/run"):
+        pass

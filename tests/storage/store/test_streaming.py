@@ -1,0 +1,49 @@
+"""Tables of the store, piece by piece."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.streaming import pieces
+from tiltmeter.storage.store.tables import StorageError, column
+
+SCHEMA = pa.schema([column("n", pa.int64(), "a number"), column("name", pa.string(), "its name")])
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path))
+
+
+def committed(store, num_rows):
+    table = pa.table([np.arange(num_rows), [str(n) for n in range(num_rows)]], SCHEMA)
+    return store.commit(Unit("part/1", "", {"rows": num_rows}), [("t", table)]).tables["t"]
+
+
+def test_rows_come_in_row_groups_of_one_reference_after_the_other(store):
+    refs = [committed(store, num_rows) for num_rows in (40_000, 0, 3)]
+    found = list(pieces(store, refs))
+    assert [piece.num_rows for piece in found] == [32_768, 7_232, 0, 3]
+    assert pa.concat_tables(found) == pa.concat_tables([store.read(ref) for ref in refs])
+    assert {piece.schema.field("n").metadata[b"description"] for piece in found} == {b"a number"}
+
+
+def test_only_the_columns_of_the_reference_come_and_in_its_order(store):
+    ref = committed(store, 2)
+    assert [piece.column_names for piece in pieces(store, [ref.select("name", "n")])] == [["name", "n"]]
+    assert [piece.column_names for piece in pieces(store, [ref.select("name")])] == [["name"]]
+
+
+def test_a_damaged_file_is_named_and_its_unit_to_be_done_again(store):
+    ref = committed(store, 40_000)
+    path = Path(store.location(ref))
+    content = bytearray(path.read_bytes())
+    content[1000:2000] = bytes(1000)
+    path.chmod(0o600)
+    path.write_bytes(content)
+    with pytest.raises(StorageError, match=r"t\.parquet is damaged"):
+        list(pieces(store, [ref]))
+    assert store.find(Unit("part/1", "", {"rows": 40_000})) is None

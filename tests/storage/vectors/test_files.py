@@ -1,0 +1,310 @@
+import bz2
+import gzip
+import pickle
+import struct
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from gensim.models import FastText, KeyedVectors, Word2Vec
+from gensim.test.utils import datapath
+from hypothesis import example, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from pyarrow import fs
+
+from tiltmeter.storage.corpora.pages import CorpusError
+from tiltmeter.storage.store.tables import StorageError
+from tiltmeter.storage.vectors.files import EmbeddingFile, EmbeddingFileError, read_embedding, write_embedding
+
+FORMATS = ["word2vec_text", "word2vec_binary", "glove", "keyedvectors", "parquet"]
+SMALL = EmbeddingFile(["of", "عالم", "7", "<unk>", "."], np.arange(15, dtype=np.float32).reshape(5, 3) / 7 - 1)
+
+
+def write(path, embedding, format):
+    return write_embedding(fs.LocalFileSystem(), str(path), embedding, format, setting="run_dir=<path>")
+
+
+def read(path, format="auto"):
+    return read_embedding(str(path), format, allow_pickle=True)
+
+
+def put(folder: Path, content: str | bytes) -> str:
+    path = folder / "embedding"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def same(a: EmbeddingFile, b: EmbeddingFile) -> bool:
+    return a.words == b.words and a.vectors.dtype == b.vectors.dtype and a.vectors.tobytes() == b.vectors.tobytes()
+
+
+def theirs(vectors: KeyedVectors) -> EmbeddingFile:
+    return EmbeddingFile(vectors.index_to_key, vectors.vectors)
+
+
+words = st.text(st.characters(exclude_characters=" \n\r\ufffd", exclude_categories=["Cs"]), min_size=1)
+numbers = st.floats(width=32, allow_nan=False, allow_infinity=False)
+embeddings = st.lists(words, min_size=1, max_size=9, unique=True).flatmap(
+    lambda chosen: st.integers(2, 5).flatmap(
+        lambda dimensions: arrays(np.float32, (len(chosen), dimensions), elements=numbers).map(
+            lambda vectors: EmbeddingFile(chosen, vectors)
+        )
+    )
+)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@example(embedding=EmbeddingFile(["\f"], np.zeros((1, 2), np.float32)))
+@example(embedding=EmbeddingFile(["\t"], np.zeros((1, 2), np.float32)))
+@given(embedding=embeddings)
+def test_what_is_written_is_read_again_to_the_last_bit(format, embedding, tmp_path_factory):
+    path = tmp_path_factory.mktemp("round") / "trip"
+    assert write(path, embedding, format) == path.stat().st_size
+    assert same(read(path, format), embedding)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_formats_are_recognised_and_many_pieces_make_one_file(format, tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(30_000, 100)).astype(np.float32)
+    embedding = EmbeddingFile([f"wörd{row}" for row in range(30_000)], vectors)
+    write(tmp_path / "a", embedding, format)
+    write(tmp_path / "b", embedding, format)
+    assert same(read(tmp_path / "a"), embedding)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("format", FORMATS[:4])
+def test_gensim_reads_what_we_write(format, tmp_path):
+    path = tmp_path / "vectors"
+    write(path, EmbeddingFile([*SMALL.words, "new york"], np.vstack([SMALL.vectors, [[1, 2, 3]]])), format)
+    if format == "keyedvectors":
+        loaded, phrase = KeyedVectors.load(str(path)), "new york"
+    else:
+        options = {"binary": format == "word2vec_binary", "no_header": format == "glove"}
+        loaded, phrase = KeyedVectors.load_word2vec_format(str(path), **options), "new_york"
+    assert loaded[phrase].tolist() == [1, 2, 3]
+    assert loaded["عالم"].tolist() == SMALL.vectors[1].tolist()
+    assert read(path).words == [*SMALL.words, phrase]
+
+
+@pytest.mark.parametrize(
+    ("name", "binary", "no_header"),
+    [
+        ("euclidean_vectors.bin", True, False),
+        ("toy-model.vec", False, False),
+        ("lee_fasttext.vec", False, False),
+        ("high_precision.kv.bin", True, False),
+        ("high_precision.kv.txt", False, False),
+        ("test_glove.txt", False, True),
+    ],
+)
+def test_we_read_what_gensim_reads(name, binary, no_header):
+    loaded = KeyedVectors.load_word2vec_format(datapath(name), binary=binary, no_header=no_header)
+    assert same(read_embedding(datapath(name)), theirs(loaded))
+
+
+def test_gensim_models_with_their_companions(tmp_path):
+    sentences = [["new york", "is", "large"], ["rome", "is", "old"]] * 3
+    model = Word2Vec(sentences, vector_size=4, min_count=1, workers=1)
+    model.wv.save(str(tmp_path / "a.kv"), separately=["vectors"])
+    assert (tmp_path / "a.kv.vectors.npy").exists()
+    model.save(str(tmp_path / "b.model"))
+    for path in (tmp_path / "a.kv", tmp_path / "b.model"):
+        assert same(read(path), theirs(model.wv))
+    subwords = FastText(sentences, vector_size=4, min_count=1, workers=1, bucket=50)
+    subwords.wv.save(str(tmp_path / "c.kv"))
+    assert same(read(tmp_path / "c.kv"), theirs(subwords.wv))
+    assert same(
+        read(datapath("old_keyedvectors_320.dat")), theirs(KeyedVectors.load(datapath("old_keyedvectors_320.dat")))
+    )
+    (tmp_path / "a.kv.vectors.npy").unlink()
+    with pytest.raises(EmbeddingFileError, match=r"a\.kv: cannot be read as .*a\.kv\.vectors\.npy"):
+        read(tmp_path / "a.kv")
+
+
+class Malicious:
+    def __init__(self, trace: Path) -> None:
+        self.trace = trace
+
+    def __reduce__(self):
+        return Path.touch, (self.trace,)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("format", ["auto", *FORMATS])
+def test_no_pickle_is_loaded_unasked(format, protocol, pack, tmp_path):
+    trace = tmp_path / "trace"
+    path = put(tmp_path, pack(pickle.dumps(Malicious(trace), protocol)))
+    with pytest.raises(EmbeddingFileError):
+        read_embedding(path, format)
+    assert not trace.exists()
+    pickle.loads(pickle.dumps(Malicious(trace), protocol))
+    assert trace.exists()
+
+
+def test_the_refusal_of_a_pickle_says_why_and_what_to_do(tmp_path):
+    write(tmp_path / "vectors.kv", SMALL, "keyedvectors")
+    path = str(tmp_path / "vectors.kv")
+    with pytest.raises(EmbeddingFileError, match=r"vectors\.kv: is a pickle.* a program.*allow_pickle=true"):
+        read_embedding(path)
+    with pytest.raises(EmbeddingFileError, match="is a pickle, which is the format keyedvectors and not glove"):
+        read_embedding(path, "glove", allow_pickle=True)
+    assert same(read_embedding(path, allow_pickle=True), SMALL)
+    with pytest.raises(EmbeddingFileError, match="cannot be read as vectors of gensim: it holds a list"):
+        read(put(tmp_path, pickle.dumps([1, 2])))
+
+
+def test_companions_are_read_without_pickles(tmp_path):
+    vectors = KeyedVectors(3)
+    vectors.add_vectors(SMALL.words, SMALL.vectors)
+    vectors.save(str(tmp_path / "a.kv"), separately=["vectors"])
+    trace = tmp_path / "trace"
+    np.save(tmp_path / "a.kv.vectors.npy", np.array([Malicious(trace)], dtype=object), allow_pickle=True)
+    with pytest.raises(EmbeddingFileError, match="Python objects in dtype"):
+        read(tmp_path / "a.kv")
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("format", FORMATS[:3])
+@pytest.mark.parametrize("ending", ["bz2", "gz", "zst"])
+def test_packed_files(format, ending, tmp_path):
+    path = tmp_path / f"vectors.{ending}"
+    size = write(path, SMALL, format)
+    assert same(read(path), SMALL)
+    path.write_bytes(path.read_bytes()[: size - 9])
+    with pytest.raises(EmbeddingFileError, match=r"cannot be read on|breaks off|announces|no number"):
+        read(path, format)
+
+
+def test_words_with_spaces_are_told_by_counting_from_the_right(tmp_path):
+    lines = "the 1 2.5 -3e-2\nworld war 2 4 5 6\r\n. . . 7 8 9 \ndoom ju jigéen 0 0 1"
+    expected = ["the", "world war 2", ". . .", "doom ju jigéen"]
+    assert read(put(tmp_path, lines)).words == expected
+    loaded = read(put(tmp_path, "4 3\n" + lines))
+    assert loaded.words == expected
+    assert loaded.vectors.tolist() == np.float32([[1, 2.5, -0.03], [4, 5, 6], [7, 8, 9], [0, 0, 1]]).tolist()
+
+
+def test_words_that_are_not_utf8_are_told_apart(tmp_path):
+    path = put(tmp_path, b"4 1\ncaf\xc3 1\ncaf\xe9 2\nna\xefve 3\ncafe 4\n")
+    assert read(path).words == ["caf\ufffd", "caf\ufffd#2", "na\ufffdve", "cafe"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("2 2\na 1 2\nb 1\n", r"embedding: line 3: has 1 numbers after its word, not 2"),
+        ("2 2\na 1 2\nb 1.25001 2.00001 3.25\n", "line 3: has 3 numbers after its word, not 2"),
+        ("2 2\na 1 2\nb 1 x\n", "line 3: b'x' is no number; vectors have 2 dimensions"),
+        ("2 2\na 1 2\n\nb 1 2\n", "line 3: is blank"),
+        ("2 2\na 1 2\n 1 2\n", "line 3: has 1 numbers after its word"),
+        ("2 2\na 1 2\nb 1 nan\n", "line 3: holds a number that is not finite"),
+        ("3 2\na 1 2\nb 1 2\n", "line 1 announces 3 words, but 2 come"),
+        ("1 2\na 1 2\nb 1 2\n", "line 1 announces 1 words, but 2 come"),
+        ("3 2\na 1 2\nb 1 2\na 3 4\n", "line 4: 'a' has come before, at 2"),
+        ("a 1 2\nb 1 2\na 3 4\n", "line 3: 'a' has come before, at 1"),
+        ("a 1 2\nb 1 2\nc 1\n", "line 3: has 1 numbers after its word, not 2"),
+        ("", "is in no known format"),
+        ("once upon a time\n", "is in no known format .*begins with b'once upon"),
+        (b"PK\x03\x04rest", "is a zip archive"),
+        (b"\xba\x16\x4f\x2frest", "is a model of the fastText program"),
+    ],
+)
+def test_what_is_wrong_in_a_text_file_is_named(content, message, tmp_path):
+    with pytest.raises(EmbeddingFileError, match=message):
+        read_embedding(put(tmp_path, content))
+
+
+def binary(num_words, dimensions, rows):
+    return b"%d %d\n" % (num_words, dimensions) + b"".join(word + struct.pack("<2f", *row) for word, row in rows)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (binary(2, 2, [(b"a ", (1, 2)), (b"b ", (1, 2))])[:-1], "word 2: the file breaks off here; .* 2 words of 2"),
+        (binary(3, 2, [(b"a ", (1, 2)), (b"b ", (1, 2))]), "word 3: the file breaks off here"),
+        (binary(1, 2, [(b"a ", (1, 2)), (b"b ", (1, 2))]), r"goes on with b'b .*after the 1 words"),
+        (binary(2, 2, [(b"a ", (1, 2)), (b"a ", (1, 2))]), "word 2: 'a' has come before, at 1"),
+        (binary(2, 2, [(b"a ", (1, 2)), (b" ", (1, 2))]), "word 2: is no word"),
+        (binary(2, 2, [(b"a ", (1, 2)), (b"x" * 70_000, (1, 2))]), "word 2: is no word"),
+        (b"a 1 2\n", "line 1 must give the numbers of words and dimensions.*format=glove"),
+    ],
+)
+def test_what_is_wrong_in_a_binary_file_is_named(content, message, tmp_path):
+    with pytest.raises(EmbeddingFileError, match=message):
+        read_embedding(put(tmp_path, content), "word2vec_binary")
+
+
+def table(**columns):
+    made = {"word": ["a", "b"], "vector": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float64(), 2))} | columns
+    return pa.table(made)
+
+
+def test_parquet_with_columns_of_one_value_and_words_without_vector(tmp_path):
+    path = tmp_path / "embeddings.parquet"
+    vectors = pa.array([[1.0, 2.0], None, [np.nan, np.nan]], pa.list_(pa.float32(), 2))
+    pq.write_table(table(word=["a", "b", "c"], vector=vectors, language=["wo"] * 3, replica=[4] * 3), path)
+    loaded = read(path)
+    assert loaded.words == ["a"]
+    assert loaded.vectors.tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"replica": [0, 1]}, "its column 'replica' has 2 values, such as 0 and 1; .*filter the table by 'replica'"),
+        ({"word": ["a", "a"]}, "row 2: 'a' has come before, at 1"),
+        ({"word": ["a", None]}, "1 rows have a vector and no word"),
+        ({"vector": [[1.0], [1.0, 2.0]]}, r"have the lengths \[1, 2\]"),
+        ({"vector": [1.0, 2.0]}, "'vector' is double; it must be a list of floats"),
+        ({"vector": [[1.0, None], [1.0, 2.0]]}, "row 1: holds a number that is not finite"),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_named(columns, message, tmp_path):
+    pq.write_table(table(**columns), tmp_path / "embeddings.parquet")
+    with pytest.raises(EmbeddingFileError, match=message):
+        read(tmp_path / "embeddings.parquet")
+
+
+def test_missing_columns_and_missing_files(tmp_path):
+    pq.write_table(table().drop_columns("vector"), tmp_path / "embeddings.parquet")
+    with pytest.raises(EmbeddingFileError, match=r"needs the columns 'word' and 'vector', but has \['word'\]"):
+        read(tmp_path / "embeddings.parquet")
+    with pytest.raises(CorpusError, match="nothing"):
+        read(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_object_stores_get_the_same_bytes(format, tmp_path):
+    other = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())  # anything but a local disk is written as one put
+    write_embedding(other, "a", SMALL, format, setting="store=<uri>")
+    write(tmp_path / "b", SMALL, format)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert same(read_embedding(f"file://{tmp_path}/a", allow_pickle=True), SMALL)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_words_without_vector_are_left_out(format, tmp_path):
+    vectors = SMALL.vectors.copy()
+    vectors[1:3] = np.nan
+    write(tmp_path / "a", EmbeddingFile(SMALL.words, vectors), format)
+    assert read(tmp_path / "a").words == ["of", "<unk>", "."]
+
+
+def test_what_cannot_be_written_is_refused_and_leaves_nothing(tmp_path):
+    alike = EmbeddingFile(["new york", "new_york"], np.ones((2, 2), np.float32))
+    with pytest.raises(EmbeddingFileError, match=r"would write \['new york', 'new_york'\] all as 'new_york'"):
+        write(tmp_path / "a", alike, "glove")
+    with pytest.raises(EmbeddingFileError, match=r"parquet is not packed as a whole; leave \.gz off"):
+        write(tmp_path / "a.gz", alike, "parquet")
+    with pytest.raises(EmbeddingFileError, match=r"no way to write the word 'a\\nb'"):
+        write(tmp_path / "a", EmbeddingFile(["a\nb"], np.ones((1, 2), np.float32)), "word2vec_binary")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="choose another place with run_dir=<path>"):
+        write(tmp_path / "file" / "a", alike, "parquet")
