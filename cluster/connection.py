@@ -6,8 +6,6 @@ import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.machinery import PathFinder
-from pathlib import Path
 from typing import Any
 
 import ray
@@ -20,7 +18,6 @@ from ray.exceptions import AuthenticationError, RayError
 from tiltmeter.cluster.authentication import require_token
 from tiltmeter.cluster.capacity import BYTES_PER_MEGABYTE, Node
 from tiltmeter.cluster.config import ClusterConfig, ClusterError, host_and_port
-from tiltmeter.cluster.environment import PACKAGES
 
 __all__ = ["ClusterConfig", "ClusterError", "connected", "nodes"]
 
@@ -34,10 +31,8 @@ def connected(config: ClusterConfig) -> Iterator[None]:
     """Connect to the cluster for the length of a ``with`` block.
 
     Raises:
-        ClusterError: if the cluster can't be reached, or if the working directory has modules that workers would take
-            for ours.
+        ClusterError: if the cluster can't be reached.
     """
-    _refuse_namesakes(Path.cwd())
     if ray.is_initialized():
         yield
         return
@@ -64,18 +59,6 @@ def _node(node: Mapping[str, Any], free: Mapping[str, float], hosts: Mapping[str
     name = f"{host}-{identity[:6]}" if hosts[host] > 1 else host
     cpus, gpus, memory = ([int(of.get(what, 0)) for of in (node["Resources"], free)] for what in _RESOURCES)
     return Node(identity, name, *cpus, *gpus, *(num_bytes // BYTES_PER_MEGABYTE for num_bytes in memory))
-
-
-def _refuse_namesakes(folder: Path) -> None:
-    """Ray's workers import from the driver's working directory first."""
-    ours = Path(__file__).parents[1]
-    for package in PACKAGES:
-        found = PathFinder.find_spec(package, [str(folder)])
-        if found and found.origin and Path(found.origin).parent != ours / package:
-            raise ClusterError(
-                f"{found.origin}: workers would import this and not Tiltmeter's own package {package}: rename it, or "
-                "run in another folder"
-            )
 
 
 def _start(config: ClusterConfig) -> None:

@@ -82,7 +82,7 @@ def _version(package: str) -> str:
 
 def _code(package: str) -> str:
     """Digest of a package's Python sources, and of ``conf`` its settings, wherever it would be imported from."""
-    spec = find_spec(package)
+    spec = find_spec(f"tiltmeter.{package}")
     if spec is None or spec.origin is None:
         return _ABSENT
     folder, found = Path(spec.origin).parent, hashlib.blake2b(digest_size=_DIGEST_BYTES)

@@ -98,7 +98,7 @@ def _refuse_differences(environments: Mapping[str, Environment]) -> None:
         raise ClusterError(
             "not all nodes have the same versions, and might compute something else:"
             + "".join(f"\n  {sentence}" for sentence in unlike)
-            + "\ninstall the same on every node, or bring the checkout along with `ray job submit --working-dir .`"
+            + "\ninstall the same on every node, or bring the checkout along with `ray job submit --working-dir src`"
         )
 
 

@@ -55,7 +55,7 @@ def tiltmeter(tmp_path):
 
     def start(*arguments: str, **options) -> subprocess.Popen:
         command = [sys.executable, "-m", "tiltmeter.jobs.app", *map(str, arguments)]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, cwd=tmp_path, env=environment, **(pipes | options))
 

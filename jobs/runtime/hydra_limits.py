@@ -68,7 +68,7 @@ def environment_variable(name: str, *default: Any) -> str | None:
 
     >>> environment_variable("HF_TOKEN")
     Traceback (most recent call last):
-    tiltmeter.jobs.runtime.config.ConfigError: ${oc.env:HF_TOKEN}: a config reads variables called TILTMETER_... only, ...
+    tiltmeter.jobs.runtime.config.ConfigError: ${oc.env:HF_TOKEN}: a config reads variables called TILTMETER_... ...
 
     Raises:
         ConfigError: for any other variable.

@@ -1,7 +1,7 @@
 """One leaning per occupation from all cue pairs: a crossed random-effects model of the flips.
 
-A flip (see :mod:`.psychophysics.forced_choice`) is asked with one cue pair p, such as (she, he), of one replica r. Both are
-samples, of the words that could stand for the two sides and of the corpora that could have been drawn, and every
+A flip (see :mod:`.psychophysics.forced_choice`) is asked with one cue pair p, such as (she, he), of one replica r. Both
+are samples, of the words that could stand for the two sides and of the corpora that could have been drawn, and every
 replica answers every pair:
 
     y_pr = m + b_p + c_r + e_pr,    b ~ N(0, sd_pairs^2),  c ~ N(0, sd_replicas^2),  e ~ N(0, sd_rest^2).

@@ -55,8 +55,8 @@ def deconfounding_impact(
     """DIE = 100 |E[Y|do(X=x)] - E[Y|X=x]| / |E[Y|X=x]| for every emotion x of a data set.
 
     P(Z=z) is the share of all texts of the data set. 0/0 is 0, and anything else over 0 infinite, where a mean or a
-    difference of up to ``tiltmeter.operators.statistics.two_samples.ROUNDING`` is made 0. An E[Y|X=x] close to 0, as of a system with as
-    many positive as negative scores, makes for a large percentage whatever the difference.
+    difference of up to :data:`.two_samples.ROUNDING` is made 0. An E[Y|X=x] close to 0, as of a system with as many
+    positive as negative scores, makes for a large percentage whatever the difference.
 
     Args:
         scores: ``[texts]``, in [-1, 1].

@@ -14,13 +14,13 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def copied(tmp_path, monkeypatch):
     """A copy of our packages, from where they are imported next."""
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    found = {package: str(tmp_path / package / "__init__.py") for package in PACKAGES}
+    copy = tmp_path / "tiltmeter"
+    shutil.copytree(ROOT / "src/tiltmeter", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    origins = {f"tiltmeter.{package}": str(copy / package / "__init__.py") for package in PACKAGES}
     monkeypatch.setattr(
-        "tiltmeter.cluster.environment.find_spec", lambda package: type("Spec", (), {"origin": found[package]})
+        "tiltmeter.cluster.environment.find_spec", lambda package: type("Spec", (), {"origin": origins[package]})
     )
-    return tmp_path
+    return copy
 
 
 def test_versions_are_those_of_the_installed_distributions():

@@ -97,7 +97,7 @@ def _gpus_of_workers(store, workers):
 def seen(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
-    environment |= {"PYTHONPATH": str(ROOT), "HOME": str(home)}
+    environment |= {"PYTHONPATH": str(ROOT / "src"), "HOME": str(home)}
     script = subprocess.run(
         [sys.executable, __file__], cwd=home, env=environment, capture_output=True, text=True, check=False
     )

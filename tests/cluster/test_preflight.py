@@ -25,7 +25,7 @@ from tiltmeter.cluster import node_checks as roll_call
 from tiltmeter.cluster.capacity import Ask
 from tiltmeter.cluster.config import ClusterConfig, ClusterError
 from tiltmeter.cluster.connection import connected, nodes
-from tiltmeter.cluster.environment import PACKAGES, Environment
+from tiltmeter.cluster.environment import Environment
 from tiltmeter.cluster.preflight import _many_processors, preflight
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, Stage
@@ -35,7 +35,7 @@ from tiltmeter.storage.store.tables import StorageError
 
 ROOT = Path(__file__).parents[2]
 LARGE, SMALL = 3_200_000_000, 1_900_000_000
-CHANGED = "jobs/app.py"
+CHANGED = "tiltmeter/jobs/app.py"
 VECTORS = Ask("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
 
 
@@ -114,8 +114,7 @@ def _packed(store):
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     command, folder = [sys.executable, __file__], tmp_path_factory.mktemp("nodes")
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, folder / "ours" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "src", folder / "ours", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(folder / "ours", folder / "other")
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
     environment = os.environ | token | {"PYTHONPATH": str(folder / "ours")}

@@ -77,7 +77,7 @@ class Scene:
             self.process = subprocess.Popen(
                 [sys.executable, *self.program, *self.words()],
                 cwd=self.folder,
-                env=os.environ | self.machines.environment | {"PYTHONPATH": str(ROOT)},
+                env=os.environ | self.machines.environment | {"PYTHONPATH": str(ROOT / "src")},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

@@ -282,7 +282,8 @@ def test_a_run_keeps_its_units_in_the_bucket_and_finds_them_again(bucket, tiny, 
 def test_the_memory_of_an_upload_does_not_grow_with_the_object(server):
     """However large it is, no more is held than what may stay in memory, a piece, and its copies under way."""
     script = (
-        "import os, sys; from tiltmeter.storage.store.ledger import Store; from tiltmeter.storage.store.tables import write_file\n"
+        "import os, sys; from tiltmeter.storage.store.ledger import Store\n"
+        "from tiltmeter.storage.store.tables import write_file\n"
         "def peak(): return next(int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmHWM'))\n"
         "store, before, noise = Store(sys.argv[1]), peak(), os.urandom(2**20)\n"
         "write_file(store.filesystem, 'tilt/large', lambda f: [f.write(noise) for _ in range(160)], setting='store')\n"

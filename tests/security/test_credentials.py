@@ -245,7 +245,7 @@ def test_a_run_tells_nobody_its_secrets_and_listens_to_this_machine_alone(s3_buc
         environment |= {
             "AWS_ACCESS_KEY_ID": "AKIAOTHER",
             "RAY_TMPDIR": short,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(ROOT / "src"),
             "TILTMETER_STORE": store,
         }
         environment |= {f"TILTMETER_{name.upper()}": web(name) for name in ("good", "broken", "flaky")}

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import tiltmeter
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.runtime import provenance
 from tiltmeter.jobs.runtime import subprocesses as programs
@@ -135,13 +136,12 @@ def test_the_store_of_a_night_is_not_on_the_command_lines_of_its_jobs(tmp_path, 
 
 def test_a_job_of_a_night_imports_nothing_from_the_working_directory(tmp_path, trace):
     (tmp_path / "yaml.py").write_text(f"import os; os.mkdir({str(trace)!r})")
-    (tmp_path / "jobs").mkdir()
-    (tmp_path / "jobs/__init__.py").write_text(f"import os; os.mkdir({str(trace)!r})")
-    words = ["-P", "-c", "import yaml, tiltmeter.jobs.runtime.config; print(jobs.__file__)"]
+    (tmp_path / "tiltmeter.py").write_text(f"import os; os.mkdir({str(trace)!r})")
+    words = ["-P", "-c", "import yaml, tiltmeter.jobs.runtime.config; print(tiltmeter.__file__)"]
     ran = subprocess.run(
         [sys.executable, *words], cwd=tmp_path, env=child._environment(""), capture_output=True, text=True, check=True
     )
-    assert Path(ran.stdout.strip()).parents[1] == Path(child.__file__).parents[2]
+    assert Path(ran.stdout.strip()) == Path(tiltmeter.__file__)
 
 
 WORKER = """

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tiltmeter
 from tiltmeter.cluster.connection import ClusterConfig
 from tiltmeter.jobs.upkeep.overnight.config import ListedJob
 
@@ -85,7 +86,7 @@ def _terminated_like_interrupted() -> Iterator[None]:
 
 def _environment(store: str) -> dict[str, str]:
     """Everybody can see the words of a command, but not its environment: that is where a store with keys belongs."""
-    path = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    path = [str(Path(tiltmeter.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {_STORE: store, "PYTHONPATH": os.pathsep.join(path)}
 
 

@@ -18,7 +18,7 @@ from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.runtime.composition import build
 
 ROOT = Path(__file__).parents[3]
-DEPLOYMENTS = ROOT / "cluster"
+DEPLOYMENTS = ROOT / "cluster/deploy"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCKED = dict(re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
 IMAGE = f"tiltmeter:{PROJECT['version']}-ray{LOCKED['ray']}"
@@ -37,7 +37,11 @@ def compose(command):
 
 def told_commands():
     """Every command line of Tiltmeter in the files that tell how to use a cluster."""
-    told = [ROOT / "docs/cluster.md", *(DEPLOYMENTS / name for name in ("TUNING.md", "kuberay.yaml", "slurm.sh"))]
+    told = [
+        ROOT / "docs/cluster.md",
+        ROOT / "cluster/TUNING.md",
+        *(DEPLOYMENTS / name for name in ("kuberay.yaml", "slurm.sh")),
+    ]
     setting = r"""(?:"[^"\n]+"|\+?[\w.]+=(?:'[^'\n]+'|[^\s'"`<>]+))"""
     lines = (re.findall(rf"\btiltmeter(?: {setting})+(?=\n|$)", path.read_text()) for path in told)
     return sorted({line for found in lines for line in found})

@@ -1,4 +1,4 @@
-"""`ray job submit --working-dir .`: the checkout goes along to a cluster that is there, and runs there."""
+"""`ray job submit --working-dir src`: the package goes along to a cluster that is there, and runs there."""
 
 import json
 import os
@@ -24,14 +24,16 @@ PROGRAMS = Path(sys.executable).parent
 TOKEN = "0123456789abcdef" * 4
 
 
-def test_a_package_of_the_checkout_is_small_and_has_neither_environment_nor_history(tmp_path):
+def test_what_goes_along_is_the_package_and_small(tmp_path):
     package = tmp_path / "checkout.zip"
-    create_package(str(ROOT), package, include_gitignore=True, excludes=get_runtime_env_default_excludes())
+    create_package(str(ROOT / "src"), package, include_gitignore=True, excludes=get_runtime_env_default_excludes())
     with ZipFile(package) as packed:
         names = packed.namelist()
-    assert package.stat().st_size < 20_000_000
-    assert {"jobs/app.py", "conf/tiltmeter.yaml", "jobs/report/html/page.css", "requirements.lock"} <= set(names)
-    assert not [name for name in names if name.split("/")[0] in (".venv", ".git", "store") or "__pycache__" in name]
+    assert package.stat().st_size < 5_000_000
+    needed = {"jobs/app.py", "conf/tiltmeter.yaml", "jobs/report/html/page.css", "storage/store/ledger.py"}
+    assert {f"tiltmeter/{name}" for name in needed} <= set(names)
+    assert {name.partition("/")[0] for name in names} == {".gitignore", "tiltmeter"}
+    assert not [name for name in names if "__pycache__" in name]
 
 
 def free_ports(number):
@@ -90,7 +92,7 @@ def test_a_submitted_checkout_runs_and_its_status_is_told(tmp_path):
     with head_node(environment, f"/tmp/ray-{os.getpid()}") as address:
 
         def submit(*command):
-            words = [PROGRAMS / "ray", "job", "submit", "--address", address, "--working-dir", ".", "--", *command]
+            words = [PROGRAMS / "ray", "job", "submit", "--address", address, "--working-dir", "src", "--", *command]
             return subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
         wait_for(address)
@@ -102,9 +104,9 @@ def test_a_submitted_checkout_runs_and_its_status_is_told(tmp_path):
         corpus = "package://gensim/test/test_data/enwiki-table-markup.xml.bz2"
         small = ["corpus=file", "corpus.language=en", f"corpus.path={corpus}", "embedding.num_replicas=2"]
         run = shlex.join(["tiltmeter", *settings, *small, "embedding.trainer.epochs=1"])
-        done = submit("bash", "-c", f"{run} && python -c 'import jobs; print(jobs.__file__)'")
+        done = submit("bash", "-c", f"{run} && python -c 'import tiltmeter; print(tiltmeter.__file__)'")
         assert done.returncode == 0, done.stdout
-        assert re.search(r"/working_dir_files/\S+/jobs/__init__.py", done.stdout)
+        assert re.search(r"/working_dir_files/\S+/tiltmeter/__init__.py", done.stdout)
     record = json.loads((tmp_path / "run/run.json").read_text())
     assert record["status"] == "succeeded"
     assert record["git_commit"] is None

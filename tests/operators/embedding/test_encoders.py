@@ -254,5 +254,6 @@ def test_configs_that_cannot_be_are_refused(wrong) -> None:
 
 
 def test_importing_does_not_load_torch() -> None:
-    program = "import sys, tiltmeter.operators.embedding.encoders, tiltmeter.storage.models.load; print(sorted({'torch', 'transformers'} & {*sys.modules}))"
+    modules = "tiltmeter.operators.embedding.encoders, tiltmeter.storage.models.load"
+    program = f"import sys, {modules}; print(sorted({{'torch', 'transformers'}} & {{*sys.modules}}))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

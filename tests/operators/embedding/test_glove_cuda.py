@@ -204,7 +204,7 @@ print(json.dumps([compiled(80, 112), compiled(90, 16), compiled(90, 304)]))
 @needs_triton
 def test_compiles_ahead_without_spills_and_with_one_layout(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment |= {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    environment |= {"TRITON_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
     command = [sys.executable, "-c", COMPILE, str(tmp_path)]
     run = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     for compiled in json.loads(run.stdout):

@@ -221,7 +221,8 @@ def test_configs_that_cannot_be_are_refused(wrong) -> None:
 
 
 def test_importing_loads_nothing_heavy() -> None:
-    modules = "tiltmeter.operators.sentiment.gru, tiltmeter.operators.sentiment.gru_training, tiltmeter.operators.sentiment.lexicons, tiltmeter.storage.models.gru_files"
+    sentiment = (f"operators.sentiment.{name}" for name in ("gru", "gru_training", "lexicons"))
+    modules = ", ".join(f"tiltmeter.{name}" for name in (*sentiment, "storage.models.gru_files"))
     heavy = "{'torch', 'textblob', 'nltk', 'vaderSentiment', 'safetensors'}"
     program = f"import sys, {modules}; print(sorted({heavy} & {{*sys.modules}}))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

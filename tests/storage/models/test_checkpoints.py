@@ -157,7 +157,7 @@ def hub(tmp_path):
 
     def find(name: str, revision: str | None = None, **variables: str):
         place = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "cache")}
-        environment = os.environ | place | {"PYTHONPATH": str(ROOT)} | variables
+        environment = os.environ | place | {"PYTHONPATH": str(ROOT / "src")} | variables
         command = [sys.executable, "-c", FOUND, json.dumps([name, revision, "translator.es.there"])]
         ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=60)
         return json.loads(ran.stdout)
