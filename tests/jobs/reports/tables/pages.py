@@ -1,13 +1,21 @@
 """A small page of every kind, from tables made by hand."""
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 
 from cluster.stages import StageRecord
-from jobs import tables
+from jobs import prune, tables
+from jobs.comparison import tables as comparison
+from jobs.comparison.past_runs import PastRun
+from jobs.night import tables as night
 from jobs.report import compose
+from jobs.reports.compare_body import compare_body
 from jobs.reports.decoy_body import decoy_body
 from jobs.reports.embeddings_body import embeddings_body
+from jobs.reports.night_body import night_body
 from jobs.reports.privacy_body import privacy_body
+from jobs.reports.prune_body import prune_body
 from jobs.reports.rating_body import rating_body
 from jobs.reports.resolution_body import resolution_body
 from jobs.reports.training_body import training_body
@@ -30,6 +38,35 @@ def of_corpora(*codes):
     ]
     made = {"corpora": corpora, "vocabulary": words, "training": losses}
     return {name: pa.Table.from_pylist(rows, getattr(tables, name.upper())) for name, rows in made.items()}
+
+
+def upkeep():
+    """Pages of the jobs that look at what others left, by name."""
+    moved = {"kind": "number", "table": "tests", "column": "d", "row": "word a", "beyond": True, "half_widths": 8.0}
+    ends = {"before": 1.0, "before_low": 0.0, "before_high": 2.0, "after": 9.0, "after_low": 8.0, "after_high": 1e5 / 3}
+    setting = {"kind": "setting", "item": "seed", "sentence": "setting seed was 0 and is 1 now."}
+    changes = pa.Table.from_pylist([moved | ends | {"sentence": "It moved."}, setting], comparison.CHANGES)
+    nightly = [
+        {"name": "a", "job": "prune", "status": "ok", "num_done": 1200, "num_reused": 0, "num_failed": 0}
+        | {"seconds": 90.0, "compared_with": "2026-11-20 22:00:00 UTC", "num_changes": 2, "num_beyond": 1},
+        {"name": "b", "job": "survey", "status": "failed", "num_done": 0, "num_reused": 0, "num_failed": 0}
+        | {"seconds": 1.0, "reason": "no file"},
+    ]
+    changes_of_a = [{"name": "a"} | row for row in changes.to_pylist()]
+    jobs = {"jobs": pa.Table.from_pylist(nightly, night.JOBS)}
+    jobs["changes"] = pa.Table.from_pylist(changes_of_a, night.CHANGES)
+    unit = {"place": "count/1/ab", "operator": "count/1", "num_bytes": 10**7, "num_runs": 1, "action": "kept"}
+    run = {"series": "survey/a", "started": datetime(2026, 11, 20, tzinfo=UTC), "status": "succeeded", "num_units": 1}
+    held = {
+        "units": pa.Table.from_pylist([unit], prune.UNITS),
+        "runs": pa.Table.from_pylist([run | {"is_kept": True, "run_dir": "/runs/1"}], prune.RUNS),
+    }
+    past = PastRun("/runs/1", {"job": "prune", "started": "2026-11-20T22:00:00+00:00", "tables": {}}, {}, held.get)
+    return {
+        "compare": lambda: compose(compare_body(past, past), {"changes": changes}, STAGES, "seed: 0"),
+        "overnight": lambda: compose(night_body, jobs, STAGES, "seed: 0"),
+        "prune": lambda: compose(prune_body("store"), held, STAGES, "seed: 0"),
+    }
 
 
 def arrow(frames):
@@ -85,4 +122,4 @@ def kinds(made, gender, rated, partition, explained, trained, configured):
             STAGES,
             "seed: 0",
         ),
-    }
+    } | upkeep()
