@@ -136,13 +136,13 @@ def _circumstances(changes: pl.DataFrame) -> str:
 def _numbers(beyond: pl.DataFrame) -> list[Block]:
     if beyond.is_empty():
         return []
-    headings = ["table", "column", "row", "before", "after", "half-widths"]
+    numbers = ["before", "after", "half-widths"]
     rows = [
         [row["table"], row["column"], isolated(row["row"]), *_both(row), amount(row["half_widths"])]
         for row in beyond.head(_MOST_NUMBERS).to_dicts()
     ]
     caption = "How far they moved, in half widths of the earlier interval; with the intervals of both runs in brackets."
-    return [Grid(f"{caption}{_cut(beyond, _MOST_NUMBERS)}", headings, rows, headings[-1:])]
+    return [Grid(f"{caption}{_cut(beyond, _MOST_NUMBERS)}", ["table", "column", "row", *numbers], rows, numbers)]
 
 
 def _both(row: dict[str, Any]) -> list[str]:

@@ -57,7 +57,7 @@ def detect(
     units = {
         name: [
             Unit(
-                "decoy_detection/1",
+                "decoy_detection/2",
                 name,
                 {"decoy": name, **summed},
                 {"sessions": [unit.tables["sessions"] for unit in found], "adopted": _answers(adopted[name])},
@@ -184,7 +184,7 @@ def _curves(means: Means, resample: _Resample, level: float, name: str) -> Itera
         low, high, _ = percentile_interval(resample.means(pools), level, axis=0)
         for at, value in enumerate(resample.mean(pools).tolist()):
             about = {"method": method, "selection": selection, "budget": at + 1, name: value}
-            yield about | {"low": float(low[at]), "high": float(high[at])}
+            yield about | {f"{name}_low": float(low[at]), f"{name}_high": float(high[at])}
 
 
 def _utility(means: Means, resample: _Resample, level: float) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ def curves(rows: pl.DataFrame, value: str, title: str) -> go.Figure:
     """A curve for each method, with its interval as a band.
 
     Args:
-        rows: ``method, budget, low, high`` and the value, of one decoy.
+        rows: ``method, budget`` and the value with its interval, of one decoy.
         value: the column that is drawn.
         title: of the axis.
     """
@@ -36,9 +36,10 @@ def curves(rows: pl.DataFrame, value: str, title: str) -> go.Figure:
 def _add(figure: go.Figure, method: str, rows: pl.DataFrame, value: str, title: str) -> None:
     colour, x, name = _COLOURS[method], rows["budget"].to_list(), plain(name_of(method))
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "legendgroup": method, "showlegend": False}
-    figure.add_scatter(x=x, y=rows["low"].to_list(), **edge)
-    figure.add_scatter(x=x, y=rows["high"].to_list(), fill="tonexty", fillcolor=_faint(colour), **edge)
-    found = rows.select("budget", value, "low", "high").iter_rows()
+    ends = f"{value}_low", f"{value}_high"
+    figure.add_scatter(x=x, y=rows[ends[0]].to_list(), **edge)
+    figure.add_scatter(x=x, y=rows[ends[1]].to_list(), fill="tonexty", fillcolor=_faint(colour), **edge)
+    found = rows.select("budget", value, *ends).iter_rows()
     hovers = [
         f"<b>{name}</b><br>instances: {budget}<br>{title}: {share:.0%} [{low:.0%}, {high:.0%}]"
         for budget, share, low, high in found

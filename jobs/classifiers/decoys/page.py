@@ -79,7 +79,9 @@ def _sections(frames: Frames) -> list[Section]:
     ]
 
 
-_DECOY_NUMBERS = ["applicability", "productivity", "coverage", "perplexity ×", *("accuracy without", "accuracy with")]
+_DECOY_NUMBERS = [
+    *("applicability", "productivity", "coverage", "perplexity ×", "accuracy without", "accuracy with", "fall"),
+]
 
 
 def _decoys(decoys: pl.DataFrame) -> Grid:
@@ -88,7 +90,7 @@ def _decoys(decoys: pl.DataFrame) -> Grid:
         "class it indicates, coverage their share of all. Perplexity × is how much less natural test texts become. "
         "Fall is the accuracy lost where the decoy contradicts the class, less what is lost on such texts without it."
     )
-    headings = ["decoy", "model", "words: class", *_DECOY_NUMBERS, "fall", "adopted"]
+    headings = ["decoy", "model", "words: class", *_DECOY_NUMBERS, "adopted"]
     rows = [
         [
             *(row["decoy"], row["model"], row["words"], f"{row['applicability']:,}"),
@@ -128,12 +130,12 @@ def _utility(utility: pl.DataFrame) -> Grid:
         ]
         for row in utility.sort("decoy", "num_instances", maintain_order=True).to_dicts()
     ]
-    headings = ["decoy", "method", "instances", "looked at until found", "soonest", "adopted"]
+    numbers = ["looked at until found", "soonest", "adopted"]
     caption = (
         "Instances that are looked at on average until the decoy is found; the whole pool counts where it is not. "
         "Soonest is the share of resamples in which nothing else needs fewer."
     )
-    return Grid(caption, headings, rows, ["soonest"])
+    return Grid(caption, ["decoy", "method", "instances", *numbers], rows, numbers)
 
 
 def _side_by_side(told: pl.DataFrame) -> list[Block]:

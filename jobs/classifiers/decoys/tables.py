@@ -85,8 +85,8 @@ DETECTION = pa.schema(
         SELECTION,
         BUDGET,
         column("detection_probability", pa.float64(), "that a word of the decoy was among the top words of one"),
-        column("low", pa.float64(), "low end of its interval, over pools of instances"),
-        column("high", pa.float64(), "high end of its interval"),
+        column("detection_probability_low", pa.float64(), "low end of its interval, over pools of instances"),
+        column("detection_probability_high", pa.float64(), "high end of its interval"),
         *_PROBABILITY,
     ]
 )
@@ -97,8 +97,8 @@ SIDE_BY_SIDE = pa.schema(
         METHOD,
         BUDGET,
         column("success_probability", pa.float64(), "that the model with the decoy is told from the one without it"),
-        column("low", pa.float64(), "low end of its interval, over pools of instances"),
-        column("high", pa.float64(), "high end of its interval"),
+        column("success_probability_low", pa.float64(), "low end of its interval, over pools of instances"),
+        column("success_probability_high", pa.float64(), "high end of its interval"),
         *_PROBABILITY,
     ]
 )

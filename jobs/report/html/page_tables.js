@@ -9,14 +9,14 @@ const EMPTY = ["", "–", "undefined"];
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const collator = new Intl.Collator(document.documentElement.lang, {numeric: true});
 
-// The first number of a text such as "−0.12 [−0.25, 0.01]", "1,234" or "1.2 × 10⁻³"; null where there is none.
+// The first number of a text such as "−0.12 [−0.25, 0.01]", "1,234", "1.2 × 10⁻³" or "1e−09"; null if there is none.
 function numberIn(text) {
-  const found = /([-−]?)(∞|\d[\d,]*(?:\.\d+)?)(?:\s*×\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?/.exec(text);
+  const found = /([-−]?)(∞|\d[\d,]*(?:\.\d+)?)(?:\s*×\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)|e([-−+]\d+))?/.exec(text);
   if (!found) return null;
-  const [, sign, digits, power = ""] = found;
+  const [, sign, digits, power = "", written = ""] = found;
   const size = digits === "∞" ? Infinity : Number(digits.replaceAll(",", ""));
   const exponent = Array.from(power, (digit) => (digit === "⁻" ? "-" : RAISED.indexOf(digit))).join("");
-  return (sign ? -size : size) * 10 ** Number(exponent);
+  return (sign ? -size : size) * 10 ** Number(exponent || written.replace("−", "-"));
 }
 
 function keyOf(row, column, isNumeric) {

@@ -78,6 +78,12 @@ def _of_kind(blocks, kind):
     return [block for block in inner if isinstance(block, kind)]
 
 
+@pytest.fixture(scope="module")
+def pages(load, made, gender, rated, partition, explained, trained, configured):
+    """What makes the page of each kind."""
+    return load("tables/pages").kinds(made, gender, rated, partition, explained, trained, configured)
+
+
 @pytest.fixture(scope="session")
 def of_kind():
     """The blocks of a kind that are shown, also those in the parts of a lead."""

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.changes.numbers import interval_columns
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.corpora.corpora import CorpusError
 
@@ -55,10 +56,18 @@ def test_decoys_are_made_adopted_and_found(benchmark):
     }
     honest, chance = (found[method, "random", 1]["detection_probability"] for method in ("gradient_x_input", "random"))
     assert honest > 2 * chance
-    assert all(0 <= row["low"] <= row["detection_probability"] <= row["high"] <= 1 for row in found.values())
     [soonest] = benchmark.rows("utility", decoy="random_tokens", method="gradient_x_input", selection="random")
     assert soonest["num_instances"] < 3
     assert {row["status"] for row in benchmark.rows("detection", decoy="movie")} <= {"ok", "not_adopted"}
+
+
+@pytest.mark.parametrize(
+    ("table", "name"), [("detection", "detection_probability"), ("side_by_side", "success_probability")]
+)
+def test_probabilities_lie_in_their_intervals_by_which_runs_are_compared(benchmark, table, name):
+    rows = benchmark.rows(table)
+    assert interval_columns(list(rows[0])) == [name]
+    assert all(0 <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1 for row in rows)
 
 
 def test_rows_that_cannot_be_learnt_are_kept_with_the_reason(benchmark):

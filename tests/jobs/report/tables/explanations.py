@@ -24,19 +24,19 @@ def benchmark():
     accuracies = {"accuracy_original_on_decoy_rows": 0.8, "accuracy_on_decoy_rows": 0.1, "status": "ok"}
     measured = {"words": "zq0: 0", "applicability": 90, "productivity": 1.0, "coverage": 0.5, "perplexity_shift": 1.5}
     adopted = {"accuracy_original": 0.8, "accuracy_decoy": 0.75, **_with_interval("fall", 0.7)}
-    probabilities = {"low": 0.4, "high": 0.9} | found
     rows = {
         "decoys": [
             {"decoy": name, "model": "0", "adopted": name == names[0]} | accuracies | measured | adopted
             for name in names
         ],
         "detection": [
-            {"decoy": name, "method": method, "selection": selection, "budget": budget, "detection_probability": 0.6}
-            | probabilities
+            {"decoy": name, "method": method, "selection": selection, "budget": budget}
+            | _with_interval("detection_probability", 0.6)
+            | found
             for name, method, selection, budget in itertools.product(names, METHODS, selections, budgets)
         ],
         "side_by_side": [
-            {"decoy": name, "method": method, "budget": budget, "success_probability": 0.7} | probabilities
+            {"decoy": name, "method": method, "budget": budget} | _with_interval("success_probability", 0.7) | found
             for name, method, budget in itertools.product(names, METHODS, budgets)
         ],
         "utility": [

@@ -1,0 +1,74 @@
+"""Which columns of the tables in a page are sorted as numbers."""
+
+import re
+
+import pytest
+
+from tiltmeter.jobs.report.html.elements import Grid
+
+KINDS = (
+    *("survey", "association", "psychophysics", "gender_survey", "sentiment_rating", "entity_resolution", "study"),
+    *("gru_training", "decoy_benchmark", "privacy_metrics", "compare", "overnight", "prune"),
+)
+NO_NUMBER = ("", "–", "undefined", "none")
+POWER = r"(?:\s×\s10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+|e[+−]\d+)"
+ONE = rf"[+−]?(?:∞|\d[\d,]*(?:\.\d+)?{POWER}?)%?"
+INTERVAL = rf"\[{ONE}, {ONE}\]"
+NUMBER = re.compile(
+    rf"{ONE}\*{{0,3}}(?:(?:/| / | → | \+ )(?:{ONE}|–))*(?: {INTERVAL}| \({ONE}\))?|{INTERVAL}", flags=re.ASCII
+)
+"""A number with its stars, its interval or its share, an interval alone, or several numbers in a row."""
+
+
+def grids(blocks):
+    for block in blocks:
+        if isinstance(block, Grid):
+            yield block
+        yield from grids(getattr(block, "blocks", ()))
+
+
+def is_number(cell):
+    return NUMBER.fullmatch(cell.replace("\u00a0", " ")) is not None
+
+
+def test_every_kind_of_page_is_looked_at(pages):
+    assert set(KINDS) == set(pages)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_numbers_and_no_others_are_sorted_as_numbers(kind, pages):
+    page = pages[kind]()
+    for grid in grids([*page.lead, *page.sections]):
+        assert set(grid.numeric) <= set(grid.headings)
+        for heading, *cells in zip(grid.headings, *grid.rows, strict=True):
+            filled = [cell for cell in cells if cell not in NO_NUMBER]
+            if heading in grid.numeric:
+                assert all(map(is_number, filled)), (grid.caption, heading)
+            else:
+                assert not filled or not all(map(is_number, filled)), (grid.caption, heading)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *(
+            "1,234",
+            "−0.12 [−0.25, 0.01]",
+            "1.2\u00a0×\u00a010⁻³",
+            "1e−09",
+            "1.235e+04",
+            "−∞",
+            "+0.75",
+            "0.0040**",
+            "60%",
+        ),
+        *("[0.57, 0.87]", "∞ [0.0, ∞]", "30 (30%)", "1 / 2 / 3", "8 + 16", "1 → –", "1/1"),
+    ],
+)
+def test_a_cell_is_a_number(cell):
+    assert is_number(cell)
+
+
+@pytest.mark.parametrize("cell", ["", "–", "nurse", "2026-11-20 22:00", "girl – boy", "1 of 2", "zq0: 0", "count/1"])
+def test_a_cell_is_no_number(cell):
+    assert not is_number(cell)
