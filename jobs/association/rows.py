@@ -11,7 +11,8 @@ import pydantic
 from numpy.typing import NDArray
 from pydantic import AfterValidator, ConfigDict, Field
 
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, Row, estimate, failed
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
+from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.association.covariance import Estimator
 from tiltmeter.operators.association.weat import Statistic, associations, effect_size, weat_score
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL, document_key

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.embedding.vectors.lookup import OK, Row, failed
+from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.correlation import correlation, replicated
 from tiltmeter.operators.statistics.intervals import percentile_interval

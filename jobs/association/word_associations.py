@@ -8,21 +8,12 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.association import tables
 from tiltmeter.jobs.association.rows import AssociationConfig, num_needed
 from tiltmeter.jobs.association.validation import original_and_replicas, validated
-from tiltmeter.jobs.embedding.vectors.lookup import (
-    Lookup,
-    Row,
-    estimate,
-    failed,
-    missing_words,
-    narrowed,
-    table_of,
-    vectors_of,
-    whole,
-)
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_words, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
-from tiltmeter.jobs.measures import tables
+from tiltmeter.jobs.runtime.rows import Row, failed, table_of
 from tiltmeter.operators.association import weat as association
 from tiltmeter.operators.association.weat import wefat
 from tiltmeter.operators.embedding.similarity import Measure, pairwise

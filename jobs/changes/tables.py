@@ -5,41 +5,34 @@ from typing import Any
 
 import pyarrow as pa
 
+from tiltmeter.jobs.runtime.columns import number, text
 from tiltmeter.storage.store.tables import column
 
 Change = dict[str, Any]
 """A row of the table, by column."""
 
 
-def _text(name: str, sentence: str, *, key: bool = False) -> pa.Field:
-    return column(name, pa.string(), sentence, key=key)
-
-
-def _number(name: str, sentence: str, unit: str = "") -> pa.Field:
-    return column(name, pa.float64(), sentence, unit)
-
-
 CHANGES = pa.schema(
     [
-        _text(
+        text(
             "kind",
             "'setting', 'input', 'version'; 'table' (it differs, came or is gone), 'column', 'row' (came or is gone), "
             "'status', 'number', or 'text', which is any other value",
             key=True,
         ),
-        _text("table", "table that differs; null for settings, inputs and versions", key=True),
-        _text("column", "column that differs; null where it is not about one", key=True),
-        _text("item", "key of the setting, name of the input or of the package; null for tables", key=True),
-        _text("row", "the row's key columns in words, without those that are the same in all rows of the table"),
-        _text("key", "all its key columns as a JSON object; null where it is not about rows", key=True),
-        _number("before", "number in the earlier run; of a table, its rows"),
-        _number("before_low", "lower end of its interval"),
-        _number("before_high", "upper end of its interval"),
-        _number("after", "number in the later run; of a table, its rows"),
-        _number("after_low", "lower end of its interval"),
-        _number("after_high", "upper end of its interval"),
-        _number("difference", "after less before; of lists of numbers, the largest distance of two items"),
-        _number("half_widths", "distance of before and after in units of half the earlier interval", "half-widths"),
+        text("table", "table that differs; null for settings, inputs and versions", key=True),
+        text("column", "column that differs; null where it is not about one", key=True),
+        text("item", "key of the setting, name of the input or of the package; null for tables", key=True),
+        text("row", "the row's key columns in words, without those that are the same in all rows of the table"),
+        text("key", "all its key columns as a JSON object; null where it is not about rows", key=True),
+        number("before", "number in the earlier run; of a table, its rows"),
+        number("before_low", "lower end of its interval"),
+        number("before_high", "upper end of its interval"),
+        number("after", "number in the later run; of a table, its rows"),
+        number("after_low", "lower end of its interval"),
+        number("after_high", "upper end of its interval"),
+        number("difference", "after less before; of lists of numbers, the largest distance of two items"),
+        number("half_widths", "distance of before and after in units of half the earlier interval", "half-widths"),
         column("beyond", pa.bool_(), "whether it moved beyond the earlier interval; null for what has none"),
         column(
             "num_changed",
@@ -51,10 +44,10 @@ CHANGES = pa.schema(
             pa.int64(),
             "of so many rows; of a table whose rows were compared, of so many numbers with an interval",
         ),
-        _number("median_difference", "median distance of before and after over these rows, where they are several"),
-        _text("text_before", "value in the earlier run as text; null if there was none"),
-        _text("text_after", "value in the later run as text; null if there is none"),
-        _text("sentence", "the same in words"),
+        number("median_difference", "median distance of before and after over these rows, where they are several"),
+        text("text_before", "value in the earlier run as text; null if there was none"),
+        text("text_after", "value in the later run as text; null if there is none"),
+        text("sentence", "the same in words"),
     ]
 )
 """Where one row sums up several that changed alike, it shows the row that moved the most, or else the first one."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables
 from tiltmeter.jobs.classifiers.models import ExplainedModel
-from tiltmeter.jobs.embedding.tables import REASON, STATUS
+from tiltmeter.jobs.runtime.columns import REASON, STATUS
 from tiltmeter.jobs.runtime.devices import Device, uses_gpus
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.operators.classifiers.attribution import attribute as attribution

@@ -2,13 +2,8 @@
 
 import pyarrow as pa
 
+from tiltmeter.jobs.embedding.columns import LANGUAGE, WORD
 from tiltmeter.storage.store.tables import column
-
-LANGUAGE = column("language", pa.string(), "language of the corpus, as a Wikipedia code", key=True)
-WORD = column("word", pa.string(), "the word as the tokeniser writes it; a phrase has spaces inside", key=True)
-STATUS = column("status", pa.string(), "'ok', or why there is no result, in a word")
-REASON = column("reason", pa.string(), "why the status is not 'ok', in a sentence; empty otherwise")
-
 
 CORPORA = pa.schema(
     [

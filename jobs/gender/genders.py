@@ -10,10 +10,11 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, table_of, vectors_of, whole
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.gender import tables
 from tiltmeter.jobs.gender.rows import GenderRows
-from tiltmeter.jobs.measures import tables
+from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.gender import direction as gender
 from tiltmeter.operators.text.wordsets import GenderSurvey
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

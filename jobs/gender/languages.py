@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
-from tiltmeter.jobs.embedding.vectors.lookup import OK, Row, estimate, failed, table_of
+from tiltmeter.jobs.embedding.vectors.lookup import estimate
 from tiltmeter.jobs.embedding.vectors.models import Model
-from tiltmeter.jobs.measures import tables
+from tiltmeter.jobs.gender import tables
+from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics import correlation
 from tiltmeter.operators.statistics.correlation import cluster_order, correlation_matrix

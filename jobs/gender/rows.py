@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, Row, estimate, failed, missing_words
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_words
+from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.gender.direction import (
     DOMINANCE,

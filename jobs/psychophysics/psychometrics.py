@@ -11,22 +11,20 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.jobs.association.tables import ASSOCIATIONS, VALIDATION
 from tiltmeter.jobs.embedding.vectors.lookup import (
     MIN_REPLICAS,
-    OK,
     Lookup,
-    Row,
-    failed,
     missing_words,
     narrowed,
-    table_of,
     too_few_replicas,
     vectors_of,
     whole,
 )
 from tiltmeter.jobs.embedding.vectors.models import Model
-from tiltmeter.jobs.measures import tables
+from tiltmeter.jobs.psychophysics import tables
 from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast
+from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.association import weat as association
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.psychophysics import forced_choice as psychophysics
@@ -102,8 +100,8 @@ def _measure(store: Store, unit: Unit) -> Tables:
     of_gender = flips[: len(gender), :, ORIGINAL + 1 :]
     means = pooled(of_gender.swapaxes(0, 1), how["config"].level)
     yield "pooled_psychometrics", _pooled(words, means, how)
-    yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, how), tables.VALIDATION)
-    yield "occupation_contrast", table_of(contrast(lookup, how), tables.ASSOCIATIONS)
+    yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, how), VALIDATION)
+    yield "occupation_contrast", table_of(contrast(lookup, how), ASSOCIATIONS)
 
 
 def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArray[np.float64]:

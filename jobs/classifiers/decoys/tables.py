@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from tiltmeter.jobs.classifiers.attributions import ATTRIBUTIONS
-from tiltmeter.jobs.embedding.tables import REASON, STATUS
+from tiltmeter.jobs.runtime.columns import REASON, STATUS
 from tiltmeter.storage.store.tables import column
 
 DECOY = column("decoy", pa.string(), "name of the decoy", key=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from tiltmeter.jobs.embedding.tables import REASON, STATUS
+from tiltmeter.jobs.runtime.columns import REASON, STATUS
 from tiltmeter.storage.store.tables import column
 
 MODEL = column("model", pa.string(), "the model", key=True)

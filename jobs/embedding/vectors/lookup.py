@@ -1,7 +1,7 @@
 """Vectors of listed words in all replicas, and numbers with their intervals: what every measure needs."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.embedding.vectors.selection import matrix
+from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.intervals import percentile_interval
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 MIN_REPLICAS = 2
 
-Row = dict[str, Any]
 Config = TypeVar("Config")
 
 
@@ -96,14 +96,6 @@ def estimate(name: str, values: NDArray[np.float64], level: float) -> Row:
     return {name: float(values[ORIGINAL]), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
 
 
-OK: Row = {"status": "ok", "reason": ""}
-
-
-def failed(status: str, reason: str) -> Row:
-    """Why a row has no result, in a word and in a sentence."""
-    return {"status": status, "reason": reason}
-
-
 def too_few_replicas(num: int) -> Row:
     """The verdict on a row that rests on so few replicas."""
     return failed("too_few_replicas", f"all words occur together in {num} replicas only")
@@ -133,13 +125,3 @@ def narrowed(kind: type[Config], config: Config) -> Config:
         config: that of a job, which has more.
     """
     return kind(**{field.name: getattr(config, field.name) for field in dataclasses.fields(cast(Any, kind))})
-
-
-def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Rows in a schema; a value that is missing or not finite becomes null."""
-    clean = [{name: None if _is_nan(value) else value for name, value in row.items()} for row in rows]
-    return pa.Table.from_pylist(clean, schema)
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and not np.isfinite(value)

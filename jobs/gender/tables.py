@@ -1,0 +1,100 @@
+"""The tables of gender bias: every column with its type, its unit and a sentence."""
+
+import pyarrow as pa
+
+from tiltmeter.jobs.embedding.columns import LANGUAGE, MISSING_WORDS, MODEL, NUM_REPLICAS, WORD, count, with_interval
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, number
+from tiltmeter.storage.store.tables import column
+
+_ON_AXIS = "cosine with the gender direction; positive is the female side"
+
+GENDER_WORDS = pa.schema(
+    [
+        MODEL,
+        LANGUAGE,
+        WORD,
+        column("list", pa.string(), "'defining' or 'professions'", key=True),
+        column("item", pa.string(), "the English pair or profession that the word stands for", key=True),
+        column("gender", pa.string(), "'feminine', 'masculine' or 'neutral': of the word, not of its vector"),
+        *with_interval("bias", _ON_AXIS, "cosine"),
+        column("count", pa.int64(), "occurrences in the original corpus; null where that is not known", "occurrences"),
+        column("note", pa.string(), "what is doubtful about the word in the list; empty if nothing is"),
+        NUM_REPLICAS,
+        STATUS,
+        REASON,
+    ]
+)
+
+GENDER_PROFESSIONS = pa.schema(
+    [
+        MODEL,
+        LANGUAGE,
+        column("profession", pa.string(), "the profession in English", key=True),
+        *with_interval("bias", f"mean over the genders of its forms of their mean {_ON_AXIS}", "cosine"),
+        *with_interval("bias_weighted", "mean over its forms, each weighted by its count in the corpus", "cosine"),
+        column("forms", pa.list_(pa.string()), "its words that have a vector"),
+        MISSING_WORDS,
+        column(
+            "count", pa.int64(), "occurrences of all its forms in the original corpus; null if not known", "occurrences"
+        ),
+        NUM_REPLICAS,
+        STATUS,
+        REASON,
+    ]
+)
+
+GENDER_LANGUAGES = pa.schema(
+    [
+        MODEL,
+        LANGUAGE,
+        column("script", pa.string(), "script of the word lists, by its ISO 15924 code"),
+        *with_interval("direct_bias", "DirectBias: mean |bias|^c over the professions", "cosine"),
+        *with_interval("direct_bias_weighted", "the same of the biases weighted by count", "cosine"),
+        number("exponent", "the c of DirectBias"),
+        *with_interval("female_words", "mean bias of the female defining words", "cosine"),
+        *with_interval("male_words", "mean bias of the male defining words", "cosine"),
+        *with_interval("first_share", "variance of the defining pairs along the gender direction", "share"),
+        *with_interval("second_share", "variance of the defining pairs along the second component", "share"),
+        *with_interval("gap", "first_share less second_share", "share"),
+        *with_interval("agreement", "pairs whose female word lies on the female side of its partner", "share"),
+        column("warning", pa.string(), "what makes the direction doubtful; empty if nothing does"),
+        count("num_pairs", "defining pairs of which both words have a vector", "pairs"),
+        count("num_professions", "professions of which a form has a vector", "words"),
+        MISSING_WORDS,
+        NUM_REPLICAS,
+        STATUS,
+        REASON,
+    ]
+)
+
+GENDER_PAIRS = pa.schema(
+    [
+        MODEL,
+        LANGUAGE,
+        column("pair", pa.string(), "the defining pair that is left out, in English", key=True),
+        column("feminine", pa.string(), "its female word"),
+        column("masculine", pa.string(), "its male word"),
+        *with_interval("direct_bias", "DirectBias along the direction of the other pairs", "cosine"),
+        *with_interval("change", "that less DirectBias along the direction of all pairs", "cosine"),
+        *with_interval("similarity", "cosine of the two directions", "cosine"),
+        *with_interval("first_share", "variance of the other pairs along their direction", "share"),
+        NUM_REPLICAS,
+        STATUS,
+        REASON,
+    ]
+)
+
+LANGUAGE_CORRELATION = pa.schema(
+    [
+        column("language_1", pa.string(), "a language", key=True),
+        column("language_2", pa.string(), "another, or the same one", key=True),
+        *with_interval("correlation", "Pearson's r of the professions' bias in both; replicas paired by number"),
+        *with_interval("correlation_weighted", "the same of the biases weighted by count"),
+        count("num_professions", "professions that both languages have", "words"),
+        count("position_1", "place of language_1 in the order of the clustering, from 0", "place"),
+        count("position_2", "place of language_2 in the order of the clustering, from 0", "place"),
+        STATUS,
+        REASON,
+    ]
+)
+"""Figure 6 of Matthews et al. 2021."""

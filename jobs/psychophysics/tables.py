@@ -1,0 +1,66 @@
+"""The tables of the psychophysics: every column with its type, its unit and a sentence."""
+
+import pyarrow as pa
+
+from tiltmeter.jobs.embedding.columns import LANGUAGE, MODEL, NUM_REPLICAS, WOMEN, WORD, count, of_replicas
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, number
+from tiltmeter.storage.store.tables import column
+
+_CUES = [
+    column("cue_1", pa.string(), "the first cue of the pair: the female one of a gender pair", key=True),
+    column("cue_2", pa.string(), "the second cue of the pair: the male one of a gender pair", key=True),
+]
+
+PSYCHOMETRICS = pa.schema(
+    [
+        MODEL,
+        LANGUAGE,
+        WORD,
+        *_CUES,
+        column("is_gender", pa.bool_(), "whether the cues are female and male"),
+        *of_replicas("pse", "point of subjective equality: mean mixture at which replicas flip to cue_2", "mixture"),
+        *of_replicas("jnd", "just noticeable difference: 1.349 standard deviations of the flips", "mixture"),
+        number("pse_curve", "mixture at which the share of replicas that answer cue_2 reaches 50 %", "mixture"),
+        number("jnd_curve", "distance between the 25 % and the 75 % point of that share", "mixture"),
+        *of_replicas("pse_fit", "50 % point of a cumulative normal fitted to the share", "mixture"),
+        *of_replicas("jnd_fit", "distance between the 25 % and the 75 % point of the fit", "mixture"),
+        number("flip_original", "mixture at which the original corpus flips", "mixture"),
+        number("flip_low", "lower end of the interval of the replicas' own flips", "mixture"),
+        number("flip_high", "upper end of the interval of the replicas' own flips", "mixture"),
+        WOMEN,
+        NUM_REPLICAS,
+        STATUS,
+        REASON,
+    ]
+)
+
+PSYCHOMETRIC_POINTS = pa.schema(
+    [
+        MODEL,
+        LANGUAGE,
+        WORD,
+        *_CUES,
+        column("alpha", pa.float64(), "weight of cue_2 in the mixture", "mixture", key=True),
+        number("share", "share of replicas that answer cue_2", "share"),
+    ]
+)
+
+POOLED_PSYCHOMETRICS = pa.schema(
+    [
+        MODEL,
+        LANGUAGE,
+        WORD,
+        number("pse", "mean flip over gender cue pairs and replicas, both taken as random effects", "mixture"),
+        number("pse_low", "lower end of the interval of pse over other cue pairs and corpora like these", "mixture"),
+        number("pse_high", "upper end of the interval of pse over other cue pairs and corpora like these", "mixture"),
+        number("jnd", "1.349 standard deviations of the flips within a cue pair", "mixture"),
+        number("sd_pairs", "standard deviation between cue pairs", "mixture"),
+        number("sd_replicas", "standard deviation between replicas that all pairs share", "mixture"),
+        number("sd_rest", "standard deviation of what neither explains", "mixture"),
+        WOMEN,
+        count("num_pairs", "gender cue pairs that are measured", "pairs"),
+        NUM_REPLICAS,
+        STATUS,
+        REASON,
+    ]
+)
