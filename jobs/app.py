@@ -8,10 +8,10 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from tiltmeter.cluster.connection import ClusterError
+from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.command import build, execute
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
-from tiltmeter.jobs.runtime.composition import build
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.hydra_limits import confine_hydra
 from tiltmeter.jobs.runtime.redaction import Discreet
@@ -39,9 +39,6 @@ def _run(composed: DictConfig) -> None:
         config = build(composed, HydraConfig.get().overrides.task)
         if config.run_dir and HydraConfig.get().mode == RunMode.MULTIRUN:
             raise ConfigError(f"run_dir={config.run_dir}: the runs of a sweep cannot share it; leave it out")
-        # Drawing libraries take a second to import; a bad setting should not wait for them.
-        from tiltmeter.jobs.runtime.execute import execute
-
         execute(config)
     except (JobsFailed, UnitsFailed) as error:
         _stop(EXIT_FAILED, str(error))

@@ -7,8 +7,9 @@ import polars as pl
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.association import tables
+from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.covariances import PrecisionTables, covariances, read_precisions
-from tiltmeter.jobs.association.rows import SIDES, AssociationConfig, Precisions, associate
+from tiltmeter.jobs.association.rows import SIDES, Precisions, associate
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.runtime.rows import table_of

@@ -1,19 +1,16 @@
 """One association test on one model: how it is made, and a row for every measure of similarity and statistic."""
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
-import pydantic
 from numpy.typing import NDArray
-from pydantic import AfterValidator, ConfigDict, Field
 
+from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
 from tiltmeter.jobs.runtime.rows import Row, failed
-from tiltmeter.operators.association.covariance import Estimator
 from tiltmeter.operators.association.weat import Statistic, associations, effect_size, weat_score
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL, document_key
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
@@ -21,51 +18,6 @@ from tiltmeter.operators.statistics.permutation import MAX_WORDS, monte_carlo_p_
 from tiltmeter.operators.text.wordsets import Association
 
 SIDES = ("target_x", "target_y", "attribute_a", "attribute_b")
-
-
-def each_once(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, if none of them comes twice.
-
-    Raises:
-        ValueError: naming those that do.
-    """
-    if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(f"{repeated} named more than once: name each once")
-    return names
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class AssociationConfig:
-    """How association tests are made.
-
-    Attributes:
-        similarities: measures between words.
-        statistics: what is taken over the words of an attribute set.
-        ddof: 1 for the sample standard deviation in effect sizes (as published), 0 for the population's.
-        level: coverage of the intervals over replicas.
-        significance: p-values below it count as significant in summaries.
-        p_value: ``certified`` counts partitions and gives bounds that hold; ``monte_carlo`` draws some.
-        relative_width: of certified bounds, as far as memory allows.
-        num_draws: of a Monte Carlo p-value.
-        min_words: a word set with fewer words left is too small for a test.
-        min_share: a word set of which a smaller share is left is too small for a test.
-        covariance: how that of an attribute set is estimated for the Mahalanobis distance; ``graphical_lasso`` as in
-            the paper, with an l1 penalty chosen by 3-fold cross-validation.
-        num_neighbours: nearest neighbours of each attribute word by which the set is enlarged for that.
-    """
-
-    similarities: Annotated[tuple[Measure, ...], Field(min_length=1), AfterValidator(each_once)] = ("cosine",)
-    statistics: Annotated[tuple[Statistic, ...], Field(min_length=1), AfterValidator(each_once)] = ("mean",)
-    ddof: Annotated[int, Field(ge=0, le=1)] = 1
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    significance: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    p_value: Literal["certified", "monte_carlo"] = "certified"
-    relative_width: Annotated[float, Field(gt=0, lt=1)] = 0.005
-    num_draws: Annotated[int, Field(ge=1)] = 10_000
-    min_words: Annotated[int, Field(ge=1)] = 2
-    min_share: Annotated[float, Field(ge=0, le=1)] = 0.0
-    covariance: Estimator = "shrinkage"
-    num_neighbours: Annotated[int, Field(ge=1)] = 20
 
 
 class Precisions(NamedTuple):

@@ -17,7 +17,6 @@ from tiltmeter.jobs.association.findings import (
 )
 from tiltmeter.jobs.association.word_association_sections import word_associations
 from tiltmeter.jobs.report.findings import (
-    Frames,
     by_model,
     estimate,
     folded,
@@ -29,6 +28,7 @@ from tiltmeter.jobs.report.findings import (
     why_nothing,
 )
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
+from tiltmeter.jobs.runtime.published import Frames
 
 _STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001"
 _NUM_LISTED = 6

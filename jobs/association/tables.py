@@ -120,3 +120,10 @@ VALIDATION = pa.schema(
         REASON,
     ]
 )
+
+TABLES = {
+    "associations": ASSOCIATIONS,
+    "association_summary": ASSOCIATION_SUMMARY,
+    "word_associations": WORD_ASSOCIATIONS,
+    "validation": VALIDATION,
+}

@@ -4,8 +4,9 @@ import polars as pl
 
 from tiltmeter.jobs.association import scatter_plots
 from tiltmeter.jobs.psychophysics.correlation_grids import correlation_grid
-from tiltmeter.jobs.report.findings import Frames, by_model, joined, measured, why_nothing
+from tiltmeter.jobs.report.findings import by_model, joined, measured, why_nothing
 from tiltmeter.jobs.report.html.elements import Block, Chart, Paragraph, Section
+from tiltmeter.jobs.runtime.published import Frames
 
 _MIN_WORDS = 5
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.association import tables
-from tiltmeter.jobs.association.rows import AssociationConfig, num_needed
+from tiltmeter.jobs.association.config import AssociationConfig
+from tiltmeter.jobs.association.rows import num_needed
 from tiltmeter.jobs.association.validation import original_and_replicas, validated
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_words, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model

@@ -7,13 +7,13 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.jobs.changes.circumstances import circumstances
+from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched, UnmatchableError, match
 from tiltmeter.jobs.changes.numbers import interval_columns, judged_column, number_changes
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import Change, change_table
 from tiltmeter.jobs.changes.values import changed_values, status_changed, status_changes, value_changes
 from tiltmeter.jobs.changes.wording import several
-from tiltmeter.jobs.upkeep.compare.config import Detail
 
 _LABEL = "label"
 """Unit of numbers that only tell which rows belong together."""

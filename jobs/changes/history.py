@@ -6,9 +6,9 @@ from functools import partial
 import pyarrow as pa
 
 from tiltmeter.jobs.changes.comparing import common_tables, compare
+from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import CHANGES
-from tiltmeter.jobs.upkeep.compare.config import Detail
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import RegisteredRun, Registry
 

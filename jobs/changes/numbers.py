@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import polars as pl
 
+from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.tables import Change
 from tiltmeter.jobs.changes.wording import amount, several, with_interval
-from tiltmeter.jobs.upkeep.compare.config import Detail
 
 _ROUNDING = 1e-9
 """Relative distance of two numbers that tells nothing but how they were rounded."""

@@ -5,11 +5,11 @@ from typing import Any, cast
 
 import polars as pl
 
+from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.numbers import spread
 from tiltmeter.jobs.changes.tables import Change
 from tiltmeter.jobs.changes.wording import as_text, several, told_both
-from tiltmeter.jobs.upkeep.compare.config import Detail
 
 
 def status_changed(matched: Matched) -> pl.Series:

@@ -11,9 +11,9 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables
 from tiltmeter.jobs.classifiers.models import ExplainedModel
-from tiltmeter.jobs.runtime.columns import REASON, STATUS
-from tiltmeter.jobs.runtime.devices import Device, uses_gpus
+from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES
 from tiltmeter.jobs.runtime.keep_loaded import resident
+from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.operators.classifiers.attribution import attribute as attribution
 from tiltmeter.operators.classifiers.attribution.attribute import (
     Attribution,
@@ -23,33 +23,6 @@ from tiltmeter.operators.classifiers.attribution.attribute import (
 )
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-from tiltmeter.storage.store.tables import column
-
-SENTENCES = pa.schema(
-    [
-        column("sentence", pa.int64(), "number of the sentence", key=True),
-        column("text", pa.string(), "the sentence"),
-        column("gold", pa.string(), "its class according to the data; null if it has none"),
-    ]
-)
-"""What is explained; there may be other columns."""
-
-ATTRIBUTIONS = pa.schema(
-    [
-        column("model", pa.string(), "the model", key=True),
-        column("sentence", pa.int64(), "number of the sentence", key=True),
-        column("position", pa.int32(), "place of the word in the sentence, from 0", key=True),
-        column("word", pa.string(), "the word or punctuation mark as it is written there; empty if there is none"),
-        column("attribution", pa.float64(), "what the word adds to the output that is explained; null without one"),
-        column("predicted", pa.string(), "the most probable class of the sentence; null if the model reads no token"),
-        column("gold", pa.string(), "its class according to the data; null if it has none"),
-        column(
-            "delta", pa.float64(), "sum of the sentence's attributions, less the change of the output that is explained"
-        ),
-        STATUS,
-        REASON,
-    ]
-)
 
 Explain = Literal["predicted", "gold"]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 import pydantic
 from pydantic import ConfigDict, Field
 
-from tiltmeter.jobs.runtime.devices import Device
+from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig
 from tiltmeter.operators.classifiers.training import Pooling, TrainingConfig
 from tiltmeter.storage.corpora.sources import FoundFile, find_file

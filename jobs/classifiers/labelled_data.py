@@ -12,26 +12,12 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
-from tiltmeter.jobs.runtime.columns import REASON, STATUS
+from tiltmeter.jobs.classifiers.tables import LABELLED
 from tiltmeter.operators.embedding.bootstrap import document_key
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.files.files import shown
 from tiltmeter.storage.records import check_columns, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-from tiltmeter.storage.store.tables import column
-
-LABELLED = pa.schema(
-    [
-        column("part", pa.string(), "'training', 'development' or 'test': the setting that names the file", key=True),
-        column("row", pa.int64(), "number of the row in its file, from 0", key=True),
-        column("text", pa.string(), "the text; empty if there is none"),
-        column("label", pa.string(), "its class; null if it has none"),
-        column("gender", pa.string(), "the gender of who speaks; null if the row, or the file, has none"),
-        column("group", pa.string(), "who speaks, or what else ties rows together; null if there is none"),
-        STATUS,
-        REASON,
-    ]
-)
 
 _Path = Annotated[str, Field(min_length=1)]
 _REASONS = {"ok": "", "no_text": "the text is empty", "no_label": "the row has no label"}

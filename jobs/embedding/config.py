@@ -4,19 +4,16 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
 
-from tiltmeter.jobs.association.rows import AssociationConfig, each_once
 from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
 from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
-from tiltmeter.jobs.gender.genders import GenderConfig
-from tiltmeter.jobs.psychophysics.psychometrics import PsychophysicsConfig
-from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, Place, each_once
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.corpora.corpora import CorpusConfig
 from tiltmeter.storage.files.files import shown
@@ -27,46 +24,37 @@ _MEMORY_PER_TEXT = 10
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class BootstrapJob:
-    """``job=bootstrap``
+class EmbeddingsJob:
+    """What all jobs on embeddings say of themselves.
 
     Attributes:
-        export: formats in which the embeddings are written too, beside the table.
+        needed_lists: word lists by the names that word sets give them; a job needs one of these groups whole.
     """
 
-    name: Literal["bootstrap"]
-    export: tuple[ExportFormat, ...] = ()
+    name: str
+    needed_lists: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
+    def check_embedding(self, embedding: Any) -> None:
+        """Refuse embeddings that the job can't measure.
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class AssociationJob(AssociationConfig):
-    """``job=association``"""
+        Raises:
+            ValueError: saying what to choose.
+        """
 
-    name: Literal["association"] = "association"
+    def check_words(self, wordset: WordSets | None, language: str) -> None:
+        """Refuse a language without the word lists of the job.
 
+        Raises:
+            ValueError: naming the lists and what to set.
+        """
+        needed = self.needed_lists
+        if needed and not any(all(getattr(wordset, name, None) for name in lists) for lists in needed):
+            lists = ", or ".join(" and ".join(lists) for lists in needed)
+            raise ValueError(
+                f"wordset.{language}: job={self.name} needs {lists} in the language {language}; choose or write a word "
+                "set that has them (wordset=[<name>,...])"
+            )
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class PsychophysicsJob(PsychophysicsConfig):
-    """``job=psychophysics``"""
-
-    name: Literal["psychophysics"] = "psychophysics"
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class GenderSurveyJob(GenderConfig):
-    """``job=gender_survey``"""
-
-    name: Literal["gender_survey"] = "gender_survey"
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class SurveyJob(AssociationConfig, PsychophysicsConfig, GenderConfig):
-    """``job=survey``, which has the settings of all three."""
-
-    name: Literal["survey"] = "survey"
-
-
-Job = AssociationJob | BootstrapJob | GenderSurveyJob | PsychophysicsJob | SurveyJob
 
 Embedding = EmbeddingConfig | FileEmbedding | EncoderEmbedding
 
@@ -82,7 +70,7 @@ class EmbeddingsRun(CommonConfig):
         tests: names of association tests; None: all that the word lists have.
     """
 
-    job: Annotated[Job, Field(discriminator="name")]
+    job: EmbeddingsJob
     corpora: tuple[CorpusConfig, ...]
     reading: ReadingConfig
     embedding: Annotated[Embedding, Field(discriminator="kind")]
@@ -103,6 +91,30 @@ class EmbeddingsRun(CommonConfig):
         if isinstance(embedding, FileEmbedding):
             embedding = dataclasses.replace(embedding, path=tuple(map(shown, embedding.paths)))
         return dataclasses.replace(self, corpora=corpora, embedding=embedding)
+
+    @classmethod
+    def arranged(cls, composed: Mapping[str, Any], overrides: Sequence[str]) -> Mapping[str, Any]:
+        """The composed config with its corpora as a list, none for embeddings that are there already.
+
+        Raises:
+            ConfigError: if corpora overwrote each other, if none is chosen, or if some are chosen without need.
+        """
+        others = {key: value for key, value in composed.items() if key != "corpus"}
+        corpora = _corpora_by_key(composed.get("corpus", {}))
+        if composed.get("embedding", {}).get("kind") == "trained":
+            _check_number(len(corpora), overrides)
+        else:
+            _refuse_corpora(overrides)
+            corpora = {}
+        return others | {"corpora": list(corpora.values())}
+
+    @classmethod
+    def place(cls, location: Sequence[int | str], composed: Mapping[str, Any]) -> Place:
+        """Of a corpus, its node below ``corpus``."""
+        if location[0] != "corpora" or len(location) < 2:
+            return super().place(location, composed)
+        key, node = list(_corpora_by_key(composed.get("corpus", {})).items())[int(location[1])]
+        return Place([key], node, location[2:])
 
     @pydantic.model_validator(mode="after")
     def _corpora_can_be_told_apart(self) -> Self:
@@ -138,21 +150,13 @@ class EmbeddingsRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _embeddings_suit_the_job(self) -> Self:
-        trained = isinstance(self.embedding, EmbeddingConfig)
-        if self.job.name == "bootstrap" and not trained:
-            raise ValueError("job=bootstrap: trains embeddings; choose embedding=glove, word2vec or fasttext")
-        if isinstance(self.job, PsychophysicsJob) and not has_replicas(self.embedding):
-            raise ValueError(
-                f"job={self.job.name}: its observers are bootstrap replicas, which embedding={self.embedding.kind} "
-                "has not; train some (embedding=glove), or give the files of one model's replicas, the original's "
-                "first (embedding=file embedding.replicas=true)"
-            )
+        self.job.check_embedding(self.embedding)
         return self
 
     @pydantic.model_validator(mode="after")
     def _word_lists_suit_the_job(self) -> Self:
         for language in self.languages:
-            check_words(self.job, self.wordset.get(language), language)
+            self.job.check_words(self.wordset.get(language), language)
         return self
 
     @pydantic.model_validator(mode="after")
@@ -165,59 +169,40 @@ class EmbeddingsRun(CommonConfig):
         return self
 
 
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class BootstrapJob(EmbeddingsJob):
+    """``job=bootstrap``
+
+    Attributes:
+        export: formats in which the embeddings are written too, beside the table.
+    """
+
+    name: Literal["bootstrap"] = "bootstrap"
+    export: tuple[ExportFormat, ...] = ()
+
+    def check_embedding(self, embedding: Any) -> None:
+        """Refuse embeddings that are there already.
+
+        Raises:
+            ValueError: saying what to choose.
+        """
+        if not isinstance(embedding, EmbeddingConfig):
+            raise ValueError("job=bootstrap: trains embeddings; choose embedding=glove, word2vec or fasttext")
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class BootstrapRun(EmbeddingsRun):
+    """A run of ``bootstrap``."""
+
+    job: BootstrapJob
+
+
 def has_replicas(embedding: Embedding) -> bool:
     """Whether there are bootstrap replicas of what is measured."""
     return isinstance(embedding, EmbeddingConfig) or (isinstance(embedding, FileEmbedding) and embedding.replicas)
 
 
-def check_words(job: Job, wordset: WordSets | None, language: str) -> None:
-    """Refuse a language without the word lists of a job.
-
-    Raises:
-        ValueError: naming the lists and what to set.
-    """
-    needed = _NEEDED_LISTS[job.name]
-    if needed and not any(all(getattr(wordset, name, None) for name in lists) for lists in needed):
-        lists = ", or ".join(" and ".join(lists) for lists in needed)
-        raise ValueError(
-            f"wordset.{language}: job={job.name} needs {lists} in the language {language}; choose or write a word set "
-            "that has them (wordset=[<name>,...])"
-        )
-
-
-_FORCED_CHOICE = ("cue_pairs", "occupations")
-_TESTS: tuple[tuple[str, ...], ...] = (("associations",), ("wefats",))
-_NEEDED_LISTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "association": _TESTS,
-    "bootstrap": (),
-    "gender_survey": (("gender_survey",),),
-    "psychophysics": (_FORCED_CHOICE,),
-    "survey": (*_TESTS, _FORCED_CHOICE, ("gender",), ("gender_survey",)),
-}
-"""Lists of which a job needs one group whole."""
-
-
-def with_corpora(plain: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """The composed config with its corpora as a list, none for embeddings that are there already.
-
-    Args:
-        plain: the composed config.
-        overrides: what the user asked for, to notice corpora that overwrote each other.
-
-    Raises:
-        ConfigError: if they did, if none is chosen, or if some are chosen without need.
-    """
-    others = {key: value for key, value in plain.items() if key != "corpus"}
-    corpora = corpora_by_key(plain.get("corpus", {}))
-    if plain.get("embedding", {}).get("kind") == "trained":
-        _check_number(len(corpora), overrides)
-    else:
-        _refuse_corpora(overrides)
-        corpora = {}
-    return others | {"corpora": list(corpora.values())}
-
-
-def corpora_by_key(node: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _corpora_by_key(node: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Corpora by the key that they stand under.
 
     A named corpus has a node of its own below ``corpus``, so that several can be chosen; corpus=file has not.

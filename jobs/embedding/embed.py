@@ -13,7 +13,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.jobs.embedding import training
 from tiltmeter.jobs.embedding.corpus.counting import PairTables, count_column, count_corpora
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
-from tiltmeter.jobs.runtime.devices import Device, uses_gpus
+from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.operators.embedding import bootstrap, fasttext, glove, word2vec
 from tiltmeter.operators.embedding.cooccurrence import CooccurrenceConfig
 from tiltmeter.operators.embedding.fasttext import FastTextConfig

@@ -8,12 +8,12 @@ import pyarrow.compute as pc
 
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.workers import each
-from tiltmeter.jobs.embedding import job as bootstrap
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings, embed
+from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings
 from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.embedding.trained import read, train
 from tiltmeter.jobs.embedding.vectors.encoding import encode
 from tiltmeter.jobs.embedding.vectors.models import Model, Needs
 from tiltmeter.jobs.embedding.vectors.selection import VERSION, Selection, select
@@ -35,7 +35,7 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     """
     embedding, sources = run.config.embedding, run.sources
     if isinstance(embedding, EmbeddingConfig):
-        return _trained(run, embedding, needs)
+        return _trained(run, needs)
     language, wordset = embedding.language, run.config.wordset[embedding.language]
     selection = needs.selection(wordset)
     if isinstance(embedding, FileEmbedding):
@@ -55,17 +55,16 @@ def _model(name: str, language: str, wordset: WordSets, needs: Needs, replicas: 
     return Model(name, language, wordset, vectors, needs.attribute_sets(wordset), neighbours)
 
 
-def _trained(run: Run[EmbeddingsRun, Sources], config: EmbeddingConfig, needs: Needs) -> list[Model]:
+def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     wordsets = {
         text.corpus.name: normalised(run.config.wordset[text.corpus.language], text.tokenizer)
         for text in run.sources.texts
     }
-    corpora = bootstrap.read(run)
+    corpora = read(run)
     for name, corpus in corpora.items():
         where = f"the vocabulary of {corpus.vocabulary.num_rows} words"
         _check_coverage(run.runner.store, [corpus.vocabulary], where, needs.lists(wordsets[name]), corpus.language)
-    embeddings = embed(run.runner, corpora, config, run.config.seed, run.config.cluster)
-    bootstrap.publish(run, corpora, embeddings)
+    embeddings = train(run, corpora)
     units = {
         name: _select_units(corpora[name], found, needs.selection(wordsets[name])) for name, found in embeddings.items()
     }

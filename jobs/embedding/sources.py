@@ -12,6 +12,7 @@ from tiltmeter.storage.corpora.corpora import CorpusConfig
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.files.files import shown
 from tiltmeter.storage.models.checkpoints import Checkpoint
+from tiltmeter.storage.store.ledger import Store
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ def _entry(name: str, num_bytes: int, version: str) -> dict[str, Any]:
     return {"name": name, "bytes": num_bytes, "version": version}
 
 
-def find_sources(config: EmbeddingsRun, store: str) -> Sources:
-    """Look for whatever the run starts from; ``store`` is the root of the store, for downloads.
+def find_sources(config: EmbeddingsRun) -> Sources:
+    """Look for whatever the run starts from; files to be downloaded are copied into the store.
 
     Raises:
         CorpusError: if a file is missing or in no known format.
@@ -56,7 +57,8 @@ def find_sources(config: EmbeddingsRun, store: str) -> Sources:
     """
     embedding = config.embedding
     if isinstance(embedding, EmbeddingConfig):
-        return Sources(texts=[_text(corpus, config, embedding, store) for corpus in config.corpora])
+        root = Store(config.store).root
+        return Sources(texts=[_text(corpus, config, embedding, root) for corpus in config.corpora])
     if isinstance(embedding, FileEmbedding):
         return Sources(files=embedding.files())
     return Sources(checkpoints=embedding.checkpoints())

@@ -53,3 +53,12 @@ def embeddings(dimensions: int) -> pa.Schema:
     """One row per word and replica, in the order of the vocabulary; the vector is null if the word does not occur."""
     vector = column("vector", pa.list_(pa.float32(), dimensions), "the word's vector; null if it is not in the replica")
     return pa.schema([LANGUAGE, WORD, TRAINING.field("replica"), vector])
+
+
+TABLES = {
+    "corpora": CORPORA,
+    "vocabulary": VOCABULARY,
+    "training": TRAINING,
+    "embeddings": embeddings(dimensions=1),
+}
+"""Of what every job on corpora publishes; vectors have as many numbers as the trainer has dimensions."""

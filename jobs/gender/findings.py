@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames, estimate, measured, on_side, why_nothing
+from tiltmeter.jobs.report.findings import estimate, measured, on_side, why_nothing
 
 _NAMES = {
     "ar": "Arabic",
@@ -21,6 +21,9 @@ _NAMES = {
 """The languages of Matthews et al. 2021; any other is shown by its code."""
 
 _NUM_NAMED = 3
+
+Tables = Mapping[str, pl.DataFrame]
+"""The gender tables of a run by name."""
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
@@ -44,7 +47,7 @@ def pair_name(item: str) -> str:
     return " – ".join(item.split("-"))
 
 
-def labelled(frames: Frames) -> dict[str, pl.DataFrame]:
+def labelled(frames: Tables) -> dict[str, pl.DataFrame]:
     """The frames with a column ``label``: the language, and the model where a language has several."""
     models = frames["gender_languages"].select("model", "language").unique(maintain_order=True)
     repeated = models["language"].is_duplicated()
@@ -81,7 +84,7 @@ def with_direction(languages: pl.DataFrame) -> pl.DataFrame:
     return languages.filter(pl.col("first_share").is_not_null())
 
 
-def main_findings(frames: Frames) -> Iterator[str]:
+def main_findings(frames: Tables) -> Iterator[str]:
     """What stands out, in sentences; the frames have labels."""
     languages, professions = frames["gender_languages"], measured(frames["gender_professions"])
     if with_direction(languages).is_empty():
@@ -149,7 +152,7 @@ def _same_side(found: pl.DataFrame) -> Iterator[str]:
             yield f"On the {side} side in the most {kind(found)}s, of those that have the word: {named}."
 
 
-def most_alike(frames: Frames) -> Iterator[str]:
+def most_alike(frames: Tables) -> Iterator[str]:
     """The two languages whose professions lean most alike, if the interval of any correlation lies above 0."""
     if "language_correlation" not in frames:
         return

@@ -1,38 +1,21 @@
 """How words and professions of a language lie along its gender direction, one unit for each language."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
-import pydantic
-from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender import tables
+from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.rows import GenderRows
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.gender import direction as gender
 from tiltmeter.operators.text.wordsets import GenderSurvey
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-
-TABLES = ("gender_words", "gender_professions", "gender_languages", "gender_pairs")
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class GenderConfig:
-    """How gender bias is measured.
-
-    Attributes:
-        level: coverage of the intervals.
-        exponent: the c of DirectBias (Bolukbasi et al. 2016); larger is stricter.
-    """
-
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    exponent: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
 
 def measure_gender(
@@ -52,7 +35,7 @@ def measure_gender(
     config = narrowed(GenderConfig, config)
     units = {model.name: [_unit(model, words[model.name], config)] for model in whole(runner, models)}
     done = runner.run_whole(Stage("gender", each(_measure), units))
-    return {name: [unit.tables[name] for [unit] in done.values()] for name in (*TABLES, "profession_biases")}
+    return {name: [unit.tables[name] for [unit] in done.values()] for name in (*tables.TABLES, "profession_biases")}
 
 
 def _unit(model: Model, words: GenderSurvey, config: GenderConfig) -> Unit:

@@ -2,25 +2,24 @@
 
 from typing import cast
 
-from tiltmeter.jobs.embedding import job as bootstrap
-from tiltmeter.jobs.embedding.config import EmbeddingsRun, GenderSurveyJob
+from tiltmeter.jobs.embedding import tables as embedding
 from tiltmeter.jobs.embedding.find_models import find_models
-from tiltmeter.jobs.embedding.page import write_embeddings_report
-from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.embedding.resources import embedding_requests
+from tiltmeter.jobs.embedding.sources import Sources, find_sources
 from tiltmeter.jobs.embedding.vectors.lookup import whole
 from tiltmeter.jobs.embedding.vectors.models import Needs
-from tiltmeter.jobs.gender import genders
+from tiltmeter.jobs.gender.config import GenderSurveyRun
 from tiltmeter.jobs.gender.genders import measure_gender
 from tiltmeter.jobs.gender.languages import correlate_languages
+from tiltmeter.jobs.gender.tables import LANGUAGE_CORRELATION, TABLES
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.operators.text.wordsets import GenderSurvey
 
-TABLES = (*bootstrap.TABLES, *genders.TABLES, "language_correlation")
 
-
-def run(run: Run[EmbeddingsRun, Sources]) -> None:
-    """Measure every language; publish tables and report."""
-    config = cast(GenderSurveyJob, run.config.job)
+def run(run: Run[GenderSurveyRun, Sources]) -> None:
+    """Measure every language; publish tables."""
+    config = run.config.job
     # A language without any of the words is a finding too, with its reasons.
     models = find_models(run, Needs(lambda _: {}))
     words = {model.name: cast(GenderSurvey, model.wordset.gender_survey) for model in models}
@@ -28,4 +27,13 @@ def run(run: Run[EmbeddingsRun, Sources]) -> None:
     biases = measured.pop("profession_biases")
     run.publish_all(measured)
     run.publish_all(correlate_languages(run.runner, whole(run.runner, models), biases, config.level))
-    write_embeddings_report(run)
+
+
+JOB = Job(
+    GenderSurveyRun,
+    find_sources,
+    run,
+    embedding.TABLES | TABLES | {"language_correlation": LANGUAGE_CORRELATION},
+    "tiltmeter.jobs.gender.page:page",
+    embedding_requests,
+)

@@ -5,14 +5,14 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.gender.findings import by_label, kind, pair_name
-from tiltmeter.jobs.report.findings import Frames, isolated
+from tiltmeter.jobs.gender.findings import Tables, by_label, kind, pair_name
+from tiltmeter.jobs.report.findings import isolated
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Grid
 
 _NUM_NAMED = 5
 
 
-def without_result(frames: Frames) -> list[Block]:
+def without_result(frames: Tables) -> list[Block]:
     """Languages, professions and pairs without a result by their status; the frames have labels."""
     tables = {"language": "gender_languages", "profession": "gender_professions", "pair": "gender_pairs"}
     rows = [

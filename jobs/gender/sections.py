@@ -9,6 +9,7 @@ from tiltmeter.jobs.gender import counts as gender_counts
 from tiltmeter.jobs.gender import figures as gender_figures
 from tiltmeter.jobs.gender import heat_maps as gender_heat_maps
 from tiltmeter.jobs.gender.findings import (
+    Tables,
     by_label,
     doubts,
     kind,
@@ -20,7 +21,7 @@ from tiltmeter.jobs.gender.findings import (
     with_direction,
 )
 from tiltmeter.jobs.gender.missing import without_result
-from tiltmeter.jobs.report.findings import Frames, ends, estimate, measured, number, why_nothing
+from tiltmeter.jobs.report.findings import ends, estimate, measured, number, why_nothing
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.operators.statistics.correlation import correlation
 
@@ -31,7 +32,7 @@ _SAYS_LITTLE = "The bias along such a direction says little."
 _CELLS = "Bold: the interval of the replicas excludes 0. Grey: no result; the pointer shows why"
 
 
-def findings(frames: Frames) -> list[Block]:
+def findings(frames: Tables) -> list[Block]:
     """What stands out, in sentences.
 
     Args:
@@ -41,7 +42,7 @@ def findings(frames: Frames) -> list[Block]:
     return [Bullets(list(main_findings(labelled(frames))))]
 
 
-def doubtful_directions(frames: Frames) -> list[Block]:
+def doubtful_directions(frames: Tables) -> list[Block]:
     """Where the bias along the direction says little: in a warning for one language, in one warning for several."""
     languages = labelled(frames)["gender_languages"]
     reasons = doubts(languages)
@@ -54,7 +55,7 @@ def doubtful_directions(frames: Frames) -> list[Block]:
     return [Paragraph(text, "warning"), Details("Which, and why", [Bullets(reasons)])]
 
 
-def sections(frames: Frames) -> list[Section]:
+def sections(frames: Tables) -> list[Section]:
     """What was measured, one section per question, and why the rest could not be given; ``frames`` as above."""
     known = labelled(frames)
     asked = [
@@ -72,7 +73,7 @@ def sections(frames: Frames) -> list[Section]:
 # --- the direction --------------------------------------------------------------------------------------------------
 
 
-def _direction(frames: Frames) -> list[Block]:
+def _direction(frames: Tables) -> list[Block]:
     languages = with_direction(frames["gender_languages"])
     if languages.is_empty():
         return [Paragraph(why_nothing(frames["gender_languages"], "gender direction"))]
@@ -130,7 +131,7 @@ def _doubtful(warning: str) -> str:
 # --- professions ----------------------------------------------------------------------------------------------------
 
 
-def _professions(frames: Frames) -> list[Block]:
+def _professions(frames: Tables) -> list[Block]:
     rows = frames["gender_professions"]
     found = measured(rows)
     if found.is_empty():
@@ -204,7 +205,7 @@ def _on_frequency(found: pl.DataFrame) -> list[Block]:
     return [Paragraph(text, "note")]
 
 
-def _direct_bias(frames: Frames) -> list[Block]:
+def _direct_bias(frames: Tables) -> list[Block]:
     found = measured(frames["gender_languages"]).drop_nulls("direct_bias")
     if found.is_empty():
         return []
@@ -271,7 +272,7 @@ def _strongest(rows: pl.DataFrame) -> Grid:
     )
 
 
-def _alike(frames: Frames) -> list[Block]:
+def _alike(frames: Tables) -> list[Block]:
     rows = frames.get("language_correlation")
     if rows is None or rows["language_1"].n_unique() < 2:
         return []

@@ -98,3 +98,11 @@ LANGUAGE_CORRELATION = pa.schema(
     ]
 )
 """Figure 6 of Matthews et al. 2021."""
+
+TABLES = {
+    "gender_words": GENDER_WORDS,
+    "gender_professions": GENDER_PROFESSIONS,
+    "gender_languages": GENDER_LANGUAGES,
+    "gender_pairs": GENDER_PAIRS,
+}
+"""Of each language."""

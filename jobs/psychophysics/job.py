@@ -2,28 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import cast
 
-from tiltmeter.jobs.embedding import job as bootstrap
-from tiltmeter.jobs.embedding.config import EmbeddingsRun, PsychophysicsJob
+from tiltmeter.jobs.embedding import tables as embedding
 from tiltmeter.jobs.embedding.find_models import find_models
-from tiltmeter.jobs.embedding.page import write_embeddings_report
-from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.embedding.resources import embedding_requests
+from tiltmeter.jobs.embedding.sources import Sources, find_sources
 from tiltmeter.jobs.embedding.vectors.models import Needs
-from tiltmeter.jobs.psychophysics import psychometrics
+from tiltmeter.jobs.psychophysics.config import PsychophysicsRun
 from tiltmeter.jobs.psychophysics.psychometrics import measure_psychometrics
+from tiltmeter.jobs.psychophysics.tables import TABLES
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.operators.text.wordsets import WordSets
 
-TABLES = (*bootstrap.TABLES, *psychometrics.TABLES)
 
-
-def run(run: Run[EmbeddingsRun, Sources]) -> None:
-    """Measure every model; publish tables and report."""
-    config = cast(PsychophysicsJob, run.config.job)
+def run(run: Run[PsychophysicsRun, Sources]) -> None:
+    """Measure every model; publish tables."""
     models = find_models(run, Needs(lists))
-    run.publish_all(measure_psychometrics(run.runner, models, config, run.config.seed))
-    write_embeddings_report(run)
+    run.publish_all(measure_psychometrics(run.runner, models, run.config.job, run.config.seed))
 
 
 def lists(wordset: WordSets) -> Mapping[str, Sequence[str]]:
@@ -32,3 +28,13 @@ def lists(wordset: WordSets) -> Mapping[str, Sequence[str]]:
         return {}
     cues = list(chain.from_iterable(wordset.cue_pairs))
     return {"cue_pairs": cues, "occupations": list(wordset.occupations.percent_women)}
+
+
+JOB = Job(
+    PsychophysicsRun,
+    find_sources,
+    run,
+    embedding.TABLES | TABLES,
+    "tiltmeter.jobs.psychophysics.page:page",
+    embedding_requests,
+)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.association.rows import AssociationConfig, associate
+from tiltmeter.jobs.association.config import AssociationConfig
+from tiltmeter.jobs.association.rows import associate
 from tiltmeter.jobs.association.validation import original_and_replicas, validated
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup
 from tiltmeter.jobs.runtime.rows import Row

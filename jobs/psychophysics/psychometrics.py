@@ -1,13 +1,11 @@
 """The two-alternative forced choice of Liang and Acuna 2020 on models, and how it goes with the labour market."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pydantic
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
@@ -23,6 +21,7 @@ from tiltmeter.jobs.embedding.vectors.lookup import (
 )
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.psychophysics import tables
+from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
 from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.association import weat as association
@@ -37,26 +36,9 @@ from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _MIN_PAIRS = 2
 _ALPHAS = np.linspace(0.0, 1.0, 101)
-TABLES = ("psychometrics", "psychometric_points", "pooled_psychometrics", "validation", "occupation_contrast")
 
 Key = tuple[str, str, str]
 """An occupation and its two cues."""
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class PsychophysicsConfig:
-    """How occupations are measured by forced choice.
-
-    Attributes:
-        level: coverage of the intervals.
-        num_resamples: resamples of the replicas behind the intervals of PSE and JND.
-        ddof: 1 for the sample standard deviation in the WEFAT and WEAT effect sizes that PSE is compared with, 0 for
-            the population's.
-    """
-
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    num_resamples: Annotated[int, Field(ge=10)] = 1000
-    ddof: Annotated[int, Field(ge=0, le=1)] = 1
 
 
 def measure_psychometrics(
@@ -70,7 +52,7 @@ def measure_psychometrics(
     config = narrowed(PsychophysicsConfig, config)
     units = {model.name: [_unit(model, config, seed)] for model in whole(runner, models)}
     done = runner.run_whole(Stage("forced choice", each(_measure), units))
-    return {name: [unit.tables[name] for [unit] in done.values()] for name in TABLES}
+    return {name: [unit.tables[name] for [unit] in done.values()] for name in tables.TABLES}
 
 
 def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:

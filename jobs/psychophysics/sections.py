@@ -16,8 +16,9 @@ from tiltmeter.jobs.psychophysics.findings import (
     validation_findings,
 )
 from tiltmeter.jobs.psychophysics.validation_sections import validation
-from tiltmeter.jobs.report.findings import Frames, by_model, folded, joined, measured, said, sentences, why_nothing
+from tiltmeter.jobs.report.findings import by_model, folded, joined, measured, said, sentences, why_nothing
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Paragraph, Section
+from tiltmeter.jobs.runtime.published import Frames
 
 _KEY = ["model", "language", "word", "cue_1", "cue_2"]
 _ONE_MODEL = ["model", "language"]

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from tiltmeter.jobs.association.tables import ASSOCIATIONS, VALIDATION
 from tiltmeter.jobs.embedding.columns import LANGUAGE, MODEL, NUM_REPLICAS, WOMEN, WORD, count, of_replicas
 from tiltmeter.jobs.runtime.columns import REASON, STATUS, number
 from tiltmeter.storage.store.tables import column
@@ -64,3 +65,11 @@ POOLED_PSYCHOMETRICS = pa.schema(
         REASON,
     ]
 )
+
+TABLES = {
+    "psychometrics": PSYCHOMETRICS,
+    "psychometric_points": PSYCHOMETRIC_POINTS,
+    "pooled_psychometrics": POOLED_PSYCHOMETRICS,
+    "validation": VALIDATION,
+    "occupation_contrast": ASSOCIATIONS,
+}

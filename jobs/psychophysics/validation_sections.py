@@ -8,8 +8,9 @@ import polars as pl
 from tiltmeter.jobs.association import scatter_plots
 from tiltmeter.jobs.psychophysics.correlation_grids import correlation_grid
 from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair
-from tiltmeter.jobs.report.findings import Frames, by_model, folded, joined, measured
+from tiltmeter.jobs.report.findings import by_model, folded, joined, measured
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.runtime.published import Frames
 
 POOLED = "all gender cue pairs"
 MIN_OCCUPATIONS = 5

@@ -11,9 +11,6 @@ import polars as pl
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph
 from tiltmeter.operators.statistics.correlation import correlation
 
-Frames = Mapping[str, pl.DataFrame]
-"""The public tables of a run by name."""
-
 SIGNIFICANCE = 0.05
 """Where sentences and stars begin to take a p-value for more than chance."""
 

@@ -12,7 +12,7 @@ _MEBIBYTE = 2**20
 _NUMBERS = ["seconds", "units done", "reused", "failed", "worker seconds", "worker peak so far (MiB)"]
 
 
-def account(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[str, pa.Schema]) -> Section:
+def run_log(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[str, pa.Schema]) -> Section:
     """How the run went.
 
     Args:

@@ -1,19 +1,22 @@
 """Job `entity_resolution`: which records are one entity, proven to be the best partition, and why."""
 
+from tiltmeter.cluster.capacity import Ask
 from tiltmeter.jobs.resolution.assessment import assess
 from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.jobs.resolution.page.body import write_resolution_report
 from tiltmeter.jobs.resolution.pairs import read_graphs
 from tiltmeter.jobs.resolution.records.pairs import score_records
 from tiltmeter.jobs.resolution.solving import partition
-from tiltmeter.jobs.resolution.sources import ResolutionSources
+from tiltmeter.jobs.resolution.sources import ResolutionSources, find_sources
+from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.runtime.resources import FileContent, file_request
 
-TABLES = ("agreements", "pair_counts", "clusters", "components", "metrics", "explanations", "drawn_pairs")
+_PAIRS = FileContent("pairs", plain=5, packed=20, parquet=12)
 
 
 def run(run: Run[ResolutionRun, ResolutionSources]) -> None:
-    """Read or draw the scored pairs, partition every component, assess and explain; publish tables and report."""
+    """Read or draw the scored pairs, partition every component, assess and explain; publish tables."""
     config, runner = run.config, run.runner
     if config.records is None:
         graphs = read_graphs(runner, config, run.sources.files)
@@ -25,4 +28,10 @@ def run(run: Run[ResolutionRun, ResolutionSources]) -> None:
     run.publish("clusters", [found.clusters for found in partitions.values()])
     run.publish("components", [found.components for found in partitions.values()])
     run.publish_all(assess(runner, graphs, partitions, config))
-    write_resolution_report(run)
+
+
+def _requests(config: ResolutionRun, sources: ResolutionSources, _: int) -> list[Ask]:
+    return [] if config.pairs is None else [file_request("read pairs", sources.files["pairs"], _PAIRS)]
+
+
+JOB = Job(ResolutionRun, find_sources, run, TABLES, "tiltmeter.jobs.resolution.page.body:page", _requests)

@@ -24,7 +24,7 @@ class ResolutionSources:
         return {name: file.entry for name, file in self.files.items()}
 
 
-def find_sources(config: ResolutionRun, _: str) -> ResolutionSources:
+def find_sources(config: ResolutionRun) -> ResolutionSources:
     """Look for the files.
 
     Raises:

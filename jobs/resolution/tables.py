@@ -114,3 +114,13 @@ DRAWN_PAIRS = pa.schema(
     ]
 )
 """All scored pairs of the components that the report draws."""
+
+TABLES = {
+    "agreements": AGREEMENTS,
+    "pair_counts": PAIR_COUNTS,
+    "clusters": CLUSTERS,
+    "components": COMPONENTS,
+    "metrics": METRICS,
+    "explanations": EXPLANATIONS,
+    "drawn_pairs": DRAWN_PAIRS,
+}

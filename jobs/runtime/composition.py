@@ -9,79 +9,49 @@ from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from omegaconf.errors import InterpolationResolutionError
 from pydantic_core import ErrorDetails
 
-from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
-from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.embedding.config import EmbeddingsRun, corpora_by_key, with_corpora
-from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.sentiment.gru_training.config import GRUTrainingRun
-from tiltmeter.jobs.sentiment.rating.config import RatingRun
-from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
-from tiltmeter.jobs.upkeep.overnight.config import OvernightRun
-from tiltmeter.jobs.upkeep.prune.config import PruneRun
-
-RunConfig = (
-    ComparisonRun
-    | DecoyBenchmarkRun
-    | EmbeddingsRun
-    | GRUTrainingRun
-    | OvernightRun
-    | PrivacyMetricsRun
-    | PruneRun
-    | RatingRun
-    | ResolutionRun
-)
-
-_OTHER_RUNS = {
-    "compare": ComparisonRun,
-    "decoy_benchmark": DecoyBenchmarkRun,
-    "entity_resolution": ResolutionRun,
-    "gru_training": GRUTrainingRun,
-    "overnight": OvernightRun,
-    "privacy_metrics": PrivacyMetricsRun,
-    "prune": PruneRun,
-    "sentiment_rating": RatingRun,
-}
-"""Jobs that have nothing to do with embeddings."""
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 
 
-def build(composed: DictConfig, overrides: Sequence[str] = ()) -> RunConfig:
-    """Check a composed config and turn it into plain records.
+def plain(composed: DictConfig) -> dict[str, Any]:
+    """A composed config as mappings, lists and values.
+
+    Raises:
+        ConfigError: for a value that is missing, or an interpolation that leads nowhere.
+    """
+    try:
+        return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True, throw_on_missing=True))
+    except MissingMandatoryValue as error:
+        key = error.full_key or str(error)
+        raise ConfigError(f"{key} has no value: set it with {key}=<value>") from error
+    except InterpolationResolutionError as error:
+        raise ConfigError(str(error).partition("\n")[0]) from error
+
+
+def build(kind: type[CommonConfig], composed: Mapping[str, Any], overrides: Sequence[str] = ()) -> CommonConfig:
+    """Check a composed config and turn it into a job's record.
 
     Args:
-        composed: by Hydra.
+        kind: of record.
+        composed: by Hydra, as :func:`plain` gives it.
         overrides: what the user asked for.
 
     Raises:
         ConfigError: naming every wrong key at once.
     """
     try:
-        plain = cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True, throw_on_missing=True))
-        kind = next((kind for name, kind in _OTHER_RUNS.items() if plain["job"]["name"] == name), EmbeddingsRun)
-        ready = with_corpora(plain, overrides) if kind is EmbeddingsRun else plain
-        return cast(RunConfig, pydantic.TypeAdapter(kind).validate_python(ready))
-    except MissingMandatoryValue as error:
-        key = error.full_key or str(error)
-        raise ConfigError(f"{key} has no value: set it with {key}=<value>") from error
-    except InterpolationResolutionError as error:
-        raise ConfigError(str(error).partition("\n")[0]) from error
+        return pydantic.TypeAdapter(kind).validate_python(kind.arranged(composed, overrides))
     except pydantic.ValidationError as error:
         # A list that is too short only says again that its items are wrong.
         wrong = [details for details in error.errors() if details["type"] != "too_short" or error.error_count() == 1]
-        raise ConfigError("\n".join(_explain(details, composed) for details in wrong)) from error
+        raise ConfigError("\n".join(_explain(details, kind, composed) for details in wrong)) from error
 
 
-def _explain(details: ErrorDetails, composed: Mapping[Any, Any]) -> str:
+def _explain(details: ErrorDetails, kind: type[CommonConfig], composed: Mapping[str, Any]) -> str:
     message = details["msg"].removeprefix("Value error, ")
-    keys, parts = [], list(details["loc"])
-    if parts[:1] == ["corpora"] and len(parts) > 1:
-        keys.append(list(corpora_by_key(composed.get("corpus", {})))[int(parts[1])])
-        parts[:2] = []
-        node = OmegaConf.select(cast(DictConfig, composed), keys[0])
-    else:
-        node = composed
+    place = kind.place(details["loc"], composed)
+    keys, node = list(place.keys), place.node
     # A union adds its member's name to the location; only what is in the composed config is a key.
-    for part in parts:
+    for part in place.rest:
         if isinstance(node, Mapping) and part in node:
             node = node[part]
             keys.append(str(part))

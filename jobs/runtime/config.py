@@ -1,11 +1,13 @@
 """What the configs of all jobs share."""
 
-from typing import Annotated, Self
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Self
 
 import pydantic
 from pydantic import ConfigDict, Field
 
-from tiltmeter.cluster.connection import ClusterConfig
+from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.storage.store.registry import is_series
 
 
@@ -13,17 +15,44 @@ class ConfigError(ValueError):
     """A setting is wrong; the message names the key, the value, what is allowed and how to set it."""
 
 
+def each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, if none of them comes twice.
+
+    Raises:
+        ValueError: naming those that do.
+    """
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{repeated} named more than once: name each once")
+    return names
+
+
+class Place(NamedTuple):
+    """Where in a composed config a value is.
+
+    Attributes:
+        keys: that lead to ``node``.
+        node: of the composed config.
+        rest: the way from there to the value.
+    """
+
+    keys: Sequence[str]
+    node: Any
+    rest: Sequence[int | str]
+
+
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class CommonConfig:
     """Where a run takes place and what it leaves where.
 
     Attributes:
+        job: settings of the job alone; its config says which there are.
         store: where finished units are kept, a path or a URI.
         run_dir: where the tables and the report go; None: inside the store, by job and time.
         seed: of every random draw.
         series: what later runs know this one by, to say what changed since; None: by the job and its settings.
     """
 
+    job: Any
     cluster: ClusterConfig
     store: Annotated[str, Field(min_length=1)] = "./store"
     run_dir: Annotated[str, Field(min_length=1)] | None = None
@@ -33,6 +62,21 @@ class CommonConfig:
     def without_keys(self) -> Self:
         """The config as it may be shown: URIs without the keys that they may hold, but for the store's."""
         return self
+
+    @classmethod
+    def arranged(cls, composed: Mapping[str, Any], overrides: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG003
+        """The composed config with the fields of this record, where these differ.
+
+        Args:
+            composed: by Hydra, as plain mappings.
+            overrides: what the user asked for.
+        """
+        return composed
+
+    @classmethod
+    def place(cls, location: Sequence[int | str], composed: Mapping[str, Any]) -> Place:
+        """Where in the composed config the field of a location is, as far as :meth:`arranged` moved it."""
+        return Place([], composed, location)
 
     @pydantic.field_validator("series")
     @classmethod

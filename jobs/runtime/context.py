@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from rich.console import Console
 
@@ -12,8 +12,16 @@ from tiltmeter.storage.store.ledger import TableRef
 from tiltmeter.storage.store.runs import RunDirectory
 from tiltmeter.storage.store.streaming import pieces
 
+
+class Sources(Protocol):
+    """What a run starts from, found before any work."""
+
+    def record(self) -> dict[str, Any]:
+        """Every input with its version, for ``run.json``."""
+
+
 Config = TypeVar("Config", bound=CommonConfig, covariant=True)
-Found = TypeVar("Found", covariant=True)
+Found = TypeVar("Found", bound=Sources, covariant=True)
 
 
 @dataclass
@@ -23,6 +31,7 @@ class Run(Generic[Config, Found]):
     Attributes:
         sources: what it starts from, found before any work.
         published: what each published table is made of.
+        lead: what its page says first, for the terminal; None before there is a page.
     """
 
     config: Config
@@ -31,6 +40,7 @@ class Run(Generic[Config, Found]):
     directory: RunDirectory
     console: Console
     published: dict[str, list[TableRef]] = field(default_factory=dict)
+    lead: Any = None
 
     def publish(self, name: str, refs: Sequence[TableRef]) -> None:
         """Publish tables of one schema, one after the other, as the table ``name``."""

@@ -53,25 +53,33 @@ def published_tables(directory: RunDirectory) -> dict[str, PublishedTable]:
     return {name: PublishedTable.read(directory.path, name) for name, entry in directory.tables.items() if entry}
 
 
-class ReadWhenAsked(Mapping[str, pl.DataFrame]):
-    """Tables by name; each is read when it is asked for, and then kept."""
+class Frames(Mapping[str, pl.DataFrame]):
+    """Published tables by name; each is read when it is asked for, and then kept.
+
+    Args:
+        tables: by name, in the order in which the job declares them.
+    """
 
     def __init__(self, tables: Mapping[str, pl.LazyFrame]) -> None:
         self._tables = tables
         self._read: dict[str, pl.DataFrame] = {}
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """The table of a name."""
+        """The table of a name, whole."""
         if name not in self._read:
             self._read[name] = self._tables[name].collect(engine="streaming")
         return self._read[name]
+
+    def scan(self, name: str) -> pl.LazyFrame:
+        """The table of a name, of which a query reads what it needs; one with millions of rows is read like this."""
+        return self._tables[name]
 
     def __contains__(self, name: object) -> bool:
         """Whether there is such a table, which does not read it."""
         return name in self._tables
 
     def __iter__(self) -> Iterator[str]:
-        """The names, in the order in which the job declares its tables."""
+        """The names of the tables."""
         return iter(self._tables)
 
     def __len__(self) -> int:

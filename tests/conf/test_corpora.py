@@ -6,7 +6,8 @@ from pathlib import Path
 import hydra
 import pytest
 
-from tiltmeter.jobs.runtime.composition import RunConfig, build
+from tiltmeter.jobs.command import build
+from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources
 
 _LANGUAGES = {
@@ -36,7 +37,7 @@ _FORMATS = {
 _FOLDER = Path(__file__).parents[2] / "conf/corpus"
 
 
-def _built(*overrides: str) -> RunConfig:
+def _built(*overrides: str) -> CommonConfig:
     with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         return build(hydra.compose("tiltmeter", list(overrides)), overrides)
 
@@ -82,7 +83,7 @@ def test_the_current_dump_of_any_wikipedia_is_downloaded(language: str) -> None:
         ("cluster=existing", lambda config: config.cluster.worker_megabytes == 1500),
     ],
 )
-def test_settings_are_set_by_their_plain_names(setting: str, found: Callable[[RunConfig], bool]) -> None:
+def test_settings_are_set_by_their_plain_names(setting: str, found: Callable[[CommonConfig], bool]) -> None:
     assert found(_built("job=bootstrap", setting))
 
 

@@ -16,15 +16,15 @@ import pytest
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
+from tiltmeter.jobs.measures import tables as measure_tables
+from tiltmeter.jobs.runtime.execute import _JOBS
 
 from tests.docs.pages import PAGES, ROOT, Command, quoted
 from tiltmeter.jobs.changes.tables import CHANGES
 from tiltmeter.jobs.classifiers.decoys import tables as decoy_tables
+from tiltmeter.jobs.command import build
 from tiltmeter.jobs.embedding import tables
-from tiltmeter.jobs.measures import tables as measure_tables
 from tiltmeter.jobs.resolution import tables as resolution_tables
-from tiltmeter.jobs.runtime.composition import build
-from tiltmeter.jobs.runtime.execute import _JOBS
 from tiltmeter.jobs.sentiment.rating import tables as sentiment_tables
 from tiltmeter.jobs.upkeep.overnight import tables as night_tables
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs

@@ -11,8 +11,7 @@ from tests.faults.bucket import Bucket
 from tests.faults.machines import Machines
 from tests.faults.network import Networked, NotAllowed
 from tests.faults.scene import Scene
-from tiltmeter.jobs.runtime.composition import build
-from tiltmeter.jobs.runtime.execute import execute
+from tiltmeter.jobs.command import build, execute
 from tiltmeter.storage.store.ledger import Store
 
 SEED = os.environ.get("FAULT_SEED", "0")

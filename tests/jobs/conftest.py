@@ -15,8 +15,7 @@ import pytest
 import ray
 from pyarrow import fs
 
-from tiltmeter.jobs.runtime.composition import build
-from tiltmeter.jobs.runtime.execute import execute
+from tiltmeter.jobs.command import build, execute
 from tiltmeter.storage.store.runs import read_run_table
 from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 

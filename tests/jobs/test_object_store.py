@@ -20,8 +20,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
+from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.execute import execute
 from tiltmeter.storage.store import tables
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.store.tables import StorageError, write_bytes, write_file

@@ -10,9 +10,9 @@ import pytest
 from gensim.test.utils import datapath
 
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.command import build
 from tiltmeter.jobs.embedding.corpus.reading import _read_pages
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
-from tiltmeter.jobs.runtime.composition import build
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, Span, find_sources
 from tiltmeter.storage.store.ledger import Store, Unit

@@ -15,7 +15,7 @@ from omegaconf.resolvers import oc
 from yaml.constructor import ConstructorError
 
 from tiltmeter.jobs.app import main
-from tiltmeter.jobs.runtime.composition import build
+from tiltmeter.jobs.command import build
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.hydra_limits import confine_hydra
 

@@ -120,7 +120,7 @@ class BenchmarkSources:
         return self.texts.record() | self.encoder.record()
 
 
-def find_sources(config: DecoyBenchmarkRun, _: str) -> BenchmarkSources:
+def find_sources(config: DecoyBenchmarkRun) -> BenchmarkSources:
     """Look for the files and the checkpoint.
 
     Raises:

@@ -192,7 +192,7 @@ def _number(value: float) -> float | None:
 
 def _pools(rows: Sequence[Mapping[str, Any]], seed: int, num: int, size: int) -> Iterator[tuple[str, pa.Table]]:
     """Test texts to be explained, so many at a time, in an order that hangs on what they say."""
-    from tiltmeter.jobs.classifiers.attributions import SENTENCES
+    from tiltmeter.jobs.classifiers.tables import SENTENCES
 
     test = [row for row in rows if row["part"] == "test"]
     test.sort(key=lambda row: (document_key(f"{seed}\nexplained\n{row['text']}"), row["row"]))

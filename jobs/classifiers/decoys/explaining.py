@@ -9,14 +9,15 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage, evenly
 from tiltmeter.cluster.workers import Tables
-from tiltmeter.jobs.classifiers.attributions import SENTENCES, attribution_rows
+from tiltmeter.jobs.classifiers.attributions import attribution_rows
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.data_sets import DecoyData
 from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL
 from tiltmeter.jobs.classifiers.models import trained_model
-from tiltmeter.jobs.runtime.devices import uses_gpus
+from tiltmeter.jobs.classifiers.tables import SENTENCES
 from tiltmeter.jobs.runtime.keep_loaded import resident
+from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.attribution import attribute as attribution
 from tiltmeter.operators.classifiers.attribution.attribute import TextClassifier, attribute
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit

@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.classifiers.decoys.words import name_of, order_name
-from tiltmeter.jobs.report.findings import Frames, interval, number, quoted
+from tiltmeter.jobs.report.findings import interval, number, quoted
+from tiltmeter.jobs.runtime.published import Frames
 
 Row = Mapping[str, Any]
 

@@ -1,17 +1,20 @@
 """Job `decoy_benchmark`: how soon explanations tell that a model is right for the wrong reason."""
 
+from collections.abc import Sequence
+
+from tiltmeter.cluster.capacity import Ask
 from tiltmeter.jobs.classifiers.decoys.adopting import evaluate
-from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun
+from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun, find_sources
 from tiltmeter.jobs.classifiers.decoys.data_sets import make_decoys, split_texts
 from tiltmeter.jobs.classifiers.decoys.detecting import detect
 from tiltmeter.jobs.classifiers.decoys.explaining import explain
-from tiltmeter.jobs.classifiers.decoys.page import write_decoy_report
 from tiltmeter.jobs.classifiers.decoys.study import export_study
+from tiltmeter.jobs.classifiers.decoys.tables import TABLES
 from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL, train_models
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
+from tiltmeter.jobs.classifiers.resources import training_requests
 from tiltmeter.jobs.runtime.context import Run
-
-TABLES = ("texts", "decoys", "detection", "side_by_side", "utility", "attributions")
+from tiltmeter.jobs.runtime.job import Job
 
 
 def run(run: Run[DecoyBenchmarkRun, BenchmarkSources]) -> None:
@@ -30,4 +33,10 @@ def run(run: Run[DecoyBenchmarkRun, BenchmarkSources]) -> None:
     run.publish("attributions", [ref for refs in tables for ref in refs])
     run.publish_all(detect(runner, config, explained, adopted))
     export_study(run, explained)
-    write_decoy_report(run)
+
+
+def _requests(config: DecoyBenchmarkRun, _: BenchmarkSources, num_gpus: int) -> Sequence[Ask]:
+    return training_requests(config.models, num_gpus)
+
+
+JOB = Job(DecoyBenchmarkRun, find_sources, run, TABLES, "tiltmeter.jobs.classifiers.decoys.page:page", _requests)

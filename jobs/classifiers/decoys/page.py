@@ -1,24 +1,20 @@
 """The page of `decoy_benchmark`."""
 
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.figures import curves
 from tiltmeter.jobs.classifiers.decoys.findings import adoption, orderings, overall, soonest
 from tiltmeter.jobs.classifiers.decoys.words import name_of, order_name
-from tiltmeter.jobs.classifiers.labelled_data import LABELLED
-from tiltmeter.jobs.report.findings import Frames, estimate, number
+from tiltmeter.jobs.report.findings import estimate, number
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
-from tiltmeter.jobs.report.lead import lead
-from tiltmeter.jobs.report.page import Body, write_report
+from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.storage.files.files import shown
-
-_LARGE = {"attributions": tables.EXPLAINED, "texts": LABELLED}
 
 _ASKED = (
     "Models are trained on texts in which words give classes away that are no reason for them. Somebody who looks at "
@@ -26,25 +22,16 @@ _ASKED = (
 )
 
 
-def write_decoy_report(run: Run[DecoyBenchmarkRun, Any]) -> None:
-    """Write ``report.html`` into the run directory, from the tables that the run has published."""
-    write_report(run, decoy_body(run.config), large_tables=list(_LARGE))
-
-
-def decoy_body(config: DecoyBenchmarkRun) -> Callable[[Frames], Body]:
+def page(run: Run[DecoyBenchmarkRun, Any], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
-
-    def body(frames: Frames) -> Body:
-        found = [*overall(frames["utility"]), *soonest(frames["utility"]), *adoption(frames["decoys"])]
-        return Body(
-            "How soon explanations reveal a decoy",
-            _facts(config),
-            lead([Paragraph(_ASKED)], [Bullets(found)], [Paragraph(_how_sure(config))]),
-            _sections(frames),
-            _LARGE,
-        )
-
-    return body
+    config = run.config
+    sentences = [*overall(frames["utility"]), *soonest(frames["utility"]), *adoption(frames["decoys"])]
+    return Body(
+        "How soon explanations reveal a decoy",
+        _facts(config),
+        Lead([Paragraph(_ASKED)], [Bullets(sentences)], [Paragraph(_how_sure(config))]),
+        _sections(frames),
+    )
 
 
 def _facts(config: DecoyBenchmarkRun) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from tiltmeter.jobs.classifiers.attributions import ATTRIBUTIONS
+from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, LABELLED
 from tiltmeter.jobs.runtime.columns import REASON, STATUS
 from tiltmeter.storage.store.tables import column
 
@@ -130,3 +130,12 @@ SESSIONS = pa.schema(
     ]
 )
 """One for each time that somebody debugs a model; the selection ``side_by_side`` is that of two models at random."""
+
+TABLES = {
+    "texts": LABELLED,
+    "decoys": DECOYS,
+    "detection": DETECTION,
+    "side_by_side": SIDE_BY_SIDE,
+    "utility": UTILITY,
+    "attributions": EXPLAINED,
+}

@@ -12,7 +12,7 @@ from tiltmeter.cluster.workers import Tables
 from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.models import model_table
 from tiltmeter.jobs.classifiers.networks import Encoders
-from tiltmeter.jobs.runtime.devices import uses_gpus
+from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.trained import weights_of
 from tiltmeter.operators.classifiers.training import Head, Labelled, train
 from tiltmeter.operators.text.tokenised import Tokenise

@@ -15,7 +15,7 @@ from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.texts import CORPORA
 from tiltmeter.jobs.classifiers.privacy.training import VALENCE
-from tiltmeter.jobs.runtime.devices import uses_gpus
+from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.privacy import attacker
 from tiltmeter.operators.classifiers.privacy.attacker import attack
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

@@ -1,17 +1,20 @@
 """Job `privacy_metrics`: what models of valence, private ones among them, give away of who speaks, and why."""
 
+from collections.abc import Sequence
+
+from tiltmeter.cluster.capacity import Ask
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.evaluating import evaluate
 from tiltmeter.jobs.classifiers.privacy.lexicons import read_lexicon
 from tiltmeter.jobs.classifiers.privacy.measuring import explain, measure
-from tiltmeter.jobs.classifiers.privacy.page.body import write_privacy_report
-from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
+from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources, find_sources
 from tiltmeter.jobs.classifiers.privacy.summing import sum_up
+from tiltmeter.jobs.classifiers.privacy.tables import TABLES
 from tiltmeter.jobs.classifiers.privacy.texts import read_texts
 from tiltmeter.jobs.classifiers.privacy.training import train_models
+from tiltmeter.jobs.classifiers.resources import training_requests
 from tiltmeter.jobs.runtime.context import Run
-
-TABLES = ("texts", "models", "orderings", "ep_words", "samples", "attributions")
+from tiltmeter.jobs.runtime.job import Job
 
 
 def run(run: Run[PrivacyMetricsRun, PrivacySources]) -> None:
@@ -26,4 +29,10 @@ def run(run: Run[PrivacyMetricsRun, PrivacySources]) -> None:
     run.publish("attributions", [ref for by_seed in measured.values() for of in by_seed for ref in of.attributions])
     run.publish("samples", [of.samples for by_seed in measured.values() for of in by_seed])
     run.publish_all(sum_up(runner, config, outcomes, measured))
-    write_privacy_report(run)
+
+
+def _requests(config: PrivacyMetricsRun, _: PrivacySources, num_gpus: int) -> Sequence[Ask]:
+    return training_requests(config.models, num_gpus)
+
+
+JOB = Job(PrivacyMetricsRun, find_sources, run, TABLES, "tiltmeter.jobs.classifiers.privacy.page.body:page", _requests)

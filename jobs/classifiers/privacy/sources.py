@@ -32,7 +32,7 @@ class PrivacySources:
         return self.data.record() | files | self.encoder.record()
 
 
-def find_sources(config: PrivacyMetricsRun, _: str) -> PrivacySources:
+def find_sources(config: PrivacyMetricsRun) -> PrivacySources:
     """Look for the files and the checkpoint.
 
     Raises:

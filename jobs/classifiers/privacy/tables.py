@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS
 from tiltmeter.jobs.runtime.columns import REASON, STATUS
 from tiltmeter.storage.store.tables import column
 
@@ -134,3 +135,12 @@ EP_WORDS = pa.schema(
         REASON,
     ]
 )
+
+TABLES = {
+    "texts": TEXTS,
+    "models": MODELS,
+    "orderings": ORDERINGS,
+    "ep_words": EP_WORDS,
+    "samples": SAMPLES,
+    "attributions": ATTRIBUTIONS,
+}

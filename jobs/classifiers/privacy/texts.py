@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
-from tiltmeter.jobs.classifiers.attributions import SENTENCES
 from tiltmeter.jobs.classifiers.labelled_data import LabelledFiles, read_labelled_data
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
+from tiltmeter.jobs.classifiers.tables import SENTENCES
 from tiltmeter.operators.embedding.bootstrap import document_key
 from tiltmeter.operators.text import group_splits
 from tiltmeter.operators.text.group_splits import split_groups

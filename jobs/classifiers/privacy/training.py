@@ -14,7 +14,7 @@ from tiltmeter.jobs.classifiers.models import model_table
 from tiltmeter.jobs.classifiers.networks import Encoders
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
-from tiltmeter.jobs.runtime.devices import uses_gpus
+from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.decoys import making as decoy_making
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy, Text
 from tiltmeter.operators.classifiers.decoys.making import decoyed

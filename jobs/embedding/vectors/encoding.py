@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables
 from tiltmeter.jobs.embedding.vectors.selection import Selection, neighbours, vectors_table
-from tiltmeter.jobs.runtime.devices import Device, uses_gpus
+from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.embedding import encoders
 from tiltmeter.operators.embedding.encoders import EncoderConfig, encode_words

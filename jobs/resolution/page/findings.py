@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames, quoted
+from tiltmeter.jobs.report.findings import quoted
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
-from tiltmeter.jobs.report.lead import lead
+from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.resolution.page.extracts import LargeTables
 from tiltmeter.jobs.resolution.page.words import (
     METRICS,
@@ -19,10 +19,11 @@ from tiltmeter.jobs.resolution.page.words import (
     threshold_name,
     weight,
 )
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page.names import listed
 
 
-def findings(frames: Frames, large: LargeTables) -> list[Block]:
+def findings(frames: Frames, large: LargeTables) -> Lead:
     """What was asked of one graph, what stands out, and what is proven of it."""
     counts = frames["pair_counts"].row(0, named=True)
     sentences = [
@@ -31,7 +32,7 @@ def findings(frames: Frames, large: LargeTables) -> list[Block]:
         *_near_misses(large),
         *_disagreement(large, counts),
     ]
-    return lead(_ASKED, [Bullets(sentences)], [*doubts(large), Bullets(list(optimum(large)))])
+    return Lead(_ASKED, [Bullets(sentences)], [*doubts(large), Bullets(list(optimum(large)))])
 
 
 _NUM_METRICS = 3
@@ -160,7 +161,7 @@ def _disagreement(large: LargeTables, counts: Row) -> Iterator[str]:
 # --- a study --------------------------------------------------------------------------------------------------------
 
 
-def study_findings(graphs: pl.DataFrame, large: LargeTables) -> list[Block]:
+def study_findings(graphs: pl.DataFrame, large: LargeTables) -> Lead:
     """What was asked of many graphs, what stands out, and what is proven of it.
 
     Args:
@@ -174,7 +175,7 @@ def study_findings(graphs: pl.DataFrame, large: LargeTables) -> list[Block]:
         f"in each, fall into {several(total['num_clusters'], 'cluster')}."
     )
     sure = Bullets(list(optimum(large, is_study=True)))
-    return lead(_ASKED, [Bullets([extent, *_best_thresholds(graphs)])], [*doubts(large), sure])
+    return Lead(_ASKED, [Bullets([extent, *_best_thresholds(graphs)])], [*doubts(large), sure])
 
 
 def _best_thresholds(graphs: pl.DataFrame) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames, number
+from tiltmeter.jobs.report.findings import number
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.resolution.page import figures as resolution_figures
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, MAX_RECORDS, cluster_graph
@@ -22,6 +22,7 @@ from tiltmeter.jobs.resolution.page.words import (
     threshold_name,
     weight,
 )
+from tiltmeter.jobs.runtime.published import Frames
 
 
 def sections(frames: Frames, large: LargeTables, drawn: Sequence[int], seed: int) -> list[Section]:

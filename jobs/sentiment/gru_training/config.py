@@ -84,7 +84,7 @@ class LabelledSources:
         return {part: file.entry for part, file in self.files.items()}
 
 
-def find_labelled(config: GRUTrainingRun, _: str) -> LabelledSources:
+def find_labelled(config: GRUTrainingRun) -> LabelledSources:
     """Look for the files.
 
     Raises:

@@ -10,9 +10,10 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.jobs.sentiment.gru_training.config import GRUTrainingRun, LabelledSources, TrainingData
-from tiltmeter.jobs.sentiment.gru_training.page import write_training_report
-from tiltmeter.jobs.sentiment.rating import tables
+from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.sentiment.gru_training import tables
+from tiltmeter.jobs.sentiment.gru_training.config import GRUTrainingRun, LabelledSources, TrainingData, find_labelled
+from tiltmeter.jobs.sentiment.gru_training.tables import TABLES
 from tiltmeter.operators.sentiment import gru, gru_training
 from tiltmeter.operators.sentiment.gru import TrainedGRU
 from tiltmeter.operators.sentiment.gru_training import LabelledTexts, numeric_values, train
@@ -21,7 +22,6 @@ from tiltmeter.storage.models.gru_files import gru_content
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, Unit
 
-TABLES = ("training", "evaluation")
 _FILE = "gru.safetensors"
 _HELD_OUT = 10
 """Every so many-th text tells when to stop, where no file is given for that."""
@@ -44,7 +44,6 @@ def run(run: Run[GRUTrainingRun, LabelledSources]) -> None:
     [content] = run.runner.store.read(finished.tables["model"])["content"].to_pylist()
     run.directory.export_bytes(_FILE, content)
     run.console.print(f"trained: {run.directory.path / 'exports' / _FILE}", soft_wrap=True, highlight=False)
-    write_training_report(run)
 
 
 def _train(_: Store, unit: Unit) -> Tables:
@@ -85,3 +84,6 @@ def _evaluation(trained: TrainedGRU, part: LabelledTexts, values: Mapping[str, f
     agree = float((np.sign(scores[told]) == np.sign(gold[told])).mean()) if told.any() else None
     error = float(np.abs(scores - gold).mean())
     return {"num_texts": len(part.texts), "sign_agreement": agree, "mean_absolute_error": error}
+
+
+JOB = Job(GRUTrainingRun, find_labelled, run, TABLES, "tiltmeter.jobs.sentiment.gru_training.page:page")

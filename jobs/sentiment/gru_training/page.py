@@ -4,29 +4,25 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames, number
+from tiltmeter.jobs.report.findings import number
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
-from tiltmeter.jobs.report.lead import lead
-from tiltmeter.jobs.report.page import Body, write_report
+from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.plots.style import epochs
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.published import Frames
 
 _PARTS = ["texts", "right sign", "mean absolute error"]
 _EPOCHS = ["loss", "development loss", "development accuracy"]
 
 
-def write_training_report(run: Run[Any, Any]) -> None:
-    """Write ``report.html`` into the run directory, from the tables that the run has published."""
-    write_report(run, training_body)
-
-
-def training_body(frames: Frames) -> Body:
+def page(_: Run[Any, Any], frames: Frames) -> Body:
     """How well the network labels texts, and how its training went."""
     evaluation = frames["evaluation"]
     return Body(
         "A recurrent sentiment system",
         {"job": "gru_training"},
-        lead([Paragraph(_ASKED)], [Bullets(_findings(evaluation))], [Paragraph(_how_sure(evaluation))]),
+        Lead([Paragraph(_ASKED)], [Bullets(_findings(evaluation))], [Paragraph(_how_sure(evaluation))]),
         [
             Section("evaluation", "How well it scores", [_parts(evaluation)]),
             Section("training", "How it was trained", _training(frames["training"])),

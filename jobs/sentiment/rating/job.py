@@ -3,28 +3,24 @@
 from collections.abc import Mapping
 
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.sentiment.rating.config import RatingRun
-from tiltmeter.jobs.sentiment.rating.page.body import write_rating_report
 from tiltmeter.jobs.sentiment.rating.rating import rate_systems
+from tiltmeter.jobs.sentiment.rating.resources import rating_requests
 from tiltmeter.jobs.sentiment.rating.score_files import read_scores
 from tiltmeter.jobs.sentiment.rating.scoring import Rated, score
 from tiltmeter.jobs.sentiment.rating.sentences import find_texts
-from tiltmeter.jobs.sentiment.rating.sources import RatingSources
+from tiltmeter.jobs.sentiment.rating.sources import RatingSources, find_sources
+from tiltmeter.jobs.sentiment.rating.tables import TABLES
 from tiltmeter.jobs.sentiment.translation.translation import trace, translate
 from tiltmeter.storage.store.ledger import TableRef
 
-TABLES = (
-    *("sentences", "descriptions", "translations", "protected_words", "scores", "tests", "effects", "raw_scores"),
-    *("ratings", "comparisons"),
-)
-
 
 def run(run: Run[RatingRun, RatingSources]) -> None:
-    """Score the sentences and their round trips, or read scores; rate the systems; publish tables and report."""
+    """Score the sentences and their round trips, or read scores; rate the systems; publish tables."""
     scores = _scored(run) if run.sources.scores is None else read_scores(run.runner, run.sources.scores)
     run.publish("scores", list(scores.values()))
     run.publish_all(rate_systems(run.runner, scores, run.config.rating, run.config.seed))
-    write_rating_report(run)
 
 
 def _scored(run: Run[RatingRun, RatingSources]) -> Mapping[Rated, TableRef]:
@@ -37,3 +33,6 @@ def _scored(run: Run[RatingRun, RatingSources]) -> Mapping[Rated, TableRef]:
     if translated:
         run.publish_all(trace(run.runner, texts, translated))
     return score(run.runner, sources.systems, texts, translated)
+
+
+JOB = Job(RatingRun, find_sources, run, TABLES, "tiltmeter.jobs.sentiment.rating.page.body:page", rating_requests)

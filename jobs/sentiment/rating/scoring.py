@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
-from tiltmeter.jobs.runtime.devices import uses_gpus
 from tiltmeter.jobs.runtime.keep_loaded import resident
+from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.sentences import Texts
 from tiltmeter.jobs.sentiment.rating.systems import FoundSystem, Score

@@ -46,7 +46,7 @@ def _shown(system: FoundSystem) -> Mapping[str, Any]:
     return {**system.identity, "file": system.file.entry} if system.file else system.identity
 
 
-def find_sources(config: RatingRun, _: str) -> RatingSources:
+def find_sources(config: RatingRun) -> RatingSources:
     """Look for whatever the run needs.
 
     Raises:

@@ -10,7 +10,7 @@ import pydantic
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from tiltmeter.jobs.runtime.devices import Device
+from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.operators.sentiment import gru
 from tiltmeter.operators.sentiment import lexicons as sentiment
 from tiltmeter.operators.sentiment import transformer_scores as classifiers

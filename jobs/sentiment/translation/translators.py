@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import pydantic
 from pydantic import ConfigDict, Field
 
-from tiltmeter.jobs.runtime.devices import Device
+from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.jobs.sentiment.translation import apertium
 from tiltmeter.jobs.sentiment.translation.apertium import Apertium, TranslationError
 from tiltmeter.operators.sentiment import dictionary, seq2seq

@@ -6,23 +6,10 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import ConfigDict, Field
 
+from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.runtime.config import CommonConfig
 
 _Path = Annotated[str, Field(min_length=1)]
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Detail:
-    """How finely differences are listed; numbers that moved beyond their interval are listed always.
-
-    Attributes:
-        max_listed: changes of one column that are listed one by one; if there are more, one row sums them up.
-        max_megabytes: of a table's file or folder; of larger ones only the numbers of rows are compared. A table of
-            64 MB takes up to 1.5 GB of memory while it is compared.
-    """
-
-    max_listed: Annotated[int, Field(ge=0)] = 10
-    max_megabytes: Annotated[float, Field(ge=0)] = 64.0
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))

@@ -5,11 +5,10 @@ from typing import Any
 
 from tiltmeter.jobs.changes.comparing import compare
 from tiltmeter.jobs.changes.past_runs import PastRun, past_run
+from tiltmeter.jobs.changes.tables import CHANGES
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
-from tiltmeter.jobs.upkeep.compare.page import write_compare_report
-
-TABLES = ("changes",)
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class TwoRuns:
         }
 
 
-def find_runs(config: ComparisonRun, _: str) -> TwoRuns:
+def find_runs(config: ComparisonRun) -> TwoRuns:
     """Read what the runs recorded.
 
     Raises:
@@ -38,7 +37,16 @@ def find_runs(config: ComparisonRun, _: str) -> TwoRuns:
 
 
 def run(run: Run[ComparisonRun, TwoRuns]) -> None:
-    """Compare settings, inputs, versions and tables; publish what changed, and report."""
+    """Compare settings, inputs, versions and tables; publish what changed."""
     before, after = run.sources.before, run.sources.after
     run.directory.write_table("changes", compare(before, after, run.config.job))
-    write_compare_report(run, before, after)
+
+
+JOB = Job(
+    ComparisonRun,
+    find_runs,
+    run,
+    {"changes": CHANGES},
+    "tiltmeter.jobs.upkeep.compare.page:page",
+    has_units=False,
+)

@@ -1,37 +1,27 @@
 """The page of `compare`."""
 
-from collections.abc import Callable
 from typing import Any
 
 from tiltmeter.jobs.changes.comparing import common_tables
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.report.changes import change_findings, change_sections
-from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph
-from tiltmeter.jobs.report.lead import lead
-from tiltmeter.jobs.report.page import Body, write_report
+from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.published import Frames
 
 
-def write_compare_report(run: Run[Any, Any], before: PastRun, after: PastRun) -> None:
-    """Write ``report.html`` into the run directory, from the tables that the run has published."""
-    write_report(run, compare_body(before, after))
-
-
-def compare_body(before: PastRun, after: PastRun) -> Callable[[Frames], Body]:
+def page(run: Run[Any, Any], frames: Frames) -> Body:
     """What changed from an earlier run to a later one."""
-
-    def body(frames: Frames) -> Body:
-        changes = frames["changes"]
-        found = change_findings(changes, len(common_tables(before, after)))
-        return Body(
-            f"What changed: {_jobs(before, after)}",
-            {"job": "compare", "earlier": before.moment, "later": after.moment},
-            lead(_asked(before, after), [Bullets(found)], [Paragraph(_HOW_SURE)]),
-            change_sections(changes),
-        )
-
-    return body
+    before, after, changes = run.sources.before, run.sources.after, frames["changes"]
+    findings = change_findings(changes, len(common_tables(before, after)))
+    return Body(
+        f"What changed: {_jobs(before, after)}",
+        {"job": "compare", "earlier": before.moment, "later": after.moment},
+        Lead(_asked(before, after), [Bullets(findings)], [Paragraph(_HOW_SURE)]),
+        change_sections(changes),
+    )
 
 
 _HOW_SURE = (

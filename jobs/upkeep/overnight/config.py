@@ -80,7 +80,7 @@ class JobList:
         return {"jobs": self.file.entry}
 
 
-def find_jobs(config: OvernightRun, _: str) -> JobList:
+def find_jobs(config: OvernightRun) -> JobList:
     """Read the list.
 
     Raises:

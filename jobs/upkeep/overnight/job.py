@@ -7,22 +7,17 @@ import pyarrow.compute as pc
 
 from tiltmeter.jobs.changes.history import History, as_past_run, history
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.upkeep.overnight import tables
 from tiltmeter.jobs.upkeep.overnight.child import Ended, run_job
-from tiltmeter.jobs.upkeep.overnight.config import JobList, JobsFailed, ListedJob, OvernightRun
-from tiltmeter.jobs.upkeep.overnight.page import write_night_report
+from tiltmeter.jobs.upkeep.overnight.config import JobList, JobsFailed, ListedJob, OvernightRun, find_jobs
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Registry
-
-TABLES = ("jobs", "changes")
+from tiltmeter.storage.store.runs import read_run_table
 
 
 def run(run: Run[OvernightRun, JobList]) -> None:
-    """Run each job as a process of its own, compare those that succeeded; publish tables and report.
-
-    Raises:
-        JobsFailed: if a job did not succeed, after all have run.
-    """
+    """Run each job as a process of its own, compare those that succeeded; publish tables."""
     rows, changes = [], []
     for listed in run.sources.jobs:
         run.console.print(f"{listed.name}: job={listed.job}", highlight=False)
@@ -34,8 +29,6 @@ def run(run: Run[OvernightRun, JobList]) -> None:
         _tell(run, listed, ended, found)
     run.directory.write_table("jobs", pa.Table.from_pylist(rows, tables.JOBS))
     run.directory.write_table("changes", pa.concat_tables(changes))
-    write_night_report(run)
-    _refuse_failures(rows)
 
 
 def _run(run: Run[OvernightRun, JobList], listed: ListedJob) -> Ended:
@@ -77,6 +70,23 @@ def _tell(run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, foun
     run.console.print("\n  ".join(told), highlight=False, markup=False, soft_wrap=True)
 
 
-def _refuse_failures(rows: list[dict[str, Any]]) -> None:
+def _refuse_failures(run: Run[OvernightRun, JobList]) -> None:
+    """After all have run, and the page says so.
+
+    Raises:
+        JobsFailed: if a job did not succeed.
+    """
+    rows = read_run_table(run.directory.path, "jobs").select(["name", "status"]).to_pylist()
     if failed := [f"{row['name']} ({row['status']})" for row in rows if row["status"] != "ok"]:
         raise JobsFailed(f"{len(failed)} of {len(rows)} jobs did not succeed: {', '.join(failed)}")
+
+
+JOB = Job(
+    OvernightRun,
+    find_jobs,
+    run,
+    tables.TABLES,
+    "tiltmeter.jobs.upkeep.overnight.page:page",
+    check=_refuse_failures,
+    has_units=False,
+)

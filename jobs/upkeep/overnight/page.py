@@ -5,28 +5,28 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.report.changes import changes_of
-from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.html.elements import Block, Grid, Paragraph, Section
-from tiltmeter.jobs.report.page import Body, write_report
+from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.published import Frames
 
 _NUMBERS = ["units done", "reused", "failed", "minutes", "changes", "beyond intervals"]
 
 
-def write_night_report(run: Run[Any, Any]) -> None:
-    """Write ``report.html`` into the run directory, from the tables that the run has published."""
-    write_report(run, night_body)
-
-
-def night_body(frames: Frames) -> Body:
+def page(_: Run[Any, Any], frames: Frames) -> Body:
     """How each job ended, and what moved since it last succeeded."""
     jobs = frames["jobs"]
+    outcome = Paragraph(_outcome(jobs), "plain" if (jobs["status"] == "ok").all() else "warning")
     return Body(
         "What the night brought",
         {"job": "overnight", "jobs": f"{jobs.height}"},
-        [Paragraph(_outcome(jobs), "plain" if (jobs["status"] == "ok").all() else "warning")],
+        Lead([Paragraph(_ASKED)], [outcome]),
         [Section("jobs", "The jobs", [_grid(jobs), *_reasons(jobs)]), *_changes(frames["changes"])],
     )
+
+
+_ASKED = "Did the jobs of the list succeed, and what moved since each of them last did?"
 
 
 def _changes(changes: pl.DataFrame) -> list[Section]:

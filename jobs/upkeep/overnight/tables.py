@@ -25,3 +25,5 @@ JOBS = pa.schema(
 
 CHANGES = OF_ONE_JOB.insert(0, column("name", pa.string(), "the job's name in the list", key=True))
 """Of all jobs, each since it last succeeded."""
+
+TABLES = {"jobs": JOBS, "changes": CHANGES}

@@ -11,37 +11,11 @@ import pyarrow as pa
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.upkeep.prune.config import PruneRun
-from tiltmeter.jobs.upkeep.prune.page import write_prune_report
+from tiltmeter.jobs.upkeep.prune.tables import RUNS, TABLES, UNITS
 from tiltmeter.storage.store.pruning import StoredUnit, kept_runs, remove, stored_units
 from tiltmeter.storage.store.registry import RegisteredRun, Registry
-from tiltmeter.storage.store.tables import column
-
-TABLES = ("runs", "units")
-
-RUNS = pa.schema(
-    [
-        column("series", pa.string(), "runs that ask the same: <job>/<series>", key=True),
-        column("started", pa.timestamp("us", tz="UTC"), "when it started", key=True),
-        column("status", pa.string(), "running, succeeded or failed; a run that was killed says running for ever"),
-        column("host", pa.string(), "the machine that ran it"),
-        column("run_dir", pa.string(), "its run directory there"),
-        column("num_units", pa.int64(), "units that it used", "units"),
-        column("is_kept", pa.bool_(), "whether its units stay"),
-    ]
-)
-
-UNITS = pa.schema(
-    [
-        column("place", pa.string(), "what the unit is: operator, version and digest", key=True),
-        column("operator", pa.string(), "operator and version"),
-        column("num_bytes", pa.int64(), "of all its files", "bytes"),
-        column("modified", pa.timestamp("us", tz="UTC"), "when the last of its files was written"),
-        column("is_finished", pa.bool_(), "whether the ledger has it"),
-        column("num_runs", pa.int64(), "kept runs that use it", "runs"),
-        column("action", pa.string(), "kept; unused: no kept run uses it; removed"),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -53,13 +27,13 @@ class NoSources:
         return {}
 
 
-def find_nothing(_: PruneRun, __: str) -> NoSources:
+def find_nothing(_: PruneRun) -> NoSources:
     """There is nothing to look for."""
     return NoSources()
 
 
 def run(run: Run[PruneRun, NoSources]) -> None:
-    """List runs and units, remove those that are not kept if told to; publish tables and report.
+    """List runs and units, remove those that are not kept if told to; publish tables.
 
     Raises:
         ConfigError: for a series to forget that the store does not have.
@@ -82,7 +56,6 @@ def run(run: Run[PruneRun, NoSources]) -> None:
             for found in runs:
                 if found not in kept:
                     registry.forget(found)
-    write_prune_report(run)
 
 
 def _kept(runs: Iterable[RegisteredRun], num_kept: int, forget: Sequence[str]) -> set[RegisteredRun]:
@@ -127,3 +100,6 @@ def _units(units: Sequence[StoredUnit], num_uses: Mapping[str, int], otherwise: 
         for unit in units
     ]
     return pa.Table.from_pylist(rows, UNITS)
+
+
+JOB = Job(PruneRun, find_nothing, run, TABLES, "tiltmeter.jobs.upkeep.prune.page:page", has_units=False)

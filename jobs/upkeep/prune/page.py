@@ -1,38 +1,32 @@
 """The page of `prune`."""
 
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.html.elements import Grid, Paragraph, Section
-from tiltmeter.jobs.report.page import Body, write_report
+from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.published import Frames
 
 _MEGABYTE = 1_000_000
 
 
-def write_prune_report(run: Run[Any, Any]) -> None:
-    """Write ``report.html`` into the run directory, from the tables that the run has published."""
-    write_report(run, prune_body(run.runner.store.name))
-
-
-def prune_body(store: str) -> Callable[[Frames], Body]:
+def page(run: Run[Any, Any], frames: Frames) -> Body:
     """What the store holds for which runs, and what could go or went."""
-
-    def body(frames: Frames) -> Body:
-        return Body(
-            "What the store keeps, and for whom",
-            {"job": "prune", "store": store},
-            [Paragraph(outcome(frames["units"]))],
-            [_by_operator(frames["units"]), _runs(frames["runs"])],
-        )
-
-    return body
+    return Body(
+        "What the store keeps, and for whom",
+        {"job": "prune", "store": run.runner.store.name},
+        Lead([Paragraph(_ASKED)], [Paragraph(_outcome(frames["units"]))]),
+        [_by_operator(frames["units"]), _runs(frames["runs"])],
+    )
 
 
-def outcome(units: pl.DataFrame) -> str:
+_ASKED = "Which units of the store are of runs that are kept, and which are of no run any more?"
+
+
+def _outcome(units: pl.DataFrame) -> str:
     """What became of the units, in a sentence."""
     num, megabytes = ({row["action"]: row[name] for row in _by_action(units)} for name in ("num", "megabytes"))
     kept = f"{num.get('kept', 0):,} units ({megabytes.get('kept', 0):,.1f} MB) are of runs that are kept"

@@ -15,7 +15,7 @@ from ray.scripts.scripts import start
 
 from tiltmeter.cluster.capacity import Node, places, usual
 from tiltmeter.cluster.config import ClusterConfig
-from tiltmeter.jobs.runtime.composition import build
+from tiltmeter.jobs.command import build
 
 ROOT = Path(__file__).parents[3]
 DEPLOYMENTS = ROOT / "cluster/deploy"

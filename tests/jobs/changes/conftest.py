@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.changes.comparing import compare
+from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.past_runs import PastRun
-from tiltmeter.jobs.upkeep.compare.config import Detail
 from tiltmeter.storage.store.identity import table_digest
 from tiltmeter.storage.store.tables import column
 

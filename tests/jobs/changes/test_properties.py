@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiltmeter.jobs.changes.comparing import compare
+from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.numbers import judged
 from tiltmeter.jobs.changes.tables import CHANGES
-from tiltmeter.jobs.upkeep.compare.config import Detail
 
 NUMBERS = st.none() | st.floats(width=32) | st.sampled_from([0.0, -0.0])
 ROW = st.fixed_dictionaries(

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.changes.comparing import compare
-from tiltmeter.jobs.upkeep.compare.config import Detail
+from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.storage.store.tables import column
 
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 from transformers import BertConfig, BertForSequenceClassification
 
-from tiltmeter.jobs.classifiers.attributions import ATTRIBUTIONS, SENTENCES, explain
+from tiltmeter.jobs.classifiers.attributions import explain
 from tiltmeter.jobs.classifiers.models import checkpoint_model, model_table, trained_model
+from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES
 from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, attribute
 from tiltmeter.operators.classifiers.networks import small_network, text_classifier
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary

@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
-
 from tiltmeter.jobs.measures import tables
+
 from tiltmeter.jobs.report.findings import (
     by_model,
     correlations,

@@ -12,6 +12,7 @@ import pydantic
 import pytest
 from omegaconf import OmegaConf
 from rich.console import Console
+from tiltmeter.jobs.upkeep.compare.summary import print_changes
 
 from tiltmeter.cluster.connection import ClusterConfig
 from tiltmeter.jobs.changes.matching import num_repeated
@@ -20,7 +21,6 @@ from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.upkeep.compare import job as compare
 from tiltmeter.jobs.upkeep.compare.config import CompareJob, ComparisonRun
-from tiltmeter.jobs.upkeep.compare.summary import print_changes
 from tiltmeter.storage.store.runs import opened, read_run_table
 from tiltmeter.storage.store.tables import StorageError, key_columns
 

@@ -6,8 +6,8 @@ import time
 import psutil
 import pytest
 
+from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.execute import execute
 from tiltmeter.jobs.upkeep.overnight.config import JobsFailed, read_jobs
 
 

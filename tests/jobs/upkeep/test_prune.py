@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
+from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.execute import execute
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.registry import Registry
 from tiltmeter.storage.store.tables import StorageError

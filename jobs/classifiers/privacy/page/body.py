@@ -1,6 +1,5 @@
 """The page of `privacy_metrics`."""
 
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -8,29 +7,21 @@ import polars as pl
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.page.findings import findings
 from tiltmeter.jobs.classifiers.privacy.page.sections import sections
-from tiltmeter.jobs.report.findings import Frames
-from tiltmeter.jobs.report.page import Body, write_report
+from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.storage.files.files import shown
 
 
-def write_privacy_report(run: Run[PrivacyMetricsRun, Any]) -> None:
-    """Write ``report.html`` into the run directory, from the tables that the run has published.
-
-    Of the attributions, only those of the first seed are read.
-    """
-    first = {"attributions": pl.col("model").str.ends_with(", seed 0"), "samples": pl.col("seed") == 0}
-    write_report(run, privacy_body(run.config), rows=first)
-
-
-def privacy_body(config: PrivacyMetricsRun) -> Callable[[Frames], Body]:
+def page(run: Run[PrivacyMetricsRun, Any], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
-
-    def body(frames: Frames) -> Body:
-        facts = _facts(config, frames["texts"])
-        return Body("What models give away of who speaks", facts, findings(frames, config), sections(frames, config))
-
-    return body
+    config = run.config
+    return Body(
+        "What models give away of who speaks",
+        _facts(config, frames["texts"]),
+        findings(frames, config),
+        sections(frames, config),
+    )
 
 
 def _facts(config: PrivacyMetricsRun, texts: pl.DataFrame) -> dict[str, str]:

@@ -6,9 +6,10 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.report.findings import Frames, estimate, quoted
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
-from tiltmeter.jobs.report.lead import lead
+from tiltmeter.jobs.report.findings import estimate, quoted
+from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
+from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page.names import listed
 
 NAMES = {
@@ -35,12 +36,12 @@ _ASKED = [
 ]
 
 
-def findings(frames: Frames, config: PrivacyMetricsRun) -> list[Block]:
+def findings(frames: Frames, config: PrivacyMetricsRun) -> Lead:
     """What was asked, what was found of the orderings that the approaches promise, and how sure it is."""
     if "models" not in frames:
-        return lead(_ASKED, [Paragraph("No model could be measured; the failures say why.", "warning")], [])
+        return Lead(_ASKED, [Paragraph("No model could be measured; the failures say why.", "warning")], [])
     found = [Bullets([*_extremes(frames["models"]), *_orderings(frames), *_stopped(frames)])]
-    return lead(_ASKED, found, [Bullets(list(_doubts(frames, config)))])
+    return Lead(_ASKED, found, [Bullets(list(_doubts(frames, config)))])
 
 
 def _extremes(models: pl.DataFrame) -> Iterator[str]:

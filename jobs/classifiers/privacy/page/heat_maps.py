@@ -7,8 +7,9 @@ import plotly.graph_objects as go
 import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.report.findings import Frames, number
+from tiltmeter.jobs.report.findings import number
 from tiltmeter.jobs.report.plots.style import FEMALE, MALE, STYLE, plain
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.text.listed_words import WordList
 
 _NUM_SENTENCES = 6
@@ -21,14 +22,20 @@ def heat_maps(frames: Frames, config: PrivacyMetricsRun) -> dict[str, go.Figure]
     """By sentence, those first in which listed words weigh most with the first model."""
     if "samples" not in frames or "attributions" not in frames:
         return {}
-    samples = frames["samples"].filter(pl.col("corpus") == "within", pl.col("status") == "ok")
+    samples = _collected(frames, "samples", seed=0, corpus="within", status="ok")
     first = samples.filter(pl.col("model") == samples["model"][0]) if samples.height else samples
     fitting = first.filter(pl.col("num_words").is_between(_SHORTEST, _LONGEST))
     chosen = fitting.sort("ep", "sentence", descending=[True, False])["sentence"].head(_NUM_SENTENCES).to_list()
     listed = WordList([word for name in config.listed for word in config.explanation_words.lists[name]])
-    lines = frames["attributions"].filter(pl.col("sentence").is_in(chosen))
+    is_shown = pl.col("model").str.ends_with(_SEED) & pl.col("sentence").is_in(chosen)
+    lines = frames.scan("attributions").filter(is_shown).collect(engine="streaming")
     found = (lines.filter(sentence=sentence).sort("position") for sentence in chosen)
     return {_sentence(rows): _figure(rows, listed) for rows in found}
+
+
+def _collected(frames: Frames, name: str, **values: object) -> pl.DataFrame:
+    """The rows of a large table that have these values."""
+    return frames.scan(name).filter(**values).collect(engine="streaming")
 
 
 def _sentence(rows: pl.DataFrame) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames, measured, on_side, quoted
+from tiltmeter.jobs.report.findings import measured, on_side, quoted
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph
-from tiltmeter.jobs.report.lead import lead
+from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page.names import (
     MEASURES,
     Row,
@@ -40,7 +41,7 @@ _MAX_WARNINGS = 5
 # --- findings -------------------------------------------------------------------------------------------------------
 
 
-def findings(frames: Frames, left_out: Mapping[str, str]) -> list[Block]:
+def findings(frames: Frames, left_out: Mapping[str, str]) -> Lead:
     """What was asked, what stands out, and how sure it is.
 
     Args:
@@ -49,13 +50,13 @@ def findings(frames: Frames, left_out: Mapping[str, str]) -> list[Block]:
     rows = rated(frames)
     trips = [Paragraph(f"The round trip {name} was left out. {why}.", "warning") for name, why in left_out.items()]
     if rows.is_empty():
-        return lead([Paragraph(_QUESTION)], [Paragraph(_NOTHING)], trips)
+        return Lead([Paragraph(_QUESTION)], [Paragraph(_NOTHING)], trips)
     # The original, if it was rated.
     first = rows.filter(variant=variants_of(rows)[0])
     meanings = [Paragraph(_MEANINGS[name], "note") for name in MEASURES if name in rows["measure"]]
     sentences = [*_ends(first), *changes(rated_comparisons(frames["comparisons"])), *lost_words(frames)]
     sure = [*trips, *_doubts(rows), *_intervals(rows)]
-    return lead([Paragraph(f"{_QUESTION} {_extent(rows)}"), *meanings], [Bullets(sentences), *_order(first)], sure)
+    return Lead([Paragraph(f"{_QUESTION} {_extent(rows)}"), *meanings], [Bullets(sentences), *_order(first)], sure)
 
 
 _QUESTION = "Do the scores of sentiment systems depend on whom a text is about?"

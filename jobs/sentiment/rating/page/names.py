@@ -5,7 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames, interval, number
+from tiltmeter.jobs.report.findings import interval, number
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL
 
 Row = Mapping[str, Any]

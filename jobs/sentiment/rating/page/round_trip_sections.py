@@ -2,8 +2,9 @@
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames, measured, on_side
+from tiltmeter.jobs.report.findings import measured, on_side
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Grid, Paragraph
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page import grids as rating_grids
 from tiltmeter.jobs.sentiment.rating.page.findings import changes
 from tiltmeter.jobs.sentiment.rating.page.names import by_word, rated_comparisons

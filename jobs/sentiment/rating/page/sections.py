@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Paragraph, Section
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page import figures as rating_figures
 from tiltmeter.jobs.sentiment.rating.page import grids as rating_grids
 from tiltmeter.jobs.sentiment.rating.page.causal_diagrams import causal_models, diagram, meaning

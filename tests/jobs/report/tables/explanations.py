@@ -4,10 +4,9 @@ import itertools
 
 import pyarrow as pa
 
-from tiltmeter.jobs.classifiers.attributions import ATTRIBUTIONS
 from tiltmeter.jobs.classifiers.decoys import tables as decoys
-from tiltmeter.jobs.classifiers.labelled_data import LABELLED
 from tiltmeter.jobs.classifiers.privacy import tables as privacy
+from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, LABELLED
 
 METHODS = ("integrated_gradients", "lime", "random")
 WORDS = ("sorry", "the", "film", "is", "<b>lovely</b>", ".")

@@ -3,9 +3,8 @@
 import dataclasses
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,32 +18,12 @@ from tiltmeter.cluster.preflight import preflight
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, UnitsFailed
 from tiltmeter.cluster.workers import Failure, Pool
-from tiltmeter.jobs.association import job as association
-from tiltmeter.jobs.classifiers.decoys import job as decoy_benchmark
-from tiltmeter.jobs.classifiers.decoys.config import find_sources as find_benchmark_sources
-from tiltmeter.jobs.classifiers.privacy import job as privacy_metrics
-from tiltmeter.jobs.classifiers.privacy.sources import find_sources as find_privacy_sources
-from tiltmeter.jobs.embedding import job as bootstrap
-from tiltmeter.jobs.embedding import sources
-from tiltmeter.jobs.gender import job as gender_survey
-from tiltmeter.jobs.psychophysics import job as psychophysics
+from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.report.terminal import print_outcome
-from tiltmeter.jobs.resolution import job as entity_resolution
-from tiltmeter.jobs.resolution.sources import find_sources as find_resolution_sources
-from tiltmeter.jobs.runtime.composition import RunConfig
-from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.provenance import RECORDED_PACKAGES, peak_memory_bytes, provenance
-from tiltmeter.jobs.runtime.resources import asks
-from tiltmeter.jobs.sentiment.gru_training import job as gru_training
-from tiltmeter.jobs.sentiment.gru_training.config import find_labelled
-from tiltmeter.jobs.sentiment.rating import job as sentiment_rating
-from tiltmeter.jobs.sentiment.rating.sources import find_sources as find_rating_sources
-from tiltmeter.jobs.survey import job as survey
-from tiltmeter.jobs.upkeep.compare import job as compare
-from tiltmeter.jobs.upkeep.overnight import job as overnight
-from tiltmeter.jobs.upkeep.overnight.config import find_jobs
-from tiltmeter.jobs.upkeep.prune import job as prune
 from tiltmeter.storage.files.files import redacted, without_keys
 from tiltmeter.storage.store.identity import canonical, digest
 from tiltmeter.storage.store.ledger import Store
@@ -53,78 +32,45 @@ from tiltmeter.storage.store.runs import RunDirectory, opened
 from tiltmeter.storage.store.tables import StorageError
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A job.
-
-    Attributes:
-        run: what runs it.
-        tables: that it may publish.
-        find_sources: what finds its sources, in a config and the store's root.
-        on_cluster: whether it does units; others need no workers, and no later run looks back at them.
-    """
-
-    run: Callable[[Run[Any, Any]], None]
-    tables: tuple[str, ...]
-    find_sources: Callable[[Any, str], Any] = sources.find_sources
-    on_cluster: bool = True
-
-
-_JOBS = {
-    "association": _Job(association.run, association.TABLES),
-    "bootstrap": _Job(bootstrap.run, bootstrap.TABLES),
-    "compare": _Job(compare.run, compare.TABLES, compare.find_runs, on_cluster=False),
-    "decoy_benchmark": _Job(decoy_benchmark.run, decoy_benchmark.TABLES, find_benchmark_sources),
-    "entity_resolution": _Job(entity_resolution.run, entity_resolution.TABLES, find_resolution_sources),
-    "gender_survey": _Job(gender_survey.run, gender_survey.TABLES),
-    "gru_training": _Job(gru_training.run, gru_training.TABLES, find_labelled),
-    "overnight": _Job(overnight.run, overnight.TABLES, find_jobs, on_cluster=False),
-    "privacy_metrics": _Job(privacy_metrics.run, privacy_metrics.TABLES, find_privacy_sources),
-    "prune": _Job(prune.run, prune.TABLES, prune.find_nothing, on_cluster=False),
-    "psychophysics": _Job(psychophysics.run, psychophysics.TABLES),
-    "sentiment_rating": _Job(sentiment_rating.run, sentiment_rating.TABLES, find_rating_sources),
-    "survey": _Job(survey.run, survey.TABLES),
-}
-
-
-def execute(config: RunConfig) -> Path:
+def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
     """Run a job; returns the run directory.
 
     Raises:
         UnitsFailed: if units failed; ``run.json`` then names them with their tracebacks.
         ConfigError, CorpusError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
     """
-    store, job = Store(config.store), _JOBS[config.job.name]
-    found = job.find_sources(config, store.root)
+    store, sources = Store(config.store), job.find_sources(config)
     settings = cast(dict[str, Any], canonical(_plain(config, store)))
     console = Console()
     with opened(_run_directory(config, store)) as directory:
-        entry = _entered(config, store, directory, settings) if job.on_cluster else None
+        entry = _entered(config, store, directory, settings) if job.has_units else None
         runner = Runner(store, Pool(store, config.cluster.max_retries), Display(console), entry)
-        run = Run(config, found, runner, directory, console)
+        run = Run(config, sources, runner, directory, console)
         directory.begin(job.tables, job=config.job.name, seed=config.seed, **provenance())
-        with _told(console, directory), _recorded(run):
+        with _outcome_printed(run), _recorded(run):
             directory.write_text("config.yaml", yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
-            directory.record["inputs"] = without_keys(found.record())
-            if job.on_cluster:
-                _do(job, run)
+            directory.record["inputs"] = without_keys(sources.record())
+            if job.has_units:
+                _do_units(job, run)
             else:
-                job.run(run)
+                _do(job, run)
+            job.check(run)
     return directory.path
 
 
-def _do(job: _Job, run: Run[Any, Any]) -> None:
+def _do_units(job: Job[Any, Any], run: Run[Any, Any]) -> None:
     """Run a job on workers."""
     runner, config = run.runner, run.config
     runner.store.sweep()
     with connected(config.cluster):
-        found = preflight(config.cluster, runner.store, partial(asks, config, run.sources), RECORDED_PACKAGES)
-        run.directory.record["cluster"] = found.record()
-        for warning in found.warnings:
+        requests = partial(job.resources, config, run.sources)
+        cluster = preflight(config.cluster, runner.store, requests, RECORDED_PACKAGES)
+        run.directory.record["cluster"] = cluster.record()
+        for warning in cluster.warnings:
             run.console.print(f"warning: {warning}", soft_wrap=True, highlight=False)
-        with runner.pool.started(*found.workers), runner.display:
+        with runner.pool.started(*cluster.workers), runner.display:
             try:
-                job.run(run)
+                _do(job, run)
             except StorageError:
                 # Units that failed, such as on a full disk, say more than what could not be written after them.
                 runner.check()
@@ -133,24 +79,29 @@ def _do(job: _Job, run: Run[Any, Any]) -> None:
     runner.check()
 
 
+def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
+    job.run(run)
+    run.lead = write_report(run, job.load_page())
+
+
 _NOT_ASKED = ("cluster", "reading", "run_dir", "series", "store")
 """Settings that say where and how a run works, not what it asks."""
 
 
-def _entered(config: RunConfig, store: Store, directory: RunDirectory, settings: dict[str, Any]) -> Entry:
+def _entered(config: CommonConfig, store: Store, directory: RunDirectory, settings: dict[str, Any]) -> Entry:
     asked = {key: value for key, value in settings.items() if key not in _NOT_ASKED}
     series = config.series or digest(asked)
     return Registry(store).enter(config.job.name, series, run_dir=str(directory.path), settings=settings)
 
 
 @contextmanager
-def _told(console: Console, directory: RunDirectory) -> Iterator[None]:
+def _outcome_printed(run: Run[Any, Any]) -> Iterator[None]:
     """Say at the end what has been published, also by a run of which some units failed."""
     try:
         yield
     finally:
-        if any(directory.tables.values()):
-            print_outcome(console, directory)
+        if any(run.directory.tables.values()):
+            print_outcome(run)
 
 
 @contextmanager
@@ -186,13 +137,13 @@ def _failure(failure: Failure) -> dict[str, str]:
     return {name: redacted(text) for name, text in told.items()}
 
 
-def _run_directory(config: RunConfig, store: Store) -> Path:
+def _run_directory(config: CommonConfig, store: Store) -> Path:
     if config.run_dir is not None:
         return Path(config.run_dir).expanduser().absolute()
     if store.local_path is None:
         raise ConfigError(f"run_dir is not set and store={store.name} is not a local path: set run_dir=<local path>")
     moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%fZ")
-    return store.local_path / "runs" / config.job.name / moment
+    return Path(store.local_path, "runs", config.job.name, moment)
 
 
 def _account(runner: Runner, started: float) -> dict[str, Any]:
@@ -213,7 +164,7 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
     }
 
 
-def _plain(config: RunConfig, store: Store) -> dict[str, Any]:
+def _plain(config: CommonConfig, store: Store) -> dict[str, Any]:
     """The config as it may be shown: URIs without the keys that they may hold."""
     plain: dict[str, Any] = without_keys(dataclasses.asdict(config.without_keys()))
     return plain | {"store": store.name}

@@ -1,0 +1,63 @@
+"""The config of `association`: which tests, with which measures of similarity and statistics."""
+
+from typing import Annotated, ClassVar, Literal
+
+import pydantic
+from pydantic import AfterValidator, ConfigDict, Field
+
+from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
+from tiltmeter.jobs.runtime.config import each_once
+from tiltmeter.operators.association.covariance import Estimator
+from tiltmeter.operators.association.weat import Statistic
+from tiltmeter.operators.embedding.similarity import Measure
+
+NEEDED_LISTS = (("associations",), ("wefats",))
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class AssociationConfig:
+    """How association tests are made.
+
+    Attributes:
+        similarities: measures between words.
+        statistics: what is taken over the words of an attribute set.
+        ddof: 1 for the sample standard deviation in effect sizes (as published), 0 for the population's.
+        level: coverage of the intervals over replicas.
+        significance: p-values below it count as significant in summaries.
+        p_value: ``certified`` counts partitions and gives bounds that hold; ``monte_carlo`` draws some.
+        relative_width: of certified bounds, as far as memory allows.
+        num_draws: of a Monte Carlo p-value.
+        min_words: a word set with fewer words left is too small for a test.
+        min_share: a word set of which a smaller share is left is too small for a test.
+        covariance: how that of an attribute set is estimated for the Mahalanobis distance; ``graphical_lasso`` as in
+            the paper, with an l1 penalty chosen by 3-fold cross-validation.
+        num_neighbours: nearest neighbours of each attribute word by which the set is enlarged for that.
+    """
+
+    similarities: Annotated[tuple[Measure, ...], Field(min_length=1), AfterValidator(each_once)] = ("cosine",)
+    statistics: Annotated[tuple[Statistic, ...], Field(min_length=1), AfterValidator(each_once)] = ("mean",)
+    ddof: Annotated[int, Field(ge=0, le=1)] = 1
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    significance: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    p_value: Literal["certified", "monte_carlo"] = "certified"
+    relative_width: Annotated[float, Field(gt=0, lt=1)] = 0.005
+    num_draws: Annotated[int, Field(ge=1)] = 10_000
+    min_words: Annotated[int, Field(ge=1)] = 2
+    min_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    covariance: Estimator = "shrinkage"
+    num_neighbours: Annotated[int, Field(ge=1)] = 20
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class AssociationJob(AssociationConfig, EmbeddingsJob):
+    """``job=association``"""
+
+    name: Literal["association"] = "association"
+    needed_lists: ClassVar = NEEDED_LISTS
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class AssociationRun(EmbeddingsRun):
+    """A run of ``association``."""
+
+    job: AssociationJob

@@ -1,0 +1,35 @@
+"""The page of `association`."""
+
+from tiltmeter.jobs.association.config import AssociationRun
+from tiltmeter.jobs.association.findings import preferred
+from tiltmeter.jobs.association.sections import findings, sections
+from tiltmeter.jobs.embedding.page import Measure, embeddings_page
+from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.report.findings import measured
+from tiltmeter.jobs.report.intervals import NamedSides
+from tiltmeter.jobs.report.page import Body
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.published import Frames
+
+_QUESTION = (
+    "Do groups of words, such as flowers and insects, go with other words, such as pleasant and unpleasant ones, more "
+    "than chance explains?"
+)
+
+
+def page(run: Run[AssociationRun, Sources], frames: Frames) -> Body:
+    """What the page of a run shows of its tables."""
+    level = run.config.job.level
+    return embeddings_page(
+        run.config, frames, "Which words go with which", _QUESTION, measures(frames, run.config.job.level)
+    )
+
+
+def measures(frames: Frames, level: float) -> list[Measure]:
+    """What association tests say on a page; nothing where none was made."""
+    if "associations" not in frames:
+        return []
+    rows = frames["associations"]
+    num = measured(preferred(rows)).drop_nulls("effect_size_low").height
+    sides = NamedSides("effect sizes", "of effect sizes", num, original="effect size")
+    return [Measure(rows, level, findings(frames), sections(frames), sides)]

@@ -1,0 +1,60 @@
+"""All jobs by name: a line each for ours, an entry point of the group ``tiltmeter.jobs`` for those of other packages.
+
+A job is loaded when it is asked for, so that nobody waits for what others import.
+"""
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.job import Job, loaded
+
+GROUP = "tiltmeter.jobs"
+
+OURS = {
+    "association": "tiltmeter.jobs.association.job:JOB",
+    "bootstrap": "tiltmeter.jobs.embedding.job:JOB",
+    "compare": "tiltmeter.jobs.upkeep.compare.job:JOB",
+    "decoy_benchmark": "tiltmeter.jobs.classifiers.decoys.job:JOB",
+    "entity_resolution": "tiltmeter.jobs.resolution.job:JOB",
+    "gender_survey": "tiltmeter.jobs.gender.job:JOB",
+    "gru_training": "tiltmeter.jobs.sentiment.gru_training.job:JOB",
+    "overnight": "tiltmeter.jobs.upkeep.overnight.job:JOB",
+    "privacy_metrics": "tiltmeter.jobs.classifiers.privacy.job:JOB",
+    "prune": "tiltmeter.jobs.upkeep.prune.job:JOB",
+    "psychophysics": "tiltmeter.jobs.psychophysics.job:JOB",
+    "sentiment_rating": "tiltmeter.jobs.sentiment.rating.job:JOB",
+    "survey": "tiltmeter.jobs.survey.job:JOB",
+}
+
+
+def names() -> list[str]:
+    """Of all jobs, sorted."""
+    return sorted({*OURS, *_theirs()})
+
+
+def job(name: str) -> Job[Any, Any]:
+    """The job of a name.
+
+    Raises:
+        ConfigError: if there is none, or if what a package offers under the name is no job.
+    """
+    if name not in OURS and name not in _theirs():
+        raise ConfigError(f"job={name}: there is no such job; choose one of {', '.join(names())}")
+    place = OURS.get(name) or _theirs()[name].value
+    offered = loaded(place)
+    if not isinstance(offered, Job):
+        raise ConfigError(f"job={name}: {place} is a {type(offered).__name__}, and must be a Job")
+    return offered
+
+
+def settings_packages() -> list[str]:
+    """Packages with the settings of other people's jobs: ``conf/job/<name>.yaml`` beside the entry point's module."""
+    return sorted({f"{point.module.partition('.')[0]}.conf" for point in _theirs().values()})
+
+
+@cache
+def _theirs() -> dict[str, EntryPoint]:
+    """Entry points by name; none takes the name of a job of ours."""
+    return {point.name: point for point in entry_points(group=GROUP) if point.name not in OURS}

@@ -1,0 +1,32 @@
+"""From a composed config to a run: which job it names, its checked config, and its execution."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from tiltmeter.jobs.catalogue import job
+from tiltmeter.jobs.runtime import composition
+from tiltmeter.jobs.runtime.config import CommonConfig
+
+
+def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
+    """Check a composed config and turn it into the record of the job that it names.
+
+    Args:
+        composed: by Hydra.
+        overrides: what the user asked for.
+
+    Raises:
+        ConfigError: naming every wrong key at once.
+    """
+    settings = composition.plain(composed)
+    return composition.build(job(settings["job"]["name"]).config, settings, overrides)
+
+
+def execute(config: CommonConfig) -> Path:
+    """Run the job of a config; see :func:`.execute.execute`."""
+    # It brings what runs units; a wrong setting does not wait for it.
+    from tiltmeter.jobs.execute import execute as run
+
+    return run(job(config.job.name), config)

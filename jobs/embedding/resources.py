@@ -1,0 +1,87 @@
+"""What a worker needs that trains embeddings, reads vectors from a file, or has an encoder in memory."""
+
+from collections.abc import Sequence
+
+from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.config import WORKER_SETTING, ClusterConfig
+from tiltmeter.jobs.embedding.config import EmbeddingsRun
+from tiltmeter.jobs.embedding.corpus.texts import Text
+from tiltmeter.jobs.embedding.embed import EmbeddingConfig
+from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
+from tiltmeter.jobs.runtime.resources import CUDA, FileContent, file_request, megabytes, model_request, uses_gpus
+from tiltmeter.operators.embedding.fasttext import FastTextConfig
+from tiltmeter.operators.embedding.glove import GloveConfig, vector_bytes
+
+_VECTORS = FileContent("vectors", plain=1.7, packed=2, parquet=9)
+
+# Power laws through the Wikipedias of docs/scale.md: words in the vocabulary, and pairs of them, by tokens.
+_WORDS_FACTOR, _WORDS_EXPONENT = 4.43, 0.589
+_PAIRS_FACTOR, _PAIRS_EXPONENT = 20.6, 0.846
+
+_BYTES_PER_PAIR_ON_GPU = 24
+_COPIES_OF_GLOVE_VECTORS = 1.8  # the vectors, and the table that is made of them
+_BYTES_PER_NUMBER_IN_GENSIM = 24.0
+_BYTES_PER_NUMBER_OF_A_BUCKET = 16.0
+
+_BYTES_PER_TOKEN = {"mediawiki": 21, "parquet": 3}
+_BYTES_PER_TOKEN_OF_PLAIN_TEXT = 6
+_PACKED = 4
+
+
+def embedding_requests(config: EmbeddingsRun, sources: Sources, num_gpus: int) -> Sequence[Ask]:
+    """What the stages that make or read embeddings ask for.
+
+    Raises:
+        ClusterError: if a setting wants GPUs and there are none.
+    """
+    embedding = config.embedding
+    if isinstance(embedding, EmbeddingConfig):
+        on_gpu = uses_gpus(embedding.device, num_gpus) and embedding.trainer.name == "glove"
+        largest = max(sources.texts, key=num_tokens)
+        return [(_train_on_gpu if on_gpu else _train)(largest, embedding, config.cluster)]
+    if isinstance(embedding, EncoderEmbedding):
+        return [
+            model_request("encode", {name: checkpoint.folder}, embedding.device, num_gpus, "embedding")
+            for name, checkpoint in sources.checkpoints.items()
+        ]
+    files = [file for replicas in sources.files.values() for file in replicas]
+    return [file_request("read vectors", max(files, key=lambda file: file.state.num_bytes), _VECTORS)]
+
+
+def num_tokens(text: Text) -> float:
+    """About how many tokens a corpus has, by the size of its files, their format and how they are packed."""
+    return sum(
+        source.num_bytes
+        / _BYTES_PER_TOKEN.get(source.format, _BYTES_PER_TOKEN_OF_PLAIN_TEXT)
+        * (1 if source.compression == "none" else _PACKED)
+        for source in text.sources
+    )
+
+
+def _train(text: Text, embedding: EmbeddingConfig, cluster: ClusterConfig) -> Ask:
+    advice = "raise embedding.min_count or lower embedding.trainer.dimensions"
+    return Ask("stage train", {WORKER_SETTING: cluster.worker_megabytes} | _vectors(text, embedding), advice=advice)
+
+
+def _train_on_gpu(text: Text, embedding: EmbeddingConfig, _: ClusterConfig) -> Ask:
+    num_pairs = _PAIRS_FACTOR * num_tokens(text) ** _PAIRS_EXPONENT
+    pairs = {f"about {_rounded(num_pairs)} pairs of words": megabytes(_BYTES_PER_PAIR_ON_GPU * num_pairs)}
+    return Ask("stage train", CUDA | pairs | _vectors(text, embedding), on_gpu=True, advice="set embedding.device=cpu")
+
+
+def _vectors(text: Text, embedding: EmbeddingConfig) -> dict[str, int]:
+    """Of one replica, the result and its table included."""
+    num_words, trainer = round(_WORDS_FACTOR * num_tokens(text) ** _WORDS_EXPONENT), embedding.trainer
+    if isinstance(trainer, GloveConfig):
+        num_bytes = _COPIES_OF_GLOVE_VECTORS * vector_bytes(num_words, trainer.dimensions)
+    else:
+        num_bytes = _BYTES_PER_NUMBER_IN_GENSIM * num_words * trainer.dimensions
+    if isinstance(trainer, FastTextConfig):
+        num_bytes += _BYTES_PER_NUMBER_OF_A_BUCKET * trainer.num_buckets * trainer.dimensions
+    return {f"vectors of about {_rounded(num_words)} words of {text.corpus.name}": megabytes(num_bytes)}
+
+
+def _rounded(number: float) -> str:
+    """To two digits: an estimate has no more."""
+    return f"{float(f'{number:.2g}'):,.0f}"

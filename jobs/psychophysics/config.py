@@ -1,0 +1,54 @@
+"""The config of `psychophysics`: how occupations are measured between two cues."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import pydantic
+from pydantic import ConfigDict, Field
+
+from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun, has_replicas
+
+NEEDED_LISTS = (("cue_pairs", "occupations"),)
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class PsychophysicsConfig:
+    """How occupations are measured by forced choice.
+
+    Attributes:
+        level: coverage of the intervals.
+        num_resamples: resamples of the replicas behind the intervals of PSE and JND.
+        ddof: 1 for the sample standard deviation in the WEFAT and WEAT effect sizes that PSE is compared with, 0 for
+            the population's.
+    """
+
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    num_resamples: Annotated[int, Field(ge=10)] = 1000
+    ddof: Annotated[int, Field(ge=0, le=1)] = 1
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class PsychophysicsJob(PsychophysicsConfig, EmbeddingsJob):
+    """``job=psychophysics``"""
+
+    name: Literal["psychophysics"] = "psychophysics"
+    needed_lists: ClassVar = NEEDED_LISTS
+
+    def check_embedding(self, embedding: Any) -> None:
+        """Refuse embeddings without replicas.
+
+        Raises:
+            ValueError: saying what to choose.
+        """
+        if not has_replicas(embedding):
+            raise ValueError(
+                f"job={self.name}: its observers are bootstrap replicas, which embedding={embedding.kind} has not; "
+                "train some (embedding=glove), or give the files of one model's replicas, the original's first "
+                "(embedding=file embedding.replicas=true)"
+            )
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class PsychophysicsRun(EmbeddingsRun):
+    """A run of ``psychophysics``."""
+
+    job: PsychophysicsJob
