@@ -20,9 +20,7 @@ _QUESTION = (
 def page(run: Run[AssociationRun, Sources], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
     level = run.config.job.level
-    return embeddings_page(
-        run.config, frames, "Which words go with which", _QUESTION, measures(frames, run.config.job.level)
-    )
+    return embeddings_page(run.config, frames, "Which words go with which", _QUESTION, measures(frames, level))
 
 
 def measures(frames: Frames, level: float) -> list[Measure]:

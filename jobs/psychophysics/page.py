@@ -30,9 +30,7 @@ _MONTE_CARLO_COVERAGE = {(32, 0.95): ", and for normally distributed flips that 
 def page(run: Run[PsychophysicsRun, Sources], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
     level = run.config.job.level
-    return embeddings_page(
-        run.config, frames, "Occupations between two cues", _QUESTION, measures(frames, run.config.job.level)
-    )
+    return embeddings_page(run.config, frames, "Occupations between two cues", _QUESTION, measures(frames, level))
 
 
 def measures(frames: Frames, level: float) -> list[Measure]:
