@@ -1,7 +1,7 @@
 """moto's S3 server on a port, which knows one key, and serves objects whose names ask for it badly.
 
-The first part of ``.../held/...`` is held from its arrival, which a request for ``/arrival`` waits for, to a request for
-``/release``. The second part of ``.../broken/...`` is never taken.
+The first part of ``.../held/...`` is held from its arrival, which requests for ``/arrival`` wait for, until a request
+for ``/release``. The second part of ``.../broken/...`` is never taken.
 """
 
 import re
