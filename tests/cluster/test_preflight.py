@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 import psutil
 import pyarrow as pa
@@ -36,7 +37,11 @@ from tiltmeter.storage.store.tables import StorageError
 ROOT = Path(__file__).parents[2]
 LARGE, SMALL = 3_200_000_000, 1_900_000_000
 CHANGED = "tiltmeter/jobs/app.py"
+WORKER_BYTES = 1_500_000_000
 VECTORS = Ask("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
+
+
+_ray_wait = ray.wait
 
 
 def main():
@@ -66,11 +71,18 @@ def _looks(config, store, folder, small):
     yield "other store", _look(config, Store("/proc/self/cwd/store"))
     yield "left there", [sorted(os.listdir("store")), sorted(os.listdir(store.path))]
     os.chdir(folder)
-    roll_call._SECONDS_TO_ANSWER = 1.0
     raylet = _raylet_of(small)
     raylet.suspend()
-    yield "silent", _look(config, store)
+    with patch.object(ray, "wait", _wait_for_one):
+        yield "silent", _look(config, store)
     raylet.resume()
+
+
+def _wait_for_one(refs, *, num_returns, timeout):
+    """As if the time was over when one has answered, however long that takes."""
+    assert num_returns == len(refs) == 2
+    assert timeout == roll_call._SECONDS_TO_ANSWER
+    return _ray_wait(refs, num_returns=1)
 
 
 def _look(config, store, *asks):
@@ -94,21 +106,28 @@ def _raylet_of(node):
     )
 
 
-def which_process(_store, _unit):
-    time.sleep(0.2)
-    memory = {node["NodeID"]: node["Resources"]["memory"] for node in ray.nodes()}
-    yield "process", pa.table({"pid": [os.getpid()], "memory": [memory[ray.get_runtime_context().get_node_id()]]})
+def which_process(store, _unit):
+    """The process that does a unit, its node, and the memory that it holds there, when three are at work."""
+    Path(store.path, f"worker-{os.getpid()}").touch()
+    deadline = time.monotonic() + 120
+    while len(list(Path(store.path).glob("worker-*"))) < 3:
+        assert time.monotonic() < deadline, "fewer than three workers have come"
+        time.sleep(0.01)
+    memory, context = {node["NodeID"]: node["Resources"]["memory"] for node in ray.nodes()}, ray.get_runtime_context()
+    held = context.get_assigned_resources()["memory"]
+    yield "process", pa.table({"pid": [os.getpid()], "memory": [memory[context.get_node_id()]], "held": [held]})
 
 
 def _packed(store):
-    """Worker processes on the large and on the small node, when more are wanted than there is room for."""
+    """Worker processes on the large and on the small node, when more are wanted than there is room for, and the
+    memory that each holds."""
     pool = Pool(store, max_retries=0)
-    with pool.started(6, worker_bytes=1_500_000_000), Display(Console(file=io.StringIO())) as display:
+    with pool.started(6, worker_bytes=WORKER_BYTES), Display(Console(file=io.StringIO())) as display:
         units = [Unit("which_process/1", str(number), number) for number in range(12)]
         done = Runner(store, pool, display).run(Stage("processes", each(which_process), {"all": units}))["all"]
         rows = [store.read(unit.tables["process"]).to_pylist()[0] for unit in done]
     counts = Counter(memory for _, memory in {(row["pid"], row["memory"]) for row in rows})
-    return [counts[LARGE], counts[SMALL]]
+    return [counts[LARGE], counts[SMALL]], sorted({row["held"] for row in rows})
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +157,7 @@ def test_nothing_stays_behind_in_the_store(results):
 
 
 def test_ray_starts_no_more_workers_on_a_node_than_it_has_memory_for(results):
-    assert results["packed"] == [2, 1]
+    assert results["packed"] == [[2, 1], [WORKER_BYTES]]
 
 
 def test_a_stage_for_which_no_node_has_memory_is_refused_with_the_arithmetic(results):
@@ -168,7 +187,8 @@ def test_a_store_that_is_another_one_on_the_nodes_is_refused_and_left_alone(resu
 
 
 def test_a_node_that_does_not_answer_is_named(results):
-    assert results["silent"].startswith("1 of 2 nodes can't take part:\n  node small: has not answered for 1 seconds\n")
+    silence = f"has not answered for {roll_call._SECONDS_TO_ANSWER:g} seconds"
+    assert results["silent"].startswith(f"1 of 2 nodes can't take part:\n  node small: {silence}\n")
 
 
 def test_different_processors_are_a_warning():

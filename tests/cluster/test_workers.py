@@ -39,8 +39,13 @@ def die_at_2(store, unit):
     yield from square(store, unit)
 
 
-def wait_a_little(store, unit):
-    time.sleep(0.3)
+def do_as_one_of_four(store, unit):
+    """Waits until four workers are at a unit."""
+    Path(store.path, f"worker-{os.getpid()}").touch()
+    deadline = time.monotonic() + 120
+    while len(list(Path(store.path).glob("worker-*"))) < 4:
+        assert time.monotonic() < deadline, "fewer than four workers have come"
+        time.sleep(0.01)
     yield from square(store, unit)
 
 
@@ -133,8 +138,9 @@ def test_workers_for_which_there_is_no_room_hold_nothing_up(ray_cluster, tmp_pat
     store = Store(str(tmp_path))
     pool = Pool(store, max_retries=0)
     with pool.started(6), Display(Console(file=io.StringIO())) as display:
-        finished = Runner(store, pool, display).run(stage(wait_a_little, units(range(12))))["all"]
+        finished = Runner(store, pool, display).run(stage(do_as_one_of_four, units(range(12))))["all"]
     assert len(finished) == 12
+    assert len(list(tmp_path.glob("worker-*"))) == 4
 
 
 def test_batches_are_even():

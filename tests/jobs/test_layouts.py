@@ -79,7 +79,7 @@ def kill(process, victim, tmp_path, after):
         process.kill()
         process.wait()
         # Workers outlive their driver by a moment, and may finish what they were at.
-        psutil.wait_procs(workers, timeout=60)
+        assert psutil.wait_procs(workers, timeout=60)[1] == []
     else:
         random.choice(workers).kill()
 

@@ -43,8 +43,8 @@ def pages(path, form="auto"):
     return [len(page.text) for source in sources for span in split(source, 64.0) for page in read_pages(source, span)]
 
 
-def refused(cost, read, message, megabytes, seconds=3.0):
-    """Refused with the message, in less than so much memory and time."""
+def refused(cost, read, message, megabytes, steps=60):
+    """Refused with the message, in less than so much memory and work."""
 
     def attempt():
         with pytest.raises((CorpusError, EmbeddingFileError, GRUFileError), match=message):
@@ -52,7 +52,7 @@ def refused(cost, read, message, megabytes, seconds=3.0):
 
     spent = cost(attempt)
     assert spent.megabytes < megabytes
-    assert spent.seconds < seconds
+    assert spent.steps < steps
 
 
 # --- packed files ---------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def test_what_grows_beyond_measure_is_refused_when_a_quarter_of_a_gibibyte_has_c
     """Half a gibibyte of one letter, in a kilobyte."""
     path = tmp_path / "dump.xml.bz2"
     path.write_bytes(bz2.compress(DUMP + TEXT + b"a" * 2**29 + END))
-    refused(cost, lambda: pages(path), r"dump\.xml\.bz2: .*bytes unpack to 268,\d{3},\d{3} or more", 600, 30)
+    refused(cost, lambda: pages(path), r"dump\.xml\.bz2: .*bytes unpack to 268,\d{3},\d{3} or more", 600, 600)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lambda content: pa.Codec("zstd").compress(content)])
@@ -189,7 +189,7 @@ def test_a_long_line_takes_time_in_proportion(tmp_path, cost):
     """It is joined once, not with every piece."""
     path = tmp_path / "corpus.txt"
     path.write_bytes(b"a" * 2**25)
-    assert cost(lambda: pages(path)).seconds < 3
+    assert cost(lambda: pages(path)).steps < 60
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ MANY = b"1000000000000"
 def test_no_memory_is_taken_for_words_that_are_only_announced(tmp_path, cost, header, form):
     path = tmp_path / "vectors"
     path.write_bytes(header + b"\na 1 2\n" + bytes(100))
-    refused(cost, lambda: read_embedding(str(path), form), r"vectors: ", 20, 1)
+    refused(cost, lambda: read_embedding(str(path), form), r"vectors: ", 20, 20)
 
 
 @pytest.mark.parametrize("beginning", [b"a 0.5 0.5\nb 0.5 0.5\n", b"2 2\na 0.5 0.5\nb "])
@@ -283,7 +283,7 @@ def test_a_network_that_claims_too_much_is_refused(tmp_path, cost, entry):
     header = json.dumps({"__metadata__": {"tiltmeter": entry}}).encode()
     path = tmp_path / "gru.safetensors"
     path.write_bytes(struct.pack("<Q", len(header)) + header)
-    refused(cost, lambda: read_gru(str(path)), r"gru\.safetensors: ", 30, 1)
+    refused(cost, lambda: read_gru(str(path)), r"gru\.safetensors: ", 30, 20)
 
 
 @pytest.mark.parametrize("tensor", [{"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}, {}, []])
@@ -291,7 +291,7 @@ def test_a_tensor_that_is_not_there_is_refused(tmp_path, cost, tensor):
     header = json.dumps({"weight": tensor}).encode()
     path = tmp_path / "gru.safetensors"
     path.write_bytes(struct.pack("<Q", len(header)) + header)
-    refused(cost, lambda: read_gru(str(path)), r"gru\.safetensors: is damaged", 30, 1)
+    refused(cost, lambda: read_gru(str(path)), r"gru\.safetensors: is damaged", 30, 20)
 
 
 @pytest.mark.parametrize("kind", ["pickle", "claim", "packed", "array"])

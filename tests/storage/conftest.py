@@ -2,11 +2,13 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from aiohttp import web
+from fsspec.implementations.http import HTTPStreamFile
 
 
 @dataclass
@@ -16,11 +18,15 @@ class WebServer:
     ``ranges``: as good servers do. ``whole``: never a part of a file. ``bare``: neither ETag nor Last-Modified.
     ``unsized``: no size. ``breaking``: breaks off in the middle of what it was asked for. ``hopeless``: does so, and
     sends no parts either.
+
+    A client that learns of the end before it has read what came before it throws that away: answers break off once all
+    that was sent has been read, of which ``num_read`` keeps count.
     """
 
     folder: Path
     port: int = 0
     ranges: list[str] = field(default_factory=list)
+    num_read: int = 0
 
     def url(self, how: str, name: str) -> str:
         return f"http://127.0.0.1:{self.port}/{how}/{name}"
@@ -47,20 +53,34 @@ class WebServer:
             response.headers["ETag"] = f'"{hash(content)}"'
         if how != "unsized":
             response.content_length = len(body)
+        self.num_read = 0
         await response.prepare(request)
         breaks = how in ("breaking", "hopeless") and len(body) > 1000
         await response.write(body[: len(body) // 2] if breaks else body)
         if breaks:
-            # A client that learns of the end before it has read what came before it throws that away.
-            await asyncio.sleep(0.1)
-            request.transport.close()
+            # One that asked for the first byte only has gone by itself.
+            while request.transport and self.num_read < len(body) // 2:
+                await asyncio.sleep(0.001)
+            if request.transport:
+                request.transport.close()
         return response
+
+    def counted(self, read: Callable[..., bytes]) -> Callable[..., bytes]:
+        """A client's method of reading, of whose bytes count is kept."""
+
+        def read_and_count(*arguments: object) -> bytes:
+            piece = read(*arguments)
+            self.num_read += len(piece)
+            return piece
+
+        return read_and_count
 
 
 @pytest.fixture
-def web_server(tmp_path):
+def web_server(tmp_path, monkeypatch):
     """A running :class:`WebServer` for an empty folder."""
     server = WebServer(tmp_path / "served")
+    monkeypatch.setattr(HTTPStreamFile, "read", server.counted(HTTPStreamFile.read))
     server.folder.mkdir()
     loop = asyncio.new_event_loop()
     application = web.Application()

@@ -1,19 +1,23 @@
 """Trainers through the whole job: the same bits at any layout, after a kill, and from a saved state."""
 
+import copy
+import os
 import shutil
-import threading
-import time
-from contextlib import contextmanager
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 from tiltmeter.cluster.connection import ClusterError
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.embedding.training import PairTraining
+from tiltmeter.cluster.workers import Tables, Work
+from tiltmeter.jobs.embedding.training import LineTraining, PairTraining
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.store.ledger import Store, Unit
 
 NUM_EPOCHS = 40
 TRAINERS = {
@@ -53,92 +57,55 @@ def usual(run_job, corpus, tmp_path_factory):
     return run
 
 
-def saved_epochs(state: Path) -> int:
-    with np.load(state) as arrays:
-        return arrays["losses"].size
-
-
-def busy_workers() -> list[psutil.Process]:
-    """Worker processes of this process's cluster that are at a batch."""
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        try:
-            if "ray::_Worker" in (name := " ".join(child.cmdline())) and ".run" in name:
-                found.append(child)
-        except psutil.NoSuchProcess:
-            continue
-    return found
-
-
-class Killer(threading.Thread):
-    """Kills the worker at work once its training has saved so many epochs, and watches the state from then on.
+@dataclass(frozen=True)
+class MortalWork:
+    """Work that kills its worker once, when so many states have been saved.
 
     Attributes:
-        at_kill: epochs of the state that the dead worker left.
-        later: epochs of the states that were seen after it.
+        work: what is done.
+        saves: a file with a line for each state: its unit and its epochs.
+        num_saves: the death comes with that line.
     """
 
-    def __init__(self, store: Path, num_epochs: int) -> None:
-        super().__init__()
-        self.at_kill, self.later = 0, [0]
-        self._states, self._num_epochs, self.ended = store / "states", num_epochs, threading.Event()
+    work: Work
+    saves: Path
+    num_saves: int
 
-    def run(self) -> None:
-        state = self._state_so_far()
-        if state is None:
-            return
-        [worker] = busy_workers()
-        worker.kill()
-        worker.wait(10)
-        self.at_kill = saved_epochs(state)
-        self.later.clear()
-        while state.exists() and not self.ended.is_set():
-            self._watch(state)
+    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+        watched = copy.copy(store)
+        watched.save_state = partial(self._save, store)
+        return self.work(watched, units)
 
-    def _state_so_far(self) -> Path | None:
-        while not self.ended.is_set():
-            for state in self._states.rglob("*.npz"):
-                if self._epochs(state) >= self._num_epochs:
-                    return state
-            time.sleep(0.001)
-        return None
-
-    def _watch(self, state: Path) -> None:
-        if epochs := self._epochs(state):
-            self.later.append(epochs)
-
-    def _epochs(self, state: Path) -> int:
-        try:
-            return saved_epochs(state)
-        except FileNotFoundError:
-            return 0
+    def _save(self, store: Store, unit: Unit, state: Mapping[str, np.ndarray]) -> None:
+        store.save_state(unit, state)
+        with self.saves.open("a") as file:
+            print(unit.place, state["losses"].size, file=file)
+        if len(self.saves.read_text().splitlines()) == self.num_saves:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
-@contextmanager
-def killed_in_training(store: Path, num_epochs: int):
-    killer = Killer(store, num_epochs)
-    killer.start()
-    try:
-        yield killer
-    finally:
-        killer.ended.set()
-        killer.join()
+def mortal(work, saves, *settings):
+    return MortalWork(work(*settings), saves, num_saves=12)
 
 
 @pytest.mark.parametrize(
     "trainer", ["glove", *(pytest.param(name, marks=pytest.mark.slow) for name in ("word2vec", "fasttext"))]
 )
-def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(usual, run_job, corpus, tmp_path, trainer):
-    with killed_in_training(tmp_path, num_epochs=12) as killer:
-        run = run_job(*corpus, *TRAINERS[trainer], *TINY, *OTHER, f"store={tmp_path}")
+def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(
+    usual, run_job, corpus, tmp_path, monkeypatch, trainer
+):
+    expected, saves = usual(trainer).digests, tmp_path / "saves"
+    for work in (PairTraining, LineTraining):
+        monkeypatch.setattr(f"tiltmeter.jobs.embedding.training.{work.__name__}", partial(mortal, work, saves))
+    run = run_job(*corpus, *TRAINERS[trainer], *TINY, *OTHER, f"store={tmp_path}/store")
     assert run.stage("train")["num_worker_deaths"] == 1
-    assert 12 <= killer.at_kill < NUM_EPOCHS
-    # From the beginning again, the first saves would have had 1, 2, 3, ... epochs.
-    assert killer.later[0] >= killer.at_kill
-    assert killer.later == sorted(killer.later)
+    states = [line.split() for line in saves.read_text().splitlines()]
+    epochs = {unit: [int(num_epochs) for place, num_epochs in states if place == unit] for unit, _ in states}
+    # Each once: from the beginning again, the first 12 of a replica would come twice.
+    assert list(epochs.values()) == [[*range(1, NUM_EPOCHS + 1)]] * 3
     assert run.num_done("tokens") > 1
-    assert run.digests == usual(trainer).digests
-    assert not [path for path in (tmp_path / "states").rglob("*") if path.is_file()]
+    assert run.digests == expected
+    assert not [path for path in (tmp_path / "store/states").rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize(

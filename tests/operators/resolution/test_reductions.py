@@ -15,7 +15,7 @@ rules = st.sampled_from(["zero", "forbid"])
 
 
 def plenty() -> float:
-    return 60.0
+    return 1e6
 
 
 def _problem(seed: int, missing: Missing, num_nodes: int) -> Problem:

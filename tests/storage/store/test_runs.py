@@ -258,17 +258,17 @@ def test_a_full_run_directory_is_named_and_keeps_nothing_half_written(small_disk
 
 def test_two_runs_cannot_share_a_directory_but_a_killed_one_holds_nothing(tmp_path):
     script = (
-        "import time; from pathlib import Path; from tiltmeter.storage.store.runs import opened\n"
-        f"with opened(Path({str(tmp_path)!r})): print('in', flush=True); time.sleep(60)"
+        "from pathlib import Path; from tiltmeter.storage.store.runs import opened\n"
+        f"with opened(Path({str(tmp_path)!r})): print('in', flush=True); input()"
     )
     root = Path(__file__).parents[3]
-    other = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=root)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    other = subprocess.Popen([sys.executable, "-c", script], cwd=root, **pipes)
     assert other.stdout.readline() == "in\n"
     with pytest.raises(RunDirectoryBusy, match="another run is writing there"), opened(tmp_path):
         pass
     other.kill()
     other.wait()
-    time.sleep(0.1)
     with opened(tmp_path):
         pass
 

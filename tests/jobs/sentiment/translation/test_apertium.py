@@ -51,7 +51,7 @@ def runs(program: psutil.Process) -> bool:
 
 def are_gone(started: list[psutil.Process]) -> bool:
     """In a moment: those that have lost their parent are waited for by nobody."""
-    return any(not any(map(runs, started)) or time.sleep(0.01) for _ in range(500))
+    return any(not any(map(runs, started)) or time.sleep(0.01) for _ in range(12_000))
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_what_a_dying_program_still_writes_is_no_answer(made_up) -> None:
 
 
 def test_programs_that_hang_are_killed(made_up) -> None:
-    made_up(eng_spa="sed -zu s/a/b/ | sleep 60")
+    made_up(eng_spa="sed -zu s/a/b/ | sleep 600")
     before = {*programs()}
     with Apertium("eng-spa", timeout=0.1) as engine:
         with pytest.raises(TranslationError, match=r"eng-spa hung for 0\.1 s before it did 'first'"):

@@ -6,7 +6,7 @@ from tiltmeter.operators.resolution.problem import Missing, Problem
 
 
 def plenty() -> float:
-    return 60.0
+    return 1e6
 
 
 def _problem(seed: int, missing: Missing) -> Problem:
