@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.command import build, execute
+from tiltmeter.jobs.command import CONFIG, SETTINGS, build, execute
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.hydra_limits import confine_hydra
@@ -33,7 +33,7 @@ _REFUSALS = (
 )
 
 
-@hydra.main(version_base="1.3", config_path="pkg://tiltmeter.conf", config_name="tiltmeter")
+@hydra.main(version_base="1.3", config_path=f"pkg://{SETTINGS}", config_name=CONFIG)
 def _run(composed: DictConfig) -> None:
     try:
         config = build(composed, HydraConfig.get().overrides.task)

@@ -9,6 +9,9 @@ from tiltmeter.jobs.catalogue import job
 from tiltmeter.jobs.runtime import composition
 from tiltmeter.jobs.runtime.config import CommonConfig
 
+SETTINGS, CONFIG = "tiltmeter.conf", "tiltmeter"
+"""The package of the settings, and the file in it that names the others."""
+
 
 def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
     """Check a composed config and turn it into the record of the job that it names.

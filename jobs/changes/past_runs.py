@@ -60,7 +60,7 @@ def past_run(path: Path, *, allow_failed: bool = False) -> PastRun:
     Raises:
         ConfigError: if it is no run directory, or of a run that did not end, or that failed unless that is allowed.
     """
-    record, settings = _record(path), _settings(path)
+    record, settings = recorded(path), _settings(path)
     status = record.get("status")
     if status not in ("succeeded", "failed"):
         raise _refusal(path, "is at work, or was killed: wait for it, or start it again with the same run_dir")
@@ -81,7 +81,12 @@ def _refusal(path: Path, reason: str) -> ConfigError:
     return ConfigError(f"runs: {path} {reason}")
 
 
-def _record(path: Path) -> dict[str, Any]:
+def recorded(path: Path) -> dict[str, Any]:
+    """What ``run.json`` of a run directory says.
+
+    Raises:
+        ConfigError: if it is no run directory.
+    """
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
     except OSError as error:

@@ -111,7 +111,7 @@ class EmbeddingsRun(CommonConfig):
     @classmethod
     def place(cls, location: Sequence[int | str], composed: Mapping[str, Any]) -> Place:
         """Of a corpus, its node below ``corpus``."""
-        if location[0] != "corpora" or len(location) < 2:
+        if len(location) < 2 or location[0] != "corpora":
             return super().place(location, composed)
         key, node = list(_corpora_by_key(composed.get("corpus", {})).items())[int(location[1])]
         return Place([key], node, location[2:])

@@ -44,9 +44,24 @@ def confine_hydra() -> None:
     """
     if get_args_parser().parse_known_args()[0].experimental_rerun is not None:
         raise ConfigError("--experimental-rerun: would load a pickle, which can run any code; give the settings again")
+    confine_composition()
+
+
+def confine_composition() -> None:
+    """The same, of a process that has no command line of ours, such as a notebook's."""
     OmegaConf.register_new_resolver("oc.env", environment_variable, replace=True)
     OmegaConf.register_new_resolver("private_folder", lambda: _private_folder().name, replace=True)
     setattr(hydra_command, ConfigLoaderImpl.__name__, _ConfinedLoader)
+
+
+def quoted(value: str) -> str:
+    """A text as Hydra reads it in a word: a quote in it, and backslashes before one, are escaped.
+
+    >>> quoted("it's")
+    "'it\\\\'s'"
+    """
+    inside = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), value)
+    return f"'{inside}'"
 
 
 class _ConfinedLoader(ConfigLoaderImpl):

@@ -36,7 +36,7 @@ def test_a_copy_of_the_code_is_the_same_wherever_it_lies(copied):
     assert environment([]) == here
 
 
-@pytest.mark.parametrize("changed", ["jobs/runtime/execute.py", "conf/cluster/local.yaml"])
+@pytest.mark.parametrize("changed", ["jobs/execute.py", "conf/cluster/local.yaml"])
 def test_a_changed_source_or_setting_is_told_by_its_package(copied, changed):
     here = environment([])
     (copied / changed).write_text((copied / changed).read_text() + "\n")

@@ -24,8 +24,8 @@ import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.cluster.workers import Failure
+from tiltmeter.jobs import execute as runs
 from tiltmeter.jobs.command import build
-from tiltmeter.jobs.runtime import execute as runs
 from tiltmeter.jobs.runtime.redaction import Discreet
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources
 from tiltmeter.jobs.sentiment.rating.systems import ScoresSystem, find_system

@@ -31,8 +31,8 @@ NEEDED_ARGUMENTS = {
     "torch.load": "weights_only=True",
 }
 LOADS_MODELS = (".from_pretrained", ".from_config")
-IMPORT_BY_NAME = {"jobs/resolution/solvers.py"}
-"""The name comes from a table of its own."""
+IMPORT_BY_NAME = {"jobs/resolution/solvers.py", "jobs/runtime/job.py"}
+"""The names come from tables of their own."""
 
 
 def called(node: ast.AST) -> str:

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 import tiltmeter
 from tiltmeter.cluster.connection import ClusterConfig
+from tiltmeter.jobs.runtime.hydra_limits import quoted
 from tiltmeter.jobs.upkeep.overnight.config import ListedJob
 
 _STORE = "TILTMETER_STORE"
@@ -102,20 +102,14 @@ def words(listed: ListedJob, run_dir: Path, cluster: ClusterConfig) -> list[str]
         *([] if listed.sets("cluster") else _cluster_words(cluster)),
         *listed.words,
         f"store=${{oc.env:{_STORE}}}",
-        *(f"{key}={_quoted(value)}" for key, value in ours.items()),
+        *(f"{key}={quoted(value)}" for key, value in ours.items()),
     ]
 
 
 def _cluster_words(cluster: ClusterConfig) -> list[str]:
     settings = {key: value for key, value in dataclasses.asdict(cluster).items() if key != "kind"}
-    shown = {key: _quoted(value) if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
+    shown = {key: quoted(value) if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
     return [f"cluster={cluster.kind}", *(f"++cluster.{key}={value}" for key, value in shown.items())]
-
-
-def _quoted(value: str) -> str:
-    """As Hydra reads a text: a quote in it, and backslashes before one, are escaped."""
-    inside = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), value)
-    return f"'{inside}'"
 
 
 def stop(process: subprocess.Popen[bytes]) -> int:

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from tiltmeter.cluster.connection import ClusterError
-from tiltmeter.jobs.embedding.config import AssociationJob
+from tiltmeter.jobs.association.config import AssociationJob
+from tiltmeter.jobs.catalogue import job
+from tiltmeter.jobs.embedding.resources import num_tokens
 from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
-from tiltmeter.jobs.runtime.resources import asks, num_tokens
 from tiltmeter.jobs.sentiment.rating.systems import SimpleSystem, TransformerSystem
 from tiltmeter.jobs.sentiment.translation.translators import MarianTranslator
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
@@ -31,7 +32,7 @@ def found_file(name, megabytes):
 
 def asked(config, num_gpus=0, **found):
     """The asks of a run that starts from this, on a cluster with so many GPUs."""
-    return asks(config, SimpleNamespace(**found), num_gpus)
+    return list(job(config.job.name).resources(config, SimpleNamespace(**found), num_gpus))
 
 
 @pytest.fixture(scope="module")
