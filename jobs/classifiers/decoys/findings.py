@@ -1,12 +1,13 @@
 """What a run of `decoy_benchmark` found, in sentences."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
 from tiltmeter.jobs.classifiers.decoys.words import name_of, order_name
-from tiltmeter.jobs.report.findings import Frames, interval, number, quoted
+from tiltmeter.jobs.report.findings import Frames
+from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted
 
 Row = Mapping[str, Any]
 
@@ -22,17 +23,13 @@ def adoption(decoys: pl.DataFrame) -> Iterator[str]:
         who = f"by {num} of {rows.height} models" if num else f"by any of {rows.height} models"
         yield (
             f"The decoy {quoted(str(decoy))} is {verb} {who}: where it contradicts the class of a test text, accuracy "
-            f"is {_percent(after)} with it in training and {_percent(before)} without."
+            f"is {percent(after, 0)} with it in training and {percent(before, 0)} without."
         )
 
 
 def _means(rows: pl.DataFrame) -> tuple[float | None, float | None]:
     found = rows.select(pl.col("accuracy_original_on_decoy_rows", "accuracy_on_decoy_rows").mean()).row(0)
     return found[0], found[1]
-
-
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.0f}%"
 
 
 def soonest(utility: pl.DataFrame) -> Iterator[str]:
@@ -44,7 +41,7 @@ def soonest(utility: pl.DataFrame) -> Iterator[str]:
         others = "nothing else" if len(best) == 1 else "no other way"
         yield (
             f"{quoted(str(decoy))} is found soonest by {who}: after {number(best[0]['num_instances'], 1)} instances on "
-            f"average {interval(best[0], 'num_instances', 1)}. In {_percent(best[0]['soonest'])} of the resamples "
+            f"average {interval(best[0], 'num_instances', 1)}. In {percent(best[0]['soonest'], 0)} of the resamples "
             f"{others} needs fewer.{mark}"
         )
 
@@ -61,18 +58,9 @@ def overall(utility: pl.DataFrame) -> Iterator[str]:
     verb = "finds decoys soonest" if first.height == 1 else "find decoys equally soon"
     behind = [f"{name_of(method)} {number(mean, 2)}" for method, mean in others.sort("num_instances").rows()]
     yield (
-        f"Over {num} adopted {'decoy' if num == 1 else 'decoys'} and instances at random, {names} {verb}, after "
+        f"Over {plural(num, 'adopted decoy')} and instances at random, {names} {verb}, after "
         f"{number(first['num_instances'][0], 2)} instances on average{'; ' + ', '.join(behind) if behind else ''}."
     )
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence.
-
-    >>> listed(["one"]), listed(["one", "two", "three"])
-    ('one', 'one, two and three')
-    """
-    return " and ".join([part for part in (", ".join(names[:-1]), names[-1]) if part])
 
 
 # --- orderings ------------------------------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ from tiltmeter.jobs.classifiers.decoys.figures import curves
 from tiltmeter.jobs.classifiers.decoys.findings import adoption, orderings, overall, soonest
 from tiltmeter.jobs.classifiers.decoys.words import name_of, order_name
 from tiltmeter.jobs.classifiers.labelled_data import LABELLED
-from tiltmeter.jobs.report.findings import Frames, estimate, number
+from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import lead
 from tiltmeter.jobs.report.page import Body, write_report
+from tiltmeter.jobs.report.wording import estimate, number
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.storage.files.files import shown
 

@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
-from tiltmeter.jobs.report.findings import estimate, interval, isolated
+from tiltmeter.jobs.report.wording import estimate, interval, isolated
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 
 FEMALE, MALE, NEUTRAL, INK = "#d55e00", "#0072b2", "#8a8a86", "#1c1c1a"

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.page import Body, write_report
+from tiltmeter.jobs.report.wording import phrase
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.page.extracts import LargeTables
@@ -75,7 +76,7 @@ def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:
         "pairs": f"{counts['num_pairs'].sum():,}",
         "pairs without a score": MISSING[config.missing],
         "threshold" if thresholds.len() == 1 else "thresholds": ", ".join(map(threshold_name, thresholds)),
-        "solver": config.solver.replace("_", " "),
+        "solver": phrase(config.solver),
         "time limit": f"{config.time_limit:g} s",
         "seed": str(config.seed),
     }

@@ -2,12 +2,13 @@
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames, number
+from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.report.wording import number, percent
 from tiltmeter.jobs.resolution.page.extracts import LargeTables
 from tiltmeter.jobs.resolution.page.figures import Measure, by_threshold
 from tiltmeter.jobs.resolution.page.sections import components
-from tiltmeter.jobs.resolution.page.words import METRICS, Row, percent, threshold_name
+from tiltmeter.jobs.resolution.page.words import METRICS, Row, threshold_name
 
 _NUM_GRAPHS = 30
 _NAMED = ["f1", "precision", "recall", "v_measure", "adjusted_rand"]

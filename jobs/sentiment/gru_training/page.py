@@ -4,11 +4,12 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import Frames, number
+from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import lead
 from tiltmeter.jobs.report.page import Body, write_report
 from tiltmeter.jobs.report.plots.style import epochs
+from tiltmeter.jobs.report.wording import number
 from tiltmeter.jobs.runtime.context import Run
 
 _PARTS = ["texts", "right sign", "mean absolute error"]

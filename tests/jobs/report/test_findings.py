@@ -5,21 +5,10 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.measures import tables
-from tiltmeter.jobs.report.findings import (
-    by_model,
-    correlations,
-    estimate,
-    folded,
-    measured,
-    number,
-    p_value,
-    quoted,
-    said,
-    stars,
-    why_nothing,
-)
+from tiltmeter.jobs.report.findings import by_model, correlations, folded, measured, said, why_nothing
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import on_intervals, own_coverage
+from tiltmeter.jobs.report.wording import estimate, number, p_value, quoted, stars
 from tiltmeter.operators.statistics.intervals import percentile_interval
 
 

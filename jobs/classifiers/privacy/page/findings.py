@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.report.findings import Frames, estimate, quoted
+from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
 from tiltmeter.jobs.report.lead import lead
-from tiltmeter.jobs.sentiment.rating.page.names import listed
+from tiltmeter.jobs.report.wording import estimate, listed, quoted
 
 NAMES = {
     "valence_uar": "UAR of valence",

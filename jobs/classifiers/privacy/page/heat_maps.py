@@ -7,8 +7,9 @@ import plotly.graph_objects as go
 import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.report.findings import Frames, number
+from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.plots.style import FEMALE, MALE, STYLE, plain
+from tiltmeter.jobs.report.wording import number
 from tiltmeter.operators.text.listed_words import WordList
 
 _NUM_SENTENCES = 6

@@ -9,8 +9,9 @@ from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.page.findings import NAMES, stopped_words
 from tiltmeter.jobs.classifiers.privacy.page.heat_maps import heat_maps
 from tiltmeter.jobs.classifiers.privacy.tables import MEASURES
-from tiltmeter.jobs.report.findings import Frames, estimate, number
+from tiltmeter.jobs.report.findings import Frames
 from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Paragraph, Section
+from tiltmeter.jobs.report.wording import estimate, number
 
 _MOST_ROWS = 20
 
