@@ -120,7 +120,7 @@ def test_the_axis_ends_at_twice_the_largest_score_where_an_interval_goes_on(rati
     }
     lines, dots = traces(raw_scores(frames, "plain"), "original")
     assert list(lines.x) == [0.0, 5.0, None, 0.0, pytest.approx(1.15 * 20.0), None]
-    assert dots.customdata[1] == "<b>wild, original</b><br>10.0 [0.0, 1000.0]"
+    assert dots.customdata[1] == "<b>wild, original</b><br>10.0 [0.0, 1,000.0]"
 
 
 def test_scores_without_intervals_are_dots_alone(ratings):
