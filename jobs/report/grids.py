@@ -80,7 +80,11 @@ def _cut(shown: int, num: int, table: str) -> str:
 
 
 def text(
-    name: str, heading: str | None = None, names: Callable[[Any], str] = str, *, is_numeric: bool = False
+    name: str,
+    heading: str | None = None,
+    names: Mapping[Any, str] | Callable[[Any], str] = str,
+    *,
+    is_numeric: bool = False,
 ) -> Column:
     """Words, or numbers that are words already; times of day to the minute.
 
@@ -88,7 +92,8 @@ def text(
         heading: above the column; the name as a phrase where it has none.
         names: what values are called.
     """
-    return _of(name, heading, lambda value: _text(value, names), is_numeric)
+    called = names if callable(names) else names.__getitem__
+    return _of(name, heading, lambda value: _text(value, called), is_numeric)
 
 
 def count(name: str, heading: str | None = None, *, bar: bool = False) -> Column:

@@ -49,6 +49,9 @@ SHARES = {"range": [-0.02, 1.02], "tickformat": ".0%"}
 
 Row = Mapping[str, Any]
 
+Figure = go.Figure
+"""What a plot is, for modules that draw nothing on their own."""
+
 
 class Look(NamedTuple):
     """How the marks of one kind look.
@@ -170,22 +173,6 @@ def _occupation_hover(row: dict[str, Any]) -> str:
         *([f"women {women}%"] if row["percent_women"] is not None else []),
     ]
     return "<br>".join([f"<b>{plain(row['word'])}</b>", *numbers, f"{pairs}{row['num_replicas']} replicas"])
-
-
-def epochs(rows: pl.DataFrame, lines: Mapping[str, str]) -> go.Figure:
-    """Columns by epoch as lines.
-
-    Args:
-        rows: with ``epoch``.
-        lines: the name of each column in the legend.
-    """
-    looks = ({"color": INK, "width": 2, "dash": "dash"}, {"color": MALE, "width": 2})
-    figure = go.Figure().update_layout(template=STYLE, height=380)
-    for (column, name), line in zip(lines.items(), looks, strict=True):
-        hover = "epoch %{x}: %{y:.4f}<extra>%{fullData.name}</extra>"
-        figure.add_scatter(x=rows["epoch"], y=rows[column], mode="lines", line=line, name=name, hovertemplate=hover)
-    figure.update_xaxes(title_text="epoch", tickformat="d", dtick=max(1, rows.height // 10))
-    return figure.update_yaxes(title_text="loss (nats)", rangemode="tozero")
 
 
 def training(losses: pl.DataFrame) -> go.Figure:
