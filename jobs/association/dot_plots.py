@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 import polars as pl
 from plotly.subplots import make_subplots
 
-from tiltmeter.jobs.report.findings import estimate, number, p_equals, stars
 from tiltmeter.jobs.report.plots.style import (
     FEMALE,
     FIRST,
@@ -20,6 +19,7 @@ from tiltmeter.jobs.report.plots.style import (
     occupation_hovers,
     plain,
 )
+from tiltmeter.jobs.report.wording import estimate, number, p_equals, stars
 
 
 class Side(NamedTuple):

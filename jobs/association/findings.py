@@ -5,18 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import (
-    SIGNIFICANCE,
-    by_model,
-    estimate,
-    measured,
-    number,
-    on_side,
-    p_equals,
-    p_value,
-    stars,
-    why_nothing,
-)
+from tiltmeter.jobs.report.findings import by_model, measured, on_side, why_nothing
+from tiltmeter.jobs.report.wording import SIGNIFICANCE, estimate, number, p_equals, p_value, phrase, stars
 
 _USUAL = {"similarity": "cosine", "statistic": "mean"}
 
@@ -24,16 +14,7 @@ _USUAL = {"similarity": "cosine", "statistic": "mean"}
 def combinations(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Rows by similarity and statistic, in the order of the table."""
     parts = rows.partition_by("similarity", "statistic", maintain_order=True, as_dict=True)
-    return {f"{similarity}, {how_named(statistic)}": part for (similarity, statistic), part in parts.items()}
-
-
-def how_named(name: str) -> str:
-    """A name of the tables as the page writes it.
-
-    >>> how_named("discrete_min")
-    'discrete min'
-    """
-    return name.replace("_", " ")
+    return {f"{similarity}, {phrase(statistic)}": part for (similarity, statistic), part in parts.items()}
 
 
 def preferred(rows: pl.DataFrame) -> pl.DataFrame:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 import polars as pl
 
-from tiltmeter.jobs.report.findings import correlations, estimate, number
+from tiltmeter.jobs.report.findings import correlations
 from tiltmeter.jobs.report.plots.style import FEMALE, INK, MALE, NEUTRAL, STYLE, neutral_line, occupation_hovers, plain
+from tiltmeter.jobs.report.wording import estimate, number
 
 _MAX_LABELS = 20
 _NUM_ENDS = 3

@@ -11,23 +11,13 @@ from tiltmeter.jobs.association.findings import (
     association_finding_in_short,
     association_findings,
     combinations,
-    how_named,
     p_cell,
     preferred,
 )
 from tiltmeter.jobs.association.word_association_sections import word_associations
-from tiltmeter.jobs.report.findings import (
-    by_model,
-    estimate,
-    folded,
-    isolated,
-    measured,
-    number,
-    sentences,
-    stars,
-    why_nothing,
-)
+from tiltmeter.jobs.report.findings import by_model, folded, measured, sentences, why_nothing
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
+from tiltmeter.jobs.report.wording import estimate, isolated, number, phrase, stars
 from tiltmeter.jobs.runtime.published import Frames
 
 _STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001"
@@ -133,8 +123,8 @@ def _test(row: Mapping[str, Any]) -> list[str]:
         estimate(row, "effect_size", 2),
         p_cell(row),
         f"{row['num_targets']} + {row['num_attributes']}",
-        how_named(row["p_method"] or "–"),
-        left_out if row["status"] == "ok" else f"{how_named(row['status'])}: {row['reason']}",
+        phrase(row["p_method"] or "–"),
+        left_out if row["status"] == "ok" else f"{phrase(row['status'])}: {row['reason']}",
     ]
 
 
@@ -159,7 +149,7 @@ def _comparison(rows: pl.DataFrame) -> list[Block]:
 def _by_statistic(similarity: str, rows: pl.DataFrame) -> Grid:
     """A test that was not asked for with a statistic has an empty cell, one without a result a dash."""
     columns = {
-        how_named(statistic): dict(zip(part["test"], _starred(part), strict=True))
+        phrase(statistic): dict(zip(part["test"], _starred(part), strict=True))
         for (statistic,), part in rows.partition_by("statistic", maintain_order=True, as_dict=True).items()
     }
     tests = rows["test"].unique(maintain_order=True)
@@ -210,4 +200,4 @@ def _summary_row(row: Mapping[str, Any]) -> list[str]:
         for name in ("effect_size", "absolute_effect_size")
     ]
     counts = [f"{row[name]:,}" for name in ("num_tests", "num_significant")]
-    return [row["similarity"], how_named(row["statistic"]), *counts, *effects]
+    return [row["similarity"], phrase(row["statistic"]), *counts, *effects]

@@ -13,7 +13,7 @@ from tiltmeter.jobs.changes.numbers import interval_columns, judged_column, numb
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import Change, change_table
 from tiltmeter.jobs.changes.values import changed_values, status_changed, status_changes, value_changes
-from tiltmeter.jobs.changes.wording import several
+from tiltmeter.jobs.runtime.wording import plural
 
 _LABEL = "label"
 """Unit of numbers that only tell which rows belong together."""
@@ -60,7 +60,7 @@ def _table(name: str, before: PastRun, after: PastRun, detail: Detail) -> list[C
 
 
 def _came_or_went(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
-    was, now = (None if entry is None else several(entry["rows"], "row") for entry in (before, after))
+    was, now = (None if entry is None else plural(entry["rows"], "row") for entry in (before, after))
     told = f"is new, with {now}" if before is None else f"is gone; it had {was}"
     rows = {"before": before and before["rows"], "after": after and after["rows"]}
     texts = {"text_before": was, "text_after": now, "sentence": f"table {name} {told}."}
@@ -71,10 +71,10 @@ def _differs(
     name: str, before: int, after: int, told: str, num_beyond: int | None = None, num_judged: int | None = None
 ) -> Change:
     """That a table differs; without numbers of numbers if its rows could not be compared."""
-    rows = f"{several(before, 'row')} as before" if before == after else f"{several(after, 'row')}, before {before:,}"
+    rows = f"{plural(before, 'row')} as before" if before == after else f"{plural(after, 'row')}, before {before:,}"
     numbers = {"before": before, "after": after, "difference": after - before}
     counts = {"num_changed": num_beyond, "num_compared": num_judged}
-    texts = {"text_before": several(before, "row"), "text_after": several(after, "row")}
+    texts = {"text_before": plural(before, "row"), "text_after": plural(after, "row")}
     sentence = f"table {name} differs ({rows}): {told}."
     return {"kind": "table", "table": name, "sentence": sentence} | numbers | counts | texts
 
@@ -97,7 +97,7 @@ def _rows(name: str, matched: Matched, labels: set[str], detail: Detail) -> list
         changes += value_changes(matched, differing, {"table": name, "column": column}, detail)
     num_beyond = sum(change.get("beyond") is True for change in changes)
     told = (
-        f"{num_beyond:,} of {several(num_judged, 'number')} with an interval moved beyond it"
+        f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it"
         if num_judged
         else "it has no numbers with an interval"
     )
@@ -142,7 +142,7 @@ def _gone_and_come(name: str, matched: Matched, detail: Detail) -> Iterator[Chan
 
 
 def _row(name: str, row: dict[str, str], num: int, has_come: bool) -> Change:
-    what = f"row {row['row']}" if num == 1 else f"{several(num, 'row')}, such as {row['row']},"
+    what = f"row {row['row']}" if num == 1 else f"{plural(num, 'row')}, such as {row['row']},"
     text = {"text_after" if has_come else "text_before": row["row"]}
     verb = "came" if has_come else "is gone" if num == 1 else "are gone"
     return {"kind": "row", "table": name, "num_changed": num, "sentence": f"{name}: {what} {verb}."} | row | text

@@ -8,7 +8,8 @@ from functools import cached_property
 import polars as pl
 import pyarrow as pa
 
-from tiltmeter.jobs.changes.wording import row_name, several
+from tiltmeter.jobs.changes.wording import row_name
+from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.storage.store.tables import key_columns
 
 
@@ -113,7 +114,7 @@ def _numbered(frame: pl.DataFrame, keys: Sequence[str], side: str) -> pl.DataFra
     if num := num_repeated(frame, keys):
         which = {"before": "earlier", "after": "later"}[side]
         raise UnmatchableError(
-            f"in the {which} run, {several(num, 'row')} of it {'has' if num == 1 else 'have'} the key of another "
+            f"in the {which} run, {plural(num, 'row')} of it {'has' if num == 1 else 'have'} the key of another "
             f"({', '.join(keys)})"
         )
     integers = [pl.col(name).cast(pl.Int64) for name in keys if frame.schema[name].is_integer()]

@@ -8,7 +8,8 @@ import polars as pl
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.tables import Change
-from tiltmeter.jobs.changes.wording import amount, several, with_interval
+from tiltmeter.jobs.changes.wording import amount, with_interval
+from tiltmeter.jobs.runtime.wording import plural
 
 _ROUNDING = 1e-9
 """Relative distance of two numbers that tells nothing but how they were rounded."""
@@ -129,7 +130,7 @@ def _summed(matched: Matched, rows: pl.DataFrame, where: dict[str, str], num_com
     largest = rows.row(sizes.arg_max() or 0, named=True)
     name = matched.named(largest["at"])
     sentence = (
-        f"{where['table']}: {where['column']} changed in {rows.height:,} of {several(num_compared, 'row')}"
+        f"{where['table']}: {where['column']} changed in {rows.height:,} of {plural(num_compared, 'row')}"
         f"{' within its interval' if largest['beyond'] is False else ''}{spread(sizes)}, the most in {name['row']}."
     )
     counts = {"num_changed": rows.height, "num_compared": num_compared, "median_difference": sizes.median()}

@@ -9,7 +9,8 @@ from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.numbers import spread
 from tiltmeter.jobs.changes.tables import Change
-from tiltmeter.jobs.changes.wording import as_text, several, told_both
+from tiltmeter.jobs.changes.wording import as_text, told_both
+from tiltmeter.jobs.runtime.wording import plural
 
 
 def status_changed(matched: Matched) -> pl.Series:
@@ -36,7 +37,7 @@ def _status(matched: Matched, table: str, row: dict[str, Any], num: int) -> Chan
     before, after = row["before"], row["after"]
     what = f"{name['row']} was {before} and is {after} now"
     if num > 1:
-        what = f"{several(num, 'row')} were {before} and are {after} now, such as {name['row']}"
+        what = f"{plural(num, 'row')} were {before} and are {after} now, such as {name['row']}"
     sentence = f"{table}: {what}{': ' if reason else ''}{reason}."
     counts = {"num_changed": num, "num_compared": matched.pairs.height}
     texts = {"text_before": before, "text_after": after, "sentence": sentence}
@@ -88,7 +89,7 @@ def value_changes(matched: Matched, found: pl.DataFrame, where: dict[str, str], 
         return list(_each(matched, found, sizes, where))
     [example] = _each(matched, found.head(1), sizes, where)
     sentence = (
-        f"{where['table']}: {where['column']} changed in {found.height:,} of {several(matched.pairs.height, 'row')}"
+        f"{where['table']}: {where['column']} changed in {found.height:,} of {plural(matched.pairs.height, 'row')}"
         f"{spread(sizes)}, such as {example['row']}."
     )
     counts = {"num_changed": found.height, "difference": sizes.max(), "median_difference": sizes.median()}

@@ -5,7 +5,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from tiltmeter.jobs.runtime.wording import plural
+
 _MOST_CHARACTERS = 80
+
+several = plural
 
 
 def amount(value: float | None) -> str:
@@ -31,15 +35,6 @@ def with_interval(value: float | None, low: float | None, high: float | None) ->
     ('0.5 [0.25, 0.75]', '0.5')
     """
     return amount(value) if low is None or high is None else f"{amount(value)} [{amount(low)}, {amount(high)}]"
-
-
-def several(num: int, what: str) -> str:
-    """A number of things.
-
-    >>> several(1, "row"), several(1204, "row")
-    ('1 row', '1,204 rows')
-    """
-    return f"{num:,} {what}" if num == 1 else f"{num:,} {what}s"
 
 
 def as_text(value: Any) -> str | None:

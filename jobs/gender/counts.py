@@ -6,6 +6,7 @@ from tiltmeter.jobs.gender import figures as gender_figures
 from tiltmeter.jobs.gender.findings import by_label, kind
 from tiltmeter.jobs.gender.missing import with_words, without_vector
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph
+from tiltmeter.jobs.report.wording import percent
 
 GENDERS = ("feminine", "masculine", "neutral")
 _LISTS = {"professions": "forms of professions", "defining": "defining words"}
@@ -64,15 +65,11 @@ def _grid(counted: pl.DataFrame) -> Grid:
         "Occurrences in the original corpus. Feminine share: of the feminine and masculine words together.",
         [kind(counted), "words", *numbers],
         [
-            [row["label"], _LISTS[row["list"]], *(f"{row[gender]:,}" for gender in GENDERS), _percent(row["share"])]
+            [row["label"], _LISTS[row["list"]], *(f"{row[gender]:,}" for gender in GENDERS), percent(row["share"])]
             for row in counted.sort("list", descending=True, maintain_order=True).to_dicts()
         ],
         numeric=numbers,
     )
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{share:.1%}"
 
 
 def _notes(words: pl.DataFrame) -> list[Block]:

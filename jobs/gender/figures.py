@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from tiltmeter.jobs.gender.findings import pair_name
-from tiltmeter.jobs.report.findings import estimate, measured
+from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.plots.style import (
     FEMALE,
     FIRST,
@@ -20,6 +20,7 @@ from tiltmeter.jobs.report.plots.style import (
     neutral_line,
     plain,
 )
+from tiltmeter.jobs.report.wording import estimate
 
 _ON_AXIS = "bias (cosine with the gender direction): male side ← 0 → female side"
 _GENDERS = {"feminine": FEMALE, "masculine": MALE, "neutral": NEUTRAL}

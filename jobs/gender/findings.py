@@ -5,7 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import estimate, measured, on_side, why_nothing
+from tiltmeter.jobs.report.findings import measured, on_side, why_nothing
+from tiltmeter.jobs.report.wording import estimate
 
 _NAMES = {
     "ar": "Arabic",

@@ -11,8 +11,8 @@ from plotly.subplots import make_subplots
 
 from tiltmeter.jobs.gender.figures import pair_hover
 from tiltmeter.jobs.gender.findings import language_name, pair_name
-from tiltmeter.jobs.report.findings import estimate, number
 from tiltmeter.jobs.report.plots.style import FEMALE, FIRST, INK, MALE, SECOND, STYLE, plain
+from tiltmeter.jobs.report.wording import estimate, number
 from tiltmeter.operators.statistics.correlation import cluster_order
 
 Row = Mapping[str, Any]

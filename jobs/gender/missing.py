@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.gender.findings import Tables, by_label, kind, pair_name
-from tiltmeter.jobs.report.findings import isolated
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Grid
+from tiltmeter.jobs.report.wording import isolated
 
 _NUM_NAMED = 5
 

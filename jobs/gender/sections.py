@@ -21,8 +21,9 @@ from tiltmeter.jobs.gender.findings import (
     with_direction,
 )
 from tiltmeter.jobs.gender.missing import without_result
-from tiltmeter.jobs.report.findings import ends, estimate, measured, number, why_nothing
+from tiltmeter.jobs.report.findings import ends, measured, why_nothing
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
+from tiltmeter.jobs.report.wording import estimate, number
 from tiltmeter.operators.statistics.correlation import correlation
 
 _NUM_ENDS = 15

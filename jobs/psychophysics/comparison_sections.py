@@ -7,8 +7,9 @@ import polars as pl
 
 from tiltmeter.jobs.association import scatter_plots
 from tiltmeter.jobs.psychophysics.validation_sections import MIN_OCCUPATIONS
-from tiltmeter.jobs.report.findings import by_model, estimate, measured, p_equals, said, significant
+from tiltmeter.jobs.report.findings import by_model, measured, said
 from tiltmeter.jobs.report.html.elements import Block, Chart, Section
+from tiltmeter.jobs.report.wording import estimate, p_equals, significant
 from tiltmeter.jobs.runtime.published import Frames
 
 _USUAL = {"similarity": "cosine", "statistic": "mean"}

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tiltmeter.jobs.report.findings import estimate, p_value
 from tiltmeter.jobs.report.html.elements import Grid
+from tiltmeter.jobs.report.wording import estimate, p_value
 
 _NUMBERS = ["Pearson's r", "p of r", "Spearman's ρ", "p of ρ", "occupations"]
 

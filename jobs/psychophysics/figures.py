@@ -8,8 +8,8 @@ import polars as pl
 from plotly.colors import sample_colorscale
 from scipy.special import ndtr
 
-from tiltmeter.jobs.report.findings import estimate, number
 from tiltmeter.jobs.report.plots.style import FEMALE, FIRST, MALE, NEUTRAL, SECOND, STYLE, plain
+from tiltmeter.jobs.report.wording import estimate, number
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD
 
 _NUM_SHOWN = 5

@@ -5,19 +5,9 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import (
-    estimate,
-    interval,
-    isolated,
-    measured,
-    number,
-    on_side,
-    p_equals,
-    quoted,
-    significant,
-    why_nothing,
-)
+from tiltmeter.jobs.report.findings import measured, on_side, why_nothing
 from tiltmeter.jobs.report.html.elements import Grid
+from tiltmeter.jobs.report.wording import estimate, interval, isolated, number, p_equals, quoted, significant
 
 _NUM_ENDS = 3
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.changes.wording import amount, several, with_interval
-from tiltmeter.jobs.report.findings import isolated
+from tiltmeter.jobs.changes.wording import amount, with_interval
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Grid, Paragraph, Section
+from tiltmeter.jobs.report.wording import isolated, plural
 
 _CIRCUMSTANCES = ("setting", "input", "version")
 _ROWS = ("table", "column", "row", "status")
@@ -90,14 +90,14 @@ def _first(changes: pl.DataFrame, num_tables: int | None) -> str:
         which = {None: "all tables are", 1: "the table is"}.get(num_tables) or f"all {num_tables:,} tables are"
         return f"{'Nothing changed' if changes.is_empty() else 'No result changed'}: {which} identical."
     differing = tables["difference"].count()
-    which = several(differing, "table") if num_tables is None else f"{differing:,} of {several(num_tables, 'table')}"
+    which = plural(differing, "table") if num_tables is None else f"{differing:,} of {plural(num_tables, 'table')}"
     told = f"{which} {'differs' if differing == 1 else 'differ'}"
     num_judged, num_beyond = (int(tables[name].sum()) for name in ("num_compared", "num_changed"))
     if not num_judged:
         return f"{told}; no number was compared that has an interval."
     far = changes.filter("beyond", pl.col("half_widths") >= 1).height
     by = f", {far:,} of them by half its width or more" if num_beyond else ""
-    return f"{num_beyond:,} of {several(num_judged, 'number')} with an interval moved beyond it{by}; {told}."
+    return f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it{by}; {told}."
 
 
 def _largest(changes: pl.DataFrame) -> list[str]:
@@ -119,9 +119,9 @@ def _rows(changes: pl.DataFrame) -> list[str]:
         for verb, side in (("came", "text_after"), ("went", "text_before")):
             there = found.filter(pl.col(side).is_not_null())
             if num := there.height if kind == "table" else int(there["num_changed"].sum()):
-                parts.append(f"{several(num, kind)} {verb}")
+                parts.append(f"{plural(num, kind)} {verb}")
     if num := int(changes.filter(pl.col("kind") == "status")["num_changed"].sum()):
-        parts.append(f"{several(num, 'row')} changed {'its' if num == 1 else 'their'} status")
+        parts.append(f"{plural(num, 'row')} changed {'its' if num == 1 else 'their'} status")
     return [f"{', '.join(parts)}."] if parts else []
 
 
@@ -129,7 +129,7 @@ def _circumstances(changes: pl.DataFrame) -> str:
     counts = {kind: changes.filter(pl.col("kind") == kind).height for kind in _CIRCUMSTANCES}
     if not any(counts.values()):
         return "No setting, input or version differs."
-    told = ", ".join(several(num, kind) for kind, num in counts.items() if num)
+    told = ", ".join(plural(num, kind) for kind, num in counts.items() if num)
     return f"How the runs were made differs: {told}."
 
 

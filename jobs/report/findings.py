@@ -1,22 +1,16 @@
-"""How the report writes numbers, words and what could not be measured; which rows belong together."""
+"""What a page says of rows: what was measured and what not, which belong together, how two columns correlate."""
 
-import math
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import polars as pl
 
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph
+from tiltmeter.jobs.report.wording import isolated
 from tiltmeter.operators.statistics.correlation import correlation
 
-SIGNIFICANCE = 0.05
-"""Where sentences and stars begin to take a p-value for more than chance."""
-
 _Part = TypeVar("_Part")
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_STARS = ((0.001, "***"), (0.01, "**"), (SIGNIFICANCE, "*"))
 
 
 class Correlations(NamedTuple):
@@ -35,102 +29,6 @@ def correlations(x: pl.Series, y: pl.Series) -> Correlations:
     """
     found = correlation(*(column.cast(pl.Float64).to_numpy() for column in (x, y)))
     return Correlations(found.pearson, found.spearman, found.num)
-
-
-# --- numbers and words ----------------------------------------------------------------------------------------------
-
-
-def estimate(row: Mapping[str, Any], name: str, digits: int = 3) -> str:
-    """A number with its interval, as far as the row has them; a dash where it has no number.
-
-    >>> estimate({"d": -0.5, "d_low": -1.25, "d_high": 0.0}, "d", 2)
-    '−0.50 [−1.25, 0.00]'
-    """
-    if row.get(name) is None:
-        return "–"
-    return f"{number(row[name], digits)} {interval(row, name, digits)}".rstrip()
-
-
-def interval(row: Mapping[str, Any], name: str, digits: int = 3) -> str:
-    """The interval of a number in brackets; empty where the row has none.
-
-    >>> interval({"flip_low": 0.25, "flip_high": 0.75}, "flip", 2)
-    '[0.25, 0.75]'
-    """
-    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-    return "" if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
-
-
-def number(value: float | None, digits: int) -> str:
-    """A number with a real minus sign; "undefined" for NaN, a dash where there is none.
-
-    >>> number(-0.25, 1), number(-0.001, 2), number(-math.inf, 2)
-    ('−0.2', '0.00', '−∞')
-    """
-    if value is None:
-        return "–"
-    if math.isnan(value):
-        return "undefined"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
-
-
-def p_value(p: float | None) -> str:
-    """A probability to two digits, however small it is; its spaces break no line.
-
-    >>> p_value(0.0494), p_value(0.000078), p_value(1.0)
-    ('0.049', '7.8\xa0×\xa010⁻⁵', '1.0')
-    """
-    if p is None:
-        return "–"
-    if p == 0 or p >= 0.001:
-        return f"{p:#.2g}"
-    mantissa, exponent = f"{p:.1e}".split("e")
-    return f"{mantissa}\u00a0×\u00a010{str(int(exponent)).translate(_SUPERSCRIPTS)}"
-
-
-def p_equals(p: float | None) -> str:
-    """How a sentence gives a p-value.
-
-    >>> p_equals(0.031)
-    'p\xa0=\xa00.031'
-    """
-    return f"p\u00a0=\u00a0{p_value(p)}"
-
-
-def stars(p: float | None) -> str:
-    """How small a p-value is: * below 0.05, ** below 0.01, *** below 0.001.
-
-    >>> stars(0.03), stars(0.0001), stars(0.05)
-    ('*', '***', '')
-    """
-    return "" if p is None else next((mark for bound, mark in _STARS if p < bound), "")
-
-
-def significant(p: float | None) -> bool:
-    """Whether chance alone is a poor explanation, at the level that one star stands for."""
-    return p is not None and p < SIGNIFICANCE
-
-
-def isolated(text: str) -> str:
-    """Text that keeps to itself where it runs from right to left, so that numbers beside it stay in their order.
-
-    >>> isolated("nurse"), len(isolated("ممرضة"))
-    ('nurse', 7)
-    """
-    turns = any(unicodedata.bidirectional(character) in {"R", "AL"} for character in text)
-    return f"\u2068{text}\u2069" if turns else text
-
-
-def quoted(word: str) -> str:
-    """A word as a sentence mentions it.
-
-    >>> quoted("nurse")
-    '“nurse”'
-    """
-    return f"“{isolated(word)}”"
 
 
 # --- what has a result ----------------------------------------------------------------------------------------------

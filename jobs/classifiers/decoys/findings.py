@@ -1,79 +1,76 @@
 """What a run of `decoy_benchmark` found, in sentences."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from tiltmeter.jobs.classifiers.decoys.words import name_of, order_name
-from tiltmeter.jobs.report.findings import interval, number, quoted
+from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted
 from tiltmeter.jobs.runtime.published import Frames
-
-Row = Mapping[str, Any]
 
 CHANCE = "random"
 """The method of attribution that explains nothing, and the selection that chooses nothing."""
+
+METHODS = {
+    "integrated_gradients": "integrated gradients",
+    "gradient_x_input": "gradient × input",
+    "occlusion": "occlusion",
+    "lime": "LIME",
+    "kernel_shap": "kernel SHAP",
+    CHANCE: "random attributions",
+}
+SELECTIONS = {
+    CHANCE: "at random",
+    "submodular_pick": "by submodular pick",
+    "clustering": "by clusters of relevance",
+}
+"""How instances are chosen."""
+
+_IS_EXPLAINED, _IS_AS_THEY_COME = pl.col("method") != CHANCE, pl.col("selection") == CHANCE
 
 
 def adoption(decoys: pl.DataFrame) -> Iterator[str]:
     """Which decoys models fall for, and how far."""
     for (decoy,), rows in decoys.group_by("decoy", maintain_order=True):
-        num, before, after = rows["adopted"].sum(), *_means(rows)
-        verb = "adopted" if num else "not adopted"
-        who = f"by {num} of {rows.height} models" if num else f"by any of {rows.height} models"
+        num = rows["adopted"].sum()
+        before, after = rows.select(pl.col("accuracy_original_on_decoy_rows", "accuracy_on_decoy_rows").mean()).row(0)
+        who = f"adopted by {num}" if num else "not adopted by any"
         yield (
-            f"The decoy {quoted(str(decoy))} is {verb} {who}: where it contradicts the class of a test text, accuracy "
-            f"is {_percent(after)} with it in training and {_percent(before)} without."
+            f"The decoy {quoted(str(decoy))} is {who} of {rows.height} models: where it contradicts the class of a "
+            f"test text, accuracy is {percent(after, 0)} with it in training and {percent(before, 0)} without."
         )
-
-
-def _means(rows: pl.DataFrame) -> tuple[float | None, float | None]:
-    found = rows.select(pl.col("accuracy_original_on_decoy_rows", "accuracy_on_decoy_rows").mean()).row(0)
-    return found[0], found[1]
-
-
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.0f}%"
 
 
 def soonest(utility: pl.DataFrame) -> Iterator[str]:
     """Which methods and orders find each decoy soonest, and how sure that is."""
     for (decoy,), rows in utility.group_by("decoy", maintain_order=True):
-        best = rows.filter(pl.col("num_instances") == pl.col("num_instances").min()).to_dicts()
-        who = listed([f"{name_of(row['method'])} of instances {order_name(row['selection'])}" for row in best])
-        mark = "" if best[0]["adopted"] else " Most models have not adopted it, so there is little to be found."
-        others = "nothing else" if len(best) == 1 else "no other way"
+        best = rows.filter(pl.col("num_instances") == pl.col("num_instances").min())
+        first = best.row(0, named=True)
+        ways = best.select("method", "selection").iter_rows()
+        who = listed([f"{METHODS[method]} of instances {SELECTIONS[selection]}" for method, selection in ways])
+        mark = "" if first["adopted"] else " Most models have not adopted it, so there is little to be found."
+        others = "nothing else" if best.height == 1 else "no other way"
         yield (
-            f"{quoted(str(decoy))} is found soonest by {who}: after {number(best[0]['num_instances'], 1)} instances on "
-            f"average {interval(best[0], 'num_instances', 1)}. In {_percent(best[0]['soonest'])} of the resamples "
+            f"{quoted(str(decoy))} is found soonest by {who}: after {number(first['num_instances'], 1)} instances on "
+            f"average {interval(first, 'num_instances', 1)}. In {percent(first['soonest'], 0)} of the resamples "
             f"{others} needs fewer.{mark}"
         )
 
 
 def overall(utility: pl.DataFrame) -> Iterator[str]:
     """Which methods need the fewest instances over all decoys that are adopted, looked at as they come."""
-    rows = utility.filter(pl.col("adopted"), pl.col("selection") == CHANCE, pl.col("method") != CHANCE)
+    rows = utility.filter("adopted", _IS_AS_THEY_COME, _IS_EXPLAINED)
     if rows.is_empty():
         return
     means = rows.group_by("method", maintain_order=True).agg(pl.col("num_instances").mean().round(9))
-    least, num = means["num_instances"].min(), rows["decoy"].n_unique()
-    first, others = (means.filter((pl.col("num_instances") == least) == same) for same in (True, False))
-    names = listed([name_of(method) for method in first["method"]])
+    is_least = pl.col("num_instances") == means["num_instances"].min()
+    first, others = means.filter(is_least), means.filter(~is_least).sort("num_instances")
+    names = listed([METHODS[method] for method in first["method"]])
     verb = "finds decoys soonest" if first.height == 1 else "find decoys equally soon"
-    behind = [f"{name_of(method)} {number(mean, 2)}" for method, mean in others.sort("num_instances").rows()]
+    behind = ", ".join(f"{METHODS[method]} {number(num, 2)}" for method, num in others.iter_rows())
     yield (
-        f"Over {num} adopted {'decoy' if num == 1 else 'decoys'} and instances at random, {names} {verb}, after "
-        f"{number(first['num_instances'][0], 2)} instances on average{'; ' + ', '.join(behind) if behind else ''}."
+        f"Over {plural(rows['decoy'].n_unique(), 'adopted decoy')} and instances at random, {names} {verb}, after "
+        f"{number(first['num_instances'][0], 2)} instances on average{f'; {behind}' if behind else ''}."
     )
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence.
-
-    >>> listed(["one"]), listed(["one", "two", "three"])
-    ('one', 'one, two and three')
-    """
-    return " and ".join([part for part in (", ".join(names[:-1]), names[-1]) if part])
 
 
 # --- orderings ------------------------------------------------------------------------------------------------------
@@ -81,62 +78,40 @@ def listed(names: Sequence[str]) -> str:
 
 def orderings(frames: Frames) -> list[str]:
     """Orderings that the argument for such a benchmark takes for granted, and whether they are found here."""
-    utility = frames["utility"]
-    cells = {(row["decoy"], row["method"], row["selection"]): row for row in utility.filter("adopted").to_dicts()}
+    adopted = frames["utility"].filter("adopted")
+    explained, as_they_come = adopted.filter(_IS_EXPLAINED), adopted.filter(_IS_AS_THEY_COME)
+    picked, clustered = (explained.filter(selection=name) for name in ("submodular_pick", "clustering"))
+    explained_as_they_come = explained.filter(_IS_AS_THEY_COME)
+    by_chance = as_they_come.filter(~_IS_EXPLAINED)
     return [
-        _said("explanations need fewer instances than random attributions", cells, _beats_chance),
-        _said("submodular pick needs fewer instances than random order", cells, _beats("submodular_pick")),
-        _said("clusters of relevance need fewer instances than random order", cells, _beats("clustering")),
-        _by_coverage(frames),
+        _claim("explanations need fewer instances than random attributions", explained_as_they_come, by_chance, []),
+        _claim("submodular pick needs fewer instances than random order", picked, as_they_come, ["method"]),
+        _claim("clusters of relevance need fewer instances than random order", clustered, as_they_come, ["method"]),
+        _by_coverage(frames["decoys"], explained_as_they_come),
         _by_place(frames["decoys"]),
     ]
 
 
-Cells = Mapping[tuple[str, str, str], Row]
-Judge = Callable[[Cells, tuple[str, str, str]], bool | None]
-
-
-def _said(claim: str, cells: Cells, judge: Judge) -> str:
-    answers = [answer for key in cells if (answer := judge(cells, key)) is not None]
-    if not answers:
+def _claim(claim: str, fewer: pl.DataFrame, more: pl.DataFrame, same: Sequence[str]) -> str:
+    """Whether rows need fewer instances than others on the same decoy, with intervals that lie apart."""
+    pairs = fewer.join(more, on=["decoy", *same], suffix="_of_more")
+    if pairs.is_empty():
         return f"That {claim}: nothing to compare."
-    found = "found" if all(answers) else "not found" if not any(answers) else "found in part"
-    return f"That {claim}: {found} ({sum(answers)} of {len(answers)} comparisons, intervals apart)."
+    num = pairs.filter(pl.col("num_instances_high") < pl.col("num_instances_low_of_more")).height
+    found = {pairs.height: "found", 0: "not found"}.get(num, "found in part")
+    return f"That {claim}: {found} ({num} of {pairs.height} comparisons, intervals apart)."
 
 
-def _beats_chance(cells: Cells, key: tuple[str, str, str]) -> bool | None:
-    decoy, method, selection = key
-    other = cells.get((decoy, CHANCE, selection))
-    return None if method == CHANCE or selection != CHANCE or other is None else _is_apart(cells[key], other)
-
-
-def _beats(better: str) -> Judge:
-    def judge(cells: Cells, key: tuple[str, str, str]) -> bool | None:
-        decoy, method, selection = key
-        other = cells.get((decoy, method, CHANCE))
-        return None if method == CHANCE or selection != better or other is None else _is_apart(cells[key], other)
-
-    return judge
-
-
-def _is_apart(fewer: Row, more: Row) -> bool:
-    return bool(fewer["num_instances_high"] < more["num_instances_low"])
-
-
-def _by_coverage(frames: Frames) -> str:
+def _by_coverage(decoys: pl.DataFrame, explained: pl.DataFrame) -> str:
     """Of decoys that are adopted, by the mean over methods of the instances that they need."""
     claim = "That decoys of greater coverage are found sooner"
-    needed = (
-        frames["utility"]
-        .filter("adopted", pl.col("selection") == CHANCE, pl.col("method") != CHANCE)
-        .group_by("decoy")
-        .agg(pl.col("num_instances").mean())
-    )
-    rows = frames["decoys"].unique("decoy").join(needed, on="decoy").sort("coverage", "decoy")
+    needed = explained.group_by("decoy").agg(pl.col("num_instances").mean())
+    rows = decoys.unique("decoy").join(needed, on="decoy").sort("coverage", "decoy")
     if rows.height < 2:
         return f"{claim}: nothing to compare."
     pairs = ", ".join(
-        f"{row['decoy']} {100 * row['coverage']:.0f}% and {number(row['num_instances'], 1)}" for row in rows.to_dicts()
+        f"{decoy} {percent(coverage, 0)} and {number(num, 1)}"
+        for decoy, coverage, num in rows.select("decoy", "coverage", "num_instances").iter_rows()
     )
     falls = bool((rows["num_instances"].diff().drop_nulls() < 0).all())
     return f"{claim}: {'found' if falls else 'not found'} (coverage and mean number of instances: {pairs})."
@@ -144,5 +119,5 @@ def _by_coverage(frames: Frames) -> str:
 
 def _by_place(decoys: pl.DataFrame) -> str:
     rows = decoys.unique("decoy").drop_nulls("perplexity_shift").sort("perplexity_shift", "decoy")
-    shifts = ", ".join(f"{row['decoy']} {number(row['perplexity_shift'], 2)}" for row in rows.to_dicts())
+    shifts = ", ".join(f"{decoy} {number(by, 2)}" for decoy, by in rows.select("decoy", "perplexity_shift").iter_rows())
     return f"From the most natural decoy to the least, perplexity is multiplied by: {shifts or 'nothing measured'}."

@@ -5,13 +5,34 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
-from tiltmeter.jobs.classifiers.decoys.figures import curves
-from tiltmeter.jobs.classifiers.decoys.findings import adoption, orderings, overall, soonest
-from tiltmeter.jobs.classifiers.decoys.words import name_of, order_name
-from tiltmeter.jobs.report.findings import estimate, number
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.classifiers.decoys.findings import (
+    CHANCE,
+    METHODS,
+    SELECTIONS,
+    adoption,
+    orderings,
+    overall,
+    soonest,
+)
+from tiltmeter.jobs.report import wording
+from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, text, yes
+from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
+from tiltmeter.jobs.report.plots.curves import curves
+from tiltmeter.jobs.report.plots.style import (
+    FEMALE,
+    FIRST,
+    INK,
+    MALE,
+    NEUTRAL,
+    SECOND,
+    SHARES,
+    Figure,
+    Look,
+    Row,
+    lines,
+)
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.storage.files.files import shown
@@ -20,6 +41,15 @@ _ASKED = (
     "Models are trained on texts in which words give classes away that are no reason for them. Somebody who looks at "
     "explanations of one instance after the other: how soon is such a decoy among the words that are shown?"
 )
+
+_LOOKS = {
+    "integrated_gradients": Look(MALE),
+    "gradient_x_input": Look(FEMALE),
+    "occlusion": Look(FIRST),
+    "lime": Look(SECOND),
+    "kernel_shap": Look(INK),
+    CHANCE: Look(NEUTRAL, dash="dot"),
+}
 
 
 def page(run: Run[DecoyBenchmarkRun, Any], frames: Frames) -> Body:
@@ -30,7 +60,12 @@ def page(run: Run[DecoyBenchmarkRun, Any], frames: Frames) -> Body:
         "How soon explanations reveal a decoy",
         _facts(config),
         Lead([Paragraph(_ASKED)], [Bullets(sentences)], [Paragraph(_how_sure(config))]),
-        _sections(frames),
+        [
+            Section("decoys", "The decoys and who adopted them", [_decoys(frames["decoys"])]),
+            Section("detection", "Finding the decoy in one model", [_detection(frames), _utility(frames)]),
+            Section("side-by-side", "Telling two models apart", [Paragraph(_TWO), _side_by_side(frames)]),
+            Section("orderings", "Orderings that are expected", [Bullets(orderings(frames))]),
+        ],
     )
 
 
@@ -57,82 +92,78 @@ def _how_sure(config: DecoyBenchmarkRun) -> str:
     )
 
 
-def _sections(frames: Frames) -> list[Section]:
-    return [
-        Section("decoys", "The decoys and who adopted them", [_decoys(frames["decoys"])]),
-        Section("detection", "Finding the decoy in one model", _detection(frames)),
-        Section("side-by-side", "Telling two models apart", _side_by_side(frames["side_by_side"])),
-        Section("orderings", "Orderings that are expected", [Bullets(orderings(frames))]),
-    ]
-
-
-_DECOY_NUMBERS = [
-    *("applicability", "productivity", "coverage", "perplexity ×", "accuracy without", "accuracy with", "fall"),
-]
-
-
 def _decoys(decoys: pl.DataFrame) -> Grid:
-    caption = (
+    return grid(
         "Applicability counts training texts to which the decoy applies; productivity is the share of these whose "
         "class it indicates, coverage their share of all. Perplexity × is how much less natural test texts become. "
-        "Fall is the accuracy lost where the decoy contradicts the class, less what is lost on such texts without it."
+        "Fall is the accuracy lost where the decoy contradicts the class, less what is lost on such texts without it.",
+        decoys,
+        "decoy",
+        text("model", is_numeric=True),
+        text("words", "words: class"),
+        count("applicability"),
+        number("productivity"),
+        number("coverage"),
+        number("perplexity_shift", "perplexity ×"),
+        number("accuracy_original", "accuracy without"),
+        number("accuracy_decoy", "accuracy with"),
+        estimate("fall"),
+        yes("adopted"),
     )
-    headings = ["decoy", "model", "words: class", *_DECOY_NUMBERS, "adopted"]
-    rows = [
-        [
-            *(row["decoy"], row["model"], row["words"], f"{row['applicability']:,}"),
-            *(number(row[name], 3) for name in ("productivity", "coverage", "perplexity_shift")),
-            *(number(row[name], 3) for name in ("accuracy_original", "accuracy_decoy")),
-            *(estimate(row, "fall"), "yes" if row["adopted"] else "no"),
-        ]
-        for row in decoys.to_dicts()
-    ]
-    return Grid(caption, headings, rows, ["model", *_DECOY_NUMBERS])
 
 
-def _detection(frames: Frames) -> list[Block]:
-    detection = frames["detection"]
-    figures = {
-        f"{decoy}, {order_name(str(selection))}": curves(part, "detection_probability", "decoy found")
-        for (decoy, selection), part in detection.group_by("decoy", "selection", maintain_order=True)
-    }
-    chart = Chart(
+def _utility(frames: Frames) -> Grid:
+    return grid(
+        "Instances that are looked at on average until the decoy is found; the whole pool counts where it is not. "
+        "Soonest is the share of resamples in which nothing else needs fewer.",
+        frames["utility"].sort("decoy", "num_instances", maintain_order=True),
+        "decoy",
+        text("method", names=METHODS),
+        text("selection", "instances", SELECTIONS),
+        estimate("num_instances", "looked at until found", 2),
+        number("soonest"),
+        cell("adopted", lambda row: f"{row['num_adopted']}/{row['num_models']}", is_numeric=True),
+    )
+
+
+_TWO = (
+    "Explanations of the model with the decoy and of the one without lie side by side. The model for which one word "
+    "stands out more is taken to follow a decoy; half of the guesses are right by chance."
+)
+
+
+def _detection(frames: Frames) -> Chart:
+    parts = frames["detection"].partition_by("decoy", "selection", maintain_order=True, as_dict=True)
+    return Chart(
         "Line chart of the probability to have found a decoy against the instances that are looked at, by method.",
         "A decoy is found when one of its words is among those shown. Random attributions show what chance does.",
-        figures,
+        {
+            f"{decoy}, {SELECTIONS[selection]}": _curves(part, "detection_probability", "decoy found")
+            for (decoy, selection), part in parts.items()
+        },
         "Decoy and order",
     )
-    return [chart, _utility(frames["utility"])]
 
 
-def _utility(utility: pl.DataFrame) -> Grid:
-    rows = [
-        [
-            *(row["decoy"], name_of(row["method"]), order_name(row["selection"])),
-            *(
-                estimate(row, "num_instances", 2),
-                number(row["soonest"], 3),
-                f"{row['num_adopted']}/{row['num_models']}",
-            ),
-        ]
-        for row in utility.sort("decoy", "num_instances", maintain_order=True).to_dicts()
-    ]
-    numbers = ["looked at until found", "soonest", "adopted"]
-    caption = (
-        "Instances that are looked at on average until the decoy is found; the whole pool counts where it is not. "
-        "Soonest is the share of resamples in which nothing else needs fewer."
+def _side_by_side(frames: Frames) -> Chart:
+    parts = frames["side_by_side"].partition_by("decoy", maintain_order=True, as_dict=True)
+    return Chart(
+        "Line chart of the probability to tell which of two models follows a decoy, against the instances looked at.",
+        "Random attributions are what chance does.",
+        {str(decoy): _curves(part, "success_probability", "told rightly") for (decoy,), part in parts.items()},
+        "Decoy",
     )
-    return Grid(caption, ["decoy", "method", "instances", *numbers], rows, numbers)
 
 
-def _side_by_side(told: pl.DataFrame) -> list[Block]:
-    text = (
-        "Explanations of the model with the decoy and of the one without lie side by side. The model for which one "
-        "word stands out more is taken to follow a decoy; half of the guesses are right by chance."
+def _curves(rows: pl.DataFrame, chance: str, title: str) -> Figure:
+    """A curve for each method, of one decoy."""
+
+    def hover(row: Row) -> str:
+        share, low, high = (wording.percent(row[f"{chance}{end}"], 0) for end in ("", "_low", "_high"))
+        return lines(METHODS[row["method"]], f"instances: {row['budget']}", f"{title}: {share} [{low}, {high}]")
+
+    titles = ("instances that are looked at", title)
+    figure = curves(
+        rows, "budget", chance, by="method", looks=_LOOKS, titles=titles, hover=hover, label=METHODS.__getitem__
     )
-    figures = {
-        str(decoy): curves(part, "success_probability", "told rightly")
-        for (decoy,), part in told.group_by("decoy", maintain_order=True)
-    }
-    alt = "Line chart of the probability to tell which of two models follows a decoy, against the instances looked at."
-    return [Paragraph(text), Chart(alt, "Random attributions are what chance does.", figures, "Decoy")]
+    return figure.update_xaxes(rangemode="tozero").update_yaxes(SHARES)

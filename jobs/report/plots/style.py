@@ -1,13 +1,13 @@
-"""What all figures of the report share, such as their colours and style; and the losses of training."""
+"""What all plots share: colours, how marks look, and texts as plotly shows them."""
 
 import html
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 import polars as pl
 
-from tiltmeter.jobs.report.findings import estimate, interval, isolated
+from tiltmeter.jobs.report.wording import estimate, interval, isolated
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 
 FEMALE, MALE, NEUTRAL, INK = "#d55e00", "#0072b2", "#8a8a86", "#1c1c1a"
@@ -41,6 +41,108 @@ STYLE = go.layout.Template(
 )
 
 
+HOVER = "%{customdata}<extra></extra>"
+"""Shows what a mark has as its own text under the pointer."""
+
+SHARES = {"range": [-0.02, 1.02], "tickformat": ".0%"}
+"""Of an axis of shares."""
+
+Row = Mapping[str, Any]
+
+Figure = go.Figure
+"""What a plot is, for modules that draw nothing on their own."""
+
+
+class Look(NamedTuple):
+    """How the marks of one kind look.
+
+    Attributes:
+        dash: of a line.
+        shift: how far above its row a dot stands, in rows.
+        place: of the word beside a dot, if it has one.
+    """
+
+    colour: str = INK
+    symbol: str = "circle"
+    dash: str = "solid"
+    shift: float = 0.0
+    place: str = "top center"
+
+
+LOOKS = tuple(
+    Look(colour, symbol)
+    for colour, symbol in zip(
+        (INK, FEMALE, MALE, FIRST, SECOND, NEUTRAL),
+        ("circle", "diamond", "square", "triangle-up", "cross", "star"),
+        strict=True,
+    )
+)
+"""Of kinds that have no look of their own."""
+
+
+class Kind(NamedTuple):
+    """The rows of one kind: its name, its look, and where its rows stand among all of them."""
+
+    name: str
+    look: Look
+    rows: pl.DataFrame
+    places: list[int]
+
+
+def kinds(rows: pl.DataFrame, by: str | None, looks: Mapping[str, Look]) -> list[Kind]:
+    """Rows by their kind: first those that have a look, in the order of the looks, then the others as they come.
+
+    Args:
+        by: the column that names kinds; all rows are of one kind without a name if None.
+    """
+    if by is None:
+        return [Kind("", looks.get("", Look()), rows, list(range(rows.height)))]
+    names = rows[by].unique(maintain_order=True).to_list()
+    others = iter(LOOKS * (1 + len(names) // len(LOOKS)))
+    ordered = {name: looks[name] for name in looks if name in names}
+    ordered |= {name: next(others) for name in names if name not in looks}
+    places = {name: (rows[by] == name).arg_true().to_list() for name in ordered}
+    return [Kind(name, look, rows[places[name]], places[name]) for name, look in ordered.items()]
+
+
+def hovers(rows: pl.DataFrame, hover: Callable[[Row], str] | None) -> dict[str, Any]:
+    """What marks show under the pointer, as a part of their trace."""
+    if hover is None:
+        return {"hoverinfo": "skip"}
+    return {"customdata": [hover(row) for row in rows.to_dicts()], "hovertemplate": HOVER}
+
+
+def lines(head: str, *others: str) -> str:
+    """A bold line and others below it; all are shown as plotly reads them.
+
+    >>> lines("nurse", "PSE 0.7")
+    '<b>nurse</b><br>PSE 0.7'
+    """
+    return "<br>".join([f"<b>{head}</b>", *others])
+
+
+def faint(colour: str, opacity: float) -> str:
+    """A colour of the palette that others show through.
+
+    >>> faint("#0072b2", 0.25)
+    'rgba(0,114,178,0.25)'
+    """
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def span(*numbers: pl.Series | Sequence[float], margin: float = 0.05) -> list[float]:
+    """From the smallest to the largest of all finite numbers, and a little more.
+
+    >>> span([0.0, 10.0, None], pl.Series([5.0]))
+    [-0.5, 10.5]
+    """
+    shown = pl.concat([pl.Series("", values, pl.Float64) for values in numbers]).drop_nulls()
+    finite = shown.filter(shown.is_finite()).to_numpy()
+    more = margin * (finite.max() - finite.min()) or 0.1
+    return [float(finite.min() - more), float(finite.max() + more)]
+
+
 def plain(text: object) -> str:
     """Text as plotly shows it literally: it reads some tags and entities.
 
@@ -71,22 +173,6 @@ def _occupation_hover(row: dict[str, Any]) -> str:
         *([f"women {women}%"] if row["percent_women"] is not None else []),
     ]
     return "<br>".join([f"<b>{plain(row['word'])}</b>", *numbers, f"{pairs}{row['num_replicas']} replicas"])
-
-
-def epochs(rows: pl.DataFrame, lines: Mapping[str, str]) -> go.Figure:
-    """Columns by epoch as lines.
-
-    Args:
-        rows: with ``epoch``.
-        lines: the name of each column in the legend.
-    """
-    looks = ({"color": INK, "width": 2, "dash": "dash"}, {"color": MALE, "width": 2})
-    figure = go.Figure().update_layout(template=STYLE, height=380)
-    for (column, name), line in zip(lines.items(), looks, strict=True):
-        hover = "epoch %{x}: %{y:.4f}<extra>%{fullData.name}</extra>"
-        figure.add_scatter(x=rows["epoch"], y=rows[column], mode="lines", line=line, name=name, hovertemplate=hover)
-    figure.update_xaxes(title_text="epoch", tickformat="d", dtick=max(1, rows.height // 10))
-    return figure.update_yaxes(title_text="loss (nats)", rangemode="tozero")
 
 
 def training(losses: pl.DataFrame) -> go.Figure:

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.report.page import Body
+from tiltmeter.jobs.report.wording import phrase
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.page.extracts import LargeTables
 from tiltmeter.jobs.resolution.page.findings import findings, study_findings
@@ -23,10 +24,8 @@ def page(run: Run[ResolutionRun, Any], frames: Frames) -> Body:
     Tables with a row for each record, component or explanation may have millions of rows. They are left where they
     are: of their files, only the columns and rows are read that the page shows or sums up.
     """
-    config, large = (
-        run.config,
-        LargeTables(*(_rows(frames, name) for name in ("clusters", "components", "explanations"))),
-    )
+    config = run.config
+    large = LargeTables(*(_rows(frames, name) for name in ("clusters", "components", "explanations")))
     facts = _facts(config, frames["pair_counts"])
     if frames["pair_counts"].height == 1:
         return Body(
@@ -57,7 +56,7 @@ def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:
         "pairs": f"{counts['num_pairs'].sum():,}",
         "pairs without a score": MISSING[config.missing],
         "threshold" if thresholds.len() == 1 else "thresholds": ", ".join(map(threshold_name, thresholds)),
-        "solver": config.solver.replace("_", " "),
+        "solver": phrase(config.solver),
         "time limit": f"{config.time_limit:g} s",
         "seed": str(config.seed),
     }

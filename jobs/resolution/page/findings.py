@@ -4,23 +4,19 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import quoted
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.wording import duration, listed, percent, plural, quoted
 from tiltmeter.jobs.resolution.page.extracts import LargeTables
 from tiltmeter.jobs.resolution.page.words import (
     METRICS,
     Row,
-    duration,
     gap,
-    percent,
-    several,
     signed,
     threshold_name,
     weight,
 )
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.sentiment.rating.page.names import listed
 
 
 def findings(frames: Frames, large: LargeTables) -> Lead:
@@ -50,10 +46,10 @@ _ASKED = [
 def _extent(large: LargeTables) -> Iterator[str]:
     total, clusters = large.totals, large.sizes["clusters"]
     single = int(clusters.filter(pl.col("size") == 1)["num"].sum())
-    alone = f"; {several(single, 'record')} {'is' if single == 1 else 'are'} alone in theirs" if single else ""
-    largest = f"the largest of {several(max(clusters['size'].to_list(), default=0), 'record')}"
-    into = several(total["num_clusters"], "cluster")
-    yield f"{several(total['num_records'], 'record')} fall into {into}, {largest}{alone}."
+    alone = f"; {plural(single, 'record')} {'is' if single == 1 else 'are'} alone in theirs" if single else ""
+    largest = f"the largest of {plural(max(clusters['size'].to_list(), default=0), 'record')}"
+    into = plural(total["num_clusters"], "cluster")
+    yield f"{plural(total['num_records'], 'record')} fall into {into}, {largest}{alone}."
 
 
 # --- what is proven -------------------------------------------------------------------------------------------------
@@ -67,8 +63,8 @@ def optimum(large: LargeTables, *, is_study: bool = False) -> Iterator[str]:
     """
     total = large.totals
     num, single = total["num_components"], total["num_single"]
-    besides = f", besides {several(single, 'record')} without any" if single else ""
-    yield f"Positive pairs connect the records into {several(num, 'component')}{besides}; {_proven(large, is_study)}"
+    besides = f", besides {plural(single, 'record')} without any" if single else ""
+    yield f"Positive pairs connect the records into {plural(num, 'component')}{besides}; {_proven(large, is_study)}"
     if num:
         yield _slowest(large, is_study)
 
@@ -92,7 +88,7 @@ def _largest_gap(large: LargeTables, is_study: bool) -> str:
 
 def _slowest(large: LargeTables, is_study: bool) -> str:
     row = large.hardest.sort("seconds", descending=True, maintain_order=True).row(0, named=True)
-    extent = f"{several(row['num_records'], 'record')}, {several(row['num_pairs'], 'pair')}"
+    extent = f"{plural(row['num_records'], 'record')}, {plural(row['num_pairs'], 'pair')}"
     took = f"{_component(row, is_study)} ({extent}), took {duration(row['seconds'])}"
     return f"Solving took {duration(large.totals['seconds'])} in all; the slowest, {took}."
 
@@ -105,7 +101,7 @@ def doubts(large: LargeTables) -> Iterator[Block]:
     """What a reader should not take for more than it is."""
     if num := large.totals["num_none"]:
         was = "was" if num == 1 else "were"
-        text = f"{several(num, 'component')} {was} not partitioned in time: each of their records is left alone."
+        text = f"{plural(num, 'component')} {was} not partitioned in time: each of their records is left alone."
         yield Paragraph(f"{text} Set time_limit=<seconds> higher.", "warning")
 
 
@@ -117,7 +113,7 @@ def agreement(metrics: pl.DataFrame) -> Iterator[str]:
     known = {row["metric"]: row for row in metrics.filter(pl.col("value").is_not_nan()).to_dicts()}
     named = [f"{METRICS[name]} {percent(known[name]['value'])}" for name in METRICS if name in known][:_NUM_METRICS]
     if named:
-        records = several(next(iter(known.values()))["num_records"], "record")
+        records = plural(next(iter(known.values()))["num_records"], "record")
         yield f"Against the gold clusters of {records}: {listed(named)}."
 
 
@@ -136,7 +132,7 @@ def _near_misses(large: LargeTables) -> Iterator[str]:
         "it would bring something, but no more than to its own cluster": num - outweighed - forbidden,
     }
     why = "; ".join(f"in {count:,} {reason}" for reason, count in reasons.items() if count)
-    yield f"{several(num, 'near miss')}: a record has positive pairs with a cluster, but is not in it. Of these, {why}."
+    yield f"{plural(num, 'near miss')}: a record has positive pairs with a cluster, but is not in it. Of these, {why}."
 
 
 def _disagreement(large: LargeTables, counts: Row) -> Iterator[str]:
@@ -152,7 +148,7 @@ def _disagreement(large: LargeTables, counts: Row) -> Iterator[str]:
     }
     never = ", or pairs between were never scored" if counts["missing"] == "forbid" else ""
     yield (
-        f"{split + joined:,} of {several(num_pairs, 'pair')} ({share}) disagree with the clusters: "
+        f"{split + joined:,} of {plural(num_pairs, 'pair')} ({share}) disagree with the clusters: "
         f"{listed([text for text, num in kinds.items() if num])}. In a proven partition that is so where scores "
         f"contradict each other{never}."
     )
@@ -171,8 +167,8 @@ def study_findings(graphs: pl.DataFrame, large: LargeTables) -> Lead:
     num_thresholds = graphs["threshold"].n_unique()
     at = f" at {num_thresholds} thresholds" if num_thresholds > 1 else ""
     extent = (
-        f"{several(graphs.height, 'graph')}{at} were partitioned: {several(total['num_records'], 'record')}, counted "
-        f"in each, fall into {several(total['num_clusters'], 'cluster')}."
+        f"{plural(graphs.height, 'graph')}{at} were partitioned: {plural(total['num_records'], 'record')}, counted "
+        f"in each, fall into {plural(total['num_clusters'], 'cluster')}."
     )
     sure = Bullets(list(optimum(large, is_study=True)))
     return Lead(_ASKED, [Bullets([extent, *_best_thresholds(graphs)])], [*doubts(large), sure])

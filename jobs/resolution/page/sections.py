@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import number
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
+from tiltmeter.jobs.report.wording import number, phrase, plural
 from tiltmeter.jobs.resolution.page import figures as resolution_figures
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, MAX_RECORDS, cluster_graph
 from tiltmeter.jobs.resolution.page.extracts import LargeTables
@@ -17,7 +17,6 @@ from tiltmeter.jobs.resolution.page.words import (
     gap,
     merge_text,
     near_miss_text,
-    several,
     signed,
     threshold_name,
     weight,
@@ -95,7 +94,7 @@ _COMPONENT = (
 def _component(row: Row) -> dict[str, str]:
     counts = {name: f"{row[f'num_{name}']:,}" for name in ("records", "pairs", "clusters", "cuts", "branches")}
     sums = {name: weight(row[name]) for name in ("objective", "bound")}
-    names = {"graph": row["graph"], "component": str(row["component"]), "solver": row["solver"].replace("_", " ")}
+    names = {"graph": row["graph"], "component": str(row["component"]), "solver": phrase(row["solver"])}
     return counts | sums | names | {"status": row["status"], "gap": gap(row), "seconds": number(row["seconds"], 2)}
 
 
@@ -107,7 +106,7 @@ def _drawing(number_: int, frames: Frames, large: LargeTables, seed: int) -> Sec
 
 
 def _graph(row: Row, frames: Frames, large: LargeTables, seed: int) -> Iterator[Block]:
-    extent = f"{several(row['num_records'], 'record')} in {several(row['num_clusters'], 'cluster')}"
+    extent = f"{plural(row['num_records'], 'record')} in {plural(row['num_clusters'], 'cluster')}"
     status = "proven" if row["status"] == "proven" else f"not proven (gap {gap(row)})"
     yield Paragraph(f"{extent}, with an objective of {weight(row['objective'])}, {status}.")
     if row["num_records"] > MAX_RECORDS:
@@ -201,8 +200,8 @@ def _agreement(frames: Frames) -> list[Block]:
         return []
     rows = {row["metric"]: row for row in frames["metrics"].to_dicts()}
     ordered = [*(name for name in METRICS if name in rows), *(name for name in rows if name not in METRICS)]
-    shown = [[METRICS.get(name, name.replace("_", " ")), number(rows[name]["value"], 4)] for name in ordered]
-    records = several(next(iter(rows.values()))["num_records"], "record")
+    shown = [[METRICS.get(name, phrase(name)), number(rows[name]["value"], 4)] for name in ordered]
+    records = plural(next(iter(rows.values()))["num_records"], "record")
     caption = (
         f"Agreement over the {records} that both partitions have. Precision: share of the pairs within clusters that "
         "are within gold clusters as well; recall: the reverse; F1: their harmonic mean. All are 1 if the two are the "

@@ -2,12 +2,12 @@
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import number
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.report.wording import number, percent
 from tiltmeter.jobs.resolution.page.extracts import LargeTables
 from tiltmeter.jobs.resolution.page.figures import Measure, by_threshold
 from tiltmeter.jobs.resolution.page.sections import components
-from tiltmeter.jobs.resolution.page.words import METRICS, Row, percent, threshold_name
+from tiltmeter.jobs.resolution.page.words import METRICS, Row, threshold_name
 from tiltmeter.jobs.runtime.published import Frames
 
 _NUM_GRAPHS = 30

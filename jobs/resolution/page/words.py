@@ -1,13 +1,12 @@
 """Numbers, clusters and explanations of `entity_resolution` as the report writes them."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import number, quoted
-from tiltmeter.jobs.sentiment.rating.page.names import listed
+from tiltmeter.jobs.report.wording import duration as duration
+from tiltmeter.jobs.report.wording import listed, number, percent, plural, quoted
 from tiltmeter.operators.resolution.problem import TOLERANCE
 
 Row = Mapping[str, Any]
@@ -31,15 +30,7 @@ _NUM_MEMBERS = 4
 _LARGE = 100.0
 """From here on whole numbers are written as such."""
 
-
-def several(num: int, name: str) -> str:
-    """A count with its noun.
-
-    >>> several(1, "pair"), several(1234, "near miss")
-    ('1 pair', '1,234 near misses')
-    """
-    ending = "" if num == 1 else "es" if name.endswith("s") else "s"
-    return f"{num:,} {name}{ending}"
+several = plural
 
 
 def weight(value: float | None) -> str:
@@ -48,9 +39,8 @@ def weight(value: float | None) -> str:
     >>> weight(-0.125), weight(47999.25), weight(47999.0), weight(None)
     ('−0.12', '47,999.25', '47,999', '–')
     """
-    if value is None or not _LARGE <= abs(value) < math.inf:
-        return number(value, 2)
-    return f"{value:,.{0 if value.is_integer() else 2}f}".replace("-", "−")
+    is_whole = value is not None and abs(value) >= _LARGE and value.is_integer()
+    return number(value, 0 if is_whole else 2)
 
 
 def signed(value: float) -> str:
@@ -63,16 +53,6 @@ def signed(value: float) -> str:
     return text if text.startswith("−") else f"+{text}"
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share as a percentage.
-
-    >>> percent(0.9571), percent(float("inf")), percent(None)
-    ('95.7%', '∞', '–')
-    """
-    text = number(None if share is None else 100.0 * share, digits)
-    return f"{text}%" if text[-1].isdigit() else text
-
-
 def gap(row: Row) -> str:
     """The gap of a component.
 
@@ -80,17 +60,6 @@ def gap(row: Row) -> str:
     ('0', '1.250%')
     """
     return "0" if row["status"] == "proven" else percent(row["gap"], 3)
-
-
-def duration(seconds: float) -> str:
-    """A time.
-
-    >>> duration(0.004), duration(0.25), duration(1234.5)
-    ('under 0.01 s', '0.25 s', '1,234 s')
-    """
-    if seconds < 0.01:
-        return "under 0.01 s"
-    return f"{seconds:,.{0 if seconds >= _LARGE else 2}f} s"
 
 
 def threshold_name(threshold: float | None) -> str:
@@ -151,7 +120,7 @@ def near_miss_text(row: Row, names: Mapping[int, str]) -> str:
 
 def _reason(row: Row) -> str:
     if row["num_forbidden"]:
-        return f", but may not: {several(row['num_forbidden'], 'pair')} between them {_has(row)} no score"
+        return f", but may not: {plural(row['num_forbidden'], 'pair')} between them {_has(row)} no score"
     change = row["weight"] - row["held"]
     if row["weight"] > 0 and change <= TOLERANCE:
         return f", no more than the {signed(row['held'])} that hold it where it is"

@@ -4,28 +4,41 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import number
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.report import grids, wording
+from tiltmeter.jobs.report.html.elements import Bullets, Chart, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.report.plots.style import epochs
+from tiltmeter.jobs.report.plots.curves import curves
+from tiltmeter.jobs.report.plots.style import INK, MALE, Look, lines
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 
-_PARTS = ["texts", "right sign", "mean absolute error"]
-_EPOCHS = ["loss", "development loss", "development accuracy"]
+_LOOKS = {"training": Look(INK, dash="dash"), "development": Look(MALE)}
 
 
 def page(_: Run[Any, Any], frames: Frames) -> Body:
     """How well the network labels texts, and how its training went."""
-    evaluation = frames["evaluation"]
+    evaluation, training = frames["evaluation"], frames["training"]
+    parts = grids.grid(
+        "By part of the data.",
+        evaluation,
+        "part",
+        grids.count("num_texts"),
+        grids.number("sign_agreement", "right sign"),
+        grids.number("mean_absolute_error"),
+    )
+    losses = [grids.number(name, digits=4) for name in ("loss", "development_loss", "development_accuracy")]
     return Body(
         "A recurrent sentiment system",
         {"job": "gru_training"},
         Lead([Paragraph(_ASKED)], [Bullets(_findings(evaluation))], [Paragraph(_how_sure(evaluation))]),
         [
-            Section("evaluation", "How well it scores", [_parts(evaluation)]),
-            Section("training", "How it was trained", _training(frames["training"])),
+            Section("evaluation", "How well it scores", [parts]),
+            Section(
+                "training",
+                "How it was trained",
+                [_losses(training), grids.grid("Losses in nats.", training, grids.count("epoch"), *losses)],
+            ),
         ],
     )
 
@@ -36,8 +49,8 @@ _ASKED = "How well does a recurrent network score the sentiment of texts that it
 def _findings(evaluation: pl.DataFrame) -> list[str]:
     return [
         f"Of the {row['num_texts']:,} texts of the {row['part']} part, those that are not neutral get a score of the "
-        f"right sign in {100 * row['sign_agreement']:.1f}% of the cases; all scores are off by "
-        f"{number(row['mean_absolute_error'], 3)} on average."
+        f"right sign in {wording.percent(row['sign_agreement'])} of the cases; all scores are off by "
+        f"{wording.number(row['mean_absolute_error'], 3)} on average."
         for row in evaluation.drop_nulls("sign_agreement").to_dicts()
     ]
 
@@ -51,22 +64,20 @@ def _how_sure(evaluation: pl.DataFrame) -> str:
     )
 
 
-def _parts(evaluation: pl.DataFrame) -> Grid:
-    rows = [
-        [row["part"], f"{row['num_texts']:,}", number(row["sign_agreement"], 3), number(row["mean_absolute_error"], 3)]
-        for row in evaluation.to_dicts()
-    ]
-    return Grid("By part of the data.", ["part", *_PARTS], rows, _PARTS)
-
-
-def _training(training: pl.DataFrame) -> list[Block]:
-    rows = [
-        [str(row["epoch"]), *(number(row[name.replace(" ", "_")], 4) for name in _EPOCHS)]
-        for row in training.to_dicts()
-    ]
-    chart = Chart(
+def _losses(training: pl.DataFrame) -> Chart:
+    named = training.rename({"loss": "training", "development_loss": "development"})
+    rows = named.unpivot(["training", "development"], index="epoch", variable_name="part", value_name="loss")
+    figure = curves(
+        rows,
+        "epoch",
+        "loss",
+        by="part",
+        looks=_LOOKS,
+        titles=("epoch", "loss (nats)"),
+        hover=lambda row: lines(row["part"], f"epoch {row['epoch']}: {wording.number(row['loss'], 4)}"),
+    )
+    return Chart(
         "Line chart of the loss on the training and on the development part, epoch by epoch.",
         "Where the development loss rises while the other falls, the network learns its training texts by heart.",
-        {"losses": epochs(training, {"loss": "training", "development_loss": "development"})},
+        {"losses": figure},
     )
-    return [chart, Grid("Losses in nats.", ["epoch", *_EPOCHS], rows, ["epoch", *_EPOCHS])]

@@ -6,11 +6,10 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.report.findings import estimate, quoted
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.wording import estimate, listed, quoted
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.sentiment.rating.page.names import listed
 
 NAMES = {
     "valence_uar": "UAR of valence",

@@ -7,7 +7,8 @@ import plotly.graph_objects as go
 import polars as pl
 
 from tiltmeter.jobs.report.plots.style import FEMALE, INK, SECOND, STYLE
-from tiltmeter.jobs.sentiment.rating.page.names import MEASURES, attribute, listed
+from tiltmeter.jobs.report.wording import listed
+from tiltmeter.jobs.sentiment.rating.page.names import MEASURES, attribute
 from tiltmeter.jobs.sentiment.rating.rows import PROTECTED
 
 _EMOTION, _SENTIMENT = "emotion", "sentiment"

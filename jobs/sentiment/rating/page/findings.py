@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import measured, on_side, quoted
+from tiltmeter.jobs.report.findings import measured, on_side
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph
 from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.wording import listed, plural, quoted
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page.names import (
     MEASURES,
@@ -16,7 +17,6 @@ from tiltmeter.jobs.sentiment.rating.page.names import (
     by_case,
     by_word,
     case_name,
-    listed,
     rated,
     rated_comparisons,
     texts_of,
@@ -65,18 +65,14 @@ _NOTHING = "Nothing could be rated: no group of texts has two values of gender o
 
 def _extent(rows: pl.DataFrame) -> str:
     num_cases, num_groups = len(by_case(rows)), rows["group"].n_unique()
-    groups = f"{_several(num_groups, 'group')} of texts"
+    groups = f"{plural(num_groups, 'group')} of texts"
     protected = listed([attribute(name) for name in rows["protected"].unique(maintain_order=True)])
     each = f"{num_cases} cases ({groups}, each by every protected attribute that its texts tell)"
     where = each if num_cases > num_groups else f"{groups}, by {protected}"
     first, *trips = variants_of(rows)
-    after = f", on the original texts and after {_several(len(trips), 'round trip')} ({', '.join(trips)})"
-    systems = _several(rows["system"].n_unique(), "system")
+    after = f", on the original texts and after {plural(len(trips), 'round trip')} ({', '.join(trips)})"
+    systems = plural(rows["system"].n_unique(), "system")
     return f"The bias of {systems} was measured in {where}{after if trips and first == ORIGINAL else ''}."
-
-
-def _several(num: int, name: str) -> str:
-    return f"{num} {name}{'' if num == 1 else 's'}"
 
 
 def _ends(rows: pl.DataFrame) -> Iterator[str]:
@@ -109,8 +105,8 @@ def changes(comparisons: pl.DataFrame) -> Iterator[str]:
         rest = rows.height - compared.height
         more = f" {rest} more can't be compared: a raw score is undefined or infinite." if rest else ""
         moved = compared.filter(pl.col("rating") != pl.col("original_rating")).height
-        ratings = _several(moved, "rating") if moved else "No rating"
-        known = f"{_several(compared.height, 'raw score')} can be compared with the original's"
+        ratings = plural(moved, "rating") if moved else "No rating"
+        known = f"{plural(compared.height, 'raw score')} can be compared with the original's"
         yield f"After the round trip {variant}, {known}: {_directions(compared)}.{more} {ratings} moved."
 
 
@@ -154,7 +150,7 @@ def _intervals(rows: pl.DataFrame) -> list[Block]:
         return [Paragraph("Without resamples of the texts, the numbers have no intervals.")]
     above = known.filter(pl.col("raw_score_low") > 0).height
     text = (
-        f"{_several(known.height, 'raw score')} {'has an interval' if known.height == 1 else 'have intervals'} from "
+        f"{plural(known.height, 'raw score')} {'has an interval' if known.height == 1 else 'have intervals'} from "
         f"resamples of the texts; {above} of them {'lies' if above == 1 else 'lie'} above 0 with all of it. A raw "
         "score can't be below 0, so an interval above a score near 0 is no proof of bias."
     )

@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import number, p_value
 from tiltmeter.jobs.report.html.elements import Grid
+from tiltmeter.jobs.report.wording import number, p_value
 from tiltmeter.jobs.sentiment.rating.page.names import MEASURES, Row, amount, attribute, case_name, scored
 from tiltmeter.operators.statistics.two_samples import LEVELS
 
@@ -76,16 +76,7 @@ def _comparison(row: Row) -> list[str]:
     names = [row["variant"], f"{case_name(row)} ({MEASURES[row['measure']]})", row["system"]]
     raw = [amount(row[name], row["measure"]) for name in ("original_score", "raw_score")]
     ratings = f"{_whole(row['original_rating'])} → {_whole(row['rating'])}"
-    return [*names, *raw, scored(row, "change"), percent(row["percent_change"]), ratings]
-
-
-def percent(value: float | None) -> str:
-    """A share or a relative change.
-
-    >>> percent(-12.4), percent(None)
-    ('−12%', '–')
-    """
-    return "–" if value is None else f"{number(value, 0)}%"
+    return [*names, *raw, scored(row, "change"), number(row["percent_change"], 0, "%"), ratings]
 
 
 def lost_words(rows: pl.DataFrame, variants: Sequence[str]) -> Grid:
@@ -108,7 +99,7 @@ def lost_words(rows: pl.DataFrame, variants: Sequence[str]) -> Grid:
 
 
 def _share(row: Row) -> str:
-    return f"{row['num_lost']:,} ({percent(row['percent_lost'])})"
+    return f"{row['num_lost']:,} ({number(row['percent_lost'], 0, '%')})"
 
 
 def largest_effects(rows: pl.DataFrame) -> Grid:

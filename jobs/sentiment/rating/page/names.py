@@ -1,11 +1,11 @@
 """Names and raw scores as the report on sentiment systems writes them, and the rows that belong together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import interval, number
+from tiltmeter.jobs.report.wording import interval, number
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL
 
@@ -57,8 +57,7 @@ def amount(value: float | None, measure: str) -> str:
     >>> amount(4.4, "wrs"), amount(211.11, "die"), amount(None, "die"), amount(float("inf"), "die")
     ('4.4', '211.1%', '–', '∞')
     """
-    text = number(value, 1)
-    return f"{text}%" if measure == "die" and text[-1].isdigit() else text
+    return number(value, 1, "%" if measure == "die" else "")
 
 
 def scored(row: Row, name: str = "raw_score") -> str:
@@ -68,15 +67,6 @@ def scored(row: Row, name: str = "raw_score") -> str:
     '7.5% [0.0, ∞]'
     """
     return f"{amount(row[name], row['measure'])} {interval(row, name, 1)}".rstrip()
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as a sentence lists them.
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
 # --- rows that belong together ---------------------------------------------------------------------------------------

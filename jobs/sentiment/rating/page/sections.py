@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import polars as pl
 
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Paragraph, Section
+from tiltmeter.jobs.report.wording import listed, plural
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page import figures as rating_figures
 from tiltmeter.jobs.sentiment.rating.page import grids as rating_grids
 from tiltmeter.jobs.sentiment.rating.page.causal_diagrams import causal_models, diagram, meaning
-from tiltmeter.jobs.sentiment.rating.page.names import amount, by_case, case_name, listed, rated, variants_of
+from tiltmeter.jobs.sentiment.rating.page.names import amount, by_case, case_name, rated, variants_of
 from tiltmeter.jobs.sentiment.rating.page.round_trip_sections import round_trips, words
 from tiltmeter.jobs.sentiment.rating.rows import RatingConfig
 from tiltmeter.operators.statistics.two_samples import LEVELS
@@ -176,7 +177,7 @@ def _unseen(effects: pl.DataFrame) -> list[Block]:
     more = [f"{rest} more are in the table effects"] if rest else []
     return [
         Paragraph(text, "warning"),
-        Details(f"{cells.height} {'cell' if cells.height == 1 else 'cells'} without texts", [Bullets([*names, *more])]),
+        Details(f"{plural(cells.height, 'cell')} without texts", [Bullets([*names, *more])]),
     ]
 
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tiltmeter.jobs.report.findings import number
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Page, Paragraph
 from tiltmeter.jobs.report.page import compose
+from tiltmeter.jobs.report.wording import number
 from tiltmeter.jobs.resolution.page.body import resolution_body, write_resolution_report
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_RECORDS
 from tiltmeter.jobs.resolution.page.sections import sections

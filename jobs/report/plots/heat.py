@@ -1,0 +1,85 @@
+"""Heat maps: a number for each pair of labels, as colour and as text."""
+
+from collections.abc import Callable, Sequence
+
+import plotly.graph_objects as go
+import polars as pl
+
+from tiltmeter.jobs.report.plots.style import FEMALE, HOVER, MALE, STYLE, Row, plain
+from tiltmeter.jobs.report.wording import number
+
+MIDDLE = "#fbfaf6"
+"""Of the colours of a scale with two sides."""
+
+_MISSING = "#d4d1c9"
+_ROW_HEIGHT = 26
+
+
+def heat(
+    rows: pl.DataFrame,
+    x: str,
+    y: str,
+    z: str,
+    *,
+    colours: Sequence[str] = (MALE, MIDDLE, FEMALE),
+    ends: tuple[float, float] | None = None,
+    title: str = "",
+    digits: int = 2,
+    text: Callable[[Row], str] | None = None,
+    hover: Callable[[Row], str] | None = None,
+    x_label: Callable[[str], str] = plain,
+    y_label: Callable[[str], str] = plain,
+) -> go.Figure:
+    """A cell for each row; without a number it is grey, and what no row is about stays empty.
+
+    Args:
+        x, y: the columns of labels; columns and lines come as they do in the rows.
+        z: the column of numbers.
+        colours: from the lowest to the highest number.
+        ends: the numbers that have the first and the last colour; equally far from 0 if None.
+        title: of the scale, which is not shown without one.
+        digits: of the numbers in the cells.
+        text: of a cell with a number; the number if None.
+        hover: what is shown of a row under the pointer, such as why it has no number.
+        x_label, y_label: how columns and lines are called, as plotly reads it.
+    """
+    across, down = (rows[name].unique(maintain_order=True).to_list() for name in (x, y))
+    cells = {(row[y], row[x]): row for row in rows.to_dicts()}
+    table = [[cells.get((line, column)) for column in across] for line in down]
+    figure = go.Figure([_missing(table, z), _numbers(table, z, colours, ends or _both(rows[z]))])
+    written: Callable[[Row], str] = text or (lambda row: number(row[z], digits))
+    texts = [["" if row is None or row[z] is None else written(row) for row in line] for line in table]
+    figure.data[1].update(text=texts)
+    shown = [[hover(row) if hover and row else "" for row in line] for line in table]
+    figure.update_traces(customdata=shown, hovertemplate=HOVER, xgap=2, ygap=2)
+    if title:
+        bar = {"title": {"text": title}, "thickness": 12, "outlinewidth": 0, "tickformat": f".{digits}f"}
+        figure.data[1].update(showscale=True, colorbar=bar)
+    figure.update_layout(template=STYLE, height=90 + _ROW_HEIGHT * len(down), margin={"t": 70, "b": 10})
+    figure.update_xaxes(**_ticks([x_label(name) for name in across]), side="top", tickangle=0)
+    return figure.update_yaxes(**_ticks([y_label(name) for name in down]), autorange="reversed")
+
+
+def _both(numbers: pl.Series) -> tuple[float, float]:
+    """Ends equally far from 0."""
+    limit = max((abs(value) for value in numbers.drop_nulls()), default=0.0) or 1.0
+    return -limit, limit
+
+
+def _missing(table: Sequence[Sequence[Row | None]], z: str) -> go.Heatmap:
+    """A grey map of the rows without a number."""
+    gaps = [[0 if row is not None and row[z] is None else None for row in line] for line in table]
+    return go.Heatmap(z=gaps, colorscale=[[0, _MISSING], [1, _MISSING]], showscale=False)
+
+
+def _numbers(
+    table: Sequence[Sequence[Row | None]], z: str, colours: Sequence[str], ends: tuple[float, float]
+) -> go.Heatmap:
+    scale = [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
+    look = {"texttemplate": "%{text}", "textfont": {"size": 12}, "showscale": False}
+    numbers = [[None if row is None else row[z] for row in line] for line in table]
+    return go.Heatmap(z=numbers, colorscale=scale, zmin=ends[0], zmax=ends[1], **look)
+
+
+def _ticks(texts: Sequence[str]) -> dict[str, object]:
+    return {"tickvals": list(range(len(texts))), "ticktext": list(texts), "showgrid": False, "ticks": ""}
