@@ -8,6 +8,8 @@ import pydantic
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.storage.errors import Refusal
+
 WORKER_SETTING = "cluster.worker_megabytes"
 LEAST_WORKER_MEGABYTES = 500
 
@@ -18,7 +20,7 @@ _HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})")
 _LAST_PORT = 65_535
 
 
-class ClusterError(ValueError):
+class ClusterError(Refusal, ValueError):
     """The cluster can't be reached, or is not fit for the work; the message says which setting mends it."""
 
 

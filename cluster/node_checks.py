@@ -12,9 +12,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from tiltmeter.cluster.capacity import Node
 from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.environment import Environment, environment
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, read_bytes
 from tiltmeter.storage.store.ledger import Store
-from tiltmeter.storage.store.tables import StorageError, write_bytes
+from tiltmeter.storage.store.tables import write_bytes
 
 _SECONDS_TO_ANSWER = 180.0
 """More than a node has patience with a store that is away, so that it can say so."""

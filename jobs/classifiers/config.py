@@ -73,7 +73,7 @@ def find_encoder(models: TrainedModels) -> EncoderSources:
     """Look for the file of vectors and the checkpoint.
 
     Raises:
-        CorpusError, CheckpointError: if one is missing or can't be read.
+        InputError, CheckpointError: if one is missing or can't be read.
     """
     vectors = None if models.vectors is None else find_file(models.vectors, "models.vectors")
     if models.checkpoint is None:

@@ -94,7 +94,7 @@ def find_labelled_data(data: LabelledData) -> LabelledFiles:
     """Look for the files.
 
     Raises:
-        CorpusError: if one is missing, can't be read, or lacks a column.
+        InputError: if one is missing, can't be read, or lacks a column.
     """
     files = {}
     for part, path in data.paths.items():

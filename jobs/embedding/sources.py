@@ -50,7 +50,7 @@ def find_sources(config: EmbeddingsRun, store: str) -> Sources:
     """Look for whatever the run starts from; ``store`` is the root of the store, for downloads.
 
     Raises:
-        CorpusError: if a file is missing or in no known format.
+        InputError: if a file is missing or in no known format.
         CheckpointError: if an encoder can't be found.
         WordSetError: for word lists that normalisation makes meaningless.
     """

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.storage.corpora.corpora import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import shown
 from tiltmeter.storage.records import check_columns, record_columns
 
@@ -28,14 +28,14 @@ def find_sources(config: ResolutionRun, _: str) -> ResolutionSources:
     """Look for the files.
 
     Raises:
-        CorpusError: if one is missing, can't be read, or lacks a column.
+        InputError: if one is missing, can't be read, or lacks a column.
     """
     files = {}
     if config.pairs is not None:
         files["pairs"] = _file(config.pairs, "pairs", ("left", "right"))
         there = record_columns(files["pairs"].uri)
         if not any(name in there for name in _WEIGHTS):
-            raise CorpusError(f"pairs: {shown(config.pairs)} has no column 'weight' or 'match_probability'")
+            raise InputError(f"pairs: {shown(config.pairs)} has no column 'weight' or 'match_probability'")
     if config.gold is not None:
         files["gold"] = _file(config.gold, "gold", ("record", "cluster"))
     if config.records is not None:

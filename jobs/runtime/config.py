@@ -6,10 +6,11 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.connection import ClusterConfig
+from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.store.registry import is_series
 
 
-class ConfigError(ValueError):
+class ConfigError(Refusal, ValueError):
     """A setting is wrong; the message names the key, the value, what is allowed and how to set it."""
 
 

@@ -45,12 +45,12 @@ from tiltmeter.jobs.upkeep.compare import job as compare
 from tiltmeter.jobs.upkeep.overnight import job as overnight
 from tiltmeter.jobs.upkeep.overnight.config import find_jobs
 from tiltmeter.jobs.upkeep.prune import job as prune
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.files import redacted, without_keys
 from tiltmeter.storage.store.identity import canonical, digest
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Entry, Registry, Status
 from tiltmeter.storage.store.runs import RunDirectory, opened
-from tiltmeter.storage.store.tables import StorageError
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def execute(config: RunConfig) -> Path:
 
     Raises:
         UnitsFailed: if units failed; ``run.json`` then names them with their tracebacks.
-        ConfigError, CorpusError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
+        ConfigError, InputError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
     """
     store, job = Store(config.store), _JOBS[config.job.name]
     found = job.find_sources(config, store.root)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from typing import AnyStr
 
 from tiltmeter.storage.corpora.decoding import Decoder, decoded
-from tiltmeter.storage.corpora.pages import CorpusError, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Repairs, Source, Span
 from tiltmeter.storage.corpora.unpacking import Unpacked
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import shown
 
 _MAX_LINE_BYTES = 2**28
@@ -29,7 +30,7 @@ class Lines:
         """Offset and content, in UTF-8, of each line of the span and after it, without the newline.
 
         Raises:
-            CorpusError: if the file can't be read on, or has a line that is too long to be one.
+            InputError: if the file can't be read on, or has a line that is too long to be one.
         """
         lines = self._utf8_lines() if self._source.encoding == "utf-8" else self._other_lines()
         if self._span.start:
@@ -91,6 +92,6 @@ class Lines:
                 begun, length = lines[-1:], len(lines[-1])
             if length > _MAX_LINE_BYTES:
                 where = self.where(self._offset)
-                raise CorpusError(f"{where} is longer than {_MAX_LINE_BYTES:,} bytes: this is no text file")
+                raise InputError(f"{where} is longer than {_MAX_LINE_BYTES:,} bytes: this is no text file")
         if length:
             yield newline[:0].join(begun)

@@ -11,8 +11,9 @@ from xml.parsers import expat
 
 from tiltmeter.storage.corpora.decoding import REPLACEMENT, Decoder
 from tiltmeter.storage.corpora.dump_parser import DumpParser, Header
-from tiltmeter.storage.corpora.pages import Compression, CorpusError, Page, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Compression, Page, Repairs, Source, Span
 from tiltmeter.storage.corpora.unpacking import Unpacked
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import shown
 
 _PAGE = b"<page>"
@@ -26,7 +27,7 @@ def read_header(uri: str, compression: Compression, encoding: str) -> Header:
     """What a dump says before its first page.
 
     Raises:
-        CorpusError: if the file is no MediaWiki dump or breaks off in its header.
+        InputError: if the file is no MediaWiki dump or breaks off in its header.
     """
     unpacked = Unpacked(uri, compression, 0, 1)
     parser = DumpParser(uri, Header())
@@ -46,7 +47,7 @@ def read_dump(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
     """Every page that begins in a span, in file order, with the text of its last revision; memory stays flat.
 
     Raises:
-        CorpusError: if the file breaks off or is damaged before the last of these pages ends, or one has no id.
+        InputError: if the file breaks off or is damaged before the last of these pages ends, or one has no id.
     """
     parser = DumpParser(source.uri, _header_of(source) if span.start else Header())
     unpacked = Unpacked(source.uri, source.compression, span.start, span.stop)
@@ -87,9 +88,9 @@ def _texts(pieces: Iterable[bytes], decoder: Decoder, repairs: Repairs) -> Itera
     yield decoder.decode(b"", final=True)
 
 
-def _damage(uri: str, place: str, error: expat.ExpatError) -> CorpusError:
+def _damage(uri: str, place: str, error: expat.ExpatError) -> InputError:
     reason = expat.errors.messages[error.code]
-    return CorpusError(f"{shown(uri)}: the XML breaks off or is damaged near {place}: {reason}")
+    return InputError(f"{shown(uri)}: the XML breaks off or is damaged near {place}: {reason}")
 
 
 class _Pieces:
@@ -131,7 +132,7 @@ class _Pieces:
         """What can be read; damage beyond the last page of this span is for the next."""
         try:
             yield from chunks
-        except CorpusError:
+        except InputError:
             if not self._unpacked.is_beyond or self._parser.is_in_page:
                 raise
             self.ended_at_page = True

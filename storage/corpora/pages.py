@@ -1,4 +1,4 @@
-"""What every corpus reader shares: a file and a part of it, the page that is read, the error that is raised."""
+"""What every corpus reader shares: a file and a part of it, the page that is read."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -7,10 +7,6 @@ Format = Literal["mediawiki", "wikiextractor", "jsonl", "parquet", "text"]
 Compression = Literal["none", "bz2", "gzip", "zstd"]
 Markup = Literal["wikitext", "plain"]
 PageKind = Literal["article", "redirect", "other_namespace"]
-
-
-class CorpusError(ValueError):
-    """A corpus that cannot be read; the message names the file and, where known, the line, page or byte."""
 
 
 class Page(NamedTuple):

@@ -13,7 +13,8 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from tiltmeter.storage.corpora.packed import check_growth
-from tiltmeter.storage.corpora.pages import Compression, CorpusError
+from tiltmeter.storage.corpora.pages import Compression
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import opened, read_errors, reason, shown
 
 _CHUNK_BYTES = 2**17
@@ -49,7 +50,7 @@ class Unpacked:
         """Offset and content of each chunk; of a bzip2 file, offsets count from the first stream that is unpacked.
 
         Raises:
-            CorpusError: if the file can't be read on, or is damaged there.
+            InputError: if the file can't be read on, or is damaged there.
         """
         first = self._start if self._compression in ("none", "bz2") else 0
         with opened(self._uri, first) as file:
@@ -61,7 +62,7 @@ class Unpacked:
                     self._position += len(chunk)
             except read_errors(self._uri) as error:
                 where = self.place(self._position)
-                raise CorpusError(f"{shown(self._uri)}: cannot be read on from {where}: {reason(error)}") from error
+                raise InputError(f"{shown(self._uri)}: cannot be read on from {where}: {reason(error)}") from error
 
     @property
     def is_beyond(self) -> bool:

@@ -13,10 +13,9 @@ from urllib.parse import unquote, urlsplit
 from filelock import FileLock
 from pyarrow import fs
 
-from tiltmeter.storage.corpora.pages import CorpusError
+from tiltmeter.storage.errors import InputError, StorageError
 from tiltmeter.storage.files.files import reason, resolve, shown, uri_of
 from tiltmeter.storage.files.web import WebError, ask, opened_stream, version_of
-from tiltmeter.storage.store.tables import StorageError
 
 _SETTING = "store=<path or URI>"
 _CHUNK_BYTES = 2**20
@@ -48,12 +47,12 @@ def copy_of(url: str, store: str) -> str:
         store: root of the store, a path or URI.
 
     Raises:
-        CorpusError: if the file is missing, its size is not announced, or the connection keeps breaking.
+        InputError: if the file is missing, its size is not announced, or the connection keeps breaking.
         StorageError: if the store can't be written.
     """
     asked = ask(url)
     if asked.num_bytes is None:
-        raise CorpusError(
+        raise InputError(
             f"{shown(url)}: the server announces no size by which to check a copy: download it by other means and set "
             "corpus.path to your copy"
         )
@@ -114,7 +113,7 @@ def _upload(remote: _Remote, filesystem: fs.FileSystem, place: str) -> None:
             position = 0
             for offset, chunk in _received(remote, 0):
                 if offset != position:
-                    raise CorpusError(
+                    raise InputError(
                         f"{shown(remote.url)}: the connection broke at byte {position:,}, and the server does not go "
                         "on from there: run again, or choose a local store"
                     )
@@ -141,16 +140,16 @@ def _received(remote: _Remote, start: int) -> Iterator[tuple[int, bytes]]:
             num_failures = 0 if position > furthest else num_failures + 1
             furthest = max(furthest, position)
             if num_failures > _MAX_FAILURES:
-                raise CorpusError(f"{shown(remote.url)}: cannot be downloaded: {reason(error)}") from error
+                raise InputError(f"{shown(remote.url)}: cannot be downloaded: {reason(error)}") from error
             time.sleep(_PAUSE_SECONDS * 2**num_failures)
     if position > remote.num_bytes:
-        raise CorpusError(f"{shown(remote.url)}: the server sent more than the {remote.num_bytes:,} bytes it announced")
+        raise InputError(f"{shown(remote.url)}: the server sent more than the {remote.num_bytes:,} bytes it announced")
 
 
 def _response(remote: _Remote, start: int) -> Iterator[tuple[int, bytes]]:
     with closing(opened_stream(remote.url, start, remote.version)) as stream:
         if version_of(stream.r.headers) != remote.version:
-            raise CorpusError(f"{shown(remote.url)}: changed while it was downloaded: run again")
+            raise InputError(f"{shown(remote.url)}: changed while it was downloaded: run again")
         offset = start if stream.r.status == _PARTIAL_CONTENT else 0
         while chunk := stream.read(_CHUNK_BYTES):
             yield offset, chunk

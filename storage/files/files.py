@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from tiltmeter.storage.corpora.pages import CorpusError
+from tiltmeter.storage.errors import InputError
 
 _BUFFER_BYTES = 2**20
 """Read in one request."""
@@ -83,7 +83,7 @@ def resolve(uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path within it.
 
     Raises:
-        CorpusError: if Arrow knows no such file system.
+        InputError: if Arrow knows no such file system.
     """
     if "://" not in uri:
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(uri))
@@ -92,7 +92,7 @@ def resolve(uri: str) -> tuple[fs.FileSystem, str]:
     except (pa.ArrowException, OSError) as error:
         # The error quotes the URI with its keys, and a traceback would show it.
         reason = str(error).replace(uri, shown(uri))
-        raise CorpusError(f"{shown(uri)}: neither a path nor a URI of a known file system ({reason})") from None
+        raise InputError(f"{shown(uri)}: neither a path nor a URI of a known file system ({reason})") from None
     return filesystem, path
 
 
@@ -116,7 +116,7 @@ def file_state(uri: str) -> FileState:
     """The state of a file.
 
     Raises:
-        CorpusError: if there is no such file, or its size and version cannot be told.
+        InputError: if there is no such file, or its size and version cannot be told.
     """
     if is_web(uri):
         from tiltmeter.storage.files.web import web_state  # its libraries take 0.2 s to import
@@ -126,7 +126,7 @@ def file_state(uri: str) -> FileState:
     with reading(uri):
         info = filesystem.get_file_info(path)
     if not info.is_file:
-        raise CorpusError(f"{shown(uri)}: there is no such file")
+        raise InputError(f"{shown(uri)}: there is no such file")
     return state_of(info)
 
 
@@ -135,7 +135,7 @@ def opened(uri: str, start: int = 0) -> Iterator[BinaryIO]:
     """A file, to be read from byte ``start`` on in large pieces; ``tell()`` counts from the file's beginning.
 
     Raises:
-        CorpusError: if there is no such file, it can be read from its beginning only, or it can't be read on.
+        InputError: if there is no such file, it can be read from its beginning only, or it can't be read on.
     """
     with reading(uri):
         if is_web(uri):
@@ -156,7 +156,7 @@ def reading(uri: str) -> Iterator[None]:
     try:
         yield
     except read_errors(uri) as error:
-        raise CorpusError(f"{shown(uri)}: cannot be read: {reason(error)}") from error
+        raise InputError(f"{shown(uri)}: cannot be read: {reason(error)}") from error
 
 
 def read_errors(uri: str) -> tuple[type[Exception], ...]:

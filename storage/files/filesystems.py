@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyarrow import fs
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import may_pass, patiently
-from tiltmeter.storage.store.tables import StorageError
 
 SETTING = "store=<path or URI>"
 

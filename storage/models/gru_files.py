@@ -17,14 +17,14 @@ The description of this ``network`` (see :mod:`.models.described_weights`) has `
 from collections.abc import Mapping
 from typing import Any
 
-from tiltmeter.storage.corpora.pages import CorpusError
+from tiltmeter.storage.errors import InputError, Refusal
 from tiltmeter.storage.files.files import opened, shown
 from tiltmeter.storage.models.described_weights import DescribedWeights, parse_weights, weights_content
 
 _SETTING = "set sentiment.gru.path to a file that the training of the GRU has written"
 
 
-class GRUFileError(ValueError):
+class GRUFileError(Refusal, ValueError):
     """A file that holds no network which can be used; the message names it."""
 
 
@@ -46,7 +46,7 @@ def read_gru(uri: str) -> DescribedWeights:
     try:
         with opened(uri) as file:
             content = file.read()
-    except CorpusError as error:
+    except InputError as error:
         raise GRUFileError(f"{error}; {_SETTING}") from error
     try:
         network = parse_weights(content, "network")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import patiently
 from tiltmeter.storage.store.ledger import Store, TableRef
-from tiltmeter.storage.store.tables import StorageError
 
 _COPY_BYTES = 1 << 20
 

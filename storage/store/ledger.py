@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import fs
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import (
     SETTING,
     delete_file,
@@ -29,7 +30,7 @@ from tiltmeter.storage.files.filesystems import (
 from tiltmeter.storage.files.retries import may_pass
 from tiltmeter.storage.store.identity import column_digests, digest
 from tiltmeter.storage.store.states import read_state, write_state
-from tiltmeter.storage.store.tables import StorageError, sweep_partial_files, write_bytes, write_file, write_table
+from tiltmeter.storage.store.tables import sweep_partial_files, write_bytes, write_file, write_table
 
 T = TypeVar("T")
 

@@ -16,9 +16,10 @@ from typing import Any, Literal
 import psutil
 import pyarrow as pa
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
 from tiltmeter.storage.store.ledger import Store, TableRef
-from tiltmeter.storage.store.tables import StorageError, write_bytes
+from tiltmeter.storage.store.tables import write_bytes
 
 _MARK = "pruning.json"
 _PLAIN = re.compile(r"\w[\w.-]*")

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from tiltmeter.storage.errors import Refusal, StorageError
 from tiltmeter.storage.store.copies import bring
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.streaming import StreamedTable
-from tiltmeter.storage.store.tables import StorageError, sweep_partial_files, write_bytes, write_file
+from tiltmeter.storage.store.tables import sweep_partial_files, write_bytes, write_file
 
 _LOCK = ".lock"
 _EXPORTS = "exports"
@@ -28,7 +29,7 @@ _RECORD = "run.json"
 _SETTING = "run_dir=<path>"
 
 
-class RunDirectoryBusy(ValueError):
+class RunDirectoryBusy(Refusal, ValueError):
     """Another run is writing into the same directory."""
 
 

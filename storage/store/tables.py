@@ -11,24 +11,15 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import patiently
-
-
-class StorageError(OSError):
-    """A file could not be read or written; the message names it and the setting that moves it elsewhere."""
-
-    @classmethod
-    def writing(cls, place: str | os.PathLike[str], error: OSError, setting: str) -> Self:
-        """What to say when ``place`` can't be written: ``setting`` such as ``run_dir=<path>`` chooses another."""
-        reason = error.strerror or str(error)
-        return cls(f"cannot write {place}: {reason}; choose another place with {setting}")
 
 
 def column(name: str, kind: pa.DataType, sentence: str, unit: str = "", *, key: bool = False) -> pa.Field:

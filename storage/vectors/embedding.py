@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.storage.corpora import packed
+from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.files.files import opened, reason, shown
 
 _BROKEN = "\ufffd"
@@ -24,7 +25,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 """By the ending of a name; packed pieces one after the other are a packed file in all three formats."""
 
 
-class EmbeddingFileError(ValueError):
+class EmbeddingFileError(Refusal, ValueError):
     """An embedding that can't be read or written; the message names the file and, where known, line, word or row."""
 
 
@@ -101,7 +102,7 @@ def unpacked(path: str) -> Iterator[BinaryIO]:
 
     Raises:
         EmbeddingFileError: also from within the ``with`` block, if packed content breaks off or is damaged.
-        CorpusError: if there is no such file.
+        InputError: if there is no such file.
     """
     with opened(path) as raw:
         try:

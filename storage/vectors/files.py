@@ -72,7 +72,7 @@ def read_embedding(
 
     Raises:
         EmbeddingFileError: naming file, line or row, and what is wrong with it.
-        CorpusError: if there is no such file.
+        InputError: if there is no such file.
     """
     start = head(path, _HEAD_BYTES)
     is_pickle = start.startswith(_PICKLE_STARTS)

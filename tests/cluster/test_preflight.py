@@ -30,8 +30,8 @@ from tiltmeter.cluster.preflight import _many_processors, preflight
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Pool, each
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
-from tiltmeter.storage.store.tables import StorageError
 
 ROOT = Path(__file__).parents[2]
 LARGE, SMALL = 3_200_000_000, 1_900_000_000

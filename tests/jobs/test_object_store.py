@@ -22,9 +22,10 @@ from pyarrow import fs
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.execute import execute
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store import tables
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-from tiltmeter.storage.store.tables import StorageError, write_bytes, write_file
+from tiltmeter.storage.store.tables import write_bytes, write_file
 
 ROOT = Path(__file__).parents[2]
 TINY = [

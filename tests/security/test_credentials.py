@@ -29,7 +29,7 @@ from tiltmeter.jobs.runtime.composition import build
 from tiltmeter.jobs.runtime.redaction import Discreet
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources
 from tiltmeter.jobs.sentiment.rating.systems import ScoresSystem, find_system
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import reading, redacted, without_keys
 from tiltmeter.storage.store.ledger import Store, Unit
 
@@ -90,7 +90,7 @@ def test_what_is_printed_has_no_keys():
 
 def test_what_a_library_says_of_a_uri_is_told_without_its_keys():
     with (
-        pytest.raises(CorpusError, match=r"x\.xml: cannot be read: 403, url='https://example\.org/x\.xml'") as refusal,
+        pytest.raises(InputError, match=r"x\.xml: cannot be read: 403, url='https://example\.org/x\.xml'") as refusal,
         reading(URIS[2]),
     ):
         raise OSError(f"403, url='{URIS[2]}'")

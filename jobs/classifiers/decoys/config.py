@@ -124,7 +124,7 @@ def find_sources(config: DecoyBenchmarkRun, _: str) -> BenchmarkSources:
     """Look for the files and the checkpoint.
 
     Raises:
-        CorpusError, CheckpointError: if one is missing, can't be read, or lacks a column.
+        InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
     encoder = find_encoder(config.models)
     return BenchmarkSources(find_labelled_data(config.data), encoder)

@@ -10,8 +10,8 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
 from tiltmeter.operators.text.listed_words import spelled
-from tiltmeter.storage.corpora.pages import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import shown
 from tiltmeter.storage.records import numbers, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -56,12 +56,12 @@ def _read(_: Store, unit: Unit) -> Tables:
 def _check(valences: pl.Series, read: Mapping[str, float], name: str) -> None:
     outside = valences.filter((valences < read["low"]) | (valences > read["high"]))
     if outside.len():
-        raise CorpusError(
+        raise InputError(
             f"lexicon.path: {name} has the valence {outside[0]:g}, outside the scale from {read['low']:g} to "
             f"{read['high']:g}; set lexicon.low and lexicon.high"
         )
     if not valences.is_finite().any():
-        raise CorpusError(f"lexicon.path: {name} has no word with a valence")
+        raise InputError(f"lexicon.path: {name} has no word with a valence")
 
 
 def valences_of(words: list[str], lexicon: Mapping[str, float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -36,7 +36,7 @@ def find_sources(config: PrivacyMetricsRun, _: str) -> PrivacySources:
     """Look for the files and the checkpoint.
 
     Raises:
-        CorpusError, CheckpointError: if one is missing, can't be read, or lacks a column.
+        InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
     data, lexicon = config.data, config.lexicon
     columns = list(dict.fromkeys(data.columns.values()))

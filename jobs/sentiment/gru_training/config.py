@@ -88,7 +88,7 @@ def find_labelled(config: GRUTrainingRun, _: str) -> LabelledSources:
     """Look for the files.
 
     Raises:
-        CorpusError: if one is missing, can't be read, or lacks a column.
+        InputError: if one is missing, can't be read, or lacks a column.
     """
     data, files = config.labelled, {}
     for part, path in data.paths.items():

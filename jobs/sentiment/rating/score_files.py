@@ -8,8 +8,8 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.scoring import Rated, scores_table
-from tiltmeter.storage.corpora.corpora import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import shown
 from tiltmeter.storage.records import check_columns, numbers, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -24,7 +24,7 @@ def find_scores(path: str) -> FoundFile:
     """The file, which has the columns.
 
     Raises:
-        CorpusError: if it is missing, can't be read, or lacks a column.
+        InputError: if it is missing, can't be read, or lacks a column.
     """
     file = find_file(path, _SETTING)
     check_columns(file.uri, _NEEDED, _SETTING)
@@ -64,7 +64,7 @@ def _index_schema() -> Any:
 def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """Typed columns; text that is empty, or not a number where one belongs, is refused or null."""
     if rows.is_empty():
-        raise CorpusError(f"{_SETTING}={name}: has no rows")
+        raise InputError(f"{_SETTING}={name}: has no rows")
     rows = rows.select(
         pl.col(column) if column in rows.columns else pl.lit(None, pl.String).alias(column) for column in _KNOWN
     )
@@ -74,7 +74,7 @@ def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     )
     for column in ("variant", "group", "dataset", "system"):
         if rows[column].has_nulls():
-            raise CorpusError(f"{_SETTING}={name}: a row has no {column}; every row needs one")
+            raise InputError(f"{_SETTING}={name}: a row has no {column}; every row needs one")
     return rows
 
 

@@ -50,7 +50,7 @@ def find_sources(config: RatingRun, _: str) -> RatingSources:
     """Look for whatever the run needs.
 
     Raises:
-        CorpusError: if a file is missing, or lacks a column.
+        InputError: if a file is missing, or lacks a column.
         CheckpointError: if a model can't be found.
         TranslationError: if an engine or a language pair is not installed.
     """

@@ -18,8 +18,8 @@ from tiltmeter.operators.sentiment.gru import GRUDescription, TrainedGRU
 from tiltmeter.operators.sentiment.lexicons import random_scores, textblob_scores, vader_scores
 from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, score_texts
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.corpora.corpora import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import shown
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.gru_files import read_gru
@@ -113,7 +113,7 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
 
     Raises:
         CheckpointError: if a model can't be found.
-        CorpusError: if a file can't be found, or lacks a column.
+        InputError: if a file can't be found, or lacks a column.
     """
     match system:
         case SimpleSystem():
@@ -180,5 +180,5 @@ def _from_file(uri: str, system: ScoresSystem, _: str) -> Score:
     known: dict[str, float | None] = {}
     for text, score in zip(rows[system.text].cast(str), scores, strict=True):
         if known.setdefault(text, score) != score:
-            raise CorpusError(f"{shown(uri)}: has several scores for the text {text!r}; give each text one row")
+            raise InputError(f"{shown(uri)}: has several scores for the text {text!r}; give each text one row")
     return _whole(lambda texts: np.array([known.get(text) for text in texts], dtype=np.float64))

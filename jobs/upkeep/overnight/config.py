@@ -84,7 +84,7 @@ def find_jobs(config: OvernightRun, _: str) -> JobList:
     """Read the list.
 
     Raises:
-        CorpusError: if there is no such file.
+        InputError: if there is no such file.
         ConfigError: if it is not a list of names and command lines, or a line sets what the night sets.
     """
     file = find_file(config.jobs, "jobs")

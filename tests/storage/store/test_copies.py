@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.copies import bring
 from tiltmeter.storage.store.ledger import Store, Unit
-from tiltmeter.storage.store.tables import StorageError
 
 TABLE = pa.table({"n": list(range(1000))})
 UNIT = Unit("count/1", "", {})

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import Patience
 from tiltmeter.storage.store.ledger import Store, Unit
-from tiltmeter.storage.store.tables import StorageError, column, documentation, sweep_partial_files
+from tiltmeter.storage.store.tables import column, documentation, sweep_partial_files
 
 TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
 

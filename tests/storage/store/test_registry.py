@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.registry import ABANDONED, Process, Registry
-from tiltmeter.storage.store.tables import StorageError
 
 
 @pytest.fixture
