@@ -21,7 +21,7 @@ _LAST_PORT = 65_535
 
 
 class ClusterError(Refusal, ValueError):
-    """The cluster can't be reached, or is not fit for the work; the message says which setting mends it."""
+    """The cluster can't be reached, or is not fit for the work; the message says which setting fixes it."""
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))

@@ -41,7 +41,7 @@ def roll_call(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> d
 
     Args:
         nodes: busy ones answer as well.
-        store: whose root, keys included, they are given.
+        store: whose root, credentials included, they are given.
         packages: distributions whose versions they are asked.
 
     Raises:
@@ -55,8 +55,8 @@ def roll_call(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> d
     answers |= {asked[ref]: f"has not answered for {_SECONDS_TO_ANSWER:g} seconds" for ref in late}
     if wrong := [f"\n  node {name}: {answer}" for name, answer in answers.items() if isinstance(answer, str)]:
         raise ClusterError(
-            f"{len(wrong)} of {len(nodes)} nodes can't take part:{''.join(wrong)}\nmend or remove them. {SETTING} is a "
-            "place that all nodes share; the keys of a bucket belong into the environment of every node"
+            f"{len(wrong)} of {len(nodes)} nodes can't take part:{''.join(wrong)}\nfix or remove them. {SETTING} is a "
+            "place that all nodes share; the credentials of a bucket belong into the environment of every node"
         )
     return {name: answer for name, answer in answers.items() if isinstance(answer, Environment)}
 

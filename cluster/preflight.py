@@ -29,7 +29,7 @@ class Preflight:
         asks: of all stages, the usual one first.
         workers: to start.
         code: a digest of each of Tiltmeter's own packages, the same everywhere.
-        warnings: what need not be mended and should be known.
+        warnings: what need not be fixed and should be known.
     """
 
     nodes: Sequence[Node]

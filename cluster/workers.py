@@ -231,7 +231,7 @@ def _unit_failed(unit: Unit, error: RayTaskError) -> Failure:
 
 def _unit_lost(unit: Unit, what: str, error: RayError) -> Failure:
     advice = "raise cluster.max_retries, or give it more memory"
-    # When memory is short, Ray lists the command lines of all processes, whatever keys they may hold.
+    # When memory is short, Ray lists the command lines of all processes, whatever credentials they may hold.
     told = _OTHER_PROCESSES.split(str(error))[0].rstrip()
     return Failure(unit, f"{what} ({advice}): {told}", f"{type(error).__name__}: {told}")
 

@@ -13,7 +13,7 @@ from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.runtime.composition import build
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.hydra_limits import confine_hydra
-from tiltmeter.jobs.runtime.redaction import Discreet
+from tiltmeter.jobs.runtime.redaction import RedactedStream
 from tiltmeter.jobs.upkeep.overnight.config import JobsFailed
 from tiltmeter.storage.errors import Refusal
 
@@ -58,7 +58,7 @@ def _run(composed: DictConfig) -> None:
 
 def main() -> None:
     """Entry point of the console command."""
-    with redirect_stdout(Discreet(sys.stdout)), redirect_stderr(Discreet(sys.stderr)), exit_status():
+    with redirect_stdout(RedactedStream(sys.stdout)), redirect_stderr(RedactedStream(sys.stderr)), exit_status():
         confine_hydra()
         _run()
 

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 
 from tiltmeter.storage.corpora.packed import check_parquet, unpacked
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import file_state, opened, shown
+from tiltmeter.storage.files.files import file_state, opened
+from tiltmeter.storage.files.redaction import redacted
 
 _PARQUET = b"PAR1"
 _HEAD_BYTES = 2**20
@@ -45,7 +46,7 @@ def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool
     found = record_columns(uri, header=header)
     if missing := [name for name in needed if name not in found]:
         raise InputError(
-            f"{setting}: {shown(uri)} has no column {', '.join(map(repr, missing))}; its columns are "
+            f"{setting}: {redacted(uri)} has no column {', '.join(map(repr, missing))}; its columns are "
             f"{', '.join(map(repr, found))}"
         )
 
@@ -80,11 +81,11 @@ def _table_expected(uri: str) -> Iterator[None]:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).partition("\n")[0]
-        raise InputError(f"{shown(uri)}: cannot be read as CSV, TSV or Parquet: {reason}") from error
+        raise InputError(f"{redacted(uri)}: cannot be read as CSV, TSV or Parquet: {reason}") from error
 
 
 def _csv(content: bytes, uri: str, header: bool, num_rows: int | None = None) -> pl.DataFrame:
-    is_tabbed = shown(uri).endswith((".tsv", ".tab"))
+    is_tabbed = redacted(uri).endswith((".tsv", ".tab"))
     rows = pl.read_csv(
         content,
         n_rows=num_rows,

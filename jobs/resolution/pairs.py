@@ -18,7 +18,7 @@ from tiltmeter.operators.resolution.pairs import ScoredPairs, clean_pairs, weigh
 from tiltmeter.operators.resolution.synthetic import synthetic_scores as scores_of
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import numbers, read_records, record_columns
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
@@ -70,7 +70,7 @@ def _file_unit(config: ResolutionRun, files: Mapping[str, FoundFile]) -> Unit:
         "threshold": config.threshold,
         "missing": config.missing,
     }
-    return Unit(scored_pairs.VERSION, shown(files["pairs"].uri), how)
+    return Unit(scored_pairs.VERSION, redacted(files["pairs"].uri), how)
 
 
 def _study_units(config: ResolutionRun, study: MentionStudy, file: FoundFile) -> dict[str, list[Unit]]:
@@ -100,7 +100,7 @@ def _parts(study: MentionStudy, file: FoundFile) -> list[tuple[str, str]]:
     for column, chosen in (("topic", study.topics), ("mention_class", study.classes)):
         if chosen is not None:
             if unknown := [name for name in chosen if name not in rows[column]]:
-                raise InputError(f"mentions: {shown(file.uri)} has no {column} {', '.join(unknown)}")
+                raise InputError(f"mentions: {redacted(file.uri)} has no {column} {', '.join(unknown)}")
             counts = counts.filter(pl.col(column).is_in(chosen))
     return [(topic, kind) for topic, kind, _ in counts.sort("topic", "mention_class").rows()]
 
@@ -128,14 +128,14 @@ def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
     found = mentions.select(pl.concat_str(names, separator="/").alias("record"), "chain_id")
     if repeated := found.filter(pl.col("record").is_duplicated())["record"].unique(maintain_order=True).to_list():
         raise InputError(
-            f"mentions: {shown(uri)} has {len(repeated)} ids twice in topic {topic} {kind}, such as {repeated[0]}; if "
-            "they are unique within a document only, add a column 'document'"
+            f"mentions: {redacted(uri)} has {len(repeated)} ids twice in topic {topic} {kind}, such as {repeated[0]}; "
+            "if they are unique within a document only, add a column 'document'"
         )
     return found
 
 
 def _from_files(files: Mapping[str, Any], threshold: float | None, missing: str) -> Tables:
-    where = f"pairs={shown(files['pairs']['uri'])}"
+    where = f"pairs={redacted(files['pairs']['uri'])}"
     rows = read_records(files["pairs"]["uri"])
     weights = _weights(rows, where)
     known = pl.concat([rows[end].cast(pl.String) for end in _ENDS])
@@ -172,7 +172,7 @@ def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
     Raises:
         InputError: if there is none, or a record is in several clusters.
     """
-    where = f"gold={shown(uri)}"
+    where = f"gold={redacted(uri)}"
     gold = read_records(uri, ["record", "cluster"]).drop_nulls()
     clusters = gold["cluster"].cast(pl.String).rank("dense").cast(pl.Int64).alias("cluster")
     gold = gold.select(pl.col("record").cast(pl.String)).hstack([clusters]).unique(maintain_order=True)

@@ -31,8 +31,8 @@ class CommonConfig:
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     series: str | None = None
 
-    def without_keys(self) -> Self:
-        """The config as it may be shown: URIs without the keys that they may hold, but for the store's."""
+    def redacted(self) -> Self:
+        """The config as it may be shown: URIs without the credentials that they may hold, but for the store's."""
         return self
 
     @pydantic.field_validator("series")

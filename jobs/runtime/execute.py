@@ -46,7 +46,7 @@ from tiltmeter.jobs.upkeep.overnight import job as overnight
 from tiltmeter.jobs.upkeep.overnight.config import find_jobs
 from tiltmeter.jobs.upkeep.prune import job as prune
 from tiltmeter.storage.errors import StorageError
-from tiltmeter.storage.files.files import redacted, without_keys
+from tiltmeter.storage.files.redaction import redacted_text, redacted_values
 from tiltmeter.storage.store.identity import canonical, digest
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Entry, Registry, Status
@@ -105,7 +105,7 @@ def execute(config: RunConfig) -> Path:
         directory.begin(job.tables, job=config.job.name, seed=config.seed, **provenance())
         with _told(console, directory), _recorded(run):
             directory.write_text("config.yaml", yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
-            directory.record["inputs"] = without_keys(found.record())
+            directory.record["inputs"] = redacted_values(found.record())
             if job.on_cluster:
                 _do(job, run)
             else:
@@ -161,8 +161,8 @@ def _recorded(run: Run[Any, Any]) -> Iterator[None]:
         yield
     except BaseException as error:
         directory.record["error"] = {
-            "error": redacted(f"{type(error).__name__}: {error}"),
-            "traceback": redacted("".join(traceback.format_exception(error))),
+            "error": redacted_text(f"{type(error).__name__}: {error}"),
+            "traceback": redacted_text("".join(traceback.format_exception(error))),
         }
         if isinstance(error, UnitsFailed):
             directory.record["failures"] = [_failure(failure) for failure in error.failures]
@@ -183,7 +183,7 @@ def _end(run: Run[Any, Any], status: Status, started: float) -> None:
 def _failure(failure: Failure) -> dict[str, str]:
     unit = failure.unit
     told = {"unit": unit.name, "place": unit.place, "error": failure.error, "traceback": failure.traceback}
-    return {name: redacted(text) for name, text in told.items()}
+    return {name: redacted_text(text) for name, text in told.items()}
 
 
 def _run_directory(config: RunConfig, store: Store) -> Path:
@@ -214,6 +214,6 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
 
 
 def _plain(config: RunConfig, store: Store) -> dict[str, Any]:
-    """The config as it may be shown: URIs without the keys that they may hold."""
-    plain: dict[str, Any] = without_keys(dataclasses.asdict(config.without_keys()))
+    """The config as it may be shown: URIs without the credentials that they may hold."""
+    plain: dict[str, Any] = redacted_values(dataclasses.asdict(config.redacted()))
     return plain | {"store": store.name}

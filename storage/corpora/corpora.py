@@ -12,7 +12,8 @@ from tiltmeter.storage.corpora.sources import CorpusConfig, find_sources
 from tiltmeter.storage.corpora.spans import is_divisible, split
 from tiltmeter.storage.corpora.wikiextractor import read_wikiextractor
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import file_state, is_web, shown
+from tiltmeter.storage.files.files import file_state, is_web
+from tiltmeter.storage.files.redaction import redacted
 
 __all__ = [
     "CorpusConfig",
@@ -112,4 +113,4 @@ def read_pages(source: Source, span: Span) -> Pages:
 def _check_unchanged(source: Source) -> None:
     num_bytes, version, _ = file_state(source.uri)
     if (num_bytes, version) != (source.num_bytes, source.version):
-        raise InputError(f"{shown(source.uri)}: changed while it was read: leave it alone and run again")
+        raise InputError(f"{redacted(source.uri)}: changed while it was read: leave it alone and run again")

@@ -6,7 +6,7 @@ from xml.parsers import expat
 
 from tiltmeter.storage.corpora.pages import Page, PageKind
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 _ARTICLES, _FILES, _CATEGORIES = "0", "6", "14"
 
@@ -112,7 +112,7 @@ class DumpParser:
         self._expat.Parse(b"", True)
 
     def _endless(self, what: str, most: str) -> InputError:
-        return InputError(f"{shown(self._uri)}: its XML has a {what} of more than {most}: this is no MediaWiki dump")
+        return InputError(f"{redacted(self._uri)}: its XML has a {what} of more than {most}: this is no MediaWiki dump")
 
     def _add(self, text: str) -> None:
         self._num_characters += len(text)
@@ -139,7 +139,9 @@ class DumpParser:
 
     def _begin(self, outermost: str, attributes: dict[str, str]) -> None:
         if outermost != "mediawiki":
-            raise InputError(f"{shown(self._uri)}: is XML, but its outermost element is <{outermost}>, not <mediawiki>")
+            raise InputError(
+                f"{redacted(self._uri)}: is XML, but its outermost element is <{outermost}>, not <mediawiki>"
+            )
         self.header.version = attributes.get("version", self.header.version)
 
     def _end(self, tag: str) -> None:
@@ -157,7 +159,7 @@ class DumpParser:
     def _page(self) -> Page:
         title, page_id = self._fields.get("title", ""), self._fields.get("id", "").strip()
         if not page_id:
-            raise InputError(f"{shown(self._uri)}: the page titled {title!r} has no <id>")
+            raise InputError(f"{redacted(self._uri)}: the page titled {title!r} has no <id>")
         return Page(page_id, title, self._fields.get("text", ""), _kind(self._fields, self.header))
 
 

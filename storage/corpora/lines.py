@@ -8,7 +8,7 @@ from tiltmeter.storage.corpora.decoding import Decoder, decoded
 from tiltmeter.storage.corpora.pages import Repairs, Source, Span
 from tiltmeter.storage.corpora.unpacking import Unpacked
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 _MAX_LINE_BYTES = 2**28
 
@@ -46,7 +46,7 @@ class Lines:
             yield offset, self.text(line)
 
     def text(self, line: bytes) -> str:
-        """The text of a line, mended where it is not UTF-8."""
+        """The text of a line; what is not UTF-8 is replaced."""
         return decoded(line, self._repairs)
 
     def is_beyond(self, offset: int) -> bool:
@@ -56,9 +56,9 @@ class Lines:
     def where(self, offset: int) -> str:
         """File and place of a line, for messages."""
         if self._source.compression == "none":
-            return f"{shown(self._source.uri)}: line at byte {offset:,}"
+            return f"{redacted(self._source.uri)}: line at byte {offset:,}"
         place = self._unpacked.place(offset)
-        return f"{shown(self._source.uri)}: line at byte {offset:,} when unpacked (before {place})"
+        return f"{redacted(self._source.uri)}: line at byte {offset:,} when unpacked (before {place})"
 
     def _utf8_lines(self) -> Iterator[tuple[int, bytes]]:
         self._offset = self._first

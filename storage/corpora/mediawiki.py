@@ -14,7 +14,7 @@ from tiltmeter.storage.corpora.dump_parser import DumpParser, Header
 from tiltmeter.storage.corpora.pages import Compression, Page, Repairs, Source, Span
 from tiltmeter.storage.corpora.unpacking import Unpacked
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 _PAGE = b"<page>"
 _ROOT, _END = "<mediawiki>", "</mediawiki>"
@@ -90,7 +90,7 @@ def _texts(pieces: Iterable[bytes], decoder: Decoder, repairs: Repairs) -> Itera
 
 def _damage(uri: str, place: str, error: expat.ExpatError) -> InputError:
     reason = expat.errors.messages[error.code]
-    return InputError(f"{shown(uri)}: the XML breaks off or is damaged near {place}: {reason}")
+    return InputError(f"{redacted(uri)}: the XML breaks off or is damaged near {place}: {reason}")
 
 
 class _Pieces:

@@ -11,7 +11,8 @@ from tiltmeter.storage.corpora.decoding import decoded
 from tiltmeter.storage.corpora.packed import check_growth, check_parquet
 from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened, shown
+from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.files.redaction import redacted
 
 MAGIC = b"PAR1"
 
@@ -64,13 +65,13 @@ def _parquet(uri: str) -> Iterator[pq.ParquetFile]:
 def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
     if name not in schema.names:
         if name == "text":
-            raise InputError(f"{shown(uri)}: has no column 'text'; its columns are {schema.names}")
+            raise InputError(f"{redacted(uri)}: has no column 'text'; its columns are {schema.names}")
         return
     kind = schema.field(name).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not is_text and not (name == "id" and pa.types.is_integer(kind)):
-        raise InputError(f"{shown(uri)}: column {name!r} must hold strings, but is of type {kind}")
+        raise InputError(f"{redacted(uri)}: column {name!r} must hold strings, but is of type {kind}")
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, int | bytes | None]]:
@@ -95,5 +96,5 @@ def _page(row: dict[str, int | bytes | None], number: int, source: Source, repai
 
 def _text(value: int | bytes | None, name: str, number: int, source: Source, repairs: Repairs) -> str:
     if value is None:
-        raise InputError(f"{shown(source.uri)}: row {number:,} has no {name}")
+        raise InputError(f"{redacted(source.uri)}: row {number:,} has no {name}")
     return decoded(value, repairs) if isinstance(value, bytes) else str(value)

@@ -9,7 +9,8 @@ from tiltmeter.storage.corpora.pages import Compression, Format
 from tiltmeter.storage.corpora.parquet_pages import MAGIC as PARQUET
 from tiltmeter.storage.corpora.unpacking import Unpacked
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened, shown
+from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.files.redaction import redacted
 
 _HEAD_BYTES = 65536
 _INDEX_LINE = re.compile(r"\d+:\d+:[^\n]*\n")
@@ -101,7 +102,7 @@ def _declared(text: str, uri: str) -> str:
         "".encode(name)
         encoding = codecs.lookup(name).name
     except LookupError as error:
-        raise InputError(f"{shown(uri)}: the XML declares an encoding that cannot be read: {error}") from error
+        raise InputError(f"{redacted(uri)}: the XML declares an encoding that cannot be read: {error}") from error
     return "utf-8" if encoding.startswith(("utf-16", "utf-32", "utf-8", "ascii")) else encoding
 
 
@@ -115,7 +116,7 @@ def _format(text: str, uri: str) -> Format:
     if _NAMED_TEXT.search(uri):
         return "text"
     raise InputError(
-        f"{shown(uri)}: neither a MediaWiki XML dump, WikiExtractor's <doc> text, JSON lines (plain, bz2, gzip or "
+        f"{redacted(uri)}: neither a MediaWiki XML dump, WikiExtractor's <doc> text, JSON lines (plain, bz2, gzip or "
         f"zstd) nor Parquet: it begins with {text[:40]!r}; if it is plain text with a document per line, set "
         "corpus.format=text or name it .txt"
     )

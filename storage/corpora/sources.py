@@ -17,7 +17,9 @@ from tiltmeter.storage.corpora.mediawiki import read_header
 from tiltmeter.storage.corpora.pages import Format, Source
 from tiltmeter.storage.corpora.recognition import Recognised, recognised
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import FileState, file_state, is_web, reading, resolve, shown, state_of, uri_of
+from tiltmeter.storage.files.files import file_state, is_web, reading, resolve, state_of, uri_of
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.files.state import FileState
 
 _PACKAGE_SCHEME = "package://"
 _NUM_THREADS = 16
@@ -69,9 +71,9 @@ class FoundFile(NamedTuple):
         return {"uri": self.uri, "bytes": self.state.num_bytes, "version": self.state.version}
 
     @property
-    def entry(self) -> dict[str, str | int]:
-        """The same as it may be shown, for ``run.json``."""
-        return {"name": shown(self.uri), "bytes": self.state.num_bytes, "version": self.state.version}
+    def redacted(self) -> dict[str, str | int]:
+        """The same without credentials, for ``run.json``."""
+        return {"name": redacted(self.uri), "bytes": self.state.num_bytes, "version": self.state.version}
 
 
 def find_sources(config: CorpusConfig) -> list[Source]:
@@ -83,7 +85,7 @@ def find_sources(config: CorpusConfig) -> list[Source]:
         InputError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
     """
     found = find_files(config.paths, _SETTING)
-    names = _names([unquote(shown(file.uri)) if "://" in file.uri else file.uri for file in found])
+    names = _names([unquote(redacted(file.uri)) if "://" in file.uri else file.uri for file in found])
     name, number = Counter(names).most_common(1)[0]
     if number > 1:
         raise InputError(f"corpus.path: {number} files are called {name!r}; name each file once, under its own name")
@@ -121,12 +123,12 @@ def find_file(path: str, setting: str) -> FoundFile:
 
 
 def _where(path: str, setting: str = _SETTING) -> str:
-    return f"{setting}={shown(path)}"
+    return f"{setting}={redacted(path)}"
 
 
 def _source(file: FoundFile, name: str, config: CorpusConfig) -> Source | None:
     if not file.state.num_bytes:
-        raise InputError(f"corpus.path: {shown(file.uri)} is empty (0 bytes)")
+        raise InputError(f"corpus.path: {redacted(file.uri)} is empty (0 bytes)")
     what = recognised(file.uri, None if config.format == "auto" else config.format)
     if what.format is None and file.is_named:
         raise InputError(f"{_where(file.uri)}: is the index of a multistream dump; name the dump, it needs no index")

@@ -15,7 +15,8 @@ import pyarrow as pa
 from tiltmeter.storage.corpora.packed import check_growth
 from tiltmeter.storage.corpora.pages import Compression
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened, read_errors, reason, shown
+from tiltmeter.storage.files.files import opened, read_errors
+from tiltmeter.storage.files.redaction import reason, redacted
 
 _CHUNK_BYTES = 2**17
 _SCAN_BYTES = 2**20
@@ -62,7 +63,7 @@ class Unpacked:
                     self._position += len(chunk)
             except read_errors(self._uri) as error:
                 where = self.place(self._position)
-                raise InputError(f"{shown(self._uri)}: cannot be read on from {where}: {reason(error)}") from error
+                raise InputError(f"{redacted(self._uri)}: cannot be read on from {where}: {reason(error)}") from error
 
     @property
     def is_beyond(self) -> bool:

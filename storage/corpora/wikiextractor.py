@@ -27,7 +27,7 @@ def read_wikiextractor(source: Source, span: Span, repairs: Repairs) -> Iterator
     """Every document that begins in a span, in file order, without the title that is repeated as its first line.
 
     A document whose ``</doc>`` is missing ends where the next one begins, and closing tags between documents are passed
-    over: markup that was left in a text, mended by an HTML library, moves the one behind the other.
+    over: markup that was left in a text, repaired by an HTML library, moves the one behind the other.
 
     Raises:
         InputError: for a document without an id, text that is in no document, and a file that breaks off within a

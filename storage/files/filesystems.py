@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.files.retries import may_pass, patiently
 
 SETTING = "store=<path or URI>"
@@ -31,7 +32,7 @@ def filesystem_of(root: str) -> tuple[fs.FileSystem, str]:
         root: a local path, which may begin with ``~``, or a URI that Arrow knows.
 
     Raises:
-        StorageError: if the root is empty or of no known file system; the message has neither keys nor options.
+        StorageError: if the root is empty or of no known file system; the message has neither credentials nor options.
     """
     if not root.strip():
         raise StorageError(f"store={root!r} is empty: set {SETTING}")
@@ -42,11 +43,11 @@ def filesystem_of(root: str) -> tuple[fs.FileSystem, str]:
         filesystem, path = patiently(lambda: fs.FileSystem.from_uri(root))
         return _with_timeouts(filesystem), path
     except (pa.ArrowException, OSError, RuntimeError) as error:
-        name = without_keys(root)
-        reason = str(error).replace(root, name)
+        name = redacted(root)
+        message = str(error).replace(root, name)
         # The error itself quotes the URI, and a traceback would show it.
         raise StorageError(
-            f"store={name}: not a path or a URI of a known file system ({reason}); set {SETTING}"
+            f"store={name}: not a path or a URI of a known file system ({message}); set {SETTING}"
         ) from None
 
 
@@ -56,16 +57,6 @@ def _with_timeouts(filesystem: fs.FileSystem) -> fs.FileSystem:
         return filesystem
     rebuild, (settings,) = filesystem.__reduce__()
     return rebuild(settings | _S3)
-
-
-def without_keys(root: str) -> str:
-    """A URI as it may be shown; of one that can't be parsed, rather too little than a part of a key.
-
-    >>> without_keys("s3://key:secret@bucket/folder?region=us-east-1")
-    's3://bucket/folder'
-    """
-    scheme, is_uri, rest = root.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if is_uri else root
 
 
 def open_file(filesystem: fs.FileSystem, path: str) -> pa.NativeFile:

@@ -10,7 +10,8 @@ from aiohttp import ClientError, ClientTimeout
 from fsspec.asyn import sync
 
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import FileState, reason, shown
+from tiltmeter.storage.files.redaction import reason, redacted
+from tiltmeter.storage.files.state import FileState
 
 WebError = ClientError
 
@@ -49,10 +50,10 @@ def ask(url: str) -> WebFile:
     try:
         status, headers = sync(filesystem.loop, _first_byte, filesystem, url)
     except (OSError, ValueError, ClientError) as error:  # a ValueError is of a URL with an impossible host or port
-        raise InputError(f"{shown(url)}: the server cannot be reached: {reason(error)}") from error
+        raise InputError(f"{redacted(url)}: the server cannot be reached: {reason(error)}") from error
     if status not in (_NO_RANGE, _PARTIAL, _UNSATISFIABLE):
         what = "there is no such file" if status == _NOT_FOUND else "the server does not give it"
-        raise InputError(f"{shown(url)}: {what} (status {status})")
+        raise InputError(f"{redacted(url)}: {what} (status {status})")
     return WebFile(_size(status, headers), version_of(headers), has_ranges=status != _NO_RANGE)
 
 
@@ -71,7 +72,8 @@ def web_state(url: str) -> FileState:
     if file.num_bytes is None or file.version is None:
         lacking = "size" if file.num_bytes is None else "ETag or Last-Modified"
         raise InputError(
-            f"{shown(url)}: the server gives no {lacking}, so that a change of the file would go unnoticed: {_ADVICE}"
+            f"{redacted(url)}: the server gives no {lacking}, so that a change of the file would go unnoticed: "
+            f"{_ADVICE}"
         )
     return FileState(file.num_bytes, file.version, file.has_ranges)
 
@@ -85,7 +87,7 @@ def opened_from(url: str, start: int) -> Any:
     """
     state = web_state(url)
     if not state.has_ranges and start:
-        raise InputError(f"{shown(url)}: the server does not send parts of a file: {_ADVICE}")
+        raise InputError(f"{redacted(url)}: the server does not send parts of a file: {_ADVICE}")
     file = _filesystem(streams=not state.has_ranges).open(url, "rb", size=state.num_bytes)
     file.seek(start)
     return file

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tiltmeter.storage.errors import InputError, Refusal
-from tiltmeter.storage.files.files import opened, shown
+from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.described_weights import DescribedWeights, parse_weights, weights_content
 
 _SETTING = "set sentiment.gru.path to a file that the training of the GRU has written"
@@ -52,7 +53,7 @@ def read_gru(uri: str) -> DescribedWeights:
         network = parse_weights(content, "network")
         _check_weights(network)
     except ValueError as error:
-        raise GRUFileError(f"{shown(uri)}: {error}; {_SETTING}") from error
+        raise GRUFileError(f"{redacted(uri)}: {error}; {_SETTING}") from error
     return network
 
 

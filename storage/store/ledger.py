@@ -117,8 +117,8 @@ class Store:
         root: a local path, which may begin with ``~``, or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
 
     Attributes:
-        root: the absolute path, or the URI as it was given, keys and options included: what makes the same store.
-        name: the same for people: of a URI, neither keys nor options.
+        root: the absolute path, or the URI as it was given, with credentials and options: what makes the same store.
+        name: the same for people: of a URI, neither credentials nor options.
 
     Raises:
         StorageError: if the root is empty or of no known file system.

@@ -68,7 +68,7 @@ class RegisteredRun:
         process: what runs or ran it.
         run_dir: on that machine.
         started: in UTC.
-        settings: the resolved config, without keys.
+        settings: the resolved config, without credentials.
         record: what ``run.json`` said last.
         tables: what each published table is made of, in this order.
     """

@@ -100,9 +100,9 @@ class DecoyBenchmarkRun(CommonConfig):
     language_model: LanguageModel
     intervals: Intervals
 
-    def without_keys(self) -> Self:
+    def redacted(self) -> Self:
         """The config as it may be shown."""
-        return dataclasses.replace(self, data=self.data.without_keys(), models=self.models.without_keys())
+        return dataclasses.replace(self, data=self.data.redacted(), models=self.models.redacted())
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Par
 from tiltmeter.jobs.report.lead import lead
 from tiltmeter.jobs.report.page import Body, write_report
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 _LARGE = {"attributions": tables.EXPLAINED, "texts": LABELLED}
 
@@ -51,7 +51,7 @@ def _facts(config: DecoyBenchmarkRun) -> dict[str, str]:
     explained = config.explanations
     return {
         "job": config.job.name,
-        "from": shown(config.data.path).rsplit("/", 1)[-1],
+        "from": redacted(config.data.path).rsplit("/", 1)[-1],
         "models": config.models.checkpoint or "small encoder",
         "models of each kind": str(config.models.number),
         "words shown": str(explained.top_words),

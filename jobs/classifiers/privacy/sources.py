@@ -28,7 +28,7 @@ class PrivacySources:
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
         single = {"lexicon": self.lexicon, **self.others}
-        files = {name: file.entry for name, file in single.items() if file is not None}
+        files = {name: file.redacted for name, file in single.items() if file is not None}
         return self.data.record() | files | self.encoder.record()
 
 

@@ -16,7 +16,7 @@ from tiltmeter.operators.association import covariance
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.sources import FoundFile, find_files
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
 
@@ -87,11 +87,11 @@ class FileEmbedding:
 def _model_name(file: FoundFile) -> str:
     """A file's name without the endings of formats.
 
-    >>> from tiltmeter.storage.files.files import FileState
+    >>> from tiltmeter.storage.files.state import FileState
     >>> _model_name(FoundFile("/data/glove.6B.100d.txt.gz", FileState(1, "", True), True))
     'glove.6B.100d'
     """
-    name = PurePosixPath(shown(file.uri)).name
+    name = PurePosixPath(redacted(file.uri)).name
     while name.endswith(_ENDINGS):
         name = name.rpartition(".")[0]
     return name
@@ -151,7 +151,7 @@ def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spelling
         "selection": selection,
         "neighbours": covariance.VERSION if selection.attribute_sets else None,
     }
-    return Unit("select_file/1", shown(file.uri), how)
+    return Unit("select_file/1", redacted(file.uri), how)
 
 
 def _read(_: Store, unit: Unit) -> Tables:

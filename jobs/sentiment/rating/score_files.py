@@ -10,7 +10,7 @@ from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.scoring import Rated, scores_table
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, numbers, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -37,7 +37,7 @@ def read_scores(runner: Runner, file: FoundFile) -> dict[Rated, TableRef]:
     Raises:
         UnitsFailed: if it can't be read.
     """
-    unit = Unit("scores_file/1", shown(file.uri), file.identity)
+    unit = Unit("scores_file/1", redacted(file.uri), file.identity)
     [finished] = runner.run_whole(Stage("read scores", each(_read), {_SETTING: [unit]}))[_SETTING]
     index = runner.store.read(finished.tables[_INDEX])
     rated = zip(index["variant"].to_pylist(), index["system"].to_pylist(), strict=True)
@@ -49,7 +49,7 @@ def _part(number: int) -> str:
 
 
 def _read(_: Store, unit: Unit) -> Tables:
-    rows = _checked(read_records(unit.config["uri"]), shown(unit.config["uri"]))
+    rows = _checked(read_records(unit.config["uri"]), redacted(unit.config["uri"]))
     parts = rows.partition_by("variant", "system", maintain_order=True)
     for number, part in enumerate(parts):
         of = part.drop("variant", "system").with_row_index("sentence")

@@ -20,7 +20,7 @@ from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, s
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.gru_files import read_gru
 from tiltmeter.storage.models.load import check_classifier, load_classifier
@@ -176,9 +176,9 @@ def _load_transformer(system: TransformerSystem, version: str, setting: str, dev
 
 def _from_file(uri: str, system: ScoresSystem, _: str) -> Score:
     rows = read_records(uri, [system.text, system.sentiment])
-    scores = numbers(rows, system.sentiment, shown(uri)).to_list()
+    scores = numbers(rows, system.sentiment, redacted(uri)).to_list()
     known: dict[str, float | None] = {}
     for text, score in zip(rows[system.text].cast(str), scores, strict=True):
         if known.setdefault(text, score) != score:
-            raise InputError(f"{shown(uri)}: has several scores for the text {text!r}; give each text one row")
+            raise InputError(f"{redacted(uri)}: has several scores for the text {text!r}; give each text one row")
     return _whole(lambda texts: np.array([known.get(text) for text in texts], dtype=np.float64))

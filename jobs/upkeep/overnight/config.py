@@ -77,7 +77,7 @@ class JobList:
 
     def record(self) -> dict[str, Any]:
         """The list with its version, for ``run.json``."""
-        return {"jobs": self.file.entry}
+        return {"jobs": self.file.redacted}
 
 
 def find_jobs(config: OvernightRun, _: str) -> JobList:
