@@ -80,8 +80,8 @@ def host_and_port(address: str) -> str:
     Raises:
         ValueError: for anything else, such as the addresses of a dashboard or of Ray's client.
     """
-    found = _HOST_AND_PORT.fullmatch(address)
-    if not found or int(found[2]) > _LAST_PORT:
+    match = _HOST_AND_PORT.fullmatch(address)
+    if not match or int(match[2]) > _LAST_PORT:
         raise ValueError(
             "must be <host>:<port>, as `ray start` prints it. An address that begins with http:// is for `ray job "
             "submit`, which starts the command within the cluster; ray:// is for Ray's client, which can't run units"

@@ -18,7 +18,7 @@ from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.tables import write_bytes
 
 _SECONDS_TO_ANSWER = 180.0
-"""More than a node has patience with a store that is away, so that it can say so."""
+"""Longer than a node retries a store that is away, so that it can say so."""
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def probe_in(store: Store) -> Iterator[str]:
         delete_file(store.filesystem, f"{store.path}/{probe}")
 
 
-def roll_call(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> dict[str, Environment]:
+def check_nodes(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> dict[str, Environment]:
     """What each node computes with, by its name.
 
     Args:
@@ -49,9 +49,9 @@ def roll_call(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> d
         StorageError: if this process can't write into the store.
     """
     with probe_in(store) as probe:
-        asked = {_ask(node, store.root, probe, packages): node.name for node in nodes}
+        asked = {_submit(node, store.root, probe, packages): node.name for node in nodes}
         ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_SECONDS_TO_ANSWER)
-        answers = {asked[ref]: _heard(ref) for ref in ready}
+        answers = {asked[ref]: _reply(ref) for ref in ready}
     answers |= {asked[ref]: f"has not answered for {_SECONDS_TO_ANSWER:g} seconds" for ref in late}
     if wrong := [f"\n  node {name}: {answer}" for name, answer in answers.items() if isinstance(answer, str)]:
         raise ClusterError(
@@ -61,7 +61,7 @@ def roll_call(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> d
     return {name: answer for name, answer in answers.items() if isinstance(answer, Environment)}
 
 
-def _ask(node: Node, root: str, probe: str, packages: Sequence[str]) -> Any:
+def _submit(node: Node, root: str, probe: str, packages: Sequence[str]) -> Any:
     there = NodeAffinitySchedulingStrategy(node.id, soft=False)
     asking = ray.remote(_answer).options(num_cpus=0, max_retries=0, scheduling_strategy=there)
     return asking.remote(root, probe, node.id, packages)
@@ -75,20 +75,20 @@ def _answer(root: str, probe: str, node: str, packages: Sequence[str]) -> Enviro
 def _store_error(root: str, probe: str, node: str) -> str | None:
     try:
         store = Store(root)
-        found = f"{store.path}/{probe}"
+        path = f"{store.path}/{probe}"
         # Nothing is written before it is known to be the same store.
-        if read_bytes(store.filesystem, found) == probe.encode():
-            write_bytes(store.filesystem, f"{found}-{node}", b"", setting=SETTING)
-            delete_file(store.filesystem, f"{found}-{node}")
+        if read_bytes(store.filesystem, path) == probe.encode():
+            write_bytes(store.filesystem, f"{path}-{node}", b"", setting=SETTING)
+            delete_file(store.filesystem, f"{path}-{node}")
             return None
     except StorageError as error:
         return str(error)
     except FileNotFoundError:
         pass
-    return f"store={store.name} is another one there, without the file that this process has just written"
+    return f"store={store.name} differs there: it lacks the file that this process has just written"
 
 
-def _heard(ref: Any) -> Environment | str:
+def _reply(ref: Any) -> Environment | str:
     try:
         answer: Environment | str = ray.get(ref)
     except RayError as error:

@@ -43,11 +43,11 @@ def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool
     Raises:
         InputError: naming what is missing, and what there is.
     """
-    found = record_columns(uri, header=header)
-    if missing := [name for name in needed if name not in found]:
+    names = record_columns(uri, header=header)
+    if missing := [name for name in needed if name not in names]:
         raise InputError(
             f"{setting}: {redacted(uri)} has no column {', '.join(map(repr, missing))}; its columns are "
-            f"{', '.join(map(repr, found))}"
+            f"{', '.join(map(repr, names))}"
         )
 
 
@@ -109,8 +109,8 @@ def numbers(rows: pl.DataFrame, column: str, where: str) -> pl.Series:
         InputError: if a cell is anything else.
     """
     text = rows[column].cast(pl.String).str.strip_chars()
-    found = text.cast(pl.Float64, strict=False)
-    wrong = text.filter(found.is_null() & text.is_not_null() & (text != ""))
+    values = text.cast(pl.Float64, strict=False)
+    wrong = text.filter(values.is_null() & text.is_not_null() & (text != ""))
     if wrong.len():
         raise InputError(f"{where}: {column} {wrong[0]!r} is not a number")
-    return found.fill_nan(None).alias(column)
+    return values.fill_nan(None).alias(column)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import WORKER_SETTING, ClusterConfig
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
@@ -35,7 +35,7 @@ _CUDA = {"torch for CUDA": 2500}
 _HALF_PRECISION = ("float16", "bfloat16")
 
 
-def asks(config: RunConfig, found: Any, num_gpus: int) -> list[Ask]:
+def asks(config: RunConfig, found: Any, num_gpus: int) -> list[ResourceRequest]:
     """The asks of the stages that need more than ``cluster.worker_megabytes``, or a GPU.
 
     Args:
@@ -60,7 +60,7 @@ def asks(config: RunConfig, found: Any, num_gpus: int) -> list[Ask]:
 # --- embeddings -----------------------------------------------------------------------------------------------------
 
 
-def _embedding_asks(config: EmbeddingsRun, found: Any, num_gpus: int) -> Iterator[Ask]:
+def _embedding_asks(config: EmbeddingsRun, found: Any, num_gpus: int) -> Iterator[ResourceRequest]:
     embedding = config.embedding
     if isinstance(embedding, EmbeddingConfig):
         on_gpu = uses_gpus(embedding.device, num_gpus) and embedding.trainer.name == "glove"
@@ -74,15 +74,17 @@ def _embedding_asks(config: EmbeddingsRun, found: Any, num_gpus: int) -> Iterato
         yield _file_ask("read vectors", max(files, key=lambda file: file.state.num_bytes), _VECTORS)
 
 
-def _train(text: Text, embedding: EmbeddingConfig, cluster: ClusterConfig) -> Ask:
+def _train(text: Text, embedding: EmbeddingConfig, cluster: ClusterConfig) -> ResourceRequest:
     advice = "raise embedding.min_count or lower embedding.trainer.dimensions"
-    return Ask("stage train", {WORKER_SETTING: cluster.worker_megabytes} | _vectors(text, embedding), advice=advice)
+    parts = {WORKER_SETTING: cluster.worker_megabytes} | _vectors(text, embedding)
+    return ResourceRequest("stage train", parts, advice=advice)
 
 
-def _train_on_gpu(text: Text, embedding: EmbeddingConfig, _: ClusterConfig) -> Ask:
+def _train_on_gpu(text: Text, embedding: EmbeddingConfig, _: ClusterConfig) -> ResourceRequest:
     num_pairs = 20.6 * num_tokens(text) ** 0.846
     pairs = {f"about {_rounded(num_pairs)} pairs of words": _megabytes(24 * num_pairs)}
-    return Ask("stage train", _CUDA | pairs | _vectors(text, embedding), on_gpu=True, advice="set embedding.device=cpu")
+    parts = _CUDA | pairs | _vectors(text, embedding)
+    return ResourceRequest("stage train", parts, on_gpu=True, advice="set embedding.device=cpu")
 
 
 def _vectors(text: Text, embedding: EmbeddingConfig) -> dict[str, int]:
@@ -116,7 +118,7 @@ def num_tokens(text: Text) -> float:
 # --- language models ------------------------------------------------------------------------------------------------
 
 
-def _rating_asks(config: RatingRun, found: Any, num_gpus: int) -> Iterator[Ask]:
+def _rating_asks(config: RatingRun, found: Any, num_gpus: int) -> Iterator[ResourceRequest]:
     for name in found.systems:
         if isinstance(system := config.sentiment[name], TransformerSystem):
             folder = _folder(system.model, system.revision, f"sentiment.{name}.model")
@@ -129,7 +131,7 @@ def _rating_asks(config: RatingRun, found: Any, num_gpus: int) -> Iterator[Ask]:
             yield _model_ask(f"translate {name}", models, trip.device, num_gpus, f"translator.{name}")
 
 
-def _fine_tuning_asks(config: DecoyBenchmarkRun | PrivacyMetricsRun, num_gpus: int) -> Iterator[Ask]:
+def _fine_tuning_asks(config: DecoyBenchmarkRun | PrivacyMetricsRun, num_gpus: int) -> Iterator[ResourceRequest]:
     """Of a worker that trains and explains a checkpoint; the small encoder keeps within what is usual."""
     models = config.models
     on_gpu = uses_gpus(models.device, num_gpus, "models.device")
@@ -140,16 +142,16 @@ def _fine_tuning_asks(config: DecoyBenchmarkRun | PrivacyMetricsRun, num_gpus: i
         parts[f"weights of {models.checkpoint}, four times"] = 4 * _weights(Path(folder))
     if parts or on_gpu:
         needed = _MODEL_LIBRARIES | parts | (_CUDA if on_gpu else {})
-        yield Ask("stage train", needed, on_gpu, advice="set models.device=cpu" if on_gpu else "")
+        yield ResourceRequest("stage train", needed, on_gpu, advice="set models.device=cpu" if on_gpu else "")
 
 
-def _model_ask(stage: str, models: Mapping[str, str], device: Device, num_gpus: int, setting: str) -> Ask:
+def _model_ask(stage: str, models: Mapping[str, str], device: Device, num_gpus: int, setting: str) -> ResourceRequest:
     """Of a worker that holds one of the models at a time."""
     on_gpu = uses_gpus(device, num_gpus, f"{setting}.device")
     sizes = {f"weights of {name}": _weights(Path(folder)) for name, folder in models.items()}
     largest = max(sizes, key=lambda name: sizes[name])
     parts = _MODEL_LIBRARIES | {largest: sizes[largest]} | (_CUDA if on_gpu else {})
-    return Ask(f"stage {stage}", parts, on_gpu, advice=f"set {setting}.device=cpu" if on_gpu else "")
+    return ResourceRequest(f"stage {stage}", parts, on_gpu, advice=f"set {setting}.device=cpu" if on_gpu else "")
 
 
 def _folder(model: str, revision: str | None, setting: str) -> str:
@@ -182,13 +184,13 @@ _PAIRS = _Content("pairs", 5, 20, 12)
 _VECTORS = _Content("vectors", 1.7, 2, 9)
 
 
-def _file_ask(stage: str, file: FoundFile, content: _Content) -> Ask:
+def _file_ask(stage: str, file: FoundFile, content: _Content) -> ResourceRequest:
     path = file.uri.partition("?")[0]
     is_packed = path.endswith((".bz2", ".gz", ".zst"))
     each = content.parquet if path.endswith(".parquet") else content.packed if is_packed else content.plain
     size = file.state.num_bytes
     what = f"{content.name} of a file of {_megabytes(size):,} MB"
-    return Ask(f"stage {stage}", _ITSELF | {what: _megabytes(each * size)})
+    return ResourceRequest(f"stage {stage}", _ITSELF | {what: _megabytes(each * size)})
 
 
 def _megabytes(num_bytes: float) -> int:

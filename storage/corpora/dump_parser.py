@@ -52,8 +52,8 @@ class Header:
 
     def media_prefixes(self) -> tuple[str, ...]:
         """Names of the file and category namespaces: the dump's own, and what other languages call them."""
-        own = {name for name, key in self.namespaces.items() if key in (_FILES, _CATEGORIES)}
-        return tuple(sorted(own.union(_LOCAL_NAMES.split())))
+        declared = {name for name, key in self.namespaces.items() if key in (_FILES, _CATEGORIES)}
+        return tuple(sorted(declared.union(_LOCAL_NAMES.split())))
 
 
 class DumpParser:

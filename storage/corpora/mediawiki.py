@@ -117,10 +117,10 @@ class _Pieces:
         rest, chunks = b"", iter(self._unpacked)
         for offset, chunk in chunks:
             window, begin = rest + chunk, offset - len(rest)
-            found = window.find(_PAGE)
-            if found >= 0 and begin + found < self._unpacked.limit:
-                self._first = begin + found - len(_ROOT)
-                yield begin + found, window[found:]
+            position = window.find(_PAGE)
+            if position >= 0 and begin + position < self._unpacked.limit:
+                self._first = begin + position - len(_ROOT)
+                yield begin + position, window[position:]
                 yield from chunks
                 return
             rest = window[1 - len(_PAGE) :]
@@ -144,9 +144,9 @@ class _Pieces:
             num_beyond = begin + len(window) - self._unpacked.limit
             rest = b""
             if num_beyond > 0:
-                found = window.find(_PAGE, max(len(window) - int(num_beyond), 0))
-                if found >= 0:
-                    yield window[:found]
+                position = window.find(_PAGE, max(len(window) - int(num_beyond), 0))
+                if position >= 0:
+                    yield window[:position]
                     self.ended_at_page = True
                     return
                 rest = window[-min(len(_PAGE) - 1, int(num_beyond)) :]

@@ -96,8 +96,8 @@ def _encoding(head: bytes) -> str:
 
 def _declared(text: str, uri: str) -> str:
     """The encoding that the XML names; one whose characters have several bytes would have shown before."""
-    found = _DECLARED.match(text)
-    name = found[1] if found else "utf-8"
+    match = _DECLARED.match(text)
+    name = match[1] if match else "utf-8"
     try:
         "".encode(name)
         encoding = codecs.lookup(name).name

@@ -84,13 +84,13 @@ def find_sources(config: CorpusConfig) -> list[Source]:
     Raises:
         InputError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
     """
-    found = find_files(config.paths, _SETTING)
-    names = _names([unquote(redacted(file.uri)) if "://" in file.uri else file.uri for file in found])
+    files = find_files(config.paths, _SETTING)
+    names = _names([unquote(redacted(file.uri)) if "://" in file.uri else file.uri for file in files])
     name, number = Counter(names).most_common(1)[0]
     if number > 1:
         raise InputError(f"corpus.path: {number} files are called {name!r}; name each file once, under its own name")
     with ThreadPoolExecutor(_NUM_THREADS) as threads:
-        sources = threads.map(lambda file, name: _source(file, name, config), found, names)
+        sources = threads.map(lambda file, name: _source(file, name, config), files, names)
         documents = [source for source in sources if source is not None]
     if not documents:
         raise InputError(f"{_where(config.paths[0])}: only indexes of multistream dumps; name the dumps themselves")
@@ -116,10 +116,10 @@ def find_file(path: str, setting: str) -> FoundFile:
     Raises:
         InputError: if it names none, or several.
     """
-    found = find_files([path], setting)
-    if len(found) > 1:
-        raise InputError(f"{_where(path, setting)}: names {len(found)} files; give one")
-    return found[0]
+    files = find_files([path], setting)
+    if len(files) > 1:
+        raise InputError(f"{_where(path, setting)}: names {len(files)} files; give one")
+    return files[0]
 
 
 def _where(path: str, setting: str = _SETTING) -> str:

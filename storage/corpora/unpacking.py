@@ -117,9 +117,9 @@ def bz2_stream_starts(file: BinaryIO, start: int, stop: int) -> Iterator[int]:
     window, offset = b"", start
     while offset < stop and (block := file.read(_SCAN_BYTES)):
         window += block
-        for found in _STREAM_START.finditer(window):
-            if offset + found.start() < stop:
-                yield offset + found.start()
+        for match in _STREAM_START.finditer(window):
+            if offset + match.start() < stop:
+                yield offset + match.start()
         overlap = min(len(window), _START_BYTES - 1)
         offset += len(window) - overlap
         window = window[len(window) - overlap :]

@@ -62,10 +62,10 @@ def _check_weights(network: DescribedWeights) -> None:
         expected = _expected(network.description)
     except (KeyError, TypeError) as error:
         raise ValueError(f"its description is incomplete ({error})") from error
-    found = {name: f"{weight.dtype} {list(weight.shape)}" for name, weight in network.weights.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if found.get(name) != expected.get(name):
-            has, wants = found.get(name, "nothing"), expected.get(name, "nothing")
+    actual = {name: f"{weight.dtype} {list(weight.shape)}" for name, weight in network.weights.items()}
+    for name in sorted(expected.keys() | actual.keys()):
+        if actual.get(name) != expected.get(name):
+            has, wants = actual.get(name, "nothing"), expected.get(name, "nothing")
             raise ValueError(f"the tensor {name} is {has}, and the description asks for {wants}")
 
 

@@ -57,13 +57,13 @@ def header(path: str, line: bytes) -> tuple[int, int]:
     Raises:
         EmbeddingFileError: if the line is anything else, or announces more than any embedding has.
     """
-    if found := HEADER.fullmatch(line):
-        if max(map(len, found.groups())) > _MAX_DIGITS or int(found[2]) > _MAX_DIMENSIONS:
+    if match := HEADER.fullmatch(line):
+        if max(map(len, match.groups())) > _MAX_DIGITS or int(match[2]) > _MAX_DIMENSIONS:
             raise EmbeddingFileError(
                 f"{redacted(path)}: line 1, {line[:40]!r}, announces more than the {_MAX_DIMENSIONS:,} dimensions, or "
                 f"the numbers of {_MAX_DIGITS} digits, that are read"
             )
-        return int(found[1]), int(found[2])
+        return int(match[1]), int(match[2])
     raise EmbeddingFileError(
         f"{redacted(path)}: line 1 must give the numbers of words and dimensions, but is {line[:40]!r}; a file without "
         "such a line is read with format=glove"
@@ -175,9 +175,9 @@ def _numbers(
 
 def _bad_number(rows: Rows, texts: pa.StringArray, dimensions: int) -> EmbeddingFileError:
     fields = texts.cast(pa.binary()).to_pylist()
-    at = next(at for at, field in enumerate(fields) if not _is_number(field))
-    place = rows.place(len(rows.words) + at // dimensions)
-    return EmbeddingFileError(f"{place}: {fields[at][:40]!r} is no number; vectors have {dimensions} dimensions here")
+    index, field = next((index, field) for index, field in enumerate(fields) if not _is_number(field))
+    place = rows.place(len(rows.words) + index // dimensions)
+    return EmbeddingFileError(f"{place}: {field[:40]!r} is no number; vectors have {dimensions} dimensions here")
 
 
 def _is_number(field: bytes) -> bool:

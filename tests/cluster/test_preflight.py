@@ -21,8 +21,8 @@ import ray
 from ray.cluster_utils import Cluster
 from rich.console import Console
 
-from tiltmeter.cluster import node_checks as roll_call
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster import node_checks
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import ClusterConfig, ClusterError
 from tiltmeter.cluster.connection import connected, nodes
 from tiltmeter.cluster.environment import Environment
@@ -36,7 +36,7 @@ from tiltmeter.storage.store.ledger import Store, Unit
 ROOT = Path(__file__).parents[2]
 LARGE, SMALL = 3_200_000_000, 1_900_000_000
 CHANGED = "tiltmeter/jobs/app.py"
-VECTORS = Ask("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
+VECTORS = ResourceRequest("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
 
 
 def main():
@@ -66,7 +66,7 @@ def _looks(config, store, folder, small):
     yield "other store", _look(config, Store("/proc/self/cwd/store"))
     yield "left there", [sorted(os.listdir("store")), sorted(os.listdir(store.path))]
     os.chdir(folder)
-    roll_call._SECONDS_TO_ANSWER = 1.0
+    node_checks._SECONDS_TO_ANSWER = 1.0
     raylet = _raylet_of(small)
     raylet.suspend()
     yield "silent", _look(config, store)
@@ -162,7 +162,7 @@ def test_other_code_on_a_node_is_refused_with_what_differs_where(results):
 def test_a_store_that_is_another_one_on_the_nodes_is_refused_and_left_alone(results):
     refusal = results["other store"]
     assert refusal.startswith("2 of 2 nodes can't take part:")
-    assert "node small: store=/proc/self/cwd/store is another one there, without the file that" in refusal
+    assert "node small: store=/proc/self/cwd/store differs there: it lacks the file that" in refusal
     assert "store=<path or URI> is a place that all nodes share" in refusal
     assert results["left there"] == [[], []]
 
@@ -181,9 +181,9 @@ def test_a_store_that_a_node_can_only_read_is_told(monkeypatch, tmp_path):
         raise StorageError("cannot write probe: Read-only file system")
 
     store = Store(str(tmp_path))
-    with roll_call.probe_in(store) as probe:
-        monkeypatch.setattr(roll_call, "write_bytes", refuse)
-        assert roll_call._answer(store.root, probe, "b", []) == "cannot write probe: Read-only file system"
+    with node_checks.probe_in(store) as probe:
+        monkeypatch.setattr(node_checks, "write_bytes", refuse)
+        assert node_checks._answer(store.root, probe, "b", []) == "cannot write probe: Read-only file system"
 
 
 if __name__ == "__main__":
