@@ -29,7 +29,7 @@ class Node(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ask:
+class ResourceRequest:
     """What each worker of a stage asks for: a CPU, memory, and a GPU or none.
 
     Attributes:
@@ -64,66 +64,68 @@ class Workers(NamedTuple):
     gpu_worker_bytes: int = 0
 
 
-def usual(config: ClusterConfig) -> Ask:
+def usual_request(config: ClusterConfig) -> ResourceRequest:
     """What workers ask for in stages that need nothing special."""
-    return Ask("every stage", {WORKER_SETTING: config.worker_megabytes})
+    return ResourceRequest("every stage", {WORKER_SETTING: config.worker_megabytes})
 
 
-def places(node: Node, ask: Ask) -> int:
+def num_workers_on(node: Node, request: ResourceRequest) -> int:
     """How many workers fit on a node.
 
-    >>> places(Node("", "a", 8, 8, 0, 0, 6000, 5900), Ask("train", {"vectors": 2900}))
+    >>> num_workers_on(Node("", "a", 8, 8, 0, 0, 6000, 5900), ResourceRequest("train", {"vectors": 2900}))
     2
     """
-    fitting = min(node.free_cpus, node.free_megabytes // ask.megabytes)
-    return min(fitting, node.free_gpus) if ask.on_gpu else fitting
+    num = min(node.free_cpus, node.free_megabytes // request.megabytes)
+    return min(num, node.free_gpus) if request.on_gpu else num
 
 
-def largest(asks: Sequence[Ask], *, on_gpu: bool) -> Ask | None:
-    """The ask that decides the size of the workers, which are kept from stage to stage."""
-    return max((ask for ask in asks if ask.on_gpu == on_gpu), key=lambda ask: ask.megabytes, default=None)
+def largest_request(requests: Sequence[ResourceRequest], *, on_gpu: bool) -> ResourceRequest | None:
+    """The request that decides the size of the workers, which are kept from stage to stage."""
+    requests = [request for request in requests if request.on_gpu == on_gpu]
+    return max(requests, key=lambda request: request.megabytes, default=None)
 
 
-def room_for(found: Sequence[Node], asks: Sequence[Ask], config: ClusterConfig) -> Workers:
+def workers_for(nodes: Sequence[Node], requests: Sequence[ResourceRequest], config: ClusterConfig) -> Workers:
     """How many workers to start for stages that ask for so much; each node holds as many as fit.
 
     Raises:
         ClusterError: if no node has room for one, with the arithmetic.
     """
-    ask, gpu_ask = largest(asks, on_gpu=False) or usual(config), largest(asks, on_gpu=True)
-    num_workers = _fitting(found, ask, config)
-    num_gpus = _fitting(found, gpu_ask, config) if gpu_ask else sum(node.free_gpus for node in found)
-    gpu_bytes = (gpu_ask or ask).megabytes * BYTES_PER_MEGABYTE
+    request = largest_request(requests, on_gpu=False) or usual_request(config)
+    gpu_request = largest_request(requests, on_gpu=True)
+    num_workers = _num_workers(nodes, request, config)
+    num_gpus = _num_workers(nodes, gpu_request, config) if gpu_request else sum(node.free_gpus for node in nodes)
+    gpu_bytes = (gpu_request or request).megabytes * BYTES_PER_MEGABYTE
     return Workers(
-        min(num_workers, config.num_cpus or num_workers), num_gpus, ask.megabytes * BYTES_PER_MEGABYTE, gpu_bytes
+        min(num_workers, config.num_cpus or num_workers), num_gpus, request.megabytes * BYTES_PER_MEGABYTE, gpu_bytes
     )
 
 
-def _fitting(found: Sequence[Node], ask: Ask, config: ClusterConfig) -> int:
-    if num := sum(places(node, ask) for node in found):
+def _num_workers(nodes: Sequence[Node], request: ResourceRequest, config: ClusterConfig) -> int:
+    if num := sum(num_workers_on(node, request) for node in nodes):
         return num
-    parts = ", ".join(f"{megabytes:,} {name}" for name, megabytes in ask.parts.items())
-    wanted = f"1 CPU{' and 1 GPU' if ask.on_gpu else ''} and {ask.megabytes:,} MB"
-    each = "".join(f"\n  {_free(node, ask)} -> 0 workers" for node in found)
+    parts = ", ".join(f"{megabytes:,} {name}" for name, megabytes in request.parts.items())
+    wanted = f"1 CPU{' and 1 GPU' if request.on_gpu else ''} and {request.megabytes:,} MB"
+    lines = "".join(f"\n  {_free_resources(node, request)} -> 0 workers" for node in nodes)
     raise ClusterError(
-        f"{ask.stage} asks for {wanted} for each worker ({parts}), and no node has room for one:{each}\n"
-        f"{_remedy(found, ask, config)}"
+        f"{request.stage} asks for {wanted} for each worker ({parts}), and no node has room for one:{lines}\n"
+        f"{_remedy(nodes, request, config)}"
     )
 
 
-def _free(node: Node, ask: Ask) -> str:
-    gpus = f", {node.free_gpus} of {node.num_gpus} GPUs" if ask.on_gpu else ""
+def _free_resources(node: Node, request: ResourceRequest) -> str:
+    gpus = f", {node.free_gpus} of {node.num_gpus} GPUs" if request.on_gpu else ""
     return (
         f"node {node.name}: {node.free_cpus} of {node.num_cpus} CPUs{gpus} and {node.free_megabytes:,} of "
         f"{node.megabytes:,} MB free"
     )
 
 
-def _remedy(found: Sequence[Node], ask: Ask, config: ClusterConfig) -> str:
-    ways = [ask.advice] if ask.advice else []
-    most = max((node.free_megabytes for node in found if node.free_cpus), default=0)
-    lower = ask.parts.get(WORKER_SETTING, 0) - (ask.megabytes - most)
-    if LEAST_WORKER_MEGABYTES <= lower < ask.parts.get(WORKER_SETTING, 0):
+def _remedy(nodes: Sequence[Node], request: ResourceRequest, config: ClusterConfig) -> str:
+    ways = [request.advice] if request.advice else []
+    most = max((node.free_megabytes for node in nodes if node.free_cpus), default=0)
+    lower = request.parts.get(WORKER_SETTING, 0) - (request.megabytes - most)
+    if LEAST_WORKER_MEGABYTES <= lower < request.parts.get(WORKER_SETTING, 0):
         ways.append(f"set {WORKER_SETTING}={lower // _ROUND_TO * _ROUND_TO}")
     if config.kind == "local":
         ways.append("end other programs, or say with cluster.memory_megabytes what the workers may take together")
@@ -132,14 +134,16 @@ def _remedy(found: Sequence[Node], ask: Ask, config: ClusterConfig) -> str:
     return "; or ".join(ways)
 
 
-def bound_by_memory(found: Sequence[Node], asks: Sequence[Ask], given: Workers, config: ClusterConfig) -> str | None:
+def memory_warning(
+    nodes: Sequence[Node], requests: Sequence[ResourceRequest], workers: Workers, config: ClusterConfig
+) -> str | None:
     """Says so if memory leaves CPUs without a worker that the settings would let have one."""
-    ask = largest(asks, on_gpu=False) or usual(config)
-    num_cpus = sum(node.free_cpus for node in found)
+    request = largest_request(requests, on_gpu=False) or usual_request(config)
+    num_cpus = sum(node.free_cpus for node in nodes)
     wanted = min(num_cpus, config.num_cpus or num_cpus)
-    if given.num_workers >= wanted:
+    if workers.num_workers >= wanted:
         return None
     return (
-        f"{given.num_workers} of {wanted} workers: {ask.stage} asks for {ask.megabytes:,} MB for each, and "
-        f"{sum(node.free_megabytes for node in found):,} MB are free"
+        f"{workers.num_workers} of {wanted} workers: {request.stage} asks for {request.megabytes:,} MB for each, and "
+        f"{sum(node.free_megabytes for node in nodes):,} MB are free"
     )

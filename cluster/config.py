@@ -8,6 +8,8 @@ import pydantic
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.storage.errors import Refusal
+
 WORKER_SETTING = "cluster.worker_megabytes"
 LEAST_WORKER_MEGABYTES = 500
 
@@ -18,8 +20,8 @@ _HOST_AND_PORT = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})")
 _LAST_PORT = 65_535
 
 
-class ClusterError(ValueError):
-    """The cluster can't be reached, or is not fit for the work; the message says which setting mends it."""
+class ClusterError(Refusal, ValueError):
+    """The cluster can't be reached, or is not fit for the work; the message says which setting fixes it."""
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -78,8 +80,8 @@ def host_and_port(address: str) -> str:
     Raises:
         ValueError: for anything else, such as the addresses of a dashboard or of Ray's client.
     """
-    found = _HOST_AND_PORT.fullmatch(address)
-    if not found or int(found[2]) > _LAST_PORT:
+    match = _HOST_AND_PORT.fullmatch(address)
+    if not match or int(match[2]) > _LAST_PORT:
         raise ValueError(
             "must be <host>:<port>, as `ray start` prints it. An address that begins with http:// is for `ray job "
             "submit`, which starts the command within the cluster; ray:// is for Ray's client, which can't run units"

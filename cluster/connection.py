@@ -57,7 +57,7 @@ def nodes() -> list[Node]:
 def _node(node: Mapping[str, Any], free: Mapping[str, float], hosts: Mapping[str, int]) -> Node:
     host, identity = node["NodeManagerHostname"], node["NodeID"]
     name = f"{host}-{identity[:6]}" if hosts[host] > 1 else host
-    cpus, gpus, memory = ([int(of.get(what, 0)) for of in (node["Resources"], free)] for what in _RESOURCES)
+    cpus, gpus, memory = ([int(amounts.get(name, 0)) for amounts in (node["Resources"], free)] for name in _RESOURCES)
     return Node(identity, name, *cpus, *gpus, *(num_bytes // BYTES_PER_MEGABYTE for num_bytes in memory))
 
 
@@ -94,7 +94,7 @@ def _on_loopback() -> Iterator[None]:
 def _connect(config: ClusterConfig) -> None:
     address, setting = _address(config)
     try:
-        _knock(address)
+        _ping(address)
         ray.init(address=address, configure_logging=False, log_to_driver=False)
     except AuthenticationError as error:
         raise ClusterError(
@@ -114,11 +114,11 @@ def _address(config: ClusterConfig) -> tuple[str, str]:
     """Where the cluster is, and the setting that says so."""
     if config.address != "auto":
         return config.address, f"cluster.address={config.address}"
-    if (told := os.environ.get(_ADDRESS, "auto")) not in ("", "auto"):
+    if (value := os.environ.get(_ADDRESS, "auto")) not in ("", "auto"):
         try:
-            return host_and_port(told), f"{_ADDRESS}={told}"
+            return host_and_port(value), f"{_ADDRESS}={value}"
         except ValueError as error:
-            raise ClusterError(f"{_ADDRESS}={told}: {error}; set it, or cluster.address=<host>:<port>") from error
+            raise ClusterError(f"{_ADDRESS}={value}: {error}; set it, or cluster.address=<host>:<port>") from error
     if written := read_ray_address():
         return written, f"cluster.address=auto (this machine's is {written})"
     raise ClusterError(
@@ -127,7 +127,7 @@ def _address(config: ClusterConfig) -> tuple[str, str]:
     )
 
 
-def _knock(address: str) -> None:
+def _ping(address: str) -> None:
     """Fail at once where nobody listens or the token is wrong; Ray itself would try for long.
 
     A token goes to clusters that ask for one only: the workers of others have none to answer a driver with.

@@ -54,14 +54,15 @@ def differences(environments: Mapping[str, Environment]) -> list[str]:
     >>> differences({"here": new, "node a": old, "node b": new})
     ['numpy: 2.4.1 here, node b; 2.3.0 node a']
     """
-    names = dict.fromkeys(name for found in environments.values() for name in found.versions)
+    names = dict.fromkeys(name for environment in environments.values() for name in environment.versions)
     sentences = []
     for name in names:
         groups: dict[str, list[str]] = {}
-        for place, found in environments.items():
-            groups.setdefault(found.versions.get(name, _ABSENT), []).append(place)
+        for node, environment in environments.items():
+            groups.setdefault(environment.versions.get(name, _ABSENT), []).append(node)
         if len(groups) > 1:
-            sentences.append(f"{name}: " + "; ".join(f"{version} {', '.join(of)}" for version, of in groups.items()))
+            versions = (f"{version} {', '.join(nodes)}" for version, nodes in groups.items())
+            sentences.append(f"{name}: {'; '.join(versions)}")
     return sentences
 
 
@@ -85,9 +86,9 @@ def _code(package: str) -> str:
     spec = find_spec(f"tiltmeter.{package}")
     if spec is None or spec.origin is None:
         return _ABSENT
-    folder, found = Path(spec.origin).parent, hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    folder, hasher = Path(spec.origin).parent, hashlib.blake2b(digest_size=_DIGEST_BYTES)
     kinds = (".py", ".yaml") if package == _SETTINGS else (".py",)
     for file in sorted(path for path in folder.rglob("*") if path.suffix in kinds):
         content = file.read_bytes()
-        found.update(f"{file.relative_to(folder).as_posix()}\n{len(content)}\n".encode() + content)
-    return found.hexdigest()
+        hasher.update(f"{file.relative_to(folder).as_posix()}\n{len(content)}\n".encode() + content)
+    return hasher.hexdigest()

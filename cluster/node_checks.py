@@ -12,12 +12,13 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from tiltmeter.cluster.capacity import Node
 from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.environment import Environment, environment
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, read_bytes
 from tiltmeter.storage.store.ledger import Store
-from tiltmeter.storage.store.tables import StorageError, write_bytes
+from tiltmeter.storage.store.tables import write_bytes
 
 _SECONDS_TO_ANSWER = 180.0
-"""More than a node has patience with a store that is away, so that it can say so."""
+"""Longer than a node retries a store that is away, so that it can say so."""
 
 
 @contextmanager
@@ -35,12 +36,12 @@ def probe_in(store: Store) -> Iterator[str]:
         delete_file(store.filesystem, f"{store.path}/{probe}")
 
 
-def roll_call(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> dict[str, Environment]:
+def check_nodes(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> dict[str, Environment]:
     """What each node computes with, by its name.
 
     Args:
         nodes: busy ones answer as well.
-        store: whose root, keys included, they are given.
+        store: whose root, credentials included, they are given.
         packages: distributions whose versions they are asked.
 
     Raises:
@@ -48,19 +49,19 @@ def roll_call(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> d
         StorageError: if this process can't write into the store.
     """
     with probe_in(store) as probe:
-        asked = {_ask(node, store.root, probe, packages): node.name for node in nodes}
+        asked = {_submit(node, store.root, probe, packages): node.name for node in nodes}
         ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_SECONDS_TO_ANSWER)
-        answers = {asked[ref]: _heard(ref) for ref in ready}
+        answers = {asked[ref]: _reply(ref) for ref in ready}
     answers |= {asked[ref]: f"has not answered for {_SECONDS_TO_ANSWER:g} seconds" for ref in late}
     if wrong := [f"\n  node {name}: {answer}" for name, answer in answers.items() if isinstance(answer, str)]:
         raise ClusterError(
-            f"{len(wrong)} of {len(nodes)} nodes can't take part:{''.join(wrong)}\nmend or remove them. {SETTING} is a "
-            "place that all nodes share; the keys of a bucket belong into the environment of every node"
+            f"{len(wrong)} of {len(nodes)} nodes can't take part:{''.join(wrong)}\nfix or remove them. {SETTING} is a "
+            "place that all nodes share; the credentials of a bucket belong into the environment of every node"
         )
     return {name: answer for name, answer in answers.items() if isinstance(answer, Environment)}
 
 
-def _ask(node: Node, root: str, probe: str, packages: Sequence[str]) -> Any:
+def _submit(node: Node, root: str, probe: str, packages: Sequence[str]) -> Any:
     there = NodeAffinitySchedulingStrategy(node.id, soft=False)
     asking = ray.remote(_answer).options(num_cpus=0, max_retries=0, scheduling_strategy=there)
     return asking.remote(root, probe, node.id, packages)
@@ -74,20 +75,20 @@ def _answer(root: str, probe: str, node: str, packages: Sequence[str]) -> Enviro
 def _store_error(root: str, probe: str, node: str) -> str | None:
     try:
         store = Store(root)
-        found = f"{store.path}/{probe}"
+        path = f"{store.path}/{probe}"
         # Nothing is written before it is known to be the same store.
-        if read_bytes(store.filesystem, found) == probe.encode():
-            write_bytes(store.filesystem, f"{found}-{node}", b"", setting=SETTING)
-            delete_file(store.filesystem, f"{found}-{node}")
+        if read_bytes(store.filesystem, path) == probe.encode():
+            write_bytes(store.filesystem, f"{path}-{node}", b"", setting=SETTING)
+            delete_file(store.filesystem, f"{path}-{node}")
             return None
     except StorageError as error:
         return str(error)
     except FileNotFoundError:
         pass
-    return f"store={store.name} is another one there, without the file that this process has just written"
+    return f"store={store.name} differs there: it lacks the file that this process has just written"
 
 
-def _heard(ref: Any) -> Environment | str:
+def _reply(ref: Any) -> Environment | str:
     try:
         answer: Environment | str = ray.get(ref)
     except RayError as error:

@@ -9,14 +9,22 @@ from typing import Any
 
 from ray._private.authentication.authentication_utils import is_token_auth_enabled
 
-from tiltmeter.cluster.capacity import Ask, Node, Workers, bound_by_memory, places, room_for, usual
+from tiltmeter.cluster.capacity import (
+    Node,
+    ResourceRequest,
+    Workers,
+    memory_warning,
+    num_workers_on,
+    usual_request,
+    workers_for,
+)
 from tiltmeter.cluster.config import ClusterConfig, ClusterError
 from tiltmeter.cluster.connection import nodes
 from tiltmeter.cluster.environment import Environment, differences, environment
-from tiltmeter.cluster.node_checks import probe_in, roll_call
+from tiltmeter.cluster.node_checks import check_nodes, probe_in
 from tiltmeter.storage.store.ledger import Store
 
-Asks = Callable[[int], Sequence[Ask]]
+ResourceRequests = Callable[[int], Sequence[ResourceRequest]]
 """What stages ask for beyond what is usual, in a cluster that has so many GPUs free."""
 
 
@@ -26,14 +34,14 @@ class Preflight:
 
     Attributes:
         nodes: that are alive.
-        asks: of all stages, the usual one first.
+        requests: of all stages, the usual one first.
         workers: to start.
         code: a digest of each of Tiltmeter's own packages, the same everywhere.
-        warnings: what need not be mended and should be known.
+        warnings: what need not be fixed and should be known.
     """
 
     nodes: Sequence[Node]
-    asks: Sequence[Ask]
+    requests: Sequence[ResourceRequest]
     workers: Workers
     code: Mapping[str, str]
     warnings: Sequence[str]
@@ -43,23 +51,23 @@ class Preflight:
         return {
             "nodes": [
                 {"name": node.name, "cpus": node.num_cpus, "gpus": node.num_gpus, "memory_megabytes": node.megabytes}
-                | {"workers": {ask.stage: places(node, ask) for ask in self.asks}}
+                | {"workers": {request.stage: num_workers_on(node, request) for request in self.requests}}
                 for node in self.nodes
             ],
-            "asks": {ask.stage: dict(ask.parts) for ask in self.asks},
+            "asks": {request.stage: dict(request.parts) for request in self.requests},
             "workers": self.workers._asdict(),
             "code": dict(self.code),
             "warnings": list(self.warnings),
         }
 
 
-def preflight(config: ClusterConfig, store: Store, asks: Asks, packages: Sequence[str]) -> Preflight:
+def preflight(config: ClusterConfig, store: Store, requested: ResourceRequests, packages: Sequence[str]) -> Preflight:
     """Look at the connected cluster, for a run that is about to start on it.
 
     Args:
         config: of the cluster.
         store: that its nodes share.
-        asks: what the stages ask for.
+        requested: what the stages ask for.
         packages: distributions that decide results.
 
     Raises:
@@ -68,29 +76,29 @@ def preflight(config: ClusterConfig, store: Store, asks: Asks, packages: Sequenc
         StorageError: if this process can't write into the store.
     """
     while True:
-        found = nodes()
+        alive = nodes()
         try:
-            return _looked_at(found, config, store, asks, packages)
+            return _checked(alive, config, store, requested, packages)
         except ClusterError:
             # A node that was just lost counts as alive for a while.
-            if {node.id for node in found} <= {node.id for node in nodes()}:
+            if {node.id for node in alive} <= {node.id for node in nodes()}:
                 raise
 
 
-def _looked_at(
-    found: Sequence[Node], config: ClusterConfig, store: Store, asks: Asks, packages: Sequence[str]
+def _checked(
+    alive: Sequence[Node], config: ClusterConfig, store: Store, requested: ResourceRequests, packages: Sequence[str]
 ) -> Preflight:
-    wanted = [usual(config), *asks(sum(node.free_gpus for node in found))]
-    workers = room_for(found, wanted, config)
+    requests = [usual_request(config), *requested(sum(node.free_gpus for node in alive))]
+    workers = workers_for(alive, requests, config)
     here, others = environment(packages), {}
-    if config.kind == "existing" or len(found) > 1:
-        others = roll_call([node for node in found if node.num_cpus], store, packages)
+    if config.kind == "existing" or len(alive) > 1:
+        others = check_nodes([node for node in alive if node.num_cpus], store, packages)
         _refuse_differences({"here": here} | {f"on {name}": other for name, other in others.items()})
     else:
         with probe_in(store):
             pass
-    warnings = (bound_by_memory(found, wanted, workers, config), _without_token(), _many_processors(others))
-    return Preflight(found, wanted, workers, here.code, [warning for warning in warnings if warning])
+    warnings = (memory_warning(alive, requests, workers, config), _without_token(), _many_processors(others))
+    return Preflight(alive, requests, workers, here.code, [warning for warning in warnings if warning])
 
 
 def _refuse_differences(environments: Mapping[str, Environment]) -> None:
@@ -112,7 +120,7 @@ def _without_token() -> str | None:
 
 
 def _many_processors(environments: Mapping[str, Environment]) -> str | None:
-    names = sorted({found.processor for found in environments.values()})
+    names = sorted({environment.processor for environment in environments.values()})
     if len(names) < 2:
         return None
     return f"nodes have different processors ({'; '.join(names)}): the last digits of results may depend on the node"

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from tiltmeter.cluster.progress import Display
-from tiltmeter.cluster.workers import Death, Failure, Found, Pool, Report, Work
+from tiltmeter.cluster.workers import Death, Failure, FinishedElsewhere, Pool, Report, Work
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 from tiltmeter.storage.store.registry import Entry
 
@@ -118,7 +118,7 @@ class Runner:
     def _find(self, stage: Stage) -> dict[str, Finished]:
         # In a bucket each look takes a while.
         with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
-            return {found.place: found for found in pool.map(self.store.find, stage.all_units()) if found}
+            return {row.place: row for row in pool.map(self.store.find, stage.all_units()) if row}
 
     def run_whole(self, stage: Stage) -> dict[str, list[Finished]]:
         """As :meth:`run`, of the groups of which nothing has failed so far; the others would lack a part.
@@ -133,8 +133,8 @@ class Runner:
         return whole
 
     @cached_property
-    def _has_elder(self) -> bool:
-        return self.entry is not None and self.entry.has_elder()
+    def _has_earlier_run(self) -> bool:
+        return self.entry is not None and self.entry.has_earlier_run()
 
     def units_at_once(self, num_units: int) -> int:
         """A batch size for units of which some are cheap: that workers end together matters more than the overhead."""
@@ -154,7 +154,7 @@ class Runner:
     ) -> dict[str, Failure]:
         failures = {}
         batches = [batch for units in missing.values() for batch in evenly(units, stage.batch_size)]
-        if self._has_elder:
+        if self._has_earlier_run:
             batches.reverse()  # the two meet in the middle
         for outcome in self.pool.run(stage.work, batches, on_gpu=stage.on_gpu):
             match outcome:
@@ -162,7 +162,7 @@ class Runner:
                     finished[done.place] = done
                     record.add(done, seconds, peak_memory_bytes)
                     self.display.advance()
-                case Found(done):
+                case FinishedElsewhere(done):
                     finished[done.place] = done
                     record.num_reused += 1
                     self.display.advance()

@@ -37,7 +37,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Found:
+class FinishedElsewhere:
     """Another run has finished a unit since this one looked for it."""
 
     finished: Finished
@@ -64,7 +64,7 @@ class Tick:
     """Nothing was finished for a few seconds."""
 
 
-Outcome = Report | Found | Failure | Death | Tick
+Outcome = Report | FinishedElsewhere | Failure | Death | Tick
 
 
 @dataclass
@@ -121,13 +121,13 @@ class Pool:
         self._starting |= {worker.ready.remote(): worker for worker in self._idle}
         self._idle.clear()
         while self._waiting or self._running:
-            self._deal_out(work)
+            self._assign(work)
             events = [*self._starting, *self._running]
             ready, _ = ray.wait(events, num_returns=1, timeout=_SECONDS_PER_TICK)
             if not ready:
                 yield Tick()
             elif ready[0] in self._starting:
-                yield from self._welcome(ready[0])
+                yield from self._add(ready[0])
             else:
                 yield from self._advance(ready[0])
 
@@ -137,13 +137,13 @@ class Pool:
         self._idle.clear()
         self._starting.clear()
 
-    def _deal_out(self, work: Work) -> None:
+    def _assign(self, work: Work) -> None:
         while self._waiting and self._idle:
             worker = self._idle.pop()
             units = self._waiting.popleft()
             self._running[worker.run.remote(work, units)] = _Batch(units, worker)
-        num_places = min(self.num_workers, self.num_gpus) if self._on_gpu else self.num_workers
-        for _ in range(min(len(self._waiting), num_places - len(self._running)) - len(self._starting)):
+        most_workers = min(self.num_workers, self.num_gpus) if self._on_gpu else self.num_workers
+        for _ in range(min(len(self._waiting), most_workers - len(self._running)) - len(self._starting)):
             worker = self._new_worker()
             self._starting[worker.ready.remote()] = worker
 
@@ -155,7 +155,7 @@ class Pool:
         options |= {"max_restarts": 0, "scheduling_strategy": "SPREAD"}
         return ray.remote(_Worker).options(**options).remote(self.store.root)
 
-    def _welcome(self, ready: Any) -> Iterator[Outcome]:
+    def _add(self, ready: Any) -> Iterator[Outcome]:
         worker = self._starting.pop(ready)
         try:
             ray.get(ready)
@@ -192,12 +192,12 @@ class Pool:
         except RayError as error:
             del self._running[stream]
             ray.kill(batch.worker)
-            yield from self._bury(batch, error)
+            yield from self._remove(batch, error)
         else:
             batch.units = [unit for unit in batch.units if unit.place != outcome.finished.place]
             yield outcome
 
-    def _bury(self, batch: "_Batch", error: RayError) -> Iterator[Outcome]:
+    def _remove(self, batch: "_Batch", error: RayError) -> Iterator[Outcome]:
         # What a worker says last can be lost with it; the ledger knows what it finished.
         while batch.units and (finished := self.store.find(batch.units[0])):
             batch.units.pop(0)
@@ -231,9 +231,9 @@ def _unit_failed(unit: Unit, error: RayTaskError) -> Failure:
 
 def _unit_lost(unit: Unit, what: str, error: RayError) -> Failure:
     advice = "raise cluster.max_retries, or give it more memory"
-    # When memory is short, Ray lists the command lines of all processes, whatever keys they may hold.
-    told = _OTHER_PROCESSES.split(str(error))[0].rstrip()
-    return Failure(unit, f"{what} ({advice}): {told}", f"{type(error).__name__}: {told}")
+    # When memory is short, Ray lists the command lines of all processes, whatever credentials they may hold.
+    message = _OTHER_PROCESSES.split(str(error))[0].rstrip()
+    return Failure(unit, f"{what} ({advice}): {message}", f"{type(error).__name__}: {message}")
 
 
 class _Worker:
@@ -243,12 +243,12 @@ class _Worker:
     def ready(self) -> None:
         """Returns as soon as the worker runs."""
 
-    def run(self, work: Work, units: Sequence[Unit]) -> Iterator[Report | Found]:
+    def run(self, work: Work, units: Sequence[Unit]) -> Iterator[Report | FinishedElsewhere]:
         """Do a batch, but for what another run has finished meanwhile."""
-        found = {unit.place: finished for unit in units if (finished := self.store.find(unit))}
-        for finished in found.values():
-            yield Found(finished)
-        if missing := [unit for unit in units if unit.place not in found]:
+        finished_elsewhere = {unit.place: finished for unit in units if (finished := self.store.find(unit))}
+        for finished in finished_elsewhere.values():
+            yield FinishedElsewhere(finished)
+        if missing := [unit for unit in units if unit.place not in finished_elsewhere]:
             yield from self._do(work, missing)
 
     def _do(self, work: Work, units: Sequence[Unit]) -> Iterator[Report]:

@@ -24,12 +24,12 @@ from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.provenance import RECORDED_PACKAGES, peak_memory_bytes, provenance
-from tiltmeter.storage.files.files import redacted, without_keys
+from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.redaction import redacted_text, redacted_values
 from tiltmeter.storage.store.identity import canonical, digest
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Entry, Registry, Status
 from tiltmeter.storage.store.runs import RunDirectory, opened
-from tiltmeter.storage.store.tables import StorageError
 
 
 def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
@@ -37,7 +37,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
 
     Raises:
         UnitsFailed: if units failed; ``run.json`` then names them with their tracebacks.
-        ConfigError, CorpusError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
+        ConfigError, InputError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
     """
     store, sources = Store(config.store), job.find_sources(config)
     settings = cast(dict[str, Any], canonical(_plain(config, store)))
@@ -49,7 +49,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         directory.begin(job.tables, job=config.job.name, seed=config.seed, **provenance())
         with _outcome_printed(run), _recorded(run):
             directory.write_text("config.yaml", yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
-            directory.record["inputs"] = without_keys(sources.record())
+            directory.record["inputs"] = redacted_values(sources.record())
             if job.has_units:
                 _do_units(job, run)
             else:
@@ -112,8 +112,8 @@ def _recorded(run: Run[Any, Any]) -> Iterator[None]:
         yield
     except BaseException as error:
         directory.record["error"] = {
-            "error": redacted(f"{type(error).__name__}: {error}"),
-            "traceback": redacted("".join(traceback.format_exception(error))),
+            "error": redacted_text(f"{type(error).__name__}: {error}"),
+            "traceback": redacted_text("".join(traceback.format_exception(error))),
         }
         if isinstance(error, UnitsFailed):
             directory.record["failures"] = [_failure(failure) for failure in error.failures]
@@ -134,7 +134,7 @@ def _end(run: Run[Any, Any], status: Status, started: float) -> None:
 def _failure(failure: Failure) -> dict[str, str]:
     unit = failure.unit
     told = {"unit": unit.name, "place": unit.place, "error": failure.error, "traceback": failure.traceback}
-    return {name: redacted(text) for name, text in told.items()}
+    return {name: redacted_text(text) for name, text in told.items()}
 
 
 def _run_directory(config: CommonConfig, store: Store) -> Path:
@@ -165,6 +165,6 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
 
 
 def _plain(config: CommonConfig, store: Store) -> dict[str, Any]:
-    """The config as it may be shown: URIs without the keys that they may hold."""
-    plain: dict[str, Any] = without_keys(dataclasses.asdict(config.without_keys()))
+    """The config as it may be shown: URIs without the credentials that they may hold."""
+    plain: dict[str, Any] = redacted_values(dataclasses.asdict(config.redacted()))
     return plain | {"store": store.name}

@@ -7,8 +7,9 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from tiltmeter.storage.corpora.packed import check_parquet, unpacked
-from tiltmeter.storage.corpora.pages import CorpusError
-from tiltmeter.storage.files.files import file_state, opened, shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.files import file_state, opened
+from tiltmeter.storage.files.redaction import redacted
 
 _PARQUET = b"PAR1"
 _HEAD_BYTES = 2**20
@@ -18,7 +19,7 @@ def record_columns(uri: str, *, header: bool = True) -> list[str]:
     """The names of a file's columns, for which no more of it is read than its beginning, or the footer of Parquet.
 
     Raises:
-        CorpusError: if it can't be read as a table.
+        InputError: if it can't be read as a table.
     """
     with opened(uri) as file:
         head = unpacked(file).read(_HEAD_BYTES)
@@ -40,13 +41,13 @@ def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool
         header: as for :func:`read_records`.
 
     Raises:
-        CorpusError: naming what is missing, and what there is.
+        InputError: naming what is missing, and what there is.
     """
-    found = record_columns(uri, header=header)
-    if missing := [name for name in needed if name not in found]:
-        raise CorpusError(
-            f"{setting}: {shown(uri)} has no column {', '.join(map(repr, missing))}; its columns are "
-            f"{', '.join(map(repr, found))}"
+    names = record_columns(uri, header=header)
+    if missing := [name for name in needed if name not in names]:
+        raise InputError(
+            f"{setting}: {redacted(uri)} has no column {', '.join(map(repr, missing))}; its columns are "
+            f"{', '.join(map(repr, names))}"
         )
 
 
@@ -62,7 +63,7 @@ def read_records(uri: str, columns: Sequence[str] | None = None, *, header: bool
         Columns of Parquet with their own types, of CSV and TSV as strings, null where there is nothing.
 
     Raises:
-        CorpusError: if it can't be read as a table.
+        InputError: if it can't be read as a table.
     """
     with opened(uri) as file:
         is_parquet = file.read(len(_PARQUET)) == _PARQUET
@@ -80,11 +81,11 @@ def _table_expected(uri: str) -> Iterator[None]:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).partition("\n")[0]
-        raise CorpusError(f"{shown(uri)}: cannot be read as CSV, TSV or Parquet: {reason}") from error
+        raise InputError(f"{redacted(uri)}: cannot be read as CSV, TSV or Parquet: {reason}") from error
 
 
 def _csv(content: bytes, uri: str, header: bool, num_rows: int | None = None) -> pl.DataFrame:
-    is_tabbed = shown(uri).endswith((".tsv", ".tab"))
+    is_tabbed = redacted(uri).endswith((".tsv", ".tab"))
     rows = pl.read_csv(
         content,
         n_rows=num_rows,
@@ -105,11 +106,11 @@ def numbers(rows: pl.DataFrame, column: str, where: str) -> pl.Series:
         where: what names the file, for messages.
 
     Raises:
-        CorpusError: if a cell is anything else.
+        InputError: if a cell is anything else.
     """
     text = rows[column].cast(pl.String).str.strip_chars()
-    found = text.cast(pl.Float64, strict=False)
-    wrong = text.filter(found.is_null() & text.is_not_null() & (text != ""))
+    values = text.cast(pl.Float64, strict=False)
+    wrong = text.filter(values.is_null() & text.is_not_null() & (text != ""))
     if wrong.len():
-        raise CorpusError(f"{where}: {column} {wrong[0]!r} is not a number")
-    return found.fill_nan(None).alias(column)
+        raise InputError(f"{where}: {column} {wrong[0]!r} is not a number")
+    return values.fill_nan(None).alias(column)

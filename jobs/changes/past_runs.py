@@ -12,8 +12,8 @@ import pyarrow as pa
 import yaml
 
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.runs import RunDirectory, read_run_table
-from tiltmeter.storage.store.tables import StorageError
 
 _PLAIN_NAME = re.compile(r"\w+")
 

@@ -11,7 +11,7 @@ from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig
 from tiltmeter.operators.classifiers.training import Pooling, TrainingConfig
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 
 CHECKPOINT_SETTING = "models.checkpoint"
@@ -48,9 +48,9 @@ class TrainedModels:
             raise ValueError("a checkpoint has its own; leave out one of models.checkpoint and it")
         return vectors
 
-    def without_keys(self) -> Self:
+    def redacted(self) -> Self:
         """The same as it may be shown."""
-        return dataclasses.replace(self, vectors=self.vectors and shown(self.vectors))
+        return dataclasses.replace(self, vectors=self.vectors and redacted(self.vectors))
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class EncoderSources:
 
     def record(self) -> dict[str, Any]:
         """Each with its version, for ``run.json``."""
-        vectors = {} if self.vectors is None else {"vectors": self.vectors.entry}
+        vectors = {} if self.vectors is None else {"vectors": self.vectors.redacted}
         return vectors | ({} if self.version is None else {"checkpoint": self.version})
 
 
@@ -73,7 +73,7 @@ def find_encoder(models: TrainedModels) -> EncoderSources:
     """Look for the file of vectors and the checkpoint.
 
     Raises:
-        CorpusError, CheckpointError: if one is missing or can't be read.
+        InputError, CheckpointError: if one is missing or can't be read.
     """
     vectors = None if models.vectors is None else find_file(models.vectors, "models.vectors")
     if models.checkpoint is None:

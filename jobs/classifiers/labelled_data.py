@@ -15,7 +15,7 @@ from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.classifiers.tables import LABELLED
 from tiltmeter.operators.embedding.bootstrap import document_key
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -59,10 +59,10 @@ class LabelledData:
         names = {"text": self.text, "label": self.label, "gender": self.gender, "group": self.group}
         return {name: called for name, called in names.items() if called is not None}
 
-    def without_keys(self) -> Self:
+    def redacted(self) -> Self:
         """The record as it may be shown."""
-        development, test = (None if path is None else shown(path) for path in (self.development, self.test))
-        return dataclasses.replace(self, path=shown(self.path), development=development, test=test)
+        development, test = (None if path is None else redacted(path) for path in (self.development, self.test))
+        return dataclasses.replace(self, path=redacted(self.path), development=development, test=test)
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ class LabelledFiles:
 
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
-        return {part: file.entry for part, file in self.files.items()}
+        return {part: file.redacted for part, file in self.files.items()}
 
 
 def find_labelled_data(data: LabelledData) -> LabelledFiles:
     """Look for the files.
 
     Raises:
-        CorpusError: if one is missing, can't be read, or lacks a column.
+        InputError: if one is missing, can't be read, or lacks a column.
     """
     files = {}
     for part, path in data.paths.items():

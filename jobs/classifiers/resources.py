@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.classifiers.config import CHECKPOINT_SETTING, TrainedModels
 from tiltmeter.jobs.runtime.resources import CUDA, MODEL_LIBRARIES, model_folder, model_megabytes, uses_gpus
 
 _COPIES = 4  # the weights, their gradients, RMSprop's mean squares, and the weights of the best epoch so far
 
 
-def training_requests(models: TrainedModels, num_gpus: int) -> list[Ask]:
+def training_requests(models: TrainedModels, num_gpus: int) -> list[ResourceRequest]:
     """Of a worker with a checkpoint, or on a GPU; the small encoder keeps within what is usual.
 
     Raises:
@@ -23,4 +23,4 @@ def training_requests(models: TrainedModels, num_gpus: int) -> list[Ask]:
     if not parts and not on_gpu:
         return []
     needs = MODEL_LIBRARIES | parts | (CUDA if on_gpu else {})
-    return [Ask("stage train", needs, on_gpu, advice="set models.device=cpu" if on_gpu else "")]
+    return [ResourceRequest("stage train", needs, on_gpu, advice="set models.device=cpu" if on_gpu else "")]

@@ -16,7 +16,7 @@ from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, Place, each_once
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.corpora.corpora import CorpusConfig
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.vectors.files import ExportFormat
 
 _MEMORY_PER_TEXT = 10
@@ -84,12 +84,12 @@ class EmbeddingsRun(CommonConfig):
             return [corpus.language for corpus in self.corpora]
         return [self.embedding.language]
 
-    def without_keys(self) -> Self:
+    def redacted(self) -> Self:
         """The config as it may be shown."""
-        corpora = tuple(dataclasses.replace(corpus, path=tuple(map(shown, corpus.paths))) for corpus in self.corpora)
+        corpora = tuple(dataclasses.replace(corpus, path=tuple(map(redacted, corpus.paths))) for corpus in self.corpora)
         embedding = self.embedding
         if isinstance(embedding, FileEmbedding):
-            embedding = dataclasses.replace(embedding, path=tuple(map(shown, embedding.paths)))
+            embedding = dataclasses.replace(embedding, path=tuple(map(redacted, embedding.paths)))
         return dataclasses.replace(self, corpora=corpora, embedding=embedding)
 
     @classmethod

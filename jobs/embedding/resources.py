@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import WORKER_SETTING, ClusterConfig
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
 from tiltmeter.jobs.embedding.corpus.texts import Text
@@ -29,7 +29,7 @@ _BYTES_PER_TOKEN_OF_PLAIN_TEXT = 6
 _PACKED = 4
 
 
-def embedding_requests(config: EmbeddingsRun, sources: Sources, num_gpus: int) -> Sequence[Ask]:
+def embedding_requests(config: EmbeddingsRun, sources: Sources, num_gpus: int) -> Sequence[ResourceRequest]:
     """What the stages that make or read embeddings ask for.
 
     Raises:
@@ -59,15 +59,17 @@ def num_tokens(text: Text) -> float:
     )
 
 
-def _train(text: Text, embedding: EmbeddingConfig, cluster: ClusterConfig) -> Ask:
+def _train(text: Text, embedding: EmbeddingConfig, cluster: ClusterConfig) -> ResourceRequest:
     advice = "raise embedding.min_count or lower embedding.trainer.dimensions"
-    return Ask("stage train", {WORKER_SETTING: cluster.worker_megabytes} | _vectors(text, embedding), advice=advice)
+    parts = {WORKER_SETTING: cluster.worker_megabytes} | _vectors(text, embedding)
+    return ResourceRequest("stage train", parts, advice=advice)
 
 
-def _train_on_gpu(text: Text, embedding: EmbeddingConfig, _: ClusterConfig) -> Ask:
+def _train_on_gpu(text: Text, embedding: EmbeddingConfig, _: ClusterConfig) -> ResourceRequest:
     num_pairs = _PAIRS_FACTOR * num_tokens(text) ** _PAIRS_EXPONENT
     pairs = {f"about {_rounded(num_pairs)} pairs of words": megabytes(_BYTES_PER_PAIR_ON_GPU * num_pairs)}
-    return Ask("stage train", CUDA | pairs | _vectors(text, embedding), on_gpu=True, advice="set embedding.device=cpu")
+    parts = CUDA | pairs | _vectors(text, embedding)
+    return ResourceRequest("stage train", parts, on_gpu=True, advice="set embedding.device=cpu")
 
 
 def _vectors(text: Text, embedding: EmbeddingConfig) -> dict[str, int]:

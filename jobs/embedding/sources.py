@@ -10,7 +10,7 @@ from tiltmeter.jobs.embedding.embed import EmbeddingConfig
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.storage.corpora.corpora import CorpusConfig
 from tiltmeter.storage.corpora.sources import FoundFile
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import Checkpoint
 from tiltmeter.storage.store.ledger import Store
 
@@ -36,7 +36,7 @@ class Sources:
             for text in self.texts
         }
         files = {
-            model: [_entry(shown(file.uri), file.state.num_bytes, file.state.version) for file in found]
+            model: [_entry(redacted(file.uri), file.state.num_bytes, file.state.version) for file in found]
             for model, found in self.files.items()
         }
         encoders = {model: [{"version": found.version}] for model, found in self.checkpoints.items()}
@@ -51,7 +51,7 @@ def find_sources(config: EmbeddingsRun) -> Sources:
     """Look for whatever the run starts from; files to be downloaded are copied into the store.
 
     Raises:
-        CorpusError: if a file is missing or in no known format.
+        InputError: if a file is missing or in no known format.
         CheckpointError: if an encoder can't be found.
         WordSetError: for word lists that normalisation makes meaningless.
     """
@@ -66,5 +66,5 @@ def find_sources(config: EmbeddingsRun) -> Sources:
 
 def _text(corpus: CorpusConfig, config: EmbeddingsRun, embedding: EmbeddingConfig, store: str) -> Text:
     if corpus.download:
-        print(f"{corpus.name}: fetching {shown(corpus.paths[0])}, unless it is in the store", flush=True)
+        print(f"{corpus.name}: fetching {redacted(corpus.paths[0])}, unless it is in the store", flush=True)
     return find_text(corpus, config.wordset.get(corpus.language), fold_case=embedding.fold_case, store=store)

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from tiltmeter.jobs.resolution.records.config import RecordScorer
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.operators.resolution.problem import Missing
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 _Path = Annotated[str, Field(min_length=1)]
 Solver = Literal["cutting_plane", "local_search", "quadratic_set_packing", "set_packing", "hierarchical"]
@@ -72,15 +72,15 @@ class ResolutionRun(CommonConfig):
     time_limit: Annotated[float, Field(gt=0)] = 60.0
     drawn: tuple[Annotated[int, Field(ge=0)], ...] = ()
 
-    def without_keys(self) -> Self:
+    def redacted(self) -> Self:
         """The config as it may be shown."""
         pairs, gold = _shown(self.pairs), _shown(self.gold)
         records, mentions = self.records, self.mentions
         if records is not None:
             labelled, clusters = _shown(records.labelled), _shown(records.clusters)
-            records = dataclasses.replace(records, path=shown(records.path), labelled=labelled, clusters=clusters)
+            records = dataclasses.replace(records, path=redacted(records.path), labelled=labelled, clusters=clusters)
         if mentions is not None:
-            mentions = dataclasses.replace(mentions, path=shown(mentions.path))
+            mentions = dataclasses.replace(mentions, path=redacted(mentions.path))
         return dataclasses.replace(self, pairs=pairs, gold=gold, records=records, mentions=mentions)
 
     @pydantic.model_validator(mode="after")
@@ -97,4 +97,4 @@ class ResolutionRun(CommonConfig):
 
 
 def _shown(path: str | None) -> str | None:
-    return None if path is None else shown(path)
+    return None if path is None else redacted(path)

@@ -1,6 +1,6 @@
 """Job `entity_resolution`: which records are one entity, proven to be the best partition, and why."""
 
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.resolution.assessment import assess
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.pairs import read_graphs
@@ -30,7 +30,7 @@ def run(run: Run[ResolutionRun, ResolutionSources]) -> None:
     run.publish_all(assess(runner, graphs, partitions, config))
 
 
-def _requests(config: ResolutionRun, sources: ResolutionSources, _: int) -> list[Ask]:
+def _requests(config: ResolutionRun, sources: ResolutionSources, _: int) -> list[ResourceRequest]:
     return [] if config.pairs is None else [file_request("read pairs", sources.files["pairs"], _PAIRS)]
 
 

@@ -16,9 +16,9 @@ from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic as synthetic_scores
 from tiltmeter.operators.resolution.pairs import ScoredPairs, clean_pairs, weights_of
 from tiltmeter.operators.resolution.synthetic import synthetic_scores as scores_of
-from tiltmeter.storage.corpora.corpora import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import numbers, read_records, record_columns
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
@@ -70,7 +70,7 @@ def _file_unit(config: ResolutionRun, files: Mapping[str, FoundFile]) -> Unit:
         "threshold": config.threshold,
         "missing": config.missing,
     }
-    return Unit(scored_pairs.VERSION, shown(files["pairs"].uri), how)
+    return Unit(scored_pairs.VERSION, redacted(files["pairs"].uri), how)
 
 
 def _study_units(config: ResolutionRun, study: MentionStudy, file: FoundFile) -> dict[str, list[Unit]]:
@@ -100,7 +100,7 @@ def _parts(study: MentionStudy, file: FoundFile) -> list[tuple[str, str]]:
     for column, chosen in (("topic", study.topics), ("mention_class", study.classes)):
         if chosen is not None:
             if unknown := [name for name in chosen if name not in rows[column]]:
-                raise CorpusError(f"mentions: {shown(file.uri)} has no {column} {', '.join(unknown)}")
+                raise InputError(f"mentions: {redacted(file.uri)} has no {column} {', '.join(unknown)}")
             counts = counts.filter(pl.col(column).is_in(chosen))
     return [(topic, kind) for topic, kind, _ in counts.sort("topic", "mention_class").rows()]
 
@@ -127,15 +127,15 @@ def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
     mentions = rows.filter(topic=topic, mention_class=kind).sort(*reversed(names))
     found = mentions.select(pl.concat_str(names, separator="/").alias("record"), "chain_id")
     if repeated := found.filter(pl.col("record").is_duplicated())["record"].unique(maintain_order=True).to_list():
-        raise CorpusError(
-            f"mentions: {shown(uri)} has {len(repeated)} ids twice in topic {topic} {kind}, such as {repeated[0]}; if "
-            "they are unique within a document only, add a column 'document'"
+        raise InputError(
+            f"mentions: {redacted(uri)} has {len(repeated)} ids twice in topic {topic} {kind}, such as {repeated[0]}; "
+            "if they are unique within a document only, add a column 'document'"
         )
     return found
 
 
 def _from_files(files: Mapping[str, Any], threshold: float | None, missing: str) -> Tables:
-    where = f"pairs={shown(files['pairs']['uri'])}"
+    where = f"pairs={redacted(files['pairs']['uri'])}"
     rows = read_records(files["pairs"]["uri"])
     weights = _weights(rows, where)
     known = pl.concat([rows[end].cast(pl.String) for end in _ENDS])
@@ -145,7 +145,7 @@ def _from_files(files: Mapping[str, Any], threshold: float | None, missing: str)
     try:
         pairs = clean_pairs(left, right, weights, threshold)
     except ValueError as error:
-        raise CorpusError(f"{where}: {error}") from error
+        raise InputError(f"{where}: {error}") from error
     clusters = None if gold is None else ids.to_frame("record").join(gold, on="record", how="left")["cluster"]
     return graph_tables("pairs", ids, pairs, clusters, threshold, missing)
 
@@ -155,12 +155,12 @@ def _weights(rows: pl.DataFrame, where: str) -> np.typing.NDArray[np.float64]:
     found = rows[column] if rows[column].dtype.is_float() else numbers(rows, column, where)
     if found.has_nulls() or (missing := rows.select(pl.any_horizontal(pl.col(_ENDS).is_null())).to_series()).any():
         row = (found.is_null() if found.has_nulls() else missing).arg_true()[0] + 1
-        raise CorpusError(f"{where}: row {row} lacks its left, right or {column}; every pair needs them")
+        raise InputError(f"{where}: row {row} lacks its left, right or {column}; every pair needs them")
     values = found.to_numpy()
     try:
         return weights_of(values) if column == "match_probability" else values.astype(np.float64)
     except ValueError as error:
-        raise CorpusError(f"{where}: {error}") from error
+        raise InputError(f"{where}: {error}") from error
 
 
 def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
@@ -170,17 +170,17 @@ def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
         known: ids of records, of which there must be one at least.
 
     Raises:
-        CorpusError: if there is none, or a record is in several clusters.
+        InputError: if there is none, or a record is in several clusters.
     """
-    where = f"gold={shown(uri)}"
+    where = f"gold={redacted(uri)}"
     gold = read_records(uri, ["record", "cluster"]).drop_nulls()
     clusters = gold["cluster"].cast(pl.String).rank("dense").cast(pl.Int64).alias("cluster")
     gold = gold.select(pl.col("record").cast(pl.String)).hstack([clusters]).unique(maintain_order=True)
     if gold["record"].n_unique() < gold.height:
         twice = gold.filter(pl.col("record").is_duplicated())["record"][0]
-        raise CorpusError(f"{where}: the record {twice!r} is in several clusters; give each record one row")
+        raise InputError(f"{where}: the record {twice!r} is in several clusters; give each record one row")
     if not gold["record"].is_in(known.unique().implode()).any():
-        raise CorpusError(f"{where}: has none of the records of the pairs: are their ids written alike?")
+        raise InputError(f"{where}: has none of the records of the pairs: are their ids written alike?")
     return gold
 
 

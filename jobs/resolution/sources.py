@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.storage.corpora.corpora import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, record_columns
 
 _WEIGHTS = ("weight", "match_probability")
@@ -21,21 +21,21 @@ class ResolutionSources:
 
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
-        return {name: file.entry for name, file in self.files.items()}
+        return {name: file.redacted for name, file in self.files.items()}
 
 
 def find_sources(config: ResolutionRun) -> ResolutionSources:
     """Look for the files.
 
     Raises:
-        CorpusError: if one is missing, can't be read, or lacks a column.
+        InputError: if one is missing, can't be read, or lacks a column.
     """
     files = {}
     if config.pairs is not None:
         files["pairs"] = _file(config.pairs, "pairs", ("left", "right"))
         there = record_columns(files["pairs"].uri)
         if not any(name in there for name in _WEIGHTS):
-            raise CorpusError(f"pairs: {shown(config.pairs)} has no column 'weight' or 'match_probability'")
+            raise InputError(f"pairs: {redacted(config.pairs)} has no column 'weight' or 'match_probability'")
     if config.gold is not None:
         files["gold"] = _file(config.gold, "gold", ("record", "cluster"))
     if config.records is not None:

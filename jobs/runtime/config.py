@@ -8,10 +8,11 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.config import ClusterConfig
+from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.store.registry import is_series
 
 
-class ConfigError(ValueError):
+class ConfigError(Refusal, ValueError):
     """A setting is wrong; the message names the key, the value, what is allowed and how to set it."""
 
 
@@ -59,8 +60,8 @@ class CommonConfig:
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     series: str | None = None
 
-    def without_keys(self) -> Self:
-        """The config as it may be shown: URIs without the keys that they may hold, but for the store's."""
+    def redacted(self) -> Self:
+        """The config as it may be shown: URIs without the credentials that they may hold, but for the store's."""
         return self
 
     @classmethod

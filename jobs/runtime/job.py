@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import pyarrow as pa
 
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.jobs.runtime.context import Run, Sources
 
@@ -15,7 +15,7 @@ Config = TypeVar("Config", bound=CommonConfig)
 Found = TypeVar("Found", bound=Sources)
 
 
-def _nothing(*_: object) -> Sequence[Ask]:
+def _nothing(*_: object) -> Sequence[ResourceRequest]:
     return ()
 
 
@@ -40,7 +40,7 @@ class Job(Generic[Config, Found]):
     run: Callable[[Run[Config, Found]], None]
     tables: Mapping[str, pa.Schema]
     page: str
-    resources: Callable[[Config, Found, int], Sequence[Ask]] = _nothing
+    resources: Callable[[Config, Found, int], Sequence[ResourceRequest]] = _nothing
     check: Callable[[Run[Config, Found]], object] = _nothing
     has_units: bool = True
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import ClusterError
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.models.checkpoints import find_checkpoint
@@ -44,13 +44,15 @@ def megabytes(num_bytes: float) -> int:
 # --- language models ------------------------------------------------------------------------------------------------
 
 
-def model_request(stage: str, models: Mapping[str, str], device: Device, num_gpus: int, setting: str) -> Ask:
+def model_request(
+    stage: str, models: Mapping[str, str], device: Device, num_gpus: int, setting: str
+) -> ResourceRequest:
     """Of a worker that holds one of the models at a time."""
     on_gpu = uses_gpus(device, num_gpus, f"{setting}.device")
     sizes = {f"weights of {name}": model_megabytes(Path(folder)) for name, folder in models.items()}
     largest = max(sizes, key=lambda name: sizes[name])
     parts = MODEL_LIBRARIES | {largest: sizes[largest]} | (CUDA if on_gpu else {})
-    return Ask(f"stage {stage}", parts, on_gpu, advice=f"set {setting}.device=cpu" if on_gpu else "")
+    return ResourceRequest(f"stage {stage}", parts, on_gpu, advice=f"set {setting}.device=cpu" if on_gpu else "")
 
 
 def model_folder(model: str, revision: str | None, setting: str) -> str:
@@ -79,11 +81,11 @@ class FileContent(NamedTuple):
     parquet: float
 
 
-def file_request(stage: str, file: FoundFile, content: FileContent) -> Ask:
+def file_request(stage: str, file: FoundFile, content: FileContent) -> ResourceRequest:
     """Of a worker that reads a file whole."""
     path = file.uri.partition("?")[0]
     is_packed = path.endswith((".bz2", ".gz", ".zst"))
     each = content.parquet if path.endswith(".parquet") else content.packed if is_packed else content.plain
     size = file.state.num_bytes
     what = f"{content.name} of a file of {megabytes(size):,} MB"
-    return Ask(f"stage {stage}", _ITSELF | {what: megabytes(each * size)})
+    return ResourceRequest(f"stage {stage}", _ITSELF | {what: megabytes(each * size)})

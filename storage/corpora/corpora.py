@@ -5,17 +5,18 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tiltmeter.storage.corpora.jsonlines import read_json_lines
 from tiltmeter.storage.corpora.mediawiki import read_dump
-from tiltmeter.storage.corpora.pages import CorpusError, Format, Page, PageKind, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Format, Page, PageKind, Repairs, Source, Span
 from tiltmeter.storage.corpora.parquet_pages import read_parquet
 from tiltmeter.storage.corpora.plain_text import read_plain_text
 from tiltmeter.storage.corpora.sources import CorpusConfig, find_sources
 from tiltmeter.storage.corpora.spans import is_divisible, split
 from tiltmeter.storage.corpora.wikiextractor import read_wikiextractor
-from tiltmeter.storage.files.files import file_state, is_web, shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.files import file_state, is_web
+from tiltmeter.storage.files.redaction import redacted
 
 __all__ = [
     "CorpusConfig",
-    "CorpusError",
     "Page",
     "PageKind",
     "Pages",
@@ -46,7 +47,7 @@ def downloaded(config: CorpusConfig, store: str) -> CorpusConfig:
         store: root of the store, a path or URI; copies go to the folder ``downloads`` in it.
 
     Raises:
-        CorpusError: if a file is missing, its size is not announced, or the connection keeps breaking.
+        InputError: if a file is missing, its size is not announced, or the connection keeps breaking.
         StorageError: if the store can't be written.
     """
     if not config.download:
@@ -83,11 +84,11 @@ class Pages:
         """The pages that begin in the span, in file order; memory stays flat.
 
         Raises:
-            CorpusError: if the span is damaged, naming file and place, or the file is not the one that was found.
+            InputError: if the span is damaged, naming file and place, or the file is not the one that was found.
         """
         try:
             yield from self._pages()
-        except CorpusError:
+        except InputError:
             _check_unchanged(self._source)
             raise
         _check_unchanged(self._source)
@@ -112,4 +113,4 @@ def read_pages(source: Source, span: Span) -> Pages:
 def _check_unchanged(source: Source) -> None:
     num_bytes, version, _ = file_state(source.uri)
     if (num_bytes, version) != (source.num_bytes, source.version):
-        raise CorpusError(f"{shown(source.uri)}: changed while it was read: leave it alone and run again")
+        raise InputError(f"{redacted(source.uri)}: changed while it was read: leave it alone and run again")

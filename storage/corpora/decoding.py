@@ -24,8 +24,8 @@ class Decoder:
         if REPLACEMENT in text:
             # The text may hold this character of its own: only what ignoring errors leaves out was put there.
             self._ignoring.setstate(state)
-            own = self._ignoring.decode(piece, final).count(REPLACEMENT)
-            self._repairs.num_replaced += text.count(REPLACEMENT) - own
+            num_genuine = self._ignoring.decode(piece, final).count(REPLACEMENT)
+            self._repairs.num_replaced += text.count(REPLACEMENT) - num_genuine
         return text
 
 

@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from tiltmeter.storage.corpora.pages import CorpusError, Page, PageKind
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.corpora.pages import Page, PageKind
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 
 _ARTICLES, _FILES, _CATEGORIES = "0", "6", "14"
 
@@ -51,8 +52,8 @@ class Header:
 
     def media_prefixes(self) -> tuple[str, ...]:
         """Names of the file and category namespaces: the dump's own, and what other languages call them."""
-        own = {name for name, key in self.namespaces.items() if key in (_FILES, _CATEGORIES)}
-        return tuple(sorted(own.union(_LOCAL_NAMES.split())))
+        declared = {name for name, key in self.namespaces.items() if key in (_FILES, _CATEGORIES)}
+        return tuple(sorted(declared.union(_LOCAL_NAMES.split())))
 
 
 class DumpParser:
@@ -95,7 +96,7 @@ class DumpParser:
         """Parse on.
 
         Raises:
-            CorpusError: if the header, a tag, a comment or a page's text never ends, or elements go too deep.
+            InputError: if the header, a tag, a comment or a page's text never ends, or elements go too deep.
         """
         content = text.encode()
         self._expat.Parse(content, False)
@@ -110,8 +111,8 @@ class DumpParser:
         """Nothing follows any more."""
         self._expat.Parse(b"", True)
 
-    def _endless(self, what: str, most: str) -> CorpusError:
-        return CorpusError(f"{shown(self._uri)}: its XML has a {what} of more than {most}: this is no MediaWiki dump")
+    def _endless(self, what: str, most: str) -> InputError:
+        return InputError(f"{redacted(self._uri)}: its XML has a {what} of more than {most}: this is no MediaWiki dump")
 
     def _add(self, text: str) -> None:
         self._num_characters += len(text)
@@ -138,8 +139,8 @@ class DumpParser:
 
     def _begin(self, outermost: str, attributes: dict[str, str]) -> None:
         if outermost != "mediawiki":
-            raise CorpusError(
-                f"{shown(self._uri)}: is XML, but its outermost element is <{outermost}>, not <mediawiki>"
+            raise InputError(
+                f"{redacted(self._uri)}: is XML, but its outermost element is <{outermost}>, not <mediawiki>"
             )
         self.header.version = attributes.get("version", self.header.version)
 
@@ -158,7 +159,7 @@ class DumpParser:
     def _page(self) -> Page:
         title, page_id = self._fields.get("title", ""), self._fields.get("id", "").strip()
         if not page_id:
-            raise CorpusError(f"{shown(self._uri)}: the page titled {title!r} has no <id>")
+            raise InputError(f"{redacted(self._uri)}: the page titled {title!r} has no <id>")
         return Page(page_id, title, self._fields.get("text", ""), _kind(self._fields, self.header))
 
 

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 
 from tiltmeter.storage.corpora.lines import Lines
-from tiltmeter.storage.corpora.pages import CorpusError, Page, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
+from tiltmeter.storage.errors import InputError
 
 _MAX_CHARACTERS = 2**26
 """Of a line; in memory its numbers can take ten times as much."""
@@ -16,7 +17,7 @@ def read_json_lines(source: Source, span: Span, repairs: Repairs) -> Iterator[Pa
     Without an id of its own, a document is called by the place of its line: ``<name of the file>@<byte, unpacked>``.
 
     Raises:
-        CorpusError: for a line that is not a JSON object, has no ``text`` or an id that is neither text nor a number,
+        InputError: for a line that is not a JSON object, has no ``text`` or an id that is neither text nor a number,
             naming file and byte.
     """
     lines = Lines(source, span, repairs)
@@ -27,27 +28,27 @@ def read_json_lines(source: Source, span: Span, repairs: Repairs) -> Iterator[Pa
 
 def _document(line: str, place: str, where: str) -> Page:
     if len(line) > _MAX_CHARACTERS:
-        raise CorpusError(f"{where} has more than {_MAX_CHARACTERS:,} characters, too many for a document")
+        raise InputError(f"{where} has more than {_MAX_CHARACTERS:,} characters, too many for a document")
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError) as error:  # of its form, of a number with too many digits, of its depth
-        raise CorpusError(f"{where} is not JSON: {error}") from error
+        raise InputError(f"{where} is not JSON: {error}") from error
     if not isinstance(fields, dict):
-        raise CorpusError(f"{where} holds a JSON {type(fields).__name__}, not an object with 'text'")
+        raise InputError(f"{where} holds a JSON {type(fields).__name__}, not an object with 'text'")
     return Page(_id(fields, place, where), _text(fields, "title", where, ""), _text(fields, "text", where), "article")
 
 
 def _id(fields: dict[str, object], place: str, where: str) -> str:
     value = fields.get("id", fields.get("pageid", place))
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise CorpusError(f"{where}: its id {value!r} is neither text nor a whole number")
+        raise InputError(f"{where}: its id {value!r} is neither text nor a whole number")
     return str(value)
 
 
 def _text(fields: dict[str, object], key: str, where: str, default: str | None = None) -> str:
     value = fields.get(key, default)
     if not isinstance(value, str):
-        raise CorpusError(f"{where}: {key!r} must be text, but is {value!r}; its keys are {sorted(fields)}")
+        raise InputError(f"{where}: {key!r} must be text, but is {value!r}; its keys are {sorted(fields)}")
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise CorpusError(f"{where}: {key!r} holds half a surrogate pair, which is no character")
+        raise InputError(f"{where}: {key!r} holds half a surrogate pair, which is no character")
     return value

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator
 from typing import AnyStr
 
 from tiltmeter.storage.corpora.decoding import Decoder, decoded
-from tiltmeter.storage.corpora.pages import CorpusError, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Repairs, Source, Span
 from tiltmeter.storage.corpora.unpacking import Unpacked
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 
 _MAX_LINE_BYTES = 2**28
 
@@ -29,7 +30,7 @@ class Lines:
         """Offset and content, in UTF-8, of each line of the span and after it, without the newline.
 
         Raises:
-            CorpusError: if the file can't be read on, or has a line that is too long to be one.
+            InputError: if the file can't be read on, or has a line that is too long to be one.
         """
         lines = self._utf8_lines() if self._source.encoding == "utf-8" else self._other_lines()
         if self._span.start:
@@ -45,7 +46,7 @@ class Lines:
             yield offset, self.text(line)
 
     def text(self, line: bytes) -> str:
-        """The text of a line, mended where it is not UTF-8."""
+        """The text of a line; what is not UTF-8 is replaced."""
         return decoded(line, self._repairs)
 
     def is_beyond(self, offset: int) -> bool:
@@ -55,9 +56,9 @@ class Lines:
     def where(self, offset: int) -> str:
         """File and place of a line, for messages."""
         if self._source.compression == "none":
-            return f"{shown(self._source.uri)}: line at byte {offset:,}"
+            return f"{redacted(self._source.uri)}: line at byte {offset:,}"
         place = self._unpacked.place(offset)
-        return f"{shown(self._source.uri)}: line at byte {offset:,} when unpacked (before {place})"
+        return f"{redacted(self._source.uri)}: line at byte {offset:,} when unpacked (before {place})"
 
     def _utf8_lines(self) -> Iterator[tuple[int, bytes]]:
         self._offset = self._first
@@ -91,6 +92,6 @@ class Lines:
                 begun, length = lines[-1:], len(lines[-1])
             if length > _MAX_LINE_BYTES:
                 where = self.where(self._offset)
-                raise CorpusError(f"{where} is longer than {_MAX_LINE_BYTES:,} bytes: this is no text file")
+                raise InputError(f"{where} is longer than {_MAX_LINE_BYTES:,} bytes: this is no text file")
         if length:
             yield newline[:0].join(begun)

@@ -11,9 +11,10 @@ from xml.parsers import expat
 
 from tiltmeter.storage.corpora.decoding import REPLACEMENT, Decoder
 from tiltmeter.storage.corpora.dump_parser import DumpParser, Header
-from tiltmeter.storage.corpora.pages import Compression, CorpusError, Page, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Compression, Page, Repairs, Source, Span
 from tiltmeter.storage.corpora.unpacking import Unpacked
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 
 _PAGE = b"<page>"
 _ROOT, _END = "<mediawiki>", "</mediawiki>"
@@ -26,7 +27,7 @@ def read_header(uri: str, compression: Compression, encoding: str) -> Header:
     """What a dump says before its first page.
 
     Raises:
-        CorpusError: if the file is no MediaWiki dump or breaks off in its header.
+        InputError: if the file is no MediaWiki dump or breaks off in its header.
     """
     unpacked = Unpacked(uri, compression, 0, 1)
     parser = DumpParser(uri, Header())
@@ -46,7 +47,7 @@ def read_dump(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
     """Every page that begins in a span, in file order, with the text of its last revision; memory stays flat.
 
     Raises:
-        CorpusError: if the file breaks off or is damaged before the last of these pages ends, or one has no id.
+        InputError: if the file breaks off or is damaged before the last of these pages ends, or one has no id.
     """
     parser = DumpParser(source.uri, _header_of(source) if span.start else Header())
     unpacked = Unpacked(source.uri, source.compression, span.start, span.stop)
@@ -87,9 +88,9 @@ def _texts(pieces: Iterable[bytes], decoder: Decoder, repairs: Repairs) -> Itera
     yield decoder.decode(b"", final=True)
 
 
-def _damage(uri: str, place: str, error: expat.ExpatError) -> CorpusError:
+def _damage(uri: str, place: str, error: expat.ExpatError) -> InputError:
     reason = expat.errors.messages[error.code]
-    return CorpusError(f"{shown(uri)}: the XML breaks off or is damaged near {place}: {reason}")
+    return InputError(f"{redacted(uri)}: the XML breaks off or is damaged near {place}: {reason}")
 
 
 class _Pieces:
@@ -116,10 +117,10 @@ class _Pieces:
         rest, chunks = b"", iter(self._unpacked)
         for offset, chunk in chunks:
             window, begin = rest + chunk, offset - len(rest)
-            found = window.find(_PAGE)
-            if found >= 0 and begin + found < self._unpacked.limit:
-                self._first = begin + found - len(_ROOT)
-                yield begin + found, window[found:]
+            position = window.find(_PAGE)
+            if position >= 0 and begin + position < self._unpacked.limit:
+                self._first = begin + position - len(_ROOT)
+                yield begin + position, window[position:]
                 yield from chunks
                 return
             rest = window[1 - len(_PAGE) :]
@@ -131,7 +132,7 @@ class _Pieces:
         """What can be read; damage beyond the last page of this span is for the next."""
         try:
             yield from chunks
-        except CorpusError:
+        except InputError:
             if not self._unpacked.is_beyond or self._parser.is_in_page:
                 raise
             self.ended_at_page = True
@@ -143,9 +144,9 @@ class _Pieces:
             num_beyond = begin + len(window) - self._unpacked.limit
             rest = b""
             if num_beyond > 0:
-                found = window.find(_PAGE, max(len(window) - int(num_beyond), 0))
-                if found >= 0:
-                    yield window[:found]
+                position = window.find(_PAGE, max(len(window) - int(num_beyond), 0))
+                if position >= 0:
+                    yield window[:position]
                     self.ended_at_page = True
                     return
                 rest = window[-min(len(_PAGE) - 1, int(num_beyond)) :]

@@ -11,6 +11,8 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tiltmeter.storage.errors import Refusal
+
 _MAGIC = {b"BZh": "bz2", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _MAGIC_BYTES = 4
 _BUFFER_BYTES = 2**20
@@ -21,7 +23,7 @@ _LEAST_VALUE_BYTES = 4
 """What a value takes in memory at least, however it was encoded."""
 
 
-class TooTightlyPacked(OSError):
+class TooTightlyPacked(Refusal, OSError):
     """Content that grows beyond measure when it is unpacked."""
 
 

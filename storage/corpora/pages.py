@@ -1,4 +1,4 @@
-"""What every corpus reader shares: a file and a part of it, the page that is read, the error that is raised."""
+"""What every corpus reader shares: a file and a part of it, the page that is read."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -7,10 +7,6 @@ Format = Literal["mediawiki", "wikiextractor", "jsonl", "parquet", "text"]
 Compression = Literal["none", "bz2", "gzip", "zstd"]
 Markup = Literal["wikitext", "plain"]
 PageKind = Literal["article", "redirect", "other_namespace"]
-
-
-class CorpusError(ValueError):
-    """A corpus that cannot be read; the message names the file and, where known, the line, page or byte."""
 
 
 class Page(NamedTuple):
@@ -34,7 +30,7 @@ class Source:
     """One file of a corpus, recognised by its content; small, and means the same in every process.
 
     Attributes:
-        uri: absolute path or URI, keys and options included.
+        uri: absolute path or URI, credentials and options included.
         name: unique within the corpus: the file's name, or its path below the folder that all files have in common.
         num_bytes: size of the file as it lies there.
         version: changes when the file does: its time of modification, or what a web server says of it.
@@ -66,7 +62,7 @@ class Span:
 
 @dataclass
 class Repairs:
-    """What had to be mended while a span was read.
+    """What had to be replaced while a span was read.
 
     Attributes:
         num_replaced: invalid bytes and characters that became U+FFFD.

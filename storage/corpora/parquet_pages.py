@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 
 from tiltmeter.storage.corpora.decoding import decoded
 from tiltmeter.storage.corpora.packed import check_growth, check_parquet
-from tiltmeter.storage.corpora.pages import CorpusError, Page, Repairs, Source, Span
-from tiltmeter.storage.files.files import opened, shown
+from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.files.redaction import redacted
 
 MAGIC = b"PAR1"
 
@@ -24,7 +26,7 @@ def row_group_bytes(uri: str) -> list[int]:
     """Bytes that each row group takes in the file.
 
     Raises:
-        CorpusError: if the file is no Parquet or its server does not send parts of a file.
+        InputError: if the file is no Parquet or its server does not send parts of a file.
     """
     with _parquet(uri) as file:
         groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
@@ -35,7 +37,7 @@ def read_parquet(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]
     """The rows of a span of row groups; without an id of its own, a row is called ``<name of the file>#<row>``.
 
     Raises:
-        CorpusError: if the file is damaged, has no column ``text`` of strings, or an id or text is missing in a row.
+        InputError: if the file is damaged, has no column ``text`` of strings, or an id or text is missing in a row.
     """
     with _parquet(source.uri) as file:
         columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
@@ -63,13 +65,13 @@ def _parquet(uri: str) -> Iterator[pq.ParquetFile]:
 def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
     if name not in schema.names:
         if name == "text":
-            raise CorpusError(f"{shown(uri)}: has no column 'text'; its columns are {schema.names}")
+            raise InputError(f"{redacted(uri)}: has no column 'text'; its columns are {schema.names}")
         return
     kind = schema.field(name).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not is_text and not (name == "id" and pa.types.is_integer(kind)):
-        raise CorpusError(f"{shown(uri)}: column {name!r} must hold strings, but is of type {kind}")
+        raise InputError(f"{redacted(uri)}: column {name!r} must hold strings, but is of type {kind}")
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, int | bytes | None]]:
@@ -94,5 +96,5 @@ def _page(row: dict[str, int | bytes | None], number: int, source: Source, repai
 
 def _text(value: int | bytes | None, name: str, number: int, source: Source, repairs: Repairs) -> str:
     if value is None:
-        raise CorpusError(f"{shown(source.uri)}: row {number:,} has no {name}")
+        raise InputError(f"{redacted(source.uri)}: row {number:,} has no {name}")
     return decoded(value, repairs) if isinstance(value, bytes) else str(value)

@@ -10,7 +10,7 @@ def read_plain_text(source: Source, span: Span, repairs: Repairs) -> Iterator[Pa
     """The lines of a span; each is called by its place: ``<name of the file>@<byte, unpacked>``.
 
     Raises:
-        CorpusError: if the file can't be read on.
+        InputError: if the file can't be read on.
     """
     for offset, line in Lines(source, span, repairs).of_span():
         if line.strip():

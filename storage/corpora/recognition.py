@@ -5,10 +5,12 @@ import json
 import re
 from typing import NamedTuple
 
-from tiltmeter.storage.corpora.pages import Compression, CorpusError, Format
+from tiltmeter.storage.corpora.pages import Compression, Format
 from tiltmeter.storage.corpora.parquet_pages import MAGIC as PARQUET
 from tiltmeter.storage.corpora.unpacking import Unpacked
-from tiltmeter.storage.files.files import opened, shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.files.redaction import redacted
 
 _HEAD_BYTES = 65536
 _INDEX_LINE = re.compile(r"\d+:\d+:[^\n]*\n")
@@ -45,7 +47,7 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
         chosen: format that the user says it has.
 
     Raises:
-        CorpusError: if the file can't be read or, where no format is chosen, has none that is known.
+        InputError: if the file can't be read or, where no format is chosen, has none that is known.
     """
     with opened(uri) as file:
         magic = file.read(4)
@@ -79,7 +81,7 @@ def _head(uri: str, compression: Compression) -> bytes:
             head += chunk
             if len(head) >= _HEAD_BYTES:
                 break
-    except CorpusError:
+    except InputError:
         if not head:
             raise
     return head
@@ -94,13 +96,13 @@ def _encoding(head: bytes) -> str:
 
 def _declared(text: str, uri: str) -> str:
     """The encoding that the XML names; one whose characters have several bytes would have shown before."""
-    found = _DECLARED.match(text)
-    name = found[1] if found else "utf-8"
+    match = _DECLARED.match(text)
+    name = match[1] if match else "utf-8"
     try:
         "".encode(name)
         encoding = codecs.lookup(name).name
     except LookupError as error:
-        raise CorpusError(f"{shown(uri)}: the XML declares an encoding that cannot be read: {error}") from error
+        raise InputError(f"{redacted(uri)}: the XML declares an encoding that cannot be read: {error}") from error
     return "utf-8" if encoding.startswith(("utf-16", "utf-32", "utf-8", "ascii")) else encoding
 
 
@@ -113,8 +115,8 @@ def _format(text: str, uri: str) -> Format:
         return "jsonl"
     if _NAMED_TEXT.search(uri):
         return "text"
-    raise CorpusError(
-        f"{shown(uri)}: neither a MediaWiki XML dump, WikiExtractor's <doc> text, JSON lines (plain, bz2, gzip or "
+    raise InputError(
+        f"{redacted(uri)}: neither a MediaWiki XML dump, WikiExtractor's <doc> text, JSON lines (plain, bz2, gzip or "
         f"zstd) nor Parquet: it begins with {text[:40]!r}; if it is plain text with a document per line, set "
         "corpus.format=text or name it .txt"
     )

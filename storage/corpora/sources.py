@@ -14,9 +14,12 @@ from pyarrow import fs
 from pydantic import ConfigDict, Field
 
 from tiltmeter.storage.corpora.mediawiki import read_header
-from tiltmeter.storage.corpora.pages import CorpusError, Format, Source
+from tiltmeter.storage.corpora.pages import Format, Source
 from tiltmeter.storage.corpora.recognition import Recognised, recognised
-from tiltmeter.storage.files.files import FileState, file_state, is_web, reading, resolve, shown, state_of, uri_of
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.files import file_state, is_web, reading, resolve, state_of, uri_of
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.files.state import FileState
 
 _PACKAGE_SCHEME = "package://"
 _NUM_THREADS = 16
@@ -68,9 +71,9 @@ class FoundFile(NamedTuple):
         return {"uri": self.uri, "bytes": self.state.num_bytes, "version": self.state.version}
 
     @property
-    def entry(self) -> dict[str, str | int]:
-        """The same as it may be shown, for ``run.json``."""
-        return {"name": shown(self.uri), "bytes": self.state.num_bytes, "version": self.state.version}
+    def redacted(self) -> dict[str, str | int]:
+        """The same without credentials, for ``run.json``."""
+        return {"name": redacted(self.uri), "bytes": self.state.num_bytes, "version": self.state.version}
 
 
 def find_sources(config: CorpusConfig) -> list[Source]:
@@ -79,18 +82,18 @@ def find_sources(config: CorpusConfig) -> list[Source]:
     Hidden files of a folder are left out, and so is the index of a multistream dump: it isn't needed.
 
     Raises:
-        CorpusError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
+        InputError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
     """
-    found = find_files(config.paths, _SETTING)
-    names = _names([unquote(shown(file.uri)) if "://" in file.uri else file.uri for file in found])
+    files = find_files(config.paths, _SETTING)
+    names = _names([unquote(redacted(file.uri)) if "://" in file.uri else file.uri for file in files])
     name, number = Counter(names).most_common(1)[0]
     if number > 1:
-        raise CorpusError(f"corpus.path: {number} files are called {name!r}; name each file once, under its own name")
+        raise InputError(f"corpus.path: {number} files are called {name!r}; name each file once, under its own name")
     with ThreadPoolExecutor(_NUM_THREADS) as threads:
-        sources = threads.map(lambda file, name: _source(file, name, config), found, names)
+        sources = threads.map(lambda file, name: _source(file, name, config), files, names)
         documents = [source for source in sources if source is not None]
     if not documents:
-        raise CorpusError(f"{_where(config.paths[0])}: only indexes of multistream dumps; name the dumps themselves")
+        raise InputError(f"{_where(config.paths[0])}: only indexes of multistream dumps; name the dumps themselves")
     return documents
 
 
@@ -102,7 +105,7 @@ def find_files(paths: Sequence[str], setting: str) -> list[FoundFile]:
         setting: what names the paths, such as ``corpus.path``, for messages.
 
     Raises:
-        CorpusError: if a path names no file.
+        InputError: if a path names no file.
     """
     return [file for path in paths for file in _found(path, setting)]
 
@@ -111,24 +114,24 @@ def find_file(path: str, setting: str) -> FoundFile:
     """The only file that a path names; arguments as of :func:`find_files`.
 
     Raises:
-        CorpusError: if it names none, or several.
+        InputError: if it names none, or several.
     """
-    found = find_files([path], setting)
-    if len(found) > 1:
-        raise CorpusError(f"{_where(path, setting)}: names {len(found)} files; give one")
-    return found[0]
+    files = find_files([path], setting)
+    if len(files) > 1:
+        raise InputError(f"{_where(path, setting)}: names {len(files)} files; give one")
+    return files[0]
 
 
 def _where(path: str, setting: str = _SETTING) -> str:
-    return f"{setting}={shown(path)}"
+    return f"{setting}={redacted(path)}"
 
 
 def _source(file: FoundFile, name: str, config: CorpusConfig) -> Source | None:
     if not file.state.num_bytes:
-        raise CorpusError(f"corpus.path: {shown(file.uri)} is empty (0 bytes)")
+        raise InputError(f"corpus.path: {redacted(file.uri)} is empty (0 bytes)")
     what = recognised(file.uri, None if config.format == "auto" else config.format)
     if what.format is None and file.is_named:
-        raise CorpusError(f"{_where(file.uri)}: is the index of a multistream dump; name the dump, it needs no index")
+        raise InputError(f"{_where(file.uri)}: is the index of a multistream dump; name the dump, it needs no index")
     return None if what.format is None else _described(file, name, what.format, what)
 
 
@@ -153,7 +156,7 @@ def _names(paths: Sequence[str]) -> list[str]:
 def _found(path: str, setting: str) -> Iterator[FoundFile]:
     if is_web(path):
         if "*" in path:
-            raise CorpusError(f"{_where(path, setting)}: a web server can't be searched; name each file")
+            raise InputError(f"{_where(path, setting)}: a web server can't be searched; name each file")
         yield FoundFile(path, file_state(path), is_named=True)
         return
     beside = _in_package(path, setting) if path.startswith(_PACKAGE_SCHEME) else path
@@ -166,7 +169,7 @@ def _found(path: str, setting: str) -> Iterator[FoundFile]:
     files = _listed(filesystem, place, path) if "*" in place or info.type == fs.FileType.Directory else []
     if not files:
         what = "no file matches" if "*" in place else "there is no file"
-        raise CorpusError(f"{_where(path, setting)}: {what} {place}; set {setting} to one that is there")
+        raise InputError(f"{_where(path, setting)}: {what} {place}; set {setting} to one that is there")
     yield from (FoundFile(uri_of(file.path, beside), state_of(file), is_named=False) for file in files)
 
 
@@ -192,9 +195,9 @@ def _in_package(uri: str, setting: str) -> str:
     """Asks only where the top-level package lies, which does not import it."""
     package, _, inside = uri.removeprefix(_PACKAGE_SCHEME).partition("/")
     if not package.isidentifier() or not inside or ".." in PurePosixPath(inside).parts:
-        raise CorpusError(f"{setting}={uri}: must read package://<package>/<file inside it>")
+        raise InputError(f"{setting}={uri}: must read package://<package>/<file inside it>")
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise CorpusError(f"{setting}={uri}: no package {package!r} is installed; install it or set {setting}")
+        raise InputError(f"{setting}={uri}: no package {package!r} is installed; install it or set {setting}")
     places = [Path(folder) / inside for folder in spec.submodule_search_locations]
     return str(next((place for place in places if place.exists()), places[0]).absolute())

@@ -2,9 +2,10 @@
 
 from itertools import pairwise
 
-from tiltmeter.storage.corpora.pages import CorpusError, Source, Span
+from tiltmeter.storage.corpora.pages import Source, Span
 from tiltmeter.storage.corpora.parquet_pages import row_group_bytes
 from tiltmeter.storage.corpora.unpacking import bz2_stream_starts
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state, opened
 
 _SECOND_STREAM_BYTES = 2**22
@@ -22,7 +23,7 @@ def split(source: Source, span_megabytes: float) -> list[Span]:
         span_megabytes: size of a span, in millions of bytes of the file as it lies there.
 
     Raises:
-        CorpusError: if the file can't be read.
+        InputError: if the file can't be read.
         ValueError: if ``span_megabytes`` is not above 0.
     """
     if not span_megabytes > 0:
@@ -55,7 +56,7 @@ def _has_parts(source: Source) -> bool:
 def _row_groups(source: Source, span_bytes: int) -> list[Span]:
     sizes = row_group_bytes(source.uri)
     if not sizes:
-        raise CorpusError(f"{source.name}: this Parquet file has no rows")
+        raise InputError(f"{source.name}: this Parquet file has no rows")
     spans, start, num_bytes = [], 0, 0
     for group, size in enumerate(sizes):
         if num_bytes and num_bytes + size > span_bytes:

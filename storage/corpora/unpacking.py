@@ -13,8 +13,10 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from tiltmeter.storage.corpora.packed import check_growth
-from tiltmeter.storage.corpora.pages import Compression, CorpusError
-from tiltmeter.storage.files.files import opened, read_errors, reason, shown
+from tiltmeter.storage.corpora.pages import Compression
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.files import opened, read_errors
+from tiltmeter.storage.files.redaction import reason, redacted
 
 _CHUNK_BYTES = 2**17
 _SCAN_BYTES = 2**20
@@ -49,7 +51,7 @@ class Unpacked:
         """Offset and content of each chunk; of a bzip2 file, offsets count from the first stream that is unpacked.
 
         Raises:
-            CorpusError: if the file can't be read on, or is damaged there.
+            InputError: if the file can't be read on, or is damaged there.
         """
         first = self._start if self._compression in ("none", "bz2") else 0
         with opened(self._uri, first) as file:
@@ -61,7 +63,7 @@ class Unpacked:
                     self._position += len(chunk)
             except read_errors(self._uri) as error:
                 where = self.place(self._position)
-                raise CorpusError(f"{shown(self._uri)}: cannot be read on from {where}: {reason(error)}") from error
+                raise InputError(f"{redacted(self._uri)}: cannot be read on from {where}: {reason(error)}") from error
 
     @property
     def is_beyond(self) -> bool:
@@ -115,9 +117,9 @@ def bz2_stream_starts(file: BinaryIO, start: int, stop: int) -> Iterator[int]:
     window, offset = b"", start
     while offset < stop and (block := file.read(_SCAN_BYTES)):
         window += block
-        for found in _STREAM_START.finditer(window):
-            if offset + found.start() < stop:
-                yield offset + found.start()
+        for match in _STREAM_START.finditer(window):
+            if offset + match.start() < stop:
+                yield offset + match.start()
         overlap = min(len(window), _START_BYTES - 1)
         offset += len(window) - overlap
         window = window[len(window) - overlap :]

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 
 from tiltmeter.storage.corpora.lines import Lines
-from tiltmeter.storage.corpora.pages import CorpusError, Page, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
+from tiltmeter.storage.errors import InputError
 
 _BEGIN = b"<doc "
 _END = b"</doc>"
@@ -26,10 +27,10 @@ def read_wikiextractor(source: Source, span: Span, repairs: Repairs) -> Iterator
     """Every document that begins in a span, in file order, without the title that is repeated as its first line.
 
     A document whose ``</doc>`` is missing ends where the next one begins, and closing tags between documents are passed
-    over: markup that was left in a text, mended by an HTML library, moves the one behind the other.
+    over: markup that was left in a text, repaired by an HTML library, moves the one behind the other.
 
     Raises:
-        CorpusError: for a document without an id, text that is in no document, and a file that breaks off within a
+        InputError: for a document without an id, text that is in no document, and a file that breaks off within a
             document, naming file and byte.
     """
     lines = Lines(source, span, repairs)
@@ -50,7 +51,7 @@ def read_wikiextractor(source: Source, span: Span, repairs: Repairs) -> Iterator
         else:
             document.add(lines.text(line))
     if document is not None:
-        raise CorpusError(f"{document.where}: the file breaks off within this <doc>")
+        raise InputError(f"{document.where}: the file breaks off within this <doc>")
 
 
 class _Document:
@@ -59,17 +60,17 @@ class _Document:
     def __init__(self, first: str, where: str) -> None:
         self.where = where
         if len(first) > _MAX_TAG_CHARACTERS:
-            raise CorpusError(f"{where}: this <doc ...> has {len(first):,} characters, over {_MAX_TAG_CHARACTERS:,}")
+            raise InputError(f"{where}: this <doc ...> has {len(first):,} characters, over {_MAX_TAG_CHARACTERS:,}")
         self._attributes = {key: html.unescape(value) for key, value in _ATTRIBUTE.findall(first)}
         self._text: list[str] = []
         self._num_bytes = 0
         if not self._attributes.get("id"):
-            raise CorpusError(f"{where}: this <doc> has no id")
+            raise InputError(f"{where}: this <doc> has no id")
 
     def add(self, line: str) -> None:
         self._num_bytes += len(line) + _LINE_BYTES
         if self._num_bytes > _MAX_BYTES:
-            raise CorpusError(f"{self.where}: this <doc> takes more than {_MAX_BYTES:,} bytes of memory")
+            raise InputError(f"{self.where}: this <doc> takes more than {_MAX_BYTES:,} bytes of memory")
         self._text.append(line)
 
     def page(self) -> Page:
@@ -83,5 +84,5 @@ def _begun(lines: Lines, offset: int, line: bytes, *, in_earlier: bool) -> tuple
     if line.startswith(_BEGIN):
         return _Document(lines.text(line), lines.where(offset)), False
     if not in_earlier and not _CLOSING_TAGS.fullmatch(line):
-        raise CorpusError(f"{lines.where(offset)} is in no <doc>: it begins with {lines.text(line)[:40]!r}")
+        raise InputError(f"{lines.where(offset)} is in no <doc>: it begins with {lines.text(line)[:40]!r}")
     return None, in_earlier

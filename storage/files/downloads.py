@@ -13,10 +13,10 @@ from urllib.parse import unquote, urlsplit
 from filelock import FileLock
 from pyarrow import fs
 
-from tiltmeter.storage.corpora.pages import CorpusError
-from tiltmeter.storage.files.files import reason, resolve, shown, uri_of
+from tiltmeter.storage.errors import InputError, StorageError
+from tiltmeter.storage.files.files import resolve, uri_of
+from tiltmeter.storage.files.redaction import reason, redacted
 from tiltmeter.storage.files.web import WebError, ask, opened_stream, version_of
-from tiltmeter.storage.store.tables import StorageError
 
 _SETTING = "store=<path or URI>"
 _CHUNK_BYTES = 2**20
@@ -48,14 +48,14 @@ def copy_of(url: str, store: str) -> str:
         store: root of the store, a path or URI.
 
     Raises:
-        CorpusError: if the file is missing, its size is not announced, or the connection keeps breaking.
+        InputError: if the file is missing, its size is not announced, or the connection keeps breaking.
         StorageError: if the store can't be written.
     """
     asked = ask(url)
     if asked.num_bytes is None:
-        raise CorpusError(
-            f"{shown(url)}: the server announces no size by which to check a copy: download it by other means and set "
-            "corpus.path to your copy"
+        raise InputError(
+            f"{redacted(url)}: the server announces no size by which to check a copy: download it by other means and "
+            "set corpus.path to your copy"
         )
     remote = _Remote(url, asked.num_bytes, asked.version)
     filesystem, root = resolve(store)
@@ -67,7 +67,7 @@ def copy_of(url: str, store: str) -> str:
             else:
                 _upload(remote, filesystem, place)
         except OSError as error:
-            raise StorageError.writing(shown(uri_of(place, store)), error, _SETTING) from error
+            raise StorageError.writing(redacted(uri_of(place, store)), error, _SETTING) from error
     return uri_of(place, store)
 
 
@@ -114,9 +114,9 @@ def _upload(remote: _Remote, filesystem: fs.FileSystem, place: str) -> None:
             position = 0
             for offset, chunk in _received(remote, 0):
                 if offset != position:
-                    raise CorpusError(
-                        f"{shown(remote.url)}: the connection broke at byte {position:,}, and the server does not go "
-                        "on from there: run again, or choose a local store"
+                    raise InputError(
+                        f"{redacted(remote.url)}: the connection broke at byte {position:,}, and the server does not "
+                        "go on from there: run again, or choose a local store"
                     )
                 sink.write(chunk)
                 position += len(chunk)
@@ -141,16 +141,18 @@ def _received(remote: _Remote, start: int) -> Iterator[tuple[int, bytes]]:
             num_failures = 0 if position > furthest else num_failures + 1
             furthest = max(furthest, position)
             if num_failures > _MAX_FAILURES:
-                raise CorpusError(f"{shown(remote.url)}: cannot be downloaded: {reason(error)}") from error
+                raise InputError(f"{redacted(remote.url)}: cannot be downloaded: {reason(error)}") from error
             time.sleep(_PAUSE_SECONDS * 2**num_failures)
     if position > remote.num_bytes:
-        raise CorpusError(f"{shown(remote.url)}: the server sent more than the {remote.num_bytes:,} bytes it announced")
+        raise InputError(
+            f"{redacted(remote.url)}: the server sent more than the {remote.num_bytes:,} bytes it announced"
+        )
 
 
 def _response(remote: _Remote, start: int) -> Iterator[tuple[int, bytes]]:
     with closing(opened_stream(remote.url, start, remote.version)) as stream:
         if version_of(stream.r.headers) != remote.version:
-            raise CorpusError(f"{shown(remote.url)}: changed while it was downloaded: run again")
+            raise InputError(f"{redacted(remote.url)}: changed while it was downloaded: run again")
         offset = start if stream.r.status == _PARTIAL_CONTENT else 0
         while chunk := stream.read(_CHUNK_BYTES):
             yield offset, chunk

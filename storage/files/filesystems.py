@@ -1,4 +1,4 @@
-"""The file system that a store lies on, a local disk or an object store, and reading from it with patience."""
+"""The file system that a store lies on, a local disk or an object store, and reading from it with retries."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyarrow import fs
 
-from tiltmeter.storage.files.retries import may_pass, patiently
-from tiltmeter.storage.store.tables import StorageError
+from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.files.retries import is_transient, with_retries
 
 SETTING = "store=<path or URI>"
 
@@ -31,7 +32,7 @@ def filesystem_of(root: str) -> tuple[fs.FileSystem, str]:
         root: a local path, which may begin with ``~``, or a URI that Arrow knows.
 
     Raises:
-        StorageError: if the root is empty or of no known file system; the message has neither keys nor options.
+        StorageError: if the root is empty or of no known file system; the message has neither credentials nor options.
     """
     if not root.strip():
         raise StorageError(f"store={root!r} is empty: set {SETTING}")
@@ -39,14 +40,14 @@ def filesystem_of(root: str) -> tuple[fs.FileSystem, str]:
         if "://" not in root:
             return fs.LocalFileSystem(), str(Path(root).expanduser().absolute())
         # Arrow asks the server where a bucket is whose region the URI does not tell.
-        filesystem, path = patiently(lambda: fs.FileSystem.from_uri(root))
+        filesystem, path = with_retries(lambda: fs.FileSystem.from_uri(root))
         return _with_timeouts(filesystem), path
     except (pa.ArrowException, OSError, RuntimeError) as error:
-        name = without_keys(root)
-        reason = str(error).replace(root, name)
+        name = redacted(root)
+        message = str(error).replace(root, name)
         # The error itself quotes the URI, and a traceback would show it.
         raise StorageError(
-            f"store={name}: not a path or a URI of a known file system ({reason}); set {SETTING}"
+            f"store={name}: not a path or a URI of a known file system ({message}); set {SETTING}"
         ) from None
 
 
@@ -56,16 +57,6 @@ def _with_timeouts(filesystem: fs.FileSystem) -> fs.FileSystem:
         return filesystem
     rebuild, (settings,) = filesystem.__reduce__()
     return rebuild(settings | _S3)
-
-
-def without_keys(root: str) -> str:
-    """A URI as it may be shown; of one that can't be parsed, rather too little than a part of a key.
-
-    >>> without_keys("s3://key:secret@bucket/folder?region=us-east-1")
-    's3://bucket/folder'
-    """
-    scheme, is_uri, rest = root.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if is_uri else root
 
 
 def open_file(filesystem: fs.FileSystem, path: str) -> pa.NativeFile:
@@ -79,7 +70,7 @@ def open_file(filesystem: fs.FileSystem, path: str) -> pa.NativeFile:
 
 
 def read_file(filesystem: fs.FileSystem, path: str, read: Callable[[pa.NativeFile], T]) -> T:
-    """What a function makes of a file; it is called again while its error may pass.
+    """What a function makes of a file; it is called again while its error is transient.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -119,11 +110,11 @@ def files_below(filesystem: fs.FileSystem, folder: str, root: str | None = None)
         StorageError: as :func:`file_information`.
     """
     selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
-    found: list[fs.FileInfo] = _named(folder, lambda: filesystem.get_file_info(selector))
+    files: list[fs.FileInfo] = _named(folder, lambda: filesystem.get_file_info(selector))
     if not isinstance(filesystem, fs.LocalFileSystem):
-        return found
+        return files
     is_there = _below_on_disk(root or folder)
-    return [file for file in found if is_there(os.path.dirname(file.path))]
+    return [file for file in files if is_there(os.path.dirname(file.path))]
 
 
 def _below_on_disk(root: str) -> Callable[[str], bool]:
@@ -144,9 +135,9 @@ def delete_file(filesystem: fs.FileSystem, path: str) -> None:
 
 def _named(place: str, operation: Callable[[], T]) -> T:
     try:
-        return patiently(operation)
+        return with_retries(operation)
     except FileNotFoundError:
         raise
     except OSError as error:
-        waited = f", tried for {patiently.seconds:.0f} seconds" if may_pass(error) else ""
+        waited = f", tried for {with_retries.seconds:.0f} seconds" if is_transient(error) else ""
         raise StorageError(f"cannot reach {place}: {error}{waited}; choose another place with {SETTING}") from error

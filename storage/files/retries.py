@@ -1,4 +1,4 @@
-"""Patience with a store that is slow, away or busy: what may pass by itself is tried again, for a bounded time."""
+"""Retries for a store that is slow, away or busy: a transient error is waited for, a bounded time."""
 
 import errno
 import re
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 _LONGEST_PAUSE = 10.0
 
-_PASSING_NUMBERS = frozenset(
+_TRANSIENT_NUMBERS = frozenset(
     {
         *(errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EREMOTEIO, errno.ENOLINK),
         *(errno.ECONNABORTED, errno.ECONNREFUSED, errno.ECONNRESET, errno.ENOTCONN, errno.EPIPE),
@@ -21,27 +21,29 @@ _PASSING_NUMBERS = frozenset(
 )
 """What a network file system says while its server is away or starts again."""
 
-_PASSING_ANSWERS = re.compile(
+_TRANSIENT_ANSWERS = re.compile(
     r"AWS Error (NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|THROTTLING|REQUEST_TIMEOUT"
     r"|UNKNOWN \(HTTP status (408|429|5\d\d)\))"
 )
 """What Arrow says of an object store that can't be reached, has an error of its own, or asks for fewer requests."""
 
 
-def may_pass(error: BaseException | None) -> bool:
+def is_transient(error: BaseException | None) -> bool:
     """Whether the same operation may succeed a little later; not on a full disk, or without a bucket.
 
-    >>> may_pass(OSError(errno.ESTALE, "Stale file handle")), may_pass(OSError(errno.ENOSPC, "No space left on device"))
-    (True, False)
+    >>> is_transient(OSError(errno.ESTALE, "Stale file handle"))
+    True
+    >>> is_transient(OSError(errno.ENOSPC, "No space left on device"))
+    False
     """
     if not isinstance(error, OSError):
         return False
-    return error.errno in _PASSING_NUMBERS or bool(_PASSING_ANSWERS.search(str(error)))
+    return error.errno in _TRANSIENT_NUMBERS or bool(_TRANSIENT_ANSWERS.search(str(error)))
 
 
 @dataclass
-class Patience:
-    """Calls operations on a store, again and again while their errors may pass, with growing random pauses.
+class Retries:
+    """Calls operations on a store, again and again while their errors are transient, with growing random pauses.
 
     A store that stayed away for all that time is asked once per operation from then on, until it answers: it costs a
     process that time once, and not once per unit.
@@ -62,19 +64,19 @@ class Patience:
         try:
             result = self._attempts()(operation)
         except OSError as error:
-            self._is_spent = may_pass(error)
+            self._is_spent = is_transient(error)
             raise
         self._is_spent = False
         return result
 
     def _attempts(self) -> Retrying:
         return Retrying(
-            retry=retry_if_exception(may_pass),
+            retry=retry_if_exception(is_transient),
             wait=wait_random_exponential(multiplier=0.5, max=_LONGEST_PAUSE),
             stop=stop_after_delay(0 if self._is_spent else self.seconds),
             reraise=True,
         )
 
 
-patiently = Patience()
+with_retries = Retries()
 """Of this process, shared by all of its threads."""

@@ -9,8 +9,9 @@ import fsspec
 from aiohttp import ClientError, ClientTimeout
 from fsspec.asyn import sync
 
-from tiltmeter.storage.corpora.pages import CorpusError
-from tiltmeter.storage.files.files import FileState, reason, shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import reason, redacted
+from tiltmeter.storage.files.state import FileState
 
 WebError = ClientError
 
@@ -43,16 +44,16 @@ def ask(url: str) -> WebFile:
     """Ask a server for the first byte of a file, which tells everything else about it.
 
     Raises:
-        CorpusError: if the server does not have the file or can't be reached.
+        InputError: if the server does not have the file or can't be reached.
     """
     filesystem = _filesystem(streams=True)
     try:
         status, headers = sync(filesystem.loop, _first_byte, filesystem, url)
     except (OSError, ValueError, ClientError) as error:  # a ValueError is of a URL with an impossible host or port
-        raise CorpusError(f"{shown(url)}: the server cannot be reached: {reason(error)}") from error
+        raise InputError(f"{redacted(url)}: the server cannot be reached: {reason(error)}") from error
     if status not in (_NO_RANGE, _PARTIAL, _UNSATISFIABLE):
         what = "there is no such file" if status == _NOT_FOUND else "the server does not give it"
-        raise CorpusError(f"{shown(url)}: {what} (status {status})")
+        raise InputError(f"{redacted(url)}: {what} (status {status})")
     return WebFile(_size(status, headers), version_of(headers), has_ranges=status != _NO_RANGE)
 
 
@@ -65,13 +66,14 @@ def web_state(url: str) -> FileState:
     """The state of a file that is to be read where it lies.
 
     Raises:
-        CorpusError: as :func:`ask`, and if the server gives no size or nothing that tells a change of the file.
+        InputError: as :func:`ask`, and if the server gives no size or nothing that tells a change of the file.
     """
     file = ask(url)
     if file.num_bytes is None or file.version is None:
         lacking = "size" if file.num_bytes is None else "ETag or Last-Modified"
-        raise CorpusError(
-            f"{shown(url)}: the server gives no {lacking}, so that a change of the file would go unnoticed: {_ADVICE}"
+        raise InputError(
+            f"{redacted(url)}: the server gives no {lacking}, so that a change of the file would go unnoticed: "
+            f"{_ADVICE}"
         )
     return FileState(file.num_bytes, file.version, file.has_ranges)
 
@@ -81,11 +83,11 @@ def opened_from(url: str, start: int) -> Any:
     keeps no connection waiting.
 
     Raises:
-        CorpusError: as :func:`web_state`, and if the server sends whole files only and ``start`` is not 0.
+        InputError: as :func:`web_state`, and if the server sends whole files only and ``start`` is not 0.
     """
     state = web_state(url)
     if not state.has_ranges and start:
-        raise CorpusError(f"{shown(url)}: the server does not send parts of a file: {_ADVICE}")
+        raise InputError(f"{redacted(url)}: the server does not send parts of a file: {_ADVICE}")
     file = _filesystem(streams=not state.has_ranges).open(url, "rb", size=state.num_bytes)
     file.seek(start)
     return file

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.store.identity import digest
 
 _DIGEST_BYTES = 16
@@ -28,7 +29,7 @@ _LAYER_BYTES = 256
 _ALWAYS_ALLOWED_BYTES = 2**16
 
 
-class CheckpointError(ValueError):
+class CheckpointError(Refusal, ValueError):
     """A model that can't be found or loaded; the message names it."""
 
 

@@ -17,14 +17,15 @@ The description of this ``network`` (see :mod:`.models.described_weights`) has `
 from collections.abc import Mapping
 from typing import Any
 
-from tiltmeter.storage.corpora.pages import CorpusError
-from tiltmeter.storage.files.files import opened, shown
+from tiltmeter.storage.errors import InputError, Refusal
+from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.described_weights import DescribedWeights, parse_weights, weights_content
 
 _SETTING = "set sentiment.gru.path to a file that the training of the GRU has written"
 
 
-class GRUFileError(ValueError):
+class GRUFileError(Refusal, ValueError):
     """A file that holds no network which can be used; the message names it."""
 
 
@@ -46,13 +47,13 @@ def read_gru(uri: str) -> DescribedWeights:
     try:
         with opened(uri) as file:
             content = file.read()
-    except CorpusError as error:
+    except InputError as error:
         raise GRUFileError(f"{error}; {_SETTING}") from error
     try:
         network = parse_weights(content, "network")
         _check_weights(network)
     except ValueError as error:
-        raise GRUFileError(f"{shown(uri)}: {error}; {_SETTING}") from error
+        raise GRUFileError(f"{redacted(uri)}: {error}; {_SETTING}") from error
     return network
 
 
@@ -61,10 +62,10 @@ def _check_weights(network: DescribedWeights) -> None:
         expected = _expected(network.description)
     except (KeyError, TypeError) as error:
         raise ValueError(f"its description is incomplete ({error})") from error
-    found = {name: f"{weight.dtype} {list(weight.shape)}" for name, weight in network.weights.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if found.get(name) != expected.get(name):
-            has, wants = found.get(name, "nothing"), expected.get(name, "nothing")
+    actual = {name: f"{weight.dtype} {list(weight.shape)}" for name, weight in network.weights.items()}
+    for name in sorted(expected.keys() | actual.keys()):
+        if actual.get(name) != expected.get(name):
+            has, wants = actual.get(name, "nothing"), expected.get(name, "nothing")
             raise ValueError(f"the tensor {name} is {has}, and the description asks for {wants}")
 
 

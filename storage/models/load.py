@@ -37,8 +37,8 @@ def load_encoder(folder: str, device: str, setting: str) -> tuple["PreTrainedMod
     model, missing, tokenizer = _loaded("AutoModel", folder, setting)
     encoder = _encoder(model)
     tensors = model.state_dict(keep_vars=True)
-    own = {id(tensor) for tensor in encoder.state_dict(keep_vars=True).values()}
-    taking_part = {name for name in missing if "pooler" not in name and id(tensors[name]) in own}
+    encoder_tensors = {id(tensor) for tensor in encoder.state_dict(keep_vars=True).values()}
+    taking_part = {name for name in missing if "pooler" not in name and id(tensors[name]) in encoder_tensors}
     _check_weights(taking_part, "encoder", folder, setting)
     return encoder.to(device), tokenizer
 
@@ -119,10 +119,10 @@ def _from_files(kind: str, folder: str) -> tuple[Any, set[str], "PreTrainedToken
     # A config may name code on the hub to compute attention with; only where it is given as an object is it overruled.
     safely |= {"config": transformers.AutoConfig.from_pretrained(folder, **safely), "attn_implementation": "eager"}
     _check_size(getattr(transformers, kind), safely["config"], folder)
-    model, found = getattr(transformers, kind).from_pretrained(
+    model, report = getattr(transformers, kind).from_pretrained(
         folder, dtype=torch.float32, output_loading_info=True, **safely
     )
-    return model, found["missing_keys"], tokenizer
+    return model, report["missing_keys"], tokenizer
 
 
 def _check_size(kind: Any, config: Any, folder: str) -> None:

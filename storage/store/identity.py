@@ -105,8 +105,8 @@ class TableDigest:
 
     def add(self, block: pa.Table) -> None:
         """Take the next rows in."""
-        for name, found in column_digests(block).items():
-            self._columns.setdefault(name, hashlib.blake2b(digest_size=_DIGEST_BYTES)).update(found.encode())
+        for name, value in column_digests(block).items():
+            self._columns.setdefault(name, hashlib.blake2b(digest_size=_DIGEST_BYTES)).update(value.encode())
 
     def hexdigest(self) -> str:
         """Of the rows so far."""

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import fs
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import (
     SETTING,
     delete_file,
@@ -26,10 +27,10 @@ from tiltmeter.storage.files.filesystems import (
     read_bytes,
     read_file,
 )
-from tiltmeter.storage.files.retries import may_pass
+from tiltmeter.storage.files.retries import is_transient
 from tiltmeter.storage.store.identity import column_digests, digest
-from tiltmeter.storage.store.states import read_state, write_state
-from tiltmeter.storage.store.tables import StorageError, sweep_partial_files, write_bytes, write_file, write_table
+from tiltmeter.storage.store.tables import sweep_partial_files, write_bytes, write_file, write_table
+from tiltmeter.storage.store.unit_states import read_state, write_state
 
 T = TypeVar("T")
 
@@ -109,15 +110,15 @@ class Store:
 
     ``units/<operator>/<digest>/<table>.parquet`` holds the data, ``ledger/<operator>/<digest>.json`` says that all of
     it is there. The ledger row is written last: data without a row is redone. ``states/<operator>/<digest>.npz`` is how
-    far a long unit has come. On a local disk the data is read-only, because the run directories share it. What may
-    pass, as a server that is away, is waited for (see :mod:`.files.retries`).
+    far a long unit has come. On a local disk the data is read-only, because the run directories share it. Transient
+    errors, as of a server that is away, are waited for (see :mod:`.files.retries`).
 
     Args:
         root: a local path, which may begin with ``~``, or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
 
     Attributes:
-        root: the absolute path, or the URI as it was given, keys and options included: what makes the same store.
-        name: the same for people: of a URI, neither keys nor options.
+        root: the absolute path, or the URI as it was given, with credentials and options: what makes the same store.
+        name: the same for people: of a URI, neither credentials nor options.
 
     Raises:
         StorageError: if the root is empty or of no known file system.
@@ -245,7 +246,7 @@ class Store:
         except FileNotFoundError as error:
             raise self._missing(ref) from error
         except (StorageError, pa.ArrowException) as error:
-            if may_pass(error.__cause__):
+            if is_transient(error.__cause__):
                 raise
         # What can't be made of bytes in memory either is no fault of the connection.
         content = read_bytes(self.filesystem, path)

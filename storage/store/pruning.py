@@ -35,14 +35,14 @@ class StoredUnit:
 
 def stored_units(store: Store) -> list[StoredUnit]:
     """Every unit of which a store has anything, by place."""
-    found: dict[str, list[fs.FileInfo]] = defaultdict(list)
+    by_place: dict[str, list[fs.FileInfo]] = defaultdict(list)
     for folder in _FOLDERS:
         below = f"{store.path}/{folder}"
         for file in files_below(store.filesystem, below):
             if file.is_file:
                 inside = file.path.removeprefix(f"{below}/")
-                found[_place(inside, folder)].append(file)
-    return [_unit(store, place, files) for place, files in sorted(found.items())]
+                by_place[_place(inside, folder)].append(file)
+    return [_unit(store, place, files) for place, files in sorted(by_place.items())]
 
 
 def _place(inside: str, folder: str) -> str:

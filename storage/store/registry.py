@@ -16,9 +16,10 @@ from typing import Any, Literal
 import psutil
 import pyarrow as pa
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
 from tiltmeter.storage.store.ledger import Store, TableRef
-from tiltmeter.storage.store.tables import StorageError, write_bytes
+from tiltmeter.storage.store.tables import write_bytes
 
 _MARK = "pruning.json"
 _PLAIN = re.compile(r"\w[\w.-]*")
@@ -67,7 +68,7 @@ class RegisteredRun:
         process: what runs or ran it.
         run_dir: on that machine.
         started: in UTC.
-        settings: the resolved config, without keys.
+        settings: the resolved config, without credentials.
         record: what ``run.json`` said last.
         tables: what each published table is made of, in this order.
     """
@@ -135,8 +136,8 @@ class Registry:
     def runs(self, job: str | None = None, series: str | None = None) -> list[RegisteredRun]:
         """All runs, or those of a job, or of a series of it; the latest first."""
         below = "/".join(part for part in (self._root, job, series) if part)
-        found = files_below(self._store.filesystem, below, self._root)
-        names = [file.path.removeprefix(f"{self._root}/") for file in found if file.base_name == "run.json"]
+        files = files_below(self._store.filesystem, below, self._root)
+        names = [file.path.removeprefix(f"{self._root}/") for file in files if file.base_name == "run.json"]
         names = [name for name in names if name.count("/") == _KEY_PARTS]
         rows = ((name, self._read(name)) for name in sorted(names, key=lambda name: name.split("/")[2], reverse=True))
         return [self._run(name, row) for name, row in rows if row]
@@ -222,7 +223,7 @@ class Entry:
         self.registry._write(f"{self.run.key}/units-{self._num_stages:03d}.txt", listed)
         self._num_stages += 1
 
-    def has_elder(self) -> bool:
+    def has_earlier_run(self) -> bool:
         """Whether a run that began earlier is at work on the same."""
         others = self.registry.runs(self.run.job, self.run.series)
         return any(other.is_at_work and other.started < self.run.started for other in others)

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from tiltmeter.storage.store.copies import bring
+from tiltmeter.storage.errors import Refusal, StorageError
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef
+from tiltmeter.storage.store.local_copies import fetch
 from tiltmeter.storage.store.streaming import StreamedTable
-from tiltmeter.storage.store.tables import StorageError, sweep_partial_files, write_bytes, write_file
+from tiltmeter.storage.store.tables import sweep_partial_files, write_bytes, write_file
 
 _LOCK = ".lock"
 _EXPORTS = "exports"
@@ -28,7 +29,7 @@ _RECORD = "run.json"
 _SETTING = "run_dir=<path>"
 
 
-class RunDirectoryBusy(ValueError):
+class RunDirectoryBusy(Refusal, ValueError):
     """Another run is writing into the same directory."""
 
 
@@ -87,7 +88,7 @@ class RunDirectory:
                 stays.
         """
         with _whole_folder(self.path / name) as folder:
-            num_bytes = sum(bring(store, ref, folder / f"{part}.parquet") for part, ref in parts.items())
+            num_bytes = sum(fetch(store, ref, folder / f"{part}.parquet") for part, ref in parts.items())
         self.tables[name] = {
             "rows": sum(ref.num_rows for ref in parts.values()),
             "bytes": num_bytes,
@@ -168,11 +169,11 @@ def _published(path: Path) -> list[Path]:
     files = [path / f"{name}.parquet" for name in record["tables"]]
     files += [path / _EXPORTS / name for name in record.get("exports", []) if re.fullmatch(_PLAIN_NAME, name)]
     folders = [path / form for name in record["tables"] for form in (name, f"{name}.partial")]
-    found = [place for place in (*files, *folders) if os.path.lexists(place)]
-    for place in found:
+    existing = [place for place in (*files, *folders) if os.path.lexists(place)]
+    for place in existing:
         if not (_is_plain_file(place) if place in files else _holds_parts_only(place)):
             raise _foreign(path, place.name)
-    return [*found, path / "config.yaml", path / "report.html", path / _RECORD]
+    return [*existing, path / "config.yaml", path / "report.html", path / _RECORD]
 
 
 def _foreign(path: Path, name: str) -> StorageError:

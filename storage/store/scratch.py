@@ -9,7 +9,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tiltmeter.storage.store.tables import StorageError
+from tiltmeter.storage.errors import StorageError
 
 
 class Scratch:

@@ -11,24 +11,15 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from tiltmeter.storage.files.retries import patiently
-
-
-class StorageError(OSError):
-    """A file could not be read or written; the message names it and the setting that moves it elsewhere."""
-
-    @classmethod
-    def writing(cls, place: str | os.PathLike[str], error: OSError, setting: str) -> Self:
-        """What to say when ``place`` can't be written: ``setting`` such as ``run_dir=<path>`` chooses another."""
-        reason = error.strerror or str(error)
-        return cls(f"cannot write {place}: {reason}; choose another place with {setting}")
+from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.retries import with_retries
 
 
 def column(name: str, kind: pa.DataType, sentence: str, unit: str = "", *, key: bool = False) -> pa.Field:
@@ -89,7 +80,7 @@ def write_table(
 
     On a local disk the file is written beside its place, flushed, and renamed over it; on an object store a file
     is visible from the final put of its upload. A write that fails leaves nothing behind, and is tried again while
-    its error may pass (see :mod:`.files.retries`). Pages have checksums.
+    its error is transient (see :mod:`.files.retries`). Pages have checksums.
 
     Args:
         filesystem: where to write.
@@ -148,11 +139,11 @@ def _parquet_writer(schema: pa.Schema, sink: IO[bytes] | pa.NativeFile, split_nu
 def _write_whole(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, mode: int) -> int:
     try:
         if isinstance(filesystem, fs.LocalFileSystem):
-            return patiently(lambda: _write_and_rename(path, write, mode))
+            return with_retries(lambda: _write_and_rename(path, write, mode))
         # Closing a stream completes its upload, even after an error: everything that can fail comes before it opens.
         with _prepared(write) as content, ThreadPoolExecutor(1) as thread:
             # Nor does an interrupt, which comes to the main thread, end an upload in its midst.
-            return patiently(lambda: thread.submit(_upload, filesystem, path, content).result())
+            return with_retries(lambda: thread.submit(_upload, filesystem, path, content).result())
     except StorageError:
         raise
     except OSError as error:
@@ -202,8 +193,8 @@ def sweep_partial_files(folders: Iterable[Path]) -> int:
     num_removed = 0
     for folder in folders:
         for path in folder.rglob("*.partial"):
-            found = ours.search(path.name)
-            if found and not psutil.pid_exists(int(found[1])):
+            match = ours.search(path.name)
+            if match and not psutil.pid_exists(int(match[1])):
                 path.unlink(missing_ok=True)
                 num_removed += 1
     return num_removed

@@ -6,7 +6,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.vectors.embedding import EmbeddingFile, EmbeddingFileError, Rows
 from tiltmeter.storage.vectors.text import header
 
@@ -30,8 +30,8 @@ def read_word2vec_binary(path: str, stream: BinaryIO) -> EmbeddingFile:
         )
     if left := (rest + stream.read(_MAX_WORD_BYTES)).strip():
         raise EmbeddingFileError(
-            f"{shown(path)}: goes on with {left[:40]!r} after the {num_words:,} words of {dimensions} dimensions that "
-            "line 1 announces"
+            f"{redacted(path)}: goes on with {left[:40]!r} after the {num_words:,} words of {dimensions} dimensions "
+            "that line 1 announces"
         )
     return rows.embedding()
 

@@ -12,7 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.storage.corpora import packed
-from tiltmeter.storage.files.files import opened, reason, shown
+from tiltmeter.storage.errors import Refusal
+from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.files.redaction import reason, redacted
 
 _BROKEN = "\ufffd"
 
@@ -24,7 +26,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 """By the ending of a name; packed pieces one after the other are a packed file in all three formats."""
 
 
-class EmbeddingFileError(ValueError):
+class EmbeddingFileError(Refusal, ValueError):
     """An embedding that can't be read or written; the message names the file and, where known, line, word or row."""
 
 
@@ -54,7 +56,7 @@ class Rows:
 
     def place(self, row: int) -> str:
         """File and row, for messages."""
-        return f"{shown(self._path)}: {self._row_name} {self._first_row + row:,}"
+        return f"{redacted(self._path)}: {self._row_name} {self._first_row + row:,}"
 
     def add(self, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
         """Append rows.
@@ -78,7 +80,7 @@ class Rows:
             EmbeddingFileError: if there is no row, or another word comes twice.
         """
         if self._vectors is None:
-            raise EmbeddingFileError(f"{shown(self._path)}: holds no word")
+            raise EmbeddingFileError(f"{redacted(self._path)}: holds no word")
         if len(set(self.words)) < len(self.words):
             self._number_broken_words()
         return EmbeddingFile(self.words, self._vectors)
@@ -101,13 +103,13 @@ def unpacked(path: str) -> Iterator[BinaryIO]:
 
     Raises:
         EmbeddingFileError: also from within the ``with`` block, if packed content breaks off or is damaged.
-        CorpusError: if there is no such file.
+        InputError: if there is no such file.
     """
     with opened(path) as raw:
         try:
             yield packed.unpacked(raw)
         except (OSError, EOFError, pa.ArrowException) as error:
-            raise EmbeddingFileError(f"{shown(path)}: cannot be read on: {reason(error)}") from error
+            raise EmbeddingFileError(f"{redacted(path)}: cannot be read on: {reason(error)}") from error
 
 
 def head(path: str, num_bytes: int) -> bytes:

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.tables import Writer, write_file
 from tiltmeter.storage.vectors.binary import binary_pieces, read_word2vec_binary
 from tiltmeter.storage.vectors.embedding import PACKERS, EmbeddingFile, EmbeddingFileError, head, unpacked
@@ -72,13 +72,15 @@ def read_embedding(
 
     Raises:
         EmbeddingFileError: naming file, line or row, and what is wrong with it.
-        CorpusError: if there is no such file.
+        InputError: if there is no such file.
     """
     start = head(path, _HEAD_BYTES)
     is_pickle = start.startswith(_PICKLE_STARTS)
     if is_pickle or format == "keyedvectors":
         if format not in ("auto", "keyedvectors"):
-            raise EmbeddingFileError(f"{shown(path)}: is a pickle, which is the format keyedvectors and not {format}")
+            raise EmbeddingFileError(
+                f"{redacted(path)}: is a pickle, which is the format keyedvectors and not {format}"
+            )
         return read_keyedvectors(path, allow_pickle)
     chosen = _recognised(path, start) if format == "auto" else format
     if chosen == "parquet":
@@ -116,7 +118,7 @@ def _recognised(path: str, start: bytes) -> ExportFormat:
         return "parquet"
     for magic, advice in _OTHERS.items():
         if start.startswith(magic):
-            raise EmbeddingFileError(f"{shown(path)}: {advice}")
+            raise EmbeddingFileError(f"{redacted(path)}: {advice}")
     line, _, rest = start.partition(b"\n")
     if HEADER.fullmatch(line):
         is_text = _count_in_first(rest) >= min(2, header(path, line)[1])
@@ -124,8 +126,8 @@ def _recognised(path: str, start: bytes) -> ExportFormat:
     if _count_in_first(start):
         return "glove"
     raise EmbeddingFileError(
-        f"{shown(path)}: is in no known format (word2vec text or binary, GloVe, KeyedVectors, Parquet): it begins with "
-        f"{start[:40]!r}"
+        f"{redacted(path)}: is in no known format (word2vec text or binary, GloVe, KeyedVectors, Parquet): it begins "
+        f"with {start[:40]!r}"
     )
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pyarrow import fs
 
 from tiltmeter.storage.corpora.packed import check_parquet
-from tiltmeter.storage.files.files import opened, resolve, shown
+from tiltmeter.storage.files.files import opened, resolve
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.tables import column
 from tiltmeter.storage.vectors.embedding import EmbeddingFile, EmbeddingFileError, Rows, unpacked
 from tiltmeter.storage.vectors.gensim_files import read_gensim
@@ -35,10 +36,10 @@ def read_parquet(path: str) -> EmbeddingFile:
             _refuse_other_columns(path, parquet)
             table = parquet.read([WORD, VECTOR])
         except pa.ArrowException as error:
-            raise EmbeddingFileError(f"{shown(path)}: cannot be read: {error}") from error
+            raise EmbeddingFileError(f"{redacted(path)}: cannot be read: {error}") from error
     table = table.filter(table[VECTOR].is_valid())
     if table[WORD].null_count:
-        raise EmbeddingFileError(f"{shown(path)}: {table[WORD].null_count} rows have a vector and no word")
+        raise EmbeddingFileError(f"{redacted(path)}: {table[WORD].null_count} rows have a vector and no word")
     vectors = _vectors(path, table[VECTOR])
     present = ~np.isnan(vectors).all(axis=1)
     return _whole(path, table[WORD].filter(pa.array(present)).to_pylist(), vectors[present])
@@ -55,13 +56,15 @@ def read_keyedvectors(path: str, allow_pickle: bool) -> EmbeddingFile:
     """Raises :class:`EmbeddingFileError`, if pickles are not allowed, or this one is more than vectors of gensim."""
     if not allow_pickle:
         raise EmbeddingFileError(
-            f"{shown(path)}: is a pickle, as gensim saves its vectors: a program that makes them. Set "
+            f"{redacted(path)}: is a pickle, as gensim saves its vectors: a program that makes them. Set "
             "allow_pickle=true to have vectors of gensim picked out of it, without running any of it, or take them in "
             "another format"
         )
     filesystem, local = resolve(path)
     if not isinstance(filesystem, fs.LocalFileSystem):
-        raise EmbeddingFileError(f"{shown(path)}: gensim's format is read from a local disk only; copy the files there")
+        raise EmbeddingFileError(
+            f"{redacted(path)}: gensim's format is read from a local disk only; copy the files there"
+        )
     try:
         with unpacked(path) as stream:
             words, vectors = read_gensim(local, stream)
@@ -85,14 +88,14 @@ def keyedvectors(embedding: EmbeddingFile) -> Any:
 def _refuse_other_columns(path: str, parquet: pq.ParquetFile) -> None:
     names = parquet.schema_arrow.names
     if not {WORD, VECTOR} <= set(names):
-        raise EmbeddingFileError(f"{shown(path)}: needs the columns {WORD!r} and {VECTOR!r}, but has {names}")
+        raise EmbeddingFileError(f"{redacted(path)}: needs the columns {WORD!r} and {VECTOR!r}, but has {names}")
     for name in names:
         if name in (WORD, VECTOR):
             continue
         values = parquet.read([name])[name].unique()
         if len(values) > 1:
             raise EmbeddingFileError(
-                f"{shown(path)}: its column {name!r} has {len(values)} values, such as {values[0]} and {values[1]}; "
+                f"{redacted(path)}: its column {name!r} has {len(values)} values, such as {values[0]} and {values[1]}; "
                 f"an embedding is the rows of one: filter the table by {name!r} first"
             )
 
@@ -101,10 +104,12 @@ def _vectors(path: str, column: pa.ChunkedArray) -> NDArray[np.float32]:
     kind = column.type
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     if not is_list or not pa.types.is_floating(kind.value_type):
-        raise EmbeddingFileError(f"{shown(path)}: its column {VECTOR!r} is {kind}; it must be a list of floats")
+        raise EmbeddingFileError(f"{redacted(path)}: its column {VECTOR!r} is {kind}; it must be a list of floats")
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     if len(lengths) != 1 or not lengths[0]:
-        raise EmbeddingFileError(f"{shown(path)}: vectors must have one length, but have the lengths {sorted(lengths)}")
+        raise EmbeddingFileError(
+            f"{redacted(path)}: vectors must have one length, but have the lengths {sorted(lengths)}"
+        )
     numbers: NDArray[np.float32] = pc.list_flatten(column).cast(pa.float32()).to_numpy()
     return numbers.reshape(-1, lengths[0])
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.vectors.embedding import EmbeddingFile, EmbeddingFileError, Rows
 
 _CHUNK_BYTES = 2**23
@@ -35,7 +35,9 @@ def read_word2vec_text(path: str, stream: BinaryIO) -> EmbeddingFile:
     for lines in _pieces(path, stream):
         _add(rows, lines, dimensions)
     if len(rows.words) != num_words:
-        raise EmbeddingFileError(f"{shown(path)}: line 1 announces {num_words:,} words, but {len(rows.words):,} come")
+        raise EmbeddingFileError(
+            f"{redacted(path)}: line 1 announces {num_words:,} words, but {len(rows.words):,} come"
+        )
     return rows.embedding()
 
 
@@ -55,15 +57,15 @@ def header(path: str, line: bytes) -> tuple[int, int]:
     Raises:
         EmbeddingFileError: if the line is anything else, or announces more than any embedding has.
     """
-    if found := HEADER.fullmatch(line):
-        if max(map(len, found.groups())) > _MAX_DIGITS or int(found[2]) > _MAX_DIMENSIONS:
+    if match := HEADER.fullmatch(line):
+        if max(map(len, match.groups())) > _MAX_DIGITS or int(match[2]) > _MAX_DIMENSIONS:
             raise EmbeddingFileError(
-                f"{shown(path)}: line 1, {line[:40]!r}, announces more than the {_MAX_DIMENSIONS:,} dimensions, or the "
-                f"numbers of {_MAX_DIGITS} digits, that are read"
+                f"{redacted(path)}: line 1, {line[:40]!r}, announces more than the {_MAX_DIMENSIONS:,} dimensions, or "
+                f"the numbers of {_MAX_DIGITS} digits, that are read"
             )
-        return int(found[1]), int(found[2])
+        return int(match[1]), int(match[2])
     raise EmbeddingFileError(
-        f"{shown(path)}: line 1 must give the numbers of words and dimensions, but is {line[:40]!r}; a file without "
+        f"{redacted(path)}: line 1 must give the numbers of words and dimensions, but is {line[:40]!r}; a file without "
         "such a line is read with format=glove"
     )
 
@@ -99,10 +101,10 @@ def _usual_length(path: str, lines: bytes) -> int:
     usual = min(counts, key=lambda count: (-counts[count], count))
     if usual > _MAX_DIMENSIONS:
         raise EmbeddingFileError(
-            f"{shown(path)}: has {usual:,} numbers in a line; {_MAX_DIMENSIONS:,} are read at most"
+            f"{redacted(path)}: has {usual:,} numbers in a line; {_MAX_DIMENSIONS:,} are read at most"
         )
     if not usual:
-        raise EmbeddingFileError(f"{shown(path)}: line 1 is no word with numbers behind it: {lines[:40]!r}")
+        raise EmbeddingFileError(f"{redacted(path)}: line 1 is no word with numbers behind it: {lines[:40]!r}")
     return usual
 
 
@@ -111,7 +113,7 @@ def _pieces(path: str, stream: BinaryIO) -> Iterator[bytes]:
         rest = stream.readline(_MAX_LINE_BYTES)
         if len(rest) == _MAX_LINE_BYTES:
             raise EmbeddingFileError(
-                f"{shown(path)}: has a line of more than {_MAX_LINE_BYTES:,} bytes: it is no embedding"
+                f"{redacted(path)}: has a line of more than {_MAX_LINE_BYTES:,} bytes: it is no embedding"
             )
         lines = chunk + rest
         yield lines if lines.endswith(b"\n") else lines + b"\n"
@@ -173,9 +175,9 @@ def _numbers(
 
 def _bad_number(rows: Rows, texts: pa.StringArray, dimensions: int) -> EmbeddingFileError:
     fields = texts.cast(pa.binary()).to_pylist()
-    at = next(at for at, field in enumerate(fields) if not _is_number(field))
-    place = rows.place(len(rows.words) + at // dimensions)
-    return EmbeddingFileError(f"{place}: {fields[at][:40]!r} is no number; vectors have {dimensions} dimensions here")
+    index, field = next((index, field) for index, field in enumerate(fields) if not _is_number(field))
+    place = rows.place(len(rows.words) + index // dimensions)
+    return EmbeddingFileError(f"{place}: {field[:40]!r} is no number; vectors have {dimensions} dimensions here")
 
 
 def _is_number(field: bytes) -> bool:

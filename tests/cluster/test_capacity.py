@@ -4,11 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.cluster.capacity import Ask, Node, Workers, bound_by_memory, places, room_for, usual
+from tiltmeter.cluster.capacity import (
+    Node,
+    ResourceRequest,
+    Workers,
+    memory_warning,
+    num_workers_on,
+    usual_request,
+    workers_for,
+)
 from tiltmeter.cluster.config import ClusterConfig, ClusterError
 
 CONFIG = ClusterConfig(kind="existing", worker_megabytes=1500)
-TRAIN = Ask("stage train", {"cluster.worker_megabytes": 1500, "vectors of about 300,000 words of enwiki": 1400})
+TRAIN = ResourceRequest(
+    "stage train", {"cluster.worker_megabytes": 1500, "vectors of about 300,000 words of enwiki": 1400}
+)
 
 
 def node(name="a", cpus=(4, 4), gpus=(0, 0), megabytes=(8000, 8000)):
@@ -16,43 +26,43 @@ def node(name="a", cpus=(4, 4), gpus=(0, 0), megabytes=(8000, 8000)):
 
 
 def test_a_node_holds_as_many_workers_as_its_free_cpus_and_its_free_memory_allow():
-    assert places(node(), TRAIN) == 2  # 2 x 2,900 of 8,000 MB
-    assert places(node(cpus=(4, 1)), TRAIN) == 1
-    assert places(node(megabytes=(8000, 2899)), TRAIN) == 0
-    assert places(node(), usual(CONFIG)) == 4
+    assert num_workers_on(node(), TRAIN) == 2  # 2 x 2,900 of 8,000 MB
+    assert num_workers_on(node(cpus=(4, 1)), TRAIN) == 1
+    assert num_workers_on(node(megabytes=(8000, 2899)), TRAIN) == 0
+    assert num_workers_on(node(), usual_request(CONFIG)) == 4
 
 
 def test_workers_are_summed_over_nodes_and_have_the_size_of_the_largest_ask():
     nodes = [node(), node("b", megabytes=(3000, 3000)), node("c", cpus=(2, 0))]
-    assert room_for(nodes, [usual(CONFIG), TRAIN], CONFIG) == Workers(3, 0, 2_900_000_000, 2_900_000_000)
-    assert room_for(nodes, [usual(CONFIG)], CONFIG).num_workers == 4 + 2
+    assert workers_for(nodes, [usual_request(CONFIG), TRAIN], CONFIG) == Workers(3, 0, 2_900_000_000, 2_900_000_000)
+    assert workers_for(nodes, [usual_request(CONFIG)], CONFIG).num_workers == 4 + 2
 
 
 def test_no_more_workers_are_taken_than_asked_for():
-    assert room_for([node(), node("b")], [usual(CONFIG)], ClusterConfig(num_cpus=3)).num_workers == 3
+    assert workers_for([node(), node("b")], [usual_request(CONFIG)], ClusterConfig(num_cpus=3)).num_workers == 3
 
 
 def test_workers_with_a_gpu_have_a_size_of_their_own():
-    ask = Ask("stage train", {"torch for CUDA": 2500}, on_gpu=True)
+    request = ResourceRequest("stage train", {"torch for CUDA": 2500}, on_gpu=True)
     nodes = [node(gpus=(4, 4), megabytes=(8000, 8000)), node("b", gpus=(1, 0))]
-    assert room_for(nodes, [usual(CONFIG), ask], CONFIG) == Workers(8, 3, 1_500_000_000, 2_500_000_000)
-    assert room_for(nodes, [usual(CONFIG)], CONFIG).num_gpus == 4
+    assert workers_for(nodes, [usual_request(CONFIG), request], CONFIG) == Workers(8, 3, 1_500_000_000, 2_500_000_000)
+    assert workers_for(nodes, [usual_request(CONFIG)], CONFIG).num_gpus == 4
 
 
 @given(st.lists(st.tuples(st.integers(0, 64), st.integers(0, 500_000)), min_size=1), st.integers(500, 20_000))
 def test_workers_never_take_more_than_a_node_has_free(free, megabytes):
-    ask = Ask("stage train", {"vectors": megabytes})
+    request = ResourceRequest("stage train", {"vectors": megabytes})
     for cpus, memory in free:
-        num = places(node(cpus=(64, cpus), megabytes=(500_000, memory)), ask)
+        num = num_workers_on(node(cpus=(64, cpus), megabytes=(500_000, memory)), request)
         assert num <= cpus
         assert num * megabytes <= memory
         assert num == cpus or (num + 1) * megabytes > memory
 
 
-def test_a_stage_without_room_is_refused_with_the_arithmetic_and_what_would_mend_it():
+def test_a_stage_without_room_is_refused_with_the_arithmetic_and_what_would_fix_it():
     nodes = [node(cpus=(2, 2), megabytes=(3000, 1900)), node("b", cpus=(4, 0))]
     with pytest.raises(ClusterError) as refused:
-        room_for(nodes, [usual(CONFIG), TRAIN], CONFIG)
+        workers_for(nodes, [usual_request(CONFIG), TRAIN], CONFIG)
     parts = "1,500 cluster.worker_megabytes, 1,400 vectors of about 300,000 words of enwiki"
     assert str(refused.value).splitlines() == [
         f"stage train asks for 1 CPU and 2,900 MB for each worker ({parts}), and no node has room for one:",
@@ -64,20 +74,20 @@ def test_a_stage_without_room_is_refused_with_the_arithmetic_and_what_would_mend
 
 def test_a_setting_that_can_not_be_low_enough_is_not_advised():
     with pytest.raises(ClusterError) as refused:
-        room_for([node(megabytes=(9000, 1800))], [usual(CONFIG), TRAIN], ClusterConfig())
+        workers_for([node(megabytes=(9000, 1800))], [usual_request(CONFIG), TRAIN], ClusterConfig())
     assert "set cluster.worker_megabytes" not in str(refused.value)
     assert "say with cluster.memory_megabytes what the workers may take together" in str(refused.value)
 
 
 def test_a_gpu_that_no_node_with_memory_has_is_told_with_the_setting_that_does_without():
-    ask = Ask("stage encode", {"torch for CUDA": 2500}, on_gpu=True, advice="set embedding.device=cpu")
+    request = ResourceRequest("stage encode", {"torch for CUDA": 2500}, on_gpu=True, advice="set embedding.device=cpu")
     with pytest.raises(ClusterError, match=r"(?s)1 CPU and 1 GPU and 2,500 MB.*1 of 2 GPUs.*set embedding.device=cpu"):
-        room_for([node(gpus=(2, 1), megabytes=(2600, 2400))], [usual(CONFIG), ask], CONFIG)
+        workers_for([node(gpus=(2, 1), megabytes=(2600, 2400))], [usual_request(CONFIG), request], CONFIG)
 
 
 def test_memory_that_leaves_cpus_idle_is_told():
     nodes = [node(megabytes=(8000, 3100))]
-    given = room_for(nodes, [usual(CONFIG)], CONFIG)
+    given = workers_for(nodes, [usual_request(CONFIG)], CONFIG)
     said = "2 of 4 workers: every stage asks for 1,500 MB for each, and 3,100 MB are free"
-    assert bound_by_memory(nodes, [usual(CONFIG)], given, CONFIG) == said
-    assert bound_by_memory(nodes, [usual(CONFIG)], given, ClusterConfig(num_cpus=2)) is None
+    assert memory_warning(nodes, [usual_request(CONFIG)], given, CONFIG) == said
+    assert memory_warning(nodes, [usual_request(CONFIG)], given, ClusterConfig(num_cpus=2)) is None

@@ -22,8 +22,8 @@ import ray
 from ray.cluster_utils import Cluster
 from rich.console import Console
 
-from tiltmeter.cluster import node_checks as roll_call
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster import node_checks
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import ClusterConfig, ClusterError
 from tiltmeter.cluster.connection import connected, nodes
 from tiltmeter.cluster.environment import Environment
@@ -31,14 +31,14 @@ from tiltmeter.cluster.preflight import _many_processors, preflight
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Pool, each
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
-from tiltmeter.storage.store.tables import StorageError
 
 ROOT = Path(__file__).parents[2]
 LARGE, SMALL = 3_200_000_000, 1_900_000_000
 CHANGED = "tiltmeter/jobs/app.py"
 WORKER_BYTES = 1_500_000_000
-VECTORS = Ask("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
+VECTORS = ResourceRequest("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
 
 
 _ray_wait = ray.wait
@@ -81,7 +81,7 @@ def _looks(config, store, folder, small):
 def _wait_for_one(refs, *, num_returns, timeout):
     """As if the time was over when one has answered, however long that takes."""
     assert num_returns == len(refs) == 2
-    assert timeout == roll_call._SECONDS_TO_ANSWER
+    assert timeout == node_checks._SECONDS_TO_ANSWER
     return _ray_wait(refs, num_returns=1)
 
 
@@ -181,13 +181,13 @@ def test_other_code_on_a_node_is_refused_with_what_differs_where(results):
 def test_a_store_that_is_another_one_on_the_nodes_is_refused_and_left_alone(results):
     refusal = results["other store"]
     assert refusal.startswith("2 of 2 nodes can't take part:")
-    assert "node small: store=/proc/self/cwd/store is another one there, without the file that" in refusal
+    assert "node small: store=/proc/self/cwd/store differs there: it lacks the file that" in refusal
     assert "store=<path or URI> is a place that all nodes share" in refusal
     assert results["left there"] == [[], []]
 
 
 def test_a_node_that_does_not_answer_is_named(results):
-    silence = f"has not answered for {roll_call._SECONDS_TO_ANSWER:g} seconds"
+    silence = f"has not answered for {node_checks._SECONDS_TO_ANSWER:g} seconds"
     assert results["silent"].startswith(f"1 of 2 nodes can't take part:\n  node small: {silence}\n")
 
 
@@ -201,9 +201,9 @@ def test_a_store_that_a_node_can_only_read_is_told(monkeypatch, tmp_path):
         raise StorageError("cannot write probe: Read-only file system")
 
     store = Store(str(tmp_path))
-    with roll_call.probe_in(store) as probe:
-        monkeypatch.setattr(roll_call, "write_bytes", refuse)
-        assert roll_call._answer(store.root, probe, "b", []) == "cannot write probe: Read-only file system"
+    with node_checks.probe_in(store) as probe:
+        monkeypatch.setattr(node_checks, "write_bytes", refuse)
+        assert node_checks._answer(store.root, probe, "b", []) == "cannot write probe: Read-only file system"
 
 
 if __name__ == "__main__":

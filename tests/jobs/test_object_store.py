@@ -24,9 +24,10 @@ from pyarrow import fs
 
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store import tables
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-from tiltmeter.storage.store.tables import StorageError, write_bytes
+from tiltmeter.storage.store.tables import write_bytes
 
 ROOT = Path(__file__).parents[2]
 TINY = [

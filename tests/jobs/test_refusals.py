@@ -14,7 +14,8 @@ from tiltmeter.jobs.command import build
 from tiltmeter.jobs.embedding.corpus.reading import _read_pages
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, Span, find_sources
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Span, find_sources
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.runs import opened
 
@@ -166,7 +167,7 @@ def test_a_failed_unit_ends_the_command_with_status_1_and_its_name(tiltmeter, jo
     status, said = refuse(tiltmeter, *joining, *FILE, "corpus.path=truncated.xml.bz2", "run_dir=run", *QUICK)
     assert status == 1
     assert re.search(
-        r"tiltmeter: 1 units failed:\n  file: truncated.xml.bz2 from 0: CorpusError: .*truncated.xml.bz2: cannot", said
+        r"tiltmeter: 1 units failed:\n  file: truncated.xml.bz2 from 0: InputError: .*truncated.xml.bz2: cannot", said
     )
     assert "Traceback" not in said
 
@@ -218,7 +219,7 @@ def test_a_corpus_that_changes_under_the_run_is_refused(tmp_path):
     [source] = find_sources(CorpusConfig("words", "en", str(path)))
     path.write_text('{"id": 1, "text": "apple pear plum"}\n')
     unit = Unit("pages/2", "words", {"source": source, "span": Span(0, source.num_bytes), "shard_megabytes": 1})
-    with pytest.raises(CorpusError, match=r"words.jsonl: changed while it was read: leave it alone and run again"):
+    with pytest.raises(InputError, match=r"words.jsonl: changed while it was read: leave it alone and run again"):
         list(_read_pages(Store(str(tmp_path)), unit))
 
 

@@ -218,14 +218,14 @@ def test_what_hydra_keeps_of_a_sweep_is_private(confined, composed):
     ],
     ids=["store", "sweep", "refused", "unquoted", "list", "server", "host"],
 )
-def test_no_message_tells_a_key(command, tmp_path, words, status, message):
+def test_no_message_tells_a_credential(command, tmp_path, words, status, message):
     ended, said = command(*words)
     assert (ended, message in said) == (status, True), said
     assert SECRET not in said
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and SECRET in path.read_text()]
 
 
-def test_the_config_is_shown_without_keys(confined, monkeypatch, capfd):
+def test_the_config_is_shown_without_credentials(confined, monkeypatch, capfd):
     monkeypatch.setattr(sys, "argv", ["tiltmeter", "--cfg", "job", *NOWHERE, STORE])
     main()
     GlobalHydra.instance().clear()

@@ -26,11 +26,12 @@ from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.cluster.workers import Failure
 from tiltmeter.jobs import execute as runs
 from tiltmeter.jobs.command import build
-from tiltmeter.jobs.runtime.redaction import Discreet
+from tiltmeter.jobs.runtime.redaction import RedactedStream
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources
 from tiltmeter.jobs.sentiment.rating.systems import ScoresSystem, find_system
-from tiltmeter.storage.corpora.corpora import CorpusError
-from tiltmeter.storage.files.files import reading, redacted, without_keys
+from tiltmeter.storage.errors import InputError, StorageError
+from tiltmeter.storage.files.files import reading
+from tiltmeter.storage.files.redaction import redacted_text, redacted_values
 from tiltmeter.storage.store.ledger import Store, Unit
 
 ROOT = Path(__file__).parents[2]
@@ -58,29 +59,37 @@ URIS = [
 @pytest.mark.parametrize(
     "text", ["{}", "cannot open {}: denied", "url='{}'", '"{}"', "<{}>", "({})", "{}\n  next", "a {}, b {}"]
 )
-def test_a_text_keeps_its_uris_and_loses_their_keys(uri, text):
-    found = redacted(text.replace("{}", uri))
+def test_a_text_keeps_its_uris_and_loses_their_credentials(uri, text):
+    found = redacted_text(text.replace("{}", uri))
     assert SECRET not in found
     assert uri.partition("://")[0] in found
     assert "example.org/x.xml" in found or "bucket/folder" in found
 
 
+@pytest.mark.parametrize("secret", ["a/b", "a?b", "a@b", "a?b@c/d", "a b"])
+def test_a_store_whose_secret_is_written_as_it_is_is_shown_without_it(secret):
+    with pytest.raises(StorageError) as refusal:
+        Store(f"nowhere://me:{secret}@bucket/folder")
+    assert "store=nowhere://bucket/folder:" in str(refusal.value)
+    assert secret not in str(refusal.value)
+
+
 def test_other_texts_stay_as_they_are():
     text = "no URI: a@b, c?d=e, C://, 12:30, mailto:me@example.org, https://example.org/x.xml"
-    assert redacted(text) == text
+    assert redacted_text(text) == text
 
 
-def test_nested_settings_lose_their_keys():
+def test_nested_settings_lose_their_credentials():
     nested = {"path": (URIS[0], [URIS[1]]), "deep": {"deeper": {"x": URIS[2]}}, "number": 1, "none": None}
-    found = without_keys(nested)
+    found = redacted_values(nested)
     assert SECRET not in str(found)
     assert found["path"] == ("s3://bucket/folder", ["https://example.org/x.xml"])
     assert (found["number"], found["none"]) == (1, None)
 
 
-def test_what_is_printed_has_no_keys():
+def test_what_is_printed_has_no_credentials():
     written = StringIO()
-    with contextlib.redirect_stderr(Discreet(written)):
+    with contextlib.redirect_stderr(RedactedStream(written)):
         print(f"cannot open {URIS[0]}", file=sys.stderr)
         traceback.print_exception(ValueError(URIS[1]))
         sys.stderr.flush()
@@ -88,9 +97,9 @@ def test_what_is_printed_has_no_keys():
     assert "s3://bucket/folder" in written.getvalue()
 
 
-def test_what_a_library_says_of_a_uri_is_told_without_its_keys():
+def test_what_a_library_says_of_a_uri_is_told_without_its_credentials():
     with (
-        pytest.raises(CorpusError, match=r"x\.xml: cannot be read: 403, url='https://example\.org/x\.xml'") as refusal,
+        pytest.raises(InputError, match=r"x\.xml: cannot be read: 403, url='https://example\.org/x\.xml'") as refusal,
         reading(URIS[2]),
     ):
         raise OSError(f"403, url='{URIS[2]}'")
@@ -118,7 +127,7 @@ CHOSEN = {
 
 
 @pytest.mark.parametrize("job", PATHS)
-def test_settings_are_recorded_without_keys(job):
+def test_settings_are_recorded_without_credentials(job):
     words = [f"{key}='{URIS[1]}'" for key in PATHS[job]]
     with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         config = build(hydra.compose("tiltmeter", [f"job={job}", f"store='{URIS[0]}'", *CHOSEN.get(job, []), *words]))
@@ -127,7 +136,7 @@ def test_settings_are_recorded_without_keys(job):
     assert found.count("https://example.org/x.xml") == len(words)
 
 
-def test_systems_are_recorded_without_keys(tmp_path):
+def test_systems_are_recorded_without_credentials(tmp_path):
     """Where their files are is part of what they are."""
     scores = tmp_path / "scores.csv"
     scores.write_text("text,sentiment\na,1\n")
@@ -150,7 +159,7 @@ class Directory:
 
 
 @pytest.mark.parametrize("kind", ["error", "unit"])
-def test_failures_are_recorded_without_keys(kind):
+def test_failures_are_recorded_without_credentials(kind):
     failure = Failure(Unit("pages/2", URIS[0], {}), f"OSError: {URIS[1]}", f"Traceback:\n  OSError: {URIS[2]}")
     error = UnitsFailed([failure]) if kind == "unit" else OSError(URIS[0])
     runner = SimpleNamespace(records=[], entry=None)
@@ -161,7 +170,7 @@ def test_failures_are_recorded_without_keys(kind):
     assert SECRET not in json.dumps(run.directory.record)
 
 
-def test_the_ledger_has_no_keys_of_what_a_unit_reads(tmp_path):
+def test_the_ledger_has_no_credentials_of_what_a_unit_reads(tmp_path):
     store = Store(str(tmp_path))
     unit = Unit("pages/2", "corpus: x.xml from 0", {"uri": URIS[0], "source": [URIS[1]]})
     store.commit(unit, [])

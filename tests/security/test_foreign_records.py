@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.registry import Registry
-from tiltmeter.storage.store.tables import StorageError
 
 NAMES = ["../../outside", "/etc", "..", ".", "a\0b", "a\n", "\n", " ", "-rf", "a" * 300 + "/", ""]
 

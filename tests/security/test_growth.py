@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tiltmeter.storage.corpora import dump_parser, jsonlines, packed, wikiextractor
-from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, find_sources, read_pages, split
+from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.models.gru_files import GRUFileError, read_gru
 from tiltmeter.storage.records import read_records, record_columns
 from tiltmeter.storage.store.ledger import Store, Unit
@@ -47,7 +48,7 @@ def refused(cost, read, message, megabytes, steps=60):
     """Refused with the message, in less than so much memory and work."""
 
     def attempt():
-        with pytest.raises((CorpusError, EmbeddingFileError, GRUFileError), match=message):
+        with pytest.raises((InputError, EmbeddingFileError, GRUFileError), match=message):
             read()
 
     spent = cost(attempt)
@@ -81,7 +82,7 @@ def test_every_reader_of_packed_files_heeds_the_bound(tmp_path, small_bounds, na
     path.write_bytes(pack(content * 55_000))
     assert path.stat().st_size < 200_000
     with pytest.raises(
-        (CorpusError, EmbeddingFileError), match=rf"{name}: .*over 250 times their size, as no text does"
+        (InputError, EmbeddingFileError), match=rf"{name}: .*over 250 times their size, as no text does"
     ):
         read(path)
 
@@ -105,7 +106,7 @@ def test_a_window_beyond_the_usual_is_refused(tmp_path):
     """A frame of zstd that wants 2 GiB to be unpacked."""
     path = tmp_path / "dump.xml.zst"
     path.write_bytes(bytes.fromhex("28b52ffd00a8") + bytes(100))
-    with pytest.raises(CorpusError, match=r"dump\.xml\.zst: .*requires too much memory"):
+    with pytest.raises(InputError, match=r"dump\.xml\.zst: .*requires too much memory"):
         pages(path)
 
 

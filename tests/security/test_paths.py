@@ -8,12 +8,12 @@ from pydantic import ValidationError
 
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.runtime.config import CommonConfig
-from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, find_sources, read_pages, split
+from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
+from tiltmeter.storage.errors import InputError, StorageError
 from tiltmeter.storage.files.downloads import _name
 from tiltmeter.storage.store.pruning import remove, stored_units
 from tiltmeter.storage.store.registry import Registry
 from tiltmeter.storage.store.runs import RunDirectoryBusy
-from tiltmeter.storage.store.tables import StorageError
 
 NAMES = ["../../outside", "/etc", "a/b", "..", ".", "a\0b", "a\n", "\n", " ", "-rf", "a" * 300 + "/"]
 UNFIT = [*NAMES, ""]
@@ -60,13 +60,13 @@ def test_titles_and_ids_are_text(tmp_path, title):
 def test_what_is_no_file_is_not_read(tmp_path, path):
     if path == "pipe":
         os.mkfifo(tmp_path / path)
-    with pytest.raises(CorpusError, match="there is no file"):
+    with pytest.raises(InputError, match="there is no file"):
         find_sources(CorpusConfig("corpus", "en", str(tmp_path / path)))
 
 
 @pytest.mark.parametrize("path", ["gensim/../os.py", "../gensim/x", "gensim", "a.b/c", "/gensim/x", "no_such/x"])
 def test_a_package_gives_files_of_its_own(path):
-    with pytest.raises(CorpusError, match="package"):
+    with pytest.raises(InputError, match="package"):
         find_sources(CorpusConfig("corpus", "en", f"package://{path}"))
 
 

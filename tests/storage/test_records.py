@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records import check_columns, read_records, record_columns
 
 ROWS = {"text": ["a", "b, c", None], "score": [0.5, -1.0, 2.0]}
@@ -56,7 +56,7 @@ def test_the_columns_of_parquet_are_told_by_its_footer(tmp_path):
 def test_a_missing_column_is_named_beside_those_that_there_are(file):
     path = file("rows.csv", "texts,score\na,1\n")
     with pytest.raises(
-        CorpusError, match=r"sentences.columns: .*rows.csv has no column 'text'; its columns are 'texts'"
+        InputError, match=r"sentences.columns: .*rows.csv has no column 'text'; its columns are 'texts'"
     ):
         check_columns(path, ["text", "score"], "sentences.columns")
 
@@ -66,5 +66,5 @@ def test_a_missing_column_is_named_beside_those_that_there_are(file):
     [("cut.parquet", b"PAR1 and then nothing of the sort"), ("empty.csv", ""), ("ragged.csv", "a,b\n1,2\n1,2,3,4\n")],
 )
 def test_a_damaged_file_is_named(file, name, content):
-    with pytest.raises(CorpusError, match=name):
+    with pytest.raises(InputError, match=name):
         read_records(file(name, content))

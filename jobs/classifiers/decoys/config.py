@@ -100,9 +100,9 @@ class DecoyBenchmarkRun(CommonConfig):
     language_model: LanguageModel
     intervals: Intervals
 
-    def without_keys(self) -> Self:
+    def redacted(self) -> Self:
         """The config as it may be shown."""
-        return dataclasses.replace(self, data=self.data.without_keys(), models=self.models.without_keys())
+        return dataclasses.replace(self, data=self.data.redacted(), models=self.models.redacted())
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def find_sources(config: DecoyBenchmarkRun) -> BenchmarkSources:
     """Look for the files and the checkpoint.
 
     Raises:
-        CorpusError, CheckpointError: if one is missing, can't be read, or lacks a column.
+        InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
     encoder = find_encoder(config.models)
     return BenchmarkSources(find_labelled_data(config.data), encoder)

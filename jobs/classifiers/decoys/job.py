@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.classifiers.decoys.adopting import evaluate
 from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun, find_sources
 from tiltmeter.jobs.classifiers.decoys.data_sets import make_decoys, split_texts
@@ -35,7 +35,7 @@ def run(run: Run[DecoyBenchmarkRun, BenchmarkSources]) -> None:
     export_study(run, explained)
 
 
-def _requests(config: DecoyBenchmarkRun, _: BenchmarkSources, num_gpus: int) -> Sequence[Ask]:
+def _requests(config: DecoyBenchmarkRun, _: BenchmarkSources, num_gpus: int) -> Sequence[ResourceRequest]:
     return training_requests(config.models, num_gpus)
 
 

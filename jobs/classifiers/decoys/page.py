@@ -35,7 +35,7 @@ from tiltmeter.jobs.report.plots.style import (
 )
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 _ASKED = (
     "Models are trained on texts in which words give classes away that are no reason for them. Somebody who looks at "
@@ -73,7 +73,7 @@ def _facts(config: DecoyBenchmarkRun) -> dict[str, str]:
     explained = config.explanations
     return {
         "job": config.job.name,
-        "from": shown(config.data.path).rsplit("/", 1)[-1],
+        "from": redacted(config.data.path).rsplit("/", 1)[-1],
         "models": config.models.checkpoint or "small encoder",
         "models of each kind": str(config.models.number),
         "words shown": str(explained.top_words),

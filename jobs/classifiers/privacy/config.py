@@ -13,7 +13,7 @@ from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig
 from tiltmeter.operators.classifiers.privacy.swaps import swaps
 from tiltmeter.operators.text.word_checks import check_words
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 ModelName = Literal["General", "PrivAdv", "PrivAug", "PrivBias", "GenderCtrl", "ArtNoise", "PrivEP", "PrivAdvEP"]
 _CONFIG = ConfigDict(extra="forbid")
@@ -225,10 +225,10 @@ class PrivacyMetricsRun(CommonConfig):
             return self.data.valence
         return {label: name for label, name in _VALENCE.items() if name in self.classes}
 
-    def without_keys(self) -> Self:
+    def redacted(self) -> Self:
         """The config as it may be shown."""
         hidden = {name: _hidden(getattr(self, name)) for name in ("across", "unbiased", "lexicon")}
-        return dataclasses.replace(self, data=self.data.without_keys(), models=self.models.without_keys(), **hidden)
+        return dataclasses.replace(self, data=self.data.redacted(), models=self.models.redacted(), **hidden)
 
     @pydantic.model_validator(mode="after")
     def _checked(self) -> Self:
@@ -245,4 +245,4 @@ class PrivacyMetricsRun(CommonConfig):
 
 
 def _hidden(record: Any) -> Any:
-    return record if record.path is None else dataclasses.replace(record, path=shown(record.path))
+    return record if record.path is None else dataclasses.replace(record, path=redacted(record.path))

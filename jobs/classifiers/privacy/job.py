@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tiltmeter.cluster.capacity import Ask
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.evaluating import evaluate
 from tiltmeter.jobs.classifiers.privacy.lexicons import read_lexicon
@@ -31,7 +31,7 @@ def run(run: Run[PrivacyMetricsRun, PrivacySources]) -> None:
     run.publish_all(sum_up(runner, config, outcomes, measured))
 
 
-def _requests(config: PrivacyMetricsRun, _: PrivacySources, num_gpus: int) -> Sequence[Ask]:
+def _requests(config: PrivacyMetricsRun, _: PrivacySources, num_gpus: int) -> Sequence[ResourceRequest]:
     return training_requests(config.models, num_gpus)
 
 

@@ -10,9 +10,9 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
 from tiltmeter.operators.text.listed_words import spelled
-from tiltmeter.storage.corpora.pages import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import numbers, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.store.tables import column
@@ -45,8 +45,8 @@ def _read_as(lexicon: ValenceLexicon) -> dict[str, str | float | bool]:
 def _read(_: Store, unit: Unit) -> Tables:
     file, read = unit.config["file"], unit.config["read"]
     rows = read_records(file["uri"], list(dict.fromkeys([read["word"], read["valence"]])), header=read["header"])
-    found = numbers(rows, read["valence"], f"lexicon.path: {shown(file['uri'])}")
-    _check(found, read, shown(file["uri"]))
+    found = numbers(rows, read["valence"], f"lexicon.path: {redacted(file['uri'])}")
+    _check(found, read, redacted(file["uri"]))
     words = rows[read["word"]].cast(pl.String).fill_null("").map_elements(spelled, return_dtype=pl.String)
     valences = (found - read["low"]) / (read["high"] - read["low"]) * 2.0 - 1.0
     table = pl.DataFrame({"word": words, "valence": valences}).drop_nulls().group_by("word").mean().sort("word")
@@ -56,12 +56,12 @@ def _read(_: Store, unit: Unit) -> Tables:
 def _check(valences: pl.Series, read: Mapping[str, float], name: str) -> None:
     outside = valences.filter((valences < read["low"]) | (valences > read["high"]))
     if outside.len():
-        raise CorpusError(
+        raise InputError(
             f"lexicon.path: {name} has the valence {outside[0]:g}, outside the scale from {read['low']:g} to "
             f"{read['high']:g}; set lexicon.low and lexicon.high"
         )
     if not valences.is_finite().any():
-        raise CorpusError(f"lexicon.path: {name} has no word with a valence")
+        raise InputError(f"lexicon.path: {name} has no word with a valence")
 
 
 def valences_of(words: list[str], lexicon: Mapping[str, float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -28,7 +28,7 @@ class PrivacySources:
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
         single = {"lexicon": self.lexicon, **self.others}
-        files = {name: file.entry for name, file in single.items() if file is not None}
+        files = {name: file.redacted for name, file in single.items() if file is not None}
         return self.data.record() | files | self.encoder.record()
 
 
@@ -36,7 +36,7 @@ def find_sources(config: PrivacyMetricsRun) -> PrivacySources:
     """Look for the files and the checkpoint.
 
     Raises:
-        CorpusError, CheckpointError: if one is missing, can't be read, or lacks a column.
+        InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
     data, lexicon = config.data, config.lexicon
     columns = list(dict.fromkeys(data.columns.values()))

@@ -27,7 +27,8 @@ from tiltmeter.jobs.embedding.corpus.vocabulary import (
 )
 from tiltmeter.operators.embedding.bootstrap import document_key
 from tiltmeter.operators.text import wikitext
-from tiltmeter.storage.corpora.corpora import CorpusError, Source, Span, read_pages, split
+from tiltmeter.storage.corpora.corpora import Source, Span, read_pages, split
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _BYTES_PER_PAGE = 100
@@ -104,7 +105,7 @@ def _read_stage(runner: Runner, texts: Mapping[str, Text], reading: ReadingConfi
 def _spans(source: Source, megabytes: float) -> list[Span]:
     try:
         return split(source, megabytes)
-    except CorpusError:
+    except InputError:
         # Reading it fails in the same way, as a unit, and so alone.
         return [Span(0, source.num_bytes)]
 
@@ -197,9 +198,7 @@ def _take_inventory(store: Store, unit: Unit) -> Tables:
     firsts = pages.filter(pl.col("key").is_first_distinct()).select("key", first="content")
     differing = repeated.join(firsts, on="key").filter(pl.col("content") != pl.col("first"))
     if differing.height:
-        raise CorpusError(
-            f"{differing.height} ids come again with another text, such as {_ids(store, unit, differing)}"
-        )
+        raise InputError(f"{differing.height} ids come again with another text, such as {_ids(store, unit, differing)}")
     yield "repeated", repeated.select("shard", "row").to_arrow().cast(_ROWS)
 
 

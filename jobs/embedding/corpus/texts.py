@@ -7,9 +7,10 @@ from tiltmeter.operators.text.spelling import normalised, phrases
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.operators.text.wordsets import WordSets, word_lists
 from tiltmeter.storage.corpora.corpora import CorpusConfig, Source, downloaded, find_sources
+from tiltmeter.storage.errors import Refusal
 
 
-class WordSetError(ValueError):
+class WordSetError(Refusal, ValueError):
     """Word lists that can't measure anything; the message names the list and what to set."""
 
 
@@ -29,7 +30,7 @@ def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool
     Files that the corpus asks to have downloaded are copied into the store first, unless they are there.
 
     Raises:
-        CorpusError: if there is no readable file.
+        InputError: if there is no readable file.
         WordSetError: for word lists that normalisation makes meaningless.
     """
     sources = find_sources(downloaded(corpus, store))

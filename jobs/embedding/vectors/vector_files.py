@@ -14,9 +14,9 @@ from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.embedding.vectors.selection import Selection, neighbours, vectors_table
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.corpora.corpora import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile, find_files
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
 
@@ -58,7 +58,7 @@ class FileEmbedding:
         """The files of each model, by its name.
 
         Raises:
-            CorpusError: if a path names no file, or two models have one name.
+            InputError: if a path names no file, or two models have one name.
         """
         found = find_files(self.paths, "embedding.path")
         if self.replicas:
@@ -67,7 +67,7 @@ class FileEmbedding:
         models: dict[str, list[FoundFile]] = {}
         for file in found:
             if models.setdefault(_model_name(file), [file]) != [file]:
-                raise CorpusError(
+                raise InputError(
                     f"embedding.path: two files are called {_model_name(file)!r}, by which the tables tell models "
                     "apart: rename one, run them separately, or set embedding.replicas=true if they are replicas of one"
                 )
@@ -77,7 +77,7 @@ class FileEmbedding:
     def _check_replicas(found: Sequence[FoundFile]) -> None:
         uris = [file.uri for file in found]
         if len(found) < _MIN_REPLICAS + 1 or len(set(uris)) < len(uris):
-            raise CorpusError(
+            raise InputError(
                 f"embedding.path: {len(set(uris))} different files of {len(uris)}, but embedding.replicas=true takes "
                 f"the original's and those of {_MIN_REPLICAS} replicas or more, each once; name them in this order, or "
                 "set embedding.replicas=false"
@@ -87,11 +87,11 @@ class FileEmbedding:
 def _model_name(file: FoundFile) -> str:
     """A file's name without the endings of formats.
 
-    >>> from tiltmeter.storage.files.files import FileState
+    >>> from tiltmeter.storage.files.state import FileState
     >>> _model_name(FoundFile("/data/glove.6B.100d.txt.gz", FileState(1, "", True), True))
     'glove.6B.100d'
     """
-    name = PurePosixPath(shown(file.uri)).name
+    name = PurePosixPath(redacted(file.uri)).name
     while name.endswith(_ENDINGS):
         name = name.rpartition(".")[0]
     return name
@@ -151,7 +151,7 @@ def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spelling
         "selection": selection,
         "neighbours": covariance.VERSION if selection.attribute_sets else None,
     }
-    return Unit("select_file/1", shown(file.uri), how)
+    return Unit("select_file/1", redacted(file.uri), how)
 
 
 def _read(_: Store, unit: Unit) -> Tables:

@@ -15,7 +15,7 @@ from tiltmeter.jobs.resolution.page.words import MISSING, threshold_name
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 
 def page(run: Run[ResolutionRun, Any], frames: Frames) -> Body:
@@ -50,7 +50,7 @@ def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:
     thresholds = counts["threshold"].unique().sort(nulls_last=False)
     return {
         "job": config.job.name,
-        "from": shown(source).rsplit("/", 1)[-1],
+        "from": redacted(source).rsplit("/", 1)[-1],
         **({"graphs": f"{counts.height:,}"} if counts.height > 1 else {}),
         "records": f"{counts['num_records'].sum():,}",
         "pairs": f"{counts['num_pairs'].sum():,}",

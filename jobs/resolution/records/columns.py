@@ -5,7 +5,7 @@ from itertools import groupby
 import polars as pl
 
 from tiltmeter.jobs.resolution.records.config import ComparedField, RecordScorer
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 ID = "id"
 WORDS = "_words"
@@ -14,7 +14,7 @@ WORDS = "_words"
 def prepare(records: pl.DataFrame, config: RecordScorer) -> pl.DataFrame:
     """The records as :mod:`.records.linkage` wants them: id, fields and blocking keys, by number."""
     if records.is_empty():
-        raise ValueError(f"{shown(config.path)}: has no records, and must have at least one; set records.path")
+        raise ValueError(f"{redacted(config.path)}: has no records, and must have at least one; set records.path")
     if missing := [name for name in config.columns if name not in records.columns]:
         raise ValueError(
             f"column {missing[0]!r} is not there: the columns are {', '.join(map(repr, records.columns))}; "

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.operators.sentiment.gru import GRUConfig
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns
 
 _Path = Annotated[str, Field(min_length=1)]
@@ -65,11 +65,11 @@ class GRUTrainingRun(CommonConfig):
     labelled: TrainingData
     gru: GRUConfig
 
-    def without_keys(self) -> Self:
+    def redacted(self) -> Self:
         """The config as it may be shown."""
         data = self.labelled
-        development, test = (None if path is None else shown(path) for path in (data.development, data.test))
-        plain = dataclasses.replace(data, path=shown(data.path), development=development, test=test)
+        development, test = (None if path is None else redacted(path) for path in (data.development, data.test))
+        plain = dataclasses.replace(data, path=redacted(data.path), development=development, test=test)
         return dataclasses.replace(self, labelled=plain)
 
 
@@ -81,14 +81,14 @@ class LabelledSources:
 
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
-        return {part: file.entry for part, file in self.files.items()}
+        return {part: file.redacted for part, file in self.files.items()}
 
 
 def find_labelled(config: GRUTrainingRun) -> LabelledSources:
     """Look for the files.
 
     Raises:
-        CorpusError: if one is missing, can't be read, or lacks a column.
+        InputError: if one is missing, can't be read, or lacks a column.
     """
     data, files = config.labelled, {}
     for part, path in data.paths.items():

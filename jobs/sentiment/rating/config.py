@@ -12,7 +12,7 @@ from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL
 from tiltmeter.jobs.sentiment.rating.sentences import FileSentences, Sentences
 from tiltmeter.jobs.sentiment.rating.systems import GRUSystem, ScoresSystem, System
 from tiltmeter.jobs.sentiment.translation.translators import Language, Translator
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -43,18 +43,18 @@ class RatingRun(CommonConfig):
     scores: Annotated[str, Field(min_length=1)] | None = None
     unit_texts: Annotated[int, Field(ge=1)] = 512
 
-    def without_keys(self) -> Self:
+    def redacted(self) -> Self:
         """The config as it may be shown."""
         sentences, scores = self.sentences, self.scores
         if isinstance(sentences, FileSentences):
-            sentences = dataclasses.replace(sentences, path=shown(sentences.path))
+            sentences = dataclasses.replace(sentences, path=redacted(sentences.path))
         systems = {
-            name: dataclasses.replace(system, path=shown(system.path))
+            name: dataclasses.replace(system, path=redacted(system.path))
             if isinstance(system, GRUSystem | ScoresSystem)
             else system
             for name, system in self.sentiment.items()
         }
-        scores = None if scores is None else shown(scores)
+        scores = None if scores is None else redacted(scores)
         return dataclasses.replace(self, sentences=sentences, sentiment=systems, scores=scores)
 
     @pydantic.model_validator(mode="after")

@@ -8,9 +8,9 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.scoring import Rated, scores_table
-from tiltmeter.storage.corpora.corpora import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, numbers, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -24,7 +24,7 @@ def find_scores(path: str) -> FoundFile:
     """The file, which has the columns.
 
     Raises:
-        CorpusError: if it is missing, can't be read, or lacks a column.
+        InputError: if it is missing, can't be read, or lacks a column.
     """
     file = find_file(path, _SETTING)
     check_columns(file.uri, _NEEDED, _SETTING)
@@ -37,7 +37,7 @@ def read_scores(runner: Runner, file: FoundFile) -> dict[Rated, TableRef]:
     Raises:
         UnitsFailed: if it can't be read.
     """
-    unit = Unit("scores_file/1", shown(file.uri), file.identity)
+    unit = Unit("scores_file/1", redacted(file.uri), file.identity)
     [finished] = runner.run_whole(Stage("read scores", each(_read), {_SETTING: [unit]}))[_SETTING]
     index = runner.store.read(finished.tables[_INDEX])
     rated = zip(index["variant"].to_pylist(), index["system"].to_pylist(), strict=True)
@@ -49,7 +49,7 @@ def _part(number: int) -> str:
 
 
 def _read(_: Store, unit: Unit) -> Tables:
-    rows = _checked(read_records(unit.config["uri"]), shown(unit.config["uri"]))
+    rows = _checked(read_records(unit.config["uri"]), redacted(unit.config["uri"]))
     parts = rows.partition_by("variant", "system", maintain_order=True)
     for number, part in enumerate(parts):
         of = part.drop("variant", "system").with_row_index("sentence")
@@ -64,7 +64,7 @@ def _index_schema() -> Any:
 def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """Typed columns; text that is empty, or not a number where one belongs, is refused or null."""
     if rows.is_empty():
-        raise CorpusError(f"{_SETTING}={name}: has no rows")
+        raise InputError(f"{_SETTING}={name}: has no rows")
     rows = rows.select(
         pl.col(column) if column in rows.columns else pl.lit(None, pl.String).alias(column) for column in _KNOWN
     )
@@ -74,7 +74,7 @@ def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     )
     for column in ("variant", "group", "dataset", "system"):
         if rows[column].has_nulls():
-            raise CorpusError(f"{_SETTING}={name}: a row has no {column}; every row needs one")
+            raise InputError(f"{_SETTING}={name}: a row has no {column}; every row needs one")
     return rows
 
 

@@ -20,9 +20,9 @@ from tiltmeter.operators.sentiment.sentences import make_sentences
 from tiltmeter.operators.sentiment.templates import SyntheticSentences
 from tiltmeter.operators.text import lengths as text_statistics
 from tiltmeter.operators.text.lengths import text_statistics as statistics_of
-from tiltmeter.storage.corpora.corpora import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, read_records
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
@@ -91,7 +91,7 @@ class FileSentences:
         """The file, which has the columns.
 
         Raises:
-            CorpusError: if it is missing, can't be read, or lacks a column.
+            InputError: if it is missing, can't be read, or lacks a column.
         """
         file = find_file(self.path, "sentences.path")
         check_columns(file.uri, list(self.columns.named().values()), "sentences.columns")
@@ -140,7 +140,7 @@ def _unit(config: Sentences, file: FoundFile | None, seed: int, unit_texts: int)
     if file is None:
         return Unit(sentences.VERSION, "synthetic", how | {"sentences": config, "seed": seed})
     how |= file.identity | {"sentences": config, "proxies": protected_words.VERSION}
-    return Unit("sentence_file/1", shown(file.uri), how)
+    return Unit("sentence_file/1", redacted(file.uri), how)
 
 
 def _find(_: Store, unit: Unit) -> Tables:
@@ -169,7 +169,7 @@ def _of_file(config: FileSentences, uri: str) -> pl.DataFrame:
         rows = rows.filter(pl.col("speaker").is_in(config.speakers))
     rows = rows.filter(pl.col("text").str.strip_chars() != "")
     if rows.is_empty():
-        raise CorpusError(f"sentences.path={shown(uri)}: has no text to rate (sentences.speakers={config.speakers})")
+        raise InputError(f"sentences.path={redacted(uri)}: has no text to rate (sentences.speakers={config.speakers})")
     rows = rows.with_columns(pl.col("group").fill_null("texts"), pl.col("dataset").fill_null("all"))
     return rows if config.proxies is None else _with_proxies(rows, config, config.proxies)
 

@@ -33,7 +33,7 @@ class RatingSources:
         """Every input with its version, for ``run.json``."""
         files = {"scores": self.scores, "sentences": self.sentences}
         of_systems = {f"sentiment.{name}": _shown(system) for name, system in self.systems.items()}
-        of_files = {name: file.entry for name, file in files.items() if file is not None}
+        of_files = {name: file.redacted for name, file in files.items() if file is not None}
         trips = {
             f"translator.{name}": {"there": trip.there.identity, "back": trip.back.identity}
             for name, trip in self.round_trips.items()
@@ -42,15 +42,15 @@ class RatingSources:
 
 
 def _shown(system: FoundSystem) -> Mapping[str, Any]:
-    """What identifies a system, as it may be shown: a file without the keys of its URI."""
-    return {**system.identity, "file": system.file.entry} if system.file else system.identity
+    """What identifies a system, as it may be shown: a file without the credentials of its URI."""
+    return {**system.identity, "file": system.file.redacted} if system.file else system.identity
 
 
 def find_sources(config: RatingRun) -> RatingSources:
     """Look for whatever the run needs.
 
     Raises:
-        CorpusError: if a file is missing, or lacks a column.
+        InputError: if a file is missing, or lacks a column.
         CheckpointError: if a model can't be found.
         TranslationError: if an engine or a language pair is not installed.
     """

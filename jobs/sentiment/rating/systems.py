@@ -18,9 +18,9 @@ from tiltmeter.operators.sentiment.gru import GRUDescription, TrainedGRU
 from tiltmeter.operators.sentiment.lexicons import random_scores, textblob_scores, vader_scores
 from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, score_texts
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.corpora.corpora import CorpusError
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.gru_files import read_gru
 from tiltmeter.storage.models.load import check_classifier, load_classifier
@@ -113,7 +113,7 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
 
     Raises:
         CheckpointError: if a model can't be found.
-        CorpusError: if a file can't be found, or lacks a column.
+        InputError: if a file can't be found, or lacks a column.
     """
     match system:
         case SimpleSystem():
@@ -176,9 +176,9 @@ def _load_transformer(system: TransformerSystem, version: str, setting: str, dev
 
 def _from_file(uri: str, system: ScoresSystem, _: str) -> Score:
     rows = read_records(uri, [system.text, system.sentiment])
-    scores = numbers(rows, system.sentiment, shown(uri)).to_list()
+    scores = numbers(rows, system.sentiment, redacted(uri)).to_list()
     known: dict[str, float | None] = {}
     for text, score in zip(rows[system.text].cast(str), scores, strict=True):
         if known.setdefault(text, score) != score:
-            raise CorpusError(f"{shown(uri)}: has several scores for the text {text!r}; give each text one row")
+            raise InputError(f"{redacted(uri)}: has several scores for the text {text!r}; give each text one row")
     return _whole(lambda texts: np.array([known.get(text) for text in texts], dtype=np.float64))

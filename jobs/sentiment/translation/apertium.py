@@ -18,6 +18,7 @@ from typing import Self
 
 from tiltmeter.jobs.runtime import subprocesses as programs
 from tiltmeter.jobs.sentiment.translation.pipes import PipeFailure, TextPipe
+from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.store.identity import digest
 
 VERSION = "apertium/1"
@@ -51,7 +52,7 @@ _HIDDEN = re.compile(r"(?:[~^\0\ud800-\udfff\uffff]|\s{2,}|[^\S ])+")
 _BLANK_OR_ESCAPED = re.compile(r"\[([\d ]*)\]|\\(.)")
 
 
-class TranslationError(ValueError):
+class TranslationError(Refusal, ValueError):
     """Nothing translates from one language to another, or what should has failed; the message says which."""
 
 

@@ -77,14 +77,14 @@ class JobList:
 
     def record(self) -> dict[str, Any]:
         """The list with its version, for ``run.json``."""
-        return {"jobs": self.file.entry}
+        return {"jobs": self.file.redacted}
 
 
 def find_jobs(config: OvernightRun) -> JobList:
     """Read the list.
 
     Raises:
-        CorpusError: if there is no such file.
+        InputError: if there is no such file.
         ConfigError: if it is not a list of names and command lines, or a line sets what the night sets.
     """
     file = find_file(config.jobs, "jobs")

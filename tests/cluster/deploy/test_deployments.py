@@ -13,7 +13,7 @@ import yaml
 from ray.autoscaler._private.util import prepare_config, validate_config
 from ray.scripts.scripts import start
 
-from tiltmeter.cluster.capacity import Node, places, usual
+from tiltmeter.cluster.capacity import Node, num_workers_on, usual_request
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.command import build
 
@@ -190,7 +190,7 @@ def test_each_pod_has_room_for_a_worker_on_each_cpu(ray_cluster_spec):
         assert memory + int(params["object-store-memory"]) + RAY_ITSELF <= quantity(limits["memory"])
         megabytes = memory // 1_000_000
         node = Node("", group["groupName"], num_cpus, num_cpus, 0, 0, megabytes, megabytes)
-        assert places(node, usual(ClusterConfig(kind="existing"))) == num_cpus
+        assert num_workers_on(node, usual_request(ClusterConfig(kind="existing"))) == num_cpus
 
 
 def test_no_worker_runs_beside_the_driver_and_those_with_a_gpu_have_one_each(ray_cluster_spec):

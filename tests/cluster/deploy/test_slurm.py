@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ray.scripts.scripts import start
 
-from tiltmeter.cluster.capacity import Node, places, usual
+from tiltmeter.cluster.capacity import Node, num_workers_on, usual_request
 from tiltmeter.cluster.config import ClusterConfig
 
 SCRIPT = Path(__file__).parents[3] / "cluster/deploy/slurm.sh"
@@ -85,7 +85,7 @@ def test_the_allocation_has_room_for_a_worker_on_each_cpu():
     megabytes = ((int(asked["mem"].removesuffix("G")) << 30) - ((own + object_store) << 20)) // 1_000_000
     num_cpus = int(asked["cpus-per-task"])
     node = Node("", "", num_cpus, num_cpus, 0, 0, megabytes, megabytes)
-    assert places(node, usual(ClusterConfig(kind="existing"))) == num_cpus
+    assert num_workers_on(node, usual_request(ClusterConfig(kind="existing"))) == num_cpus
 
 
 def test_the_script_says_what_it_lacks(allocation, tmp_path, monkeypatch):

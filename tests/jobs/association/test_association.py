@@ -7,7 +7,7 @@ import pytest
 from sklearn.covariance import oas
 
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.vectors.files import EmbeddingFile
 
 # Two tests of three targets on each side; the word sets are small enough to enumerate all partitions.
@@ -234,7 +234,7 @@ def test_what_can_not_be_measured_is_refused(configured, arguments, message):
 def test_a_path_must_be_given_and_be_there(configured, run_job, tmp_path):
     with pytest.raises(ConfigError, match=r"embedding.path has no value: set it with embedding.path=<value>"):
         configured("job=association", "embedding=file")
-    with pytest.raises(CorpusError, match=r"embedding.path=nowhere.bin: there is no file .*nowhere.bin"):
+    with pytest.raises(InputError, match=r"embedding.path=nowhere.bin: there is no file .*nowhere.bin"):
         run_job("job=association", "embedding=file", "embedding.path=nowhere.bin", f"store={tmp_path}/store")
 
 
@@ -243,5 +243,5 @@ def test_two_files_of_one_name_are_refused(run_job, embedding, write_vectors, tm
         (tmp_path / folder).mkdir()
         write_vectors(tmp_path / folder / "same.bin", *embedding)
     paths = f"[{tmp_path}/one/same.bin,{tmp_path}/two/same.bin]"
-    with pytest.raises(CorpusError, match=r"two files are called 'same'.*embedding.replicas=true"):
+    with pytest.raises(InputError, match=r"two files are called 'same'.*embedding.replicas=true"):
         run_job("job=association", "embedding=file", f"embedding.path={paths}", f"store={tmp_path}/store")

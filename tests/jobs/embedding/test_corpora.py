@@ -83,9 +83,9 @@ def test_what_is_broken_fails_alone_with_file_and_place(
     assert process.returncode == 1
     assert "tiltmeter: 3 units failed:" in said
     for message in (
-        r"de: truncated.xml.bz2 from 0: CorpusError: \S*truncated.xml.bz2: cannot be read on from byte [\d,]+ of the",
-        r"fr: cut.xml from 0: CorpusError: \S*cut.xml: the XML breaks off or is damaged near byte [\d,]+",
-        r"es inventory 0: CorpusError: 1 ids come again with another text, such as \['7'\]",
+        r"de: truncated.xml.bz2 from 0: InputError: \S*truncated.xml.bz2: cannot be read on from byte [\d,]+ of the",
+        r"fr: cut.xml from 0: InputError: \S*cut.xml: the XML breaks off or is damaged near byte [\d,]+",
+        r"es inventory 0: InputError: 1 ids come again with another text, such as \['7'\]",
     ):
         assert re.search(message, said), said
     assert "Traceback" not in said
@@ -112,7 +112,7 @@ def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_m
         f"store={tmp_path}/store",
         f"run_dir={tmp_path}/run",
     ]
-    with pytest.raises(UnitsFailed, match=r"1 units failed:\n  file: second.xml from [\d,]+: CorpusError: .*near byte"):
+    with pytest.raises(UnitsFailed, match=r"1 units failed:\n  file: second.xml from [\d,]+: InputError: .*near byte"):
         run_job(*settings)
     stopped = outcome_of(tmp_path / "run")
     num_spans = stopped.num_done("read") + 1

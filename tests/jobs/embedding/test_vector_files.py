@@ -5,7 +5,7 @@ import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 
 ANGLES = {"Rose": 5, "rose": 60, "tulip": 30, "ant": 70, "wasp": 85, "love": 0, "peace": 10, "war": 90, "pain": 80}
 """Words by the direction of their vectors in a plane, in degrees."""
@@ -119,7 +119,7 @@ def test_replicas_are_three_files_or_more_each_once(run_job, write, overrides, t
     for name in set(chosen):
         write(tmp_path / f"{name}.bin", ANGLES)
     paths = ",".join(f"{tmp_path}/{name}.bin" for name in chosen)
-    with pytest.raises(CorpusError, match=message):
+    with pytest.raises(InputError, match=message):
         run_job(*overrides, f"embedding.path=[{paths}]", "embedding.replicas=true", f"store={tmp_path}/store")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 
 TRIANGLE = [("a", "b", 0.9), ("b", "c", 0.8), ("a", "c", -1.2)]
 """Together 0.5; best without c: 0.9."""
@@ -182,9 +182,9 @@ def test_a_probability_out_of_range_and_gold_of_other_records_are_refused(resolv
 
 
 def test_files_without_the_columns_and_runs_without_a_source_are_refused(resolve, configured):
-    with pytest.raises(CorpusError, match=r"has no column 'right'"):
+    with pytest.raises(InputError, match=r"has no column 'right'"):
         resolve([("a", "b", 1.0)], columns=("left", "rite", "weight"))
-    with pytest.raises(CorpusError, match="'weight' or 'match_probability'"):
+    with pytest.raises(InputError, match="'weight' or 'match_probability'"):
         resolve([("a", "b", 1.0)], columns=("left", "right", "score"))
     with pytest.raises(ConfigError, match="set pairs=<file of scored pairs>"):
         configured("job=entity_resolution")

@@ -18,7 +18,7 @@ from tiltmeter.operators.embedding.fasttext import FastTextConfig
 from tiltmeter.operators.embedding.glove import GloveConfig
 from tiltmeter.operators.embedding.word2vec import Word2VecConfig
 from tiltmeter.storage.corpora.sources import FoundFile
-from tiltmeter.storage.files.files import FileState
+from tiltmeter.storage.files.state import FileState
 
 
 def text(num_bytes, form="text", compression="none"):

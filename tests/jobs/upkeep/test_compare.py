@@ -21,8 +21,9 @@ from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.upkeep.compare import job as compare
 from tiltmeter.jobs.upkeep.compare.config import CompareJob, ComparisonRun
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.runs import opened, read_run_table
-from tiltmeter.storage.store.tables import StorageError, key_columns
+from tiltmeter.storage.store.tables import key_columns
 
 
 def config_of(*runs, **settings):

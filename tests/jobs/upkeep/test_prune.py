@@ -5,9 +5,9 @@ import pytest
 
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.registry import Registry
-from tiltmeter.storage.store.tables import StorageError
 
 
 @pytest.fixture

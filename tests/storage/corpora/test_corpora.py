@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, Page, Source, find_sources, read_pages, split
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, find_sources, read_pages, split
+from tiltmeter.storage.errors import InputError
 
 _LINES = b'{"id": "7", "title": "One", "text": "first"}\n\n{"pageid": 9, "text": "second"}\n'
 
@@ -93,7 +94,7 @@ def test_invalid_bytes_are_replaced_and_counted(tmp_path):
 )
 def test_damaged_json_lines_are_refused(tmp_path, content, message):
     path = _written(tmp_path, content)
-    with pytest.raises(CorpusError, match=message) as refusal:
+    with pytest.raises(InputError, match=message) as refusal:
         _pages(path, format="jsonl")
     assert str(path) in str(refusal.value)
 
@@ -138,7 +139,7 @@ def test_a_real_wikiextractor_file_with_misplaced_ends(data_file):
     ],
 )
 def test_damaged_wikiextractor_files_are_refused(tmp_path, content, message):
-    with pytest.raises(CorpusError, match=message):
+    with pytest.raises(InputError, match=message):
         _pages(_written(tmp_path, content))
 
 
@@ -178,11 +179,11 @@ def test_parquet_that_is_not_read_is_refused(tmp_path):
         ({"text": pa.array(["a"]), "id": pa.array([1.5])}, "column 'id' must hold strings, but is of type double"),
         ({"text": pa.array(["a", "b", None])}, "corpus: row 2 has no text"),
     ):
-        with pytest.raises(CorpusError, match=message):
+        with pytest.raises(InputError, match=message):
             _pages(_parquet(tmp_path, **columns))
     path = _parquet(tmp_path, text=pa.array(["a" * 1000] * 100))
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(CorpusError, match=r"corpus: cannot be read: .*Parquet"):
+    with pytest.raises(InputError, match=r"corpus: cannot be read: .*Parquet"):
         _pages(path)
 
 
@@ -191,7 +192,7 @@ def test_parquet_behind_a_web_server(web_server, how):
     _parquet(web_server.folder, text=pa.array(["a", "b", "c"]))
     [source] = find_sources(CorpusConfig("sample", "en", web_server.url(how, "corpus")))
     if how == "whole":
-        with pytest.raises(CorpusError, match=r"does not send parts of a file: set corpus.download=true"):
+        with pytest.raises(InputError, match=r"does not send parts of a file: set corpus.download=true"):
             split(source, 1)
     else:
         assert [page.id for span in split(source, 1e-6) for page in read_pages(source, span)][1:] == [

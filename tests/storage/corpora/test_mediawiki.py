@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, Page, Source, Span, find_sources, read_pages
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, Span, find_sources, read_pages
+from tiltmeter.storage.errors import InputError
 
 _GENSIM = "package://gensim/test/test_data/"
 _SITEINFO = """<siteinfo><namespaces>
@@ -157,11 +158,11 @@ def test_xml_that_breaks_off_is_refused_after_its_last_whole_page(tmp_path, cut,
     pages = iter(read_pages(source, Span(0, source.num_bytes)))
     assert next(pages).id == "1"
     message = rf"^{path}: the XML breaks off or is damaged near byte {len(whole) - unread:,}: "
-    with pytest.raises(CorpusError, match=message):
+    with pytest.raises(InputError, match=message):
         list(pages)
     half = Span(len(whole) // 2, source.num_bytes)
     assert [page.id for page in read_pages(source, Span(0, half.start))] == ["1"]
-    with pytest.raises(CorpusError, match=message):
+    with pytest.raises(InputError, match=message):
         list(read_pages(source, half))
 
 
@@ -170,12 +171,10 @@ def test_damage_in_a_compressed_dump_is_named_where_it_lies(tmp_path):
     text = "".join(map(str, range(100_000)))
     content = _dump(tmp_path, _page(1, "Ada", text), _page(2, "Bob", text)).read_bytes()
     path.write_bytes(bz2.compress(content)[:-30])
-    with pytest.raises(
-        CorpusError, match=rf"dump.bz2: cannot be read on from byte {path.stat().st_size:,} of the comp"
-    ):
+    with pytest.raises(InputError, match=rf"dump.bz2: cannot be read on from byte {path.stat().st_size:,} of the comp"):
         _pages(path)
     path.write_bytes(bz2.compress(content[:-20]))
-    with pytest.raises(CorpusError, match=rf"damaged near byte {path.stat().st_size:,} of the compressed file: un"):
+    with pytest.raises(InputError, match=rf"damaged near byte {path.stat().st_size:,} of the compressed file: un"):
         _pages(path)
 
 
@@ -193,5 +192,5 @@ def test_damage_in_a_compressed_dump_is_named_where_it_lies(tmp_path):
 def test_damaged_dumps_are_refused(tmp_path, xml, message):
     path = tmp_path / "dump.xml"
     path.write_text(xml)
-    with pytest.raises(CorpusError, match=message):
+    with pytest.raises(InputError, match=message):
         _pages(path, format="mediawiki")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, Source, find_sources, read_pages, split
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Source, find_sources, read_pages, split
+from tiltmeter.storage.errors import InputError
 
 _LINES = '{"id": "7", "text": "first"}\n{"id": "8", "text": "second"}\n'
 _INDEX = "616:10:AccessibleComputing\n616:12:Anarchism\n"
@@ -61,7 +62,7 @@ def test_paths_wildcards_and_folders(folder, paths, names):
 def test_hidden_files_of_a_folder_are_left_out(folder):
     assert len(_sources(folder)) == 4
     assert len(_sources(folder / "b", folder / "p*")) == 4
-    with pytest.raises(CorpusError, match=r"DS_Store: neither"):
+    with pytest.raises(InputError, match=r"DS_Store: neither"):
         _sources(folder / ".DS*")
 
 
@@ -77,9 +78,9 @@ def test_sources_are_absolute_and_the_same_in_every_folder(folder, monkeypatch):
 def test_indexes_of_multistream_dumps_hold_no_pages(folder):
     (folder / "index.txt.bz2").write_bytes(bz2.compress(_INDEX.encode()))
     assert len(_sources(folder)) == 4
-    with pytest.raises(CorpusError, match=r"index.txt.bz2: is the index of a multistream dump; name the dump"):
+    with pytest.raises(InputError, match=r"index.txt.bz2: is the index of a multistream dump; name the dump"):
         _sources(folder / "index.txt.bz2")
-    with pytest.raises(CorpusError, match="only indexes of multistream dumps"):
+    with pytest.raises(InputError, match="only indexes of multistream dumps"):
         _sources(folder / "index*")
     assert _ids(_sources(folder / "index.txt.bz2", format="text"))[1] == "index.txt.bz2@27"
 
@@ -100,18 +101,18 @@ def test_indexes_of_multistream_dumps_hold_no_pages(folder):
     ],
 )
 def test_paths_that_name_no_file_are_refused(path, message):
-    with pytest.raises(CorpusError, match=message):
+    with pytest.raises(InputError, match=message):
         _sources(path)
 
 
 def test_empty_and_repeated_files_are_refused(folder):
     (folder / "empty").touch()
-    with pytest.raises(CorpusError, match="corpus/empty is empty"):
+    with pytest.raises(InputError, match="corpus/empty is empty"):
         _sources(folder)
     (folder / "hollow").mkdir()
-    with pytest.raises(CorpusError, match="hollow: there is no file"):
+    with pytest.raises(InputError, match="hollow: there is no file"):
         _sources(folder / "hollow")
-    with pytest.raises(CorpusError, match="2 files are called 'part-1'"):
+    with pytest.raises(InputError, match="2 files are called 'part-1'"):
         _sources(folder / "part-1", folder / "part-*")
 
 
@@ -128,7 +129,7 @@ def test_empty_and_repeated_files_are_refused(folder):
 def test_unknown_content_is_refused(tmp_path, content, message):
     path = tmp_path / "corpus"
     path.write_text(content)
-    with pytest.raises(CorpusError, match=message) as refusal:
+    with pytest.raises(InputError, match=message) as refusal:
         _sources(path)
     assert str(path) in str(refusal.value)
 
@@ -164,17 +165,17 @@ def test_web_servers(web_server, how, pack):
 
 def test_a_web_file_without_version_is_refused(web_server):
     (web_server.folder / "lines").write_text(_LINES)
-    with pytest.raises(CorpusError, match=r"gives no ETag or Last-Modified.*set corpus.download=true"):
+    with pytest.raises(InputError, match=r"gives no ETag or Last-Modified.*set corpus.download=true"):
         _sources(web_server.url("bare", "lines"))
-    with pytest.raises(CorpusError, match=r"gives no size.*set corpus.download=true"):
+    with pytest.raises(InputError, match=r"gives no size.*set corpus.download=true"):
         _sources(web_server.url("unsized", "lines"))
-    with pytest.raises(CorpusError, match=r"nothing: there is no such file \(status 404\)"):
+    with pytest.raises(InputError, match=r"nothing: there is no such file \(status 404\)"):
         _sources(web_server.url("ranges", "nothing"))
 
 
 def test_a_connection_that_breaks_is_named(web_server):
     (web_server.folder / "lines").write_text(_LINES * 1000)
-    with pytest.raises(CorpusError, match=rf"^http://127.0.0.1:{web_server.port}/hopeless/lines: cannot be read"):
+    with pytest.raises(InputError, match=rf"^http://127.0.0.1:{web_server.port}/hopeless/lines: cannot be read"):
         _ids(_sources(web_server.url("hopeless", "lines")))
 
 
@@ -193,7 +194,7 @@ def test_object_stores(s3_bucket):
 def test_messages_do_not_show_keys(s3_bucket):
     s3_bucket.client.put_object(Bucket="tilt", Key="prose", Body=_PROSE.encode())
     for path, message in (("prose", "s3://tilt/prose: neither"), ("none", "corpus.path=s3://tilt/none: there is no")):
-        with pytest.raises(CorpusError, match=message) as refusal:
+        with pytest.raises(InputError, match=message) as refusal:
             _sources(s3_bucket.uri(path))
         assert "secret" not in "".join(traceback.format_exception(refusal.value))
 
@@ -210,7 +211,7 @@ def test_a_file_that_changes_is_noticed(folder, change):
         os.utime(path, ns=(1, 1))
     else:
         path.unlink()
-    with pytest.raises(CorpusError, match=r"part-1: (changed while it was read|there is no such file)"):
+    with pytest.raises(InputError, match=r"part-1: (changed while it was read|there is no such file)"):
         list(pages)
 
 
@@ -218,5 +219,5 @@ def test_a_file_that_shrinks_is_not_called_damaged(folder):
     path = folder / "b/wiki_01.bz2"
     [source] = _sources(path)
     path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(CorpusError, match="changed while it was read"):
+    with pytest.raises(InputError, match="changed while it was read"):
         list(read_pages(source, split(source, 1)[0]))

@@ -14,17 +14,9 @@ from gensim.test.utils import datapath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.storage.corpora.corpora import (
-    CorpusConfig,
-    CorpusError,
-    Page,
-    Source,
-    Span,
-    find_sources,
-    read_pages,
-    split,
-)
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, Span, find_sources, read_pages, split
 from tiltmeter.storage.corpora.unpacking import bz2_stream_starts
+from tiltmeter.storage.errors import InputError
 
 _TEXTS = ["Größe\n\nx", "", "日本語 " * 30, "a <page> b", "\ufffd", "<doc x\n</doc>", "end"]
 _ENGLISH = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
@@ -188,7 +180,7 @@ def test_only_the_span_that_meets_the_damage_fails(multistream, tmp_path):
     read = []
     for number, span in enumerate(Span(*pair) for pair in pairwise(ends)):
         if number == 7:
-            with pytest.raises(CorpusError, match=r"damaged.bz2: cannot be read on from byte [\d,]+ of the compressed"):
+            with pytest.raises(InputError, match=r"damaged.bz2: cannot be read on from byte [\d,]+ of the compressed"):
                 list(read_pages(source, span))
         else:
             read += [page.id for page in read_pages(source, span)]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, CorpusError, downloaded, find_sources, read_pages, split
-from tiltmeter.storage.store.tables import StorageError
+from tiltmeter.storage.corpora.corpora import CorpusConfig, downloaded, find_sources, read_pages, split
+from tiltmeter.storage.errors import InputError, StorageError
 
 _CONTENT = b"".join(b'{"text": "line %d"}\n' % number for number in range(50_000))
 
@@ -92,7 +92,7 @@ def test_a_new_version_gets_a_copy_of_its_own(served, tmp_path):
     ],
 )
 def test_what_cannot_be_copied_is_refused_and_nothing_shows(served, tmp_path, how, name, message):
-    with pytest.raises(CorpusError, match=message):
+    with pytest.raises(InputError, match=message):
         _copy(served.url(how, name), tmp_path / "store")
     assert all(path.name.endswith((".partial", ".lock")) for path in (tmp_path / "store").rglob("*.*"))
 
@@ -110,7 +110,7 @@ def test_copies_in_an_object_store(served, s3_bucket):
     assert source.num_bytes == len(_CONTENT)
     assert sum(1 for span in split(source, 0.4) for _ in read_pages(source, span)) == 50_000
     assert downloaded(config, s3_bucket.uri("store")) == copies
-    with pytest.raises(CorpusError, match=r"connection broke at byte .* run again, or choose a local store"):
+    with pytest.raises(InputError, match=r"connection broke at byte .* run again, or choose a local store"):
         downloaded(_config(served.url("hopeless", "pages.jsonl")), s3_bucket.uri("other"))
     listed = s3_bucket.client.list_objects_v2(Bucket="tilt", Prefix="other/")
     assert not any(entry["Size"] for entry in listed.get("Contents", []))

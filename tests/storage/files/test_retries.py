@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from tiltmeter.storage.files.retries import Patience, may_pass
+from tiltmeter.storage.files.retries import Retries, is_transient
 
 AWAY = OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -40,12 +40,12 @@ def s3(answer):
 
 @pytest.mark.parametrize("name", ["ESTALE", "EIO", "ETIMEDOUT", "ECONNREFUSED", "EHOSTUNREACH"])
 def test_what_a_network_file_system_says_of_a_server_that_is_away_may_pass(name):
-    assert may_pass(OSError(getattr(errno, name), ""))
+    assert is_transient(OSError(getattr(errno, name), ""))
 
 
 @pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "EACCES", "EROFS", "ENOENT", "ENAMETOOLONG"])
 def test_what_no_waiting_helps_against_does_not(name):
-    assert not may_pass(OSError(getattr(errno, name), ""))
+    assert not is_transient(OSError(getattr(errno, name), ""))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_no_waiting_helps_against_does_not(name):
     ],
 )
 def test_what_an_object_store_in_trouble_answers_may_pass(answer):
-    assert may_pass(s3(answer))
+    assert is_transient(s3(answer))
 
 
 @pytest.mark.parametrize(
@@ -74,17 +74,17 @@ def test_what_an_object_store_in_trouble_answers_may_pass(answer):
     ],
 )
 def test_what_an_object_store_refuses_does_not(answer):
-    assert not may_pass(s3(answer))
+    assert not is_transient(s3(answer))
 
 
 def test_other_errors_do_not_pass():
-    assert not may_pass(ValueError("AWS Error SLOW_DOWN"))
-    assert not may_pass(None)
+    assert not is_transient(ValueError("AWS Error SLOW_DOWN"))
+    assert not is_transient(None)
 
 
 def test_an_operation_is_repeated_until_the_store_answers(clock):
     store = Store(AWAY, s3("SLOW_DOWN"), AWAY)
-    assert Patience()(store) == "answer"
+    assert Retries()(store) == "answer"
     assert store.num_calls == 4
     assert len(clock) == 3
 
@@ -92,13 +92,13 @@ def test_an_operation_is_repeated_until_the_store_answers(clock):
 def test_an_error_that_stays_is_raised_at_once(clock):
     store = Store(FULL)
     with pytest.raises(OSError, match="No space left") as error:
-        Patience()(store)
+        Retries()(store)
     assert error.value is FULL
     assert (store.num_calls, clock) == (1, [])
 
 
 def test_pauses_are_random_grow_and_stay_below_ten_seconds(clock):
-    Patience(seconds=1e6)(Store(*[AWAY] * 200))
+    Retries(seconds=1e6)(Store(*[AWAY] * 200))
     assert all(pause <= min(0.5 * 2**number, 10) for number, pause in enumerate(clock))
     assert len(set(clock)) == 200
     assert 3 < sum(clock[20:]) / 180 < 7
@@ -106,17 +106,17 @@ def test_pauses_are_random_grow_and_stay_below_ten_seconds(clock):
 
 def test_the_last_error_is_raised_when_the_time_is_over(clock):
     with pytest.raises(OSError, match="Stale file handle"):
-        Patience(seconds=60)(Store(*[AWAY] * 1000))
+        Retries(seconds=60)(Store(*[AWAY] * 1000))
     assert 60 <= sum(clock) < 70
 
 
 def test_a_store_that_stays_away_costs_its_time_once(clock):
-    patience, store = Patience(seconds=60), Store(*[AWAY] * 1000)
+    retries, store = Retries(seconds=60), Store(*[AWAY] * 1000)
     for _ in range(3):
         with pytest.raises(OSError, match="Stale file handle"):
-            patience(store)
+            retries(store)
     assert sum(clock) < 70
     store.errors.clear()
-    assert patience(store) == "answer"
+    assert retries(store) == "answer"
     store.errors += [AWAY, AWAY]
-    assert patience(store) == "answer"
+    assert retries(store) == "answer"

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tiltmeter.storage.files.retries import Patience
+from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.retries import Retries
 from tiltmeter.storage.store.ledger import Store, Unit
-from tiltmeter.storage.store.tables import StorageError, column, documentation, sweep_partial_files
+from tiltmeter.storage.store.tables import column, documentation, sweep_partial_files
 
 TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
 
@@ -304,7 +305,7 @@ def test_a_store_that_stays_away_is_named_and_its_ledger_left_alone(store, monke
         raise OSError(errno.ETIMEDOUT, "Connection timed out")
 
     with monkeypatch.context() as patched:
-        patched.setattr("tiltmeter.storage.files.filesystems.patiently", Patience(seconds=0))
+        patched.setattr("tiltmeter.storage.files.filesystems.with_retries", Retries(seconds=0))
         patched.setattr(pq, "read_table", read)
         with pytest.raises(StorageError, match=r"cannot reach .*words.parquet: .*timed out, tried for .*store=<path"):
             store.read(done.tables["words"])

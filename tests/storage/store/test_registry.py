@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pytest
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.registry import ABANDONED, Process, Registry
-from tiltmeter.storage.store.tables import StorageError
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_pruning_that_was_killed_holds_nothing_up(registry, store, tmp_path):
 
 
 def test_the_younger_of_two_runs_at_work_on_the_same_knows_it(registry):
-    elder, younger, other = begin(registry), begin(registry), begin(registry, series="weekly")
-    assert [entry.has_elder() for entry in (elder, younger, other)] == [False, True, False]
-    elder.end("succeeded", {}, {})
-    assert not younger.has_elder()
+    earlier, later, other = begin(registry), begin(registry), begin(registry, series="weekly")
+    assert [entry.has_earlier_run() for entry in (earlier, later, other)] == [False, True, False]
+    earlier.end("succeeded", {}, {})
+    assert not later.has_earlier_run()

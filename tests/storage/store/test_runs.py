@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.runs import RunDirectoryBusy, opened, read_run_table
 from tiltmeter.storage.store.streaming import pieces
-from tiltmeter.storage.store.tables import StorageError
 
 TABLE = pa.table({"n": [1, 2, 3]})
 OURS = {"job": "survey", "versions": {"python": "3.11"}}

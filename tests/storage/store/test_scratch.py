@@ -2,8 +2,8 @@ import numpy as np
 import psutil
 import pytest
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.scratch import Scratch
-from tiltmeter.storage.store.tables import StorageError
 
 SETTING = "cluster.scratch=<path>"
 

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.streaming import pieces
-from tiltmeter.storage.store.tables import StorageError, column
+from tiltmeter.storage.store.tables import column
 
 SCHEMA = pa.schema([column("n", pa.int64(), "a number"), column("name", pa.string(), "its name")])
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pyarrow import fs
 
-from tiltmeter.storage.corpora.pages import CorpusError
-from tiltmeter.storage.store.tables import StorageError
+from tiltmeter.storage.errors import InputError, StorageError
 from tiltmeter.storage.vectors.files import EmbeddingFile, EmbeddingFileError, read_embedding, write_embedding
 
 FORMATS = ["word2vec_text", "word2vec_binary", "glove", "keyedvectors", "parquet"]
@@ -275,7 +274,7 @@ def test_missing_columns_and_missing_files(tmp_path):
     pq.write_table(table().drop_columns("vector"), tmp_path / "embeddings.parquet")
     with pytest.raises(EmbeddingFileError, match=r"needs the columns 'word' and 'vector', but has \['word'\]"):
         read(tmp_path / "embeddings.parquet")
-    with pytest.raises(CorpusError, match="nothing"):
+    with pytest.raises(InputError, match="nothing"):
         read(tmp_path / "nothing")
 
 

@@ -10,7 +10,7 @@ from tiltmeter.jobs.classifiers.privacy.page.sections import sections
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.storage.files.files import shown
+from tiltmeter.storage.files.redaction import redacted
 
 
 def page(run: Run[PrivacyMetricsRun, Any], frames: Frames) -> Body:
@@ -28,12 +28,14 @@ def _facts(config: PrivacyMetricsRun, texts: pl.DataFrame) -> dict[str, str]:
     used = texts.filter(pl.col("status") == "ok")
     return {
         "job": config.job.name,
-        "from": shown(config.data.path).rsplit("/", 1)[-1],
-        "across to": "no other corpus" if config.across.path is None else shown(config.across.path).rsplit("/", 1)[-1],
+        "from": redacted(config.data.path).rsplit("/", 1)[-1],
+        "across to": "no other corpus"
+        if config.across.path is None
+        else redacted(config.across.path).rsplit("/", 1)[-1],
         "texts": f"{used.height:,} of {texts.height:,}",
         "models": f"{len(config.models.names)}, {config.models.num_seeds} of each",
         "encoder": config.models.checkpoint or "small encoder",
         "explained by": config.explanations.attribution.method.replace("_", " "),
-        "lexicon": "none" if config.lexicon.path is None else shown(config.lexicon.path).rsplit("/", 1)[-1],
+        "lexicon": "none" if config.lexicon.path is None else redacted(config.lexicon.path).rsplit("/", 1)[-1],
         "seed": str(config.seed),
     }

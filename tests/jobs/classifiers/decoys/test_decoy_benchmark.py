@@ -8,7 +8,7 @@ import pytest
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.changes.numbers import interval_columns
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 
 GOOD, BAD = ("lovely", "fine", "great", "charming"), ("awful", "dull", "poor", "boring")
 NOUNS = ("film", "plot", "cast", "music", "movie", "scene", "story", "ending")
@@ -101,7 +101,7 @@ def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp
     }.items():
         with pytest.raises(ConfigError, match=message):
             configured(*reviews, *(wrong.split(" ") if "models" in wrong else [wrong]))
-    with pytest.raises(CorpusError, match=r"data.path: .* has no column 'sex'; its columns are 'review', 'class'"):
+    with pytest.raises(InputError, match=r"data.path: .* has no column 'sex'; its columns are 'review', 'class'"):
         run_job(*reviews, "data.gender=sex", f"store={tmp_path}")
 
 

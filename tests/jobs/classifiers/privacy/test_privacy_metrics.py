@@ -8,7 +8,7 @@ import pytest
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.classifiers.privacy.training import balanced, noisy, swapped_copies
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 
 TELLS = {"negative": ("awful", "sad", "dull"), "neutral": ("usual", "plain", "round"), "positive": ("lovely", "glad")}
 SPEAKERS = {f"{gender}{number}": gender for gender in ("female", "male") for number in range(5)}
@@ -126,7 +126,7 @@ def test_settings_that_do_not_fit_are_refused(configured, dialogues, wrong, mess
 
 
 def test_a_lexicon_with_other_columns_is_refused_before_any_work(run_job, dialogues, tmp_path):
-    with pytest.raises(CorpusError, match=r"lexicon.path: .* has no column 'valence'; its columns are 'Word', 'Val"):
+    with pytest.raises(InputError, match=r"lexicon.path: .* has no column 'valence'; its columns are 'Word', 'Val"):
         run_job(*dialogues, "lexicon.valence=valence", f"store={tmp_path}")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 
 SMALL = [
     "gru.dimensions=8",
@@ -66,5 +66,5 @@ def test_its_file_scores_sentences(trained, run_job, tmp_path):
 def test_labels_without_a_value_and_files_without_a_column_are_refused(configured, labelled, run_job, tmp_path):
     with pytest.raises(ConfigError, match=r"labelled.values=-2"):
         configured(*labelled, "labelled.values={0: -2, 1: 1}")
-    with pytest.raises(CorpusError, match=r"labelled.path: .* has no column 'words'; its columns are 'column_1', "):
+    with pytest.raises(InputError, match=r"labelled.path: .* has no column 'words'; its columns are 'column_1', "):
         run_job(*labelled, "labelled.text=words", f"store={tmp_path}")

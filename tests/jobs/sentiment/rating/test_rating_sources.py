@@ -7,7 +7,7 @@ from transformers import BertConfig, BertModel, BertTokenizerFast
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.sentiment.rating.sources import find_sources
 from tiltmeter.jobs.sentiment.translation.apertium import TranslationError
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.models.checkpoints import CheckpointError
 
 RATING = "job=sentiment_rating"
@@ -61,10 +61,10 @@ def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
     file = tmp_path / "turns.csv"
     file.write_text("said\nhello\n")
     with pytest.raises(
-        CorpusError, match=r"sentences.columns: .*turns.csv has no column 'text'; its columns are 'said'"
+        InputError, match=r"sentences.columns: .*turns.csv has no column 'text'; its columns are 'said'"
     ):
         found("sentences=human", f"sentences.path={file}")
-    with pytest.raises(CorpusError, match=r"there is no file .*nothing.csv; set sentences.path"):
+    with pytest.raises(InputError, match=r"there is no file .*nothing.csv; set sentences.path"):
         found("sentences=human", f"sentences.path={tmp_path}/nothing.csv")
 
 

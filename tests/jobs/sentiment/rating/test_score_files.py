@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.storage.corpora.corpora import CorpusError
+from tiltmeter.storage.errors import InputError
 
 GENDERS = {"male": [0.2, 0.4, 0.6, 0.8], "female": [-0.6, -0.2, 0.2, 0.6], "neutral": [0.3, 0.5, 0.5, 0.7]}
 """Means 0.5, 0 and 0.5; squared standard errors 0.2 / 12, 0.8 / 12 and 0.08 / 12."""
@@ -111,7 +111,7 @@ def test_an_emotion_without_a_gender_is_named_or_leaves_the_score_undefined(rate
 
 def test_a_file_without_the_columns_is_refused_before_the_run(rate):
     rows = [{key: value for key, value in row.items() if key != "emotion"} for row in scores()]
-    with pytest.raises(CorpusError, match=r"scores: .*has no column 'emotion'; its columns are 'variant', 'group'"):
+    with pytest.raises(InputError, match=r"scores: .*has no column 'emotion'; its columns are 'variant', 'group'"):
         rate(rows)
 
 

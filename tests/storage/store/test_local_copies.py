@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tiltmeter.storage.store.copies import bring
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
-from tiltmeter.storage.store.tables import StorageError
+from tiltmeter.storage.store.local_copies import fetch
 
 TABLE = pa.table({"n": list(range(1000))})
 UNIT = Unit("count/1", "", {})
@@ -25,7 +25,7 @@ def ref(store):
 
 def test_where_the_disk_allows_there_is_no_second_copy(store, ref, tmp_path):
     target = tmp_path / "copy.parquet"
-    assert bring(store, ref, target) == target.stat().st_size
+    assert fetch(store, ref, target) == target.stat().st_size
     assert target.samefile(store.location(ref))
 
 
@@ -35,7 +35,7 @@ def test_elsewhere_there_is(store, ref, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "link", refuse)
     target = tmp_path / "copy.parquet"
-    bring(store, ref, target)
+    fetch(store, ref, target)
     assert not target.samefile(store.location(ref))
     assert pq.read_table(target) == TABLE
 
@@ -47,11 +47,11 @@ def test_what_is_damaged_is_not_published_and_its_unit_is_redone(store, ref, tmp
     place.chmod(0o644)
     place.write_bytes(content)
     with pytest.raises(StorageError, match=r"numbers.parquet is damaged"):
-        bring(store, ref, tmp_path / "copy.parquet")
+        fetch(store, ref, tmp_path / "copy.parquet")
     assert store.find(UNIT) is None
 
 
 def test_what_is_missing_is_named(store, ref, tmp_path):
     Path(store.location(ref)).unlink()
     with pytest.raises(StorageError, match=r"numbers.parquet is missing: was it removed"):
-        bring(store, ref, tmp_path / "copy.parquet")
+        fetch(store, ref, tmp_path / "copy.parquet")

@@ -7,14 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tiltmeter.storage.files.retries import patiently
+from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.retries import with_retries
 from tiltmeter.storage.store.ledger import Store, TableRef
-from tiltmeter.storage.store.tables import StorageError
 
 _COPY_BYTES = 1 << 20
 
 
-def bring(store: Store, ref: TableRef, target: Path) -> int:
+def fetch(store: Store, ref: TableRef, target: Path) -> int:
     """Make a local file of a table, and look through its pages; returns its size in bytes.
 
     Raises:
@@ -22,7 +22,7 @@ def bring(store: Store, ref: TableRef, target: Path) -> int:
         OSError: if the local disk can't be written.
     """
     if store.local_path is None or not _linked(store.location(ref), target):
-        patiently(lambda: _copy(store, ref, target))
+        with_retries(lambda: _copy(store, ref, target))
     if not _is_whole(target):
         # The store itself finds out whether its file is damaged, and what follows from that.
         store.read(ref)

@@ -1,0 +1,22 @@
+"""Errors that end the command with a sentence for its user; everything else that goes wrong is a fault of ours."""
+
+import os
+from typing import Self
+
+
+class Refusal(Exception):
+    """What the user can fix: the message names the value, what is allowed, and where to set it."""
+
+
+class InputError(Refusal, ValueError):
+    """A file that the user names can't be used; the message names it and, where known, the line, page, row or byte."""
+
+
+class StorageError(Refusal, OSError):
+    """A file of ours could not be read or written; the message names it and the setting that moves it elsewhere."""
+
+    @classmethod
+    def writing(cls, place: str | os.PathLike[str], error: OSError, setting: str) -> Self:
+        """What to say when ``place`` can't be written: ``setting`` such as ``run_dir=<path>`` chooses another."""
+        reason = error.strerror or str(error)
+        return cls(f"cannot write {place}: {reason}; choose another place with {setting}")

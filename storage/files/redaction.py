@@ -1,0 +1,47 @@
+"""Texts without credentials: of a URI, neither user and password nor options are shown or written down."""
+
+import re
+from typing import Any
+
+_URI = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
+_WEB = ("http", "https")
+
+
+def redacted(uri: str) -> str:
+    """A path or URI as it may be shown; of one that can't be parsed, rather too little than a part of a credential.
+
+    >>> redacted("s3://key:secret@bucket/dump.xml?region=eu-west-1"), redacted("s3://key:with?mark@bucket")
+    ('s3://bucket/dump.xml', 's3://bucket')
+    """
+    scheme, is_uri, rest = uri.partition("://")
+    if not is_uri:
+        return uri
+    # On the web it is the options that may hold an @; elsewhere a secret may, which somebody wrote as it is.
+    public = rest.partition("?")[0].rpartition("@")[2] if scheme in _WEB else rest.rpartition("@")[2].partition("?")[0]
+    return f"{scheme}://{public}"
+
+
+def redacted_text(text: str) -> str:
+    """A message or traceback in which every URI is :func:`redacted`.
+
+    >>> redacted_text("cannot open s3://key:secret@bucket/a?region=eu, nor https://me:secret@example.org/b")
+    'cannot open s3://bucket/a nor https://example.org/b'
+    """
+    return _URI.sub(lambda match: redacted(match[0]), text)
+
+
+def redacted_values(node: Any) -> Any:
+    """Nested dictionaries, lists and tuples, in whose texts every URI is :func:`redacted`."""
+    match node:
+        case str():
+            return redacted_text(node)
+        case dict():
+            return {name: redacted_values(value) for name, value in node.items()}
+        case list() | tuple():
+            return type(node)(map(redacted_values, node))
+    return node
+
+
+def reason(error: Exception) -> str:
+    """What an error says, or its kind if it says nothing; libraries quote the URI that they were given."""
+    return redacted_text(str(error)) or type(error).__name__

@@ -1,0 +1,43 @@
+"""What keeps the code easy to find one's way in: no two files need each other, and no folder is a heap."""
+
+from pathlib import Path
+
+import grimp
+import pytest
+
+import tiltmeter
+
+SOURCES = Path(tiltmeter.__file__).parent
+MOST_MODULES = 15
+
+
+def circles() -> list[list[str]]:
+    """For every import that closes a circle of files, the circle: each file imports the next, the last the first."""
+    graph = grimp.build_graph("tiltmeter", cache_dir=None)
+    circles = {}
+    for module in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(module):
+            if way := graph.find_shortest_chain(imported, module):
+                start = way.index(min(way))
+                circles[frozenset(way)] = [*way[start:], *way[:start]]
+    return sorted(circles.values())
+
+
+def sizes(room: str) -> dict[str, int]:
+    """How many modules each folder of a room has, the folder's own file aside."""
+    folders = [SOURCES / room, *(path for path in (SOURCES / room).rglob("*") if path.is_dir())]
+    return {folder.relative_to(SOURCES).as_posix(): len(modules(folder)) for folder in folders if modules(folder)}
+
+
+def modules(folder: Path) -> set[Path]:
+    return {*folder.glob("*.py")} - {folder / "__init__.py"}
+
+
+def test_no_file_needs_itself_by_way_of_others():
+    assert [" -> ".join(circle) for circle in circles()] == []
+
+
+@pytest.mark.parametrize("room", ["cluster", "jobs", "operators", "storage"])
+def test_no_folder_has_more_than_fifteen_modules(room):
+    assert sizes(room)
+    assert {folder: size for folder, size in sizes(room).items() if size > MOST_MODULES} == {}
