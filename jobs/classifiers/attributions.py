@@ -15,12 +15,8 @@ from tiltmeter.jobs.embedding.tables import REASON, STATUS
 from tiltmeter.jobs.runtime.devices import Device, uses_gpus
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.operators.classifiers.attribution import attribute as attribution
-from tiltmeter.operators.classifiers.attribution.attribute import (
-    Attribution,
-    AttributionConfig,
-    TextClassifier,
-    attribute,
-)
+from tiltmeter.operators.classifiers.attribution.attribute import Attribution, attribute
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.store.tables import column

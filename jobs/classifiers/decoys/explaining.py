@@ -18,7 +18,8 @@ from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.runtime.devices import uses_gpus
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.operators.classifiers.attribution import attribute as attribution
-from tiltmeter.operators.classifiers.attribution.attribute import TextClassifier, attribute
+from tiltmeter.operators.classifiers.attribution.attribute import attribute
+from tiltmeter.operators.classifiers.attribution.records import TextClassifier
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 DECOYED, PLAIN = "decoyed", "original"
