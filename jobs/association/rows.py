@@ -14,7 +14,8 @@ from pydantic import AfterValidator, ConfigDict, Field
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, Row, estimate, failed
 from tiltmeter.operators.association.covariance import Estimator
 from tiltmeter.operators.association.weat import Statistic, associations, effect_size, weat_score
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL, document_key
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
 from tiltmeter.operators.statistics.permutation import MAX_WORDS, monte_carlo_p_value, permutation_p_value
 from tiltmeter.operators.text.wordsets import Association

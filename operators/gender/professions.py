@@ -11,7 +11,7 @@ functions is that of :mod:`.gender.direction`.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 
 
 def mean_bias(biases: NDArray[np.floating]) -> FloatArray:

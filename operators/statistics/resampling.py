@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 
 VERSION = "resampling/1"
@@ -74,8 +75,6 @@ def _layout(strata: NDArray[np.integer]) -> _Layout:
 
 def _drawn(layout: _Layout, seed: int, about: int, replicate: int) -> NDArray[np.int32]:
     """How often each unit is drawn, ``[units]``."""
-    key = np.array([seed, Stream.RATING], dtype=np.uint64)
-    bits = np.random.Philox(key=key, counter=np.array([0, 0, replicate, about], dtype=np.uint64))
-    uniform = np.random.Generator(bits).random(layout.order.size)
+    uniform = keyed_generator(seed, Stream.RATING, 0, replicate, about).random(layout.order.size)
     places = layout.starts + (uniform * layout.sizes).astype(np.int64)
     return np.bincount(layout.order[places], minlength=layout.order.size).astype(np.int32)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.classifiers.privacy.config import Resamples
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import percentile_interval
 from tiltmeter.operators.statistics.resampling import resampled_counts
 

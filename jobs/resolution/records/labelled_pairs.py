@@ -7,6 +7,7 @@ from tiltmeter.jobs.resolution.records import linkage
 from tiltmeter.jobs.resolution.records.columns import ID, check_blocks, prepare
 from tiltmeter.jobs.resolution.records.config import RecordScorer
 from tiltmeter.jobs.resolution.records.linkage import IDS
+from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 
 _TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
@@ -104,4 +105,4 @@ def _consistent(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _random(seed: int, draw: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=[seed, Stream.LABELLED_PAIRS], counter=[0, 0, 0, draw]))
+    return keyed_generator(seed, Stream.LABELLED_PAIRS, 0, 0, draw)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text.tokenised import TokenisedText, tokenise
 
 if TYPE_CHECKING:
