@@ -3,6 +3,7 @@
 from tiltmeter.jobs.association.findings import preferred
 from tiltmeter.jobs.report.findings import Frames, measured
 from tiltmeter.jobs.report.html.elements import Block, Details, Paragraph
+from tiltmeter.operators.statistics.intervals import percentile_coverage
 
 _MONTE_CARLO_COVERAGE = {(32, 0.95): ", and for normally distributed flips that of the PSE 93% and that of the JND 89%"}
 """By replicas and level; simulated, as there is no formula for resampled moments."""
@@ -33,7 +34,7 @@ def on_intervals(level: float, num_replicas: int, frames: Frames) -> list[Block]
         num_replicas: bootstrap replicas that they rest on.
         frames: the tables that the report shows, by name.
     """
-    own, psychophysics = own_coverage(level, num_replicas), "psychometrics" in frames
+    own, psychophysics = percentile_coverage(level, num_replicas), "psychometrics" in frames
     monte_carlo = _MONTE_CARLO_COVERAGE.get((num_replicas, level), "") if psychophysics else ""
     short = (
         f"Numbers in brackets are intervals at a nominal {100 * level:g}%. All are a bit narrow: with {num_replicas} "
@@ -41,18 +42,6 @@ def on_intervals(level: float, num_replicas: int, frames: Frames) -> list[Block]
     )
     long = f"{_of_own_values(frames)}{_OF_ESTIMATES if psychophysics else ''}"
     return [Paragraph(short), Details("How to read the intervals", [Paragraph(long, "note")])]
-
-
-def own_coverage(level: float, num_replicas: int) -> float:
-    """Chance that one more replica falls into the percentile interval of the others, exactly so for uniform values.
-
-    The k-th smallest of R exceeds a new value with chance k / (R + 1), and the ends are k = 1 + (R - 1)(1 +- level)/2.
-    Normal values give a little more: simulated, 90 % instead of 89 % with 32 replicas at a level of 95 %.
-
-    >>> round(own_coverage(0.95, 32), 4)
-    0.8924
-    """
-    return level * (num_replicas - 1) / (num_replicas + 1)
 
 
 def _of_own_values(frames: Frames) -> str:

@@ -19,8 +19,7 @@ from tiltmeter.jobs.report.findings import (
     why_nothing,
 )
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
-from tiltmeter.jobs.report.intervals import on_intervals, own_coverage
-from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.jobs.report.intervals import on_intervals
 
 
 def test_correlations_are_those_done_by_hand():
@@ -113,10 +112,3 @@ def test_the_note_speaks_of_what_the_page_shows_alone(made):
     assert "flips" not in text
     without = note(0.95, 32, {"associations": made.associations(made.association("a", 1.0, half_width=None))})
     assert "by chance" not in without
-
-
-def test_own_values_are_covered_as_the_note_says():
-    values = np.random.default_rng(5).random((20_000, 33))
-    low, high, _ = percentile_interval(values[:, 1:], 0.95)
-    # The standard error is 0.2 %.
-    assert np.mean((low < values[:, 0]) & (values[:, 0] < high)) == pytest.approx(own_coverage(0.95, 32), abs=0.01)
