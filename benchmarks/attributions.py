@@ -65,8 +65,8 @@ def classifier(name: str) -> Any:
 def small() -> Any:
     """The small encoder as `privacy_metrics` and `decoy_benchmark` take it by default."""
     from tiltmeter.operators.classifiers.networks import small_network, text_classifier
+    from tiltmeter.operators.classifiers.records import Head
     from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
-    from tiltmeter.operators.classifiers.training import Head
 
     config, heads = SmallEncoderConfig(), {"label": Head(("negative", "positive"))}
     vocabulary = Vocabulary.of(sentences(), config)
@@ -127,7 +127,8 @@ def part(name: str, texts: list[str], tolerance: float | None) -> tuple[list[NDA
     """In a worker: values, CPU seconds, and the peak of its memory in bytes."""
     import torch
 
-    from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, attribute
+    from tiltmeter.operators.classifiers.attribution.attribute import attribute
+    from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 
     torch.set_num_threads(1)
     of = classifier(name)

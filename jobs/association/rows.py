@@ -12,7 +12,8 @@ from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
 from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.association.weat import Statistic, associations, effect_size, weat_score
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL, document_key
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
 from tiltmeter.operators.statistics.permutation import MAX_WORDS, monte_carlo_p_value, permutation_p_value
 from tiltmeter.operators.text.wordsets import Association

@@ -15,12 +15,8 @@ from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.operators.classifiers.attribution import attribute as attribution
-from tiltmeter.operators.classifiers.attribution.attribute import (
-    Attribution,
-    AttributionConfig,
-    TextClassifier,
-    attribute,
-)
+from tiltmeter.operators.classifiers.attribution.attribute import Attribution, attribute
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 

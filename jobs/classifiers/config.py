@@ -8,8 +8,9 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.resources import Device
+from tiltmeter.operators.classifiers.records import Pooling
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig
-from tiltmeter.operators.classifiers.training import Pooling, TrainingConfig
+from tiltmeter.operators.classifiers.training import TrainingConfig
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import find_checkpoint

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.classifiers.tables import LABELLED
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, read_records

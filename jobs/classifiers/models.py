@@ -9,7 +9,8 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from tiltmeter.jobs.classifiers.config import CHECKPOINT_SETTING
-from tiltmeter.operators.classifiers.attribution.attribute import TextClassifier, transformers_classifier
+from tiltmeter.operators.classifiers.attribution.attribute import transformers_classifier
+from tiltmeter.operators.classifiers.attribution.records import TextClassifier
 from tiltmeter.operators.classifiers.trained import (
     Model,
     SmallModel,

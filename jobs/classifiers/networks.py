@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tiltmeter.jobs.classifiers.config import CHECKPOINT_SETTING, EncoderSources, TrainedModels
 from tiltmeter.operators.classifiers import small as small_classifier
 from tiltmeter.operators.classifiers import training as classifier_training
+from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import Vocabulary
 from tiltmeter.operators.classifiers.trained import Model, SmallModel, TransformerModel
-from tiltmeter.operators.classifiers.training import Epoch, Head
+from tiltmeter.operators.classifiers.training import Epoch
 from tiltmeter.operators.text.tokenised import Tokenise, tokenise
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.models.checkpoints import find_checkpoint

@@ -18,7 +18,7 @@ from tiltmeter.operators.gender.direction import (
     projection,
     without_each_pair,
 )
-from tiltmeter.operators.gender.professions import count_weights, direct_bias_of, equal_weights, mean_bias
+from tiltmeter.operators.gender.professions import ProfessionBias, direct_bias_of, mean_bias, profession_bias
 from tiltmeter.operators.text.wordsets import GenderSurvey, WordForms
 
 _GENDERS = ("feminine", "masculine", "neutral")
@@ -102,17 +102,11 @@ class GenderRows:
     def _biases(self, direction: NDArray[np.float64]) -> tuple[Biases, Biases]:
         """Of every profession ``[professions, 1 + replicas]``, by equal weights and weighted by count."""
         measured = [self._bias(forms, direction) for forms in self.professions.values()]
-        equal, weighted = zip(*measured, strict=True)
-        return np.stack(equal), np.stack(weighted)
+        return np.stack([bias.equal for bias in measured]), np.stack([bias.weighted for bias in measured])
 
-    def _bias(self, forms: "_Forms", direction: NDArray[np.float64]) -> tuple[Biases, Biases]:
-        biases = projection(self.lookup(forms.words), direction)
-        # A mean over other forms than the original's would be a mean of something else.
-        biases[np.isnan(biases).any(axis=1)] = np.nan
+    def _bias(self, forms: "_Forms", direction: NDArray[np.float64]) -> ProfessionBias:
         counts = [self.lookup.counts[word] for word in forms.words]
-        equal = equal_weights(biases, forms.genders)
-        known = None not in counts
-        return equal, count_weights(biases, counts) if known else np.full_like(equal, np.nan)
+        return profession_bias(projection(self.lookup(forms.words), direction), forms.genders, counts)
 
     @cached_property
     def biases(self) -> tuple[Biases, Biases]:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from tiltmeter.operators.embedding.similarity import FloatArray, unit_vectors
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.embedding.similarity import unit_vectors
 
 VERSION = "covariance/1"
 

@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray, Measure, orientation
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.embedding.similarity import Measure, orientation
 
 VERSION = "association/2"
 

@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tiltmeter.operators.classifiers.attribution.attribute import TextClassifier
+from tiltmeter.operators.classifiers.attribution.records import TextClassifier
+from tiltmeter.operators.classifiers.records import Head, Pooling
 from tiltmeter.operators.classifiers.small import PADDING, SmallEncoderConfig, Vocabulary, initial_vectors
-from tiltmeter.operators.classifiers.training import Head, Pooling
 from tiltmeter.operators.compute.batching import length_batches
 from tiltmeter.operators.compute.generators import torch_random
 from tiltmeter.operators.compute.philox import Stream

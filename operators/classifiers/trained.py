@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from tiltmeter.operators.classifiers.attribution.attribute import TextClassifier
+from tiltmeter.operators.classifiers.attribution.records import TextClassifier
+from tiltmeter.operators.classifiers.records import Head, Pooling
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
-from tiltmeter.operators.classifiers.training import Epoch, Head, Pooling
+from tiltmeter.operators.classifiers.training import Epoch
 from tiltmeter.operators.text.tokenised import tokenise
 
 if TYPE_CHECKING:

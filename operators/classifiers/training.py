@@ -12,13 +12,14 @@ thread: several would divide sums among them, and last bits would depend on thei
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.compute.batching import length_batches
 from tiltmeter.operators.compute.generators import keyed_generator, one_thread, torch_random
 from tiltmeter.operators.compute.philox import Stream
@@ -31,31 +32,11 @@ if TYPE_CHECKING:
 
 VERSION = "classifier_training/1"
 
-Pooling = Literal["mean", "first"]
-"""How the states of a text's tokens become its representation: their mean, or that of the first, as [CLS] in BERT."""
-
 UNLABELLED = -1
 """In place of the class of a text for a head that learns nothing from it."""
 
 _TRAINING = 2
 """Of what is drawn in training a classifier: batches and dropout."""
-
-
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Head:
-    """What a head learns, and what the encoder learns from it.
-
-    Attributes:
-        classes: their names, in the order of the head's outputs.
-        weight: of its loss in what the encoder learns.
-        adversarial: whether the encoder learns to make its loss large.
-        hidden: units of a layer between the representation and its outputs; 0: none, the head is linear.
-    """
-
-    classes: Annotated[tuple[str, ...], Field(min_length=2)]
-    weight: Annotated[float, Field(ge=0.0)] = 1.0
-    adversarial: bool = False
-    hidden: Annotated[int, Field(ge=0)] = 0
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))

@@ -1,6 +1,6 @@
-"""torch's random numbers as a function of a key, for as long as a block lasts."""
+"""Random numbers of numpy and torch as a function of a key; torch's for as long as a block lasts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,19 @@ def keyed_generator(seed: int, stream: int, *key: int) -> np.random.Generator:
     >>> [int(keyed_generator(0, 13, key).integers(100)) for key in (5, 6, 5)]
     [44, 51, 44]
     """
-    counter = np.array([0, *key, *[0] * (3 - len(key))], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=np.array([seed, stream], dtype=np.uint64), counter=counter))
+    return np.random.Generator(keyed_bits(seed, stream, (0, *key, *[0] * (3 - len(key)))))
+
+
+def keyed_bits(seed: int, stream: int, counter: Sequence[int]) -> np.random.Philox:
+    """The Philox generator whose draws follow a counter.
+
+    Args:
+        seed, stream: as for :func:`keyed_generator`.
+        counter: ``[4]`` numbers of 64 bits, the lowest first; draws add 1 to the lowest, so that keys that differ in
+            it alone share numbers.
+    """
+    key, start = (np.array(numbers, dtype=np.uint64) for numbers in ((seed, stream), counter))
+    return np.random.Philox(key=key, counter=start)
 
 
 @contextmanager

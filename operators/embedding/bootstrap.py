@@ -5,7 +5,6 @@ needs no n and no second pass: a line decides by itself how often each replica s
 all replicas, and the corpus may lie in any number of shards.
 """
 
-import hashlib
 import math
 
 import numba
@@ -18,11 +17,6 @@ VERSION = "bootstrap/1"
 
 ORIGINAL = 0
 """Replica 0 is the corpus itself: every line once. The point estimates come from it, the intervals from the others."""
-
-
-def document_key(document_id: str) -> int:
-    """64-bit key of a document, from its id alone: the same in every shard, order and run."""
-    return int.from_bytes(hashlib.blake2b(document_id.encode(), digest_size=8).digest(), "little")
 
 
 def _poisson_thresholds() -> NDArray[np.uint64]:
@@ -86,7 +80,7 @@ def line_multiplicities(
 
     Args:
         seed: the run's seed, 0 <= seed < 2^64.
-        documents: ``[lines]`` keys from :func:`document_key`.
+        documents: ``[lines]`` keys from :func:`.compute.keys.document_key`.
         lines: ``[lines]`` line number within the document, from 0.
         num_replicas: number of bootstrap replicas, the original not counted.
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.operators.compute.generators import keyed_bits
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.training import State, TrainedReplica
 
@@ -239,10 +240,7 @@ def batches(lines: Iterable[NDArray[np.int32]]) -> Iterator[list[NDArray[np.int3
 
 
 def _generator_bits(seed: int, replica: int, what: Draw) -> np.random.Philox:
-    return np.random.Philox(
-        key=np.array([seed, Stream.INITIAL_VECTORS], dtype=np.uint64),
-        counter=np.array([0, 0, replica, what], dtype=np.uint64),
-    )
+    return keyed_bits(seed, Stream.INITIAL_VECTORS, (0, 0, replica, what))
 
 
 def _as_array(bits: np.random.Philox) -> NDArray[np.uint64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-FloatArray = NDArray[np.float64]
+from tiltmeter.operators.compute.arrays import FloatArray
 
 Measure = Literal["cosine", "euclidean", "manhattan", "mahalanobis"]
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray, cosine, unit_vectors
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.embedding.similarity import cosine, unit_vectors
 from tiltmeter.operators.gender.professions import direct_bias_of
 
 VERSION = "gender/2"

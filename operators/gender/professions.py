@@ -8,10 +8,25 @@ Biases come from :func:`.direction.projection`: words, forms or professions are 
 functions is that of :mod:`.gender.direction`.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
+
+
+class ProfessionBias(NamedTuple):
+    """The bias of one profession, ``[replicas]`` each.
+
+    Attributes:
+        equal: by :func:`equal_weights`.
+        weighted: by :func:`count_weights`; NaN where a form has no count.
+    """
+
+    equal: FloatArray
+    weighted: FloatArray
 
 
 def mean_bias(biases: NDArray[np.floating]) -> FloatArray:
@@ -102,6 +117,32 @@ def count_weights(biases: NDArray[np.floating], counts: ArrayLike) -> FloatArray
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError(f"counts={weights.tolist()}: must be finite and 0 or more; give occurrences in the corpus")
     return _weighted_mean(biases, weights)
+
+
+def profession_bias(
+    biases: NDArray[np.floating], genders: Sequence[str], counts: Sequence[int | None]
+) -> ProfessionBias:
+    """Bias of one profession in every replica that has all its forms.
+
+    A mean over other forms than the original's would be a mean of something else, so replicas that lack a form have no
+    bias.
+
+    Args:
+        biases: ``[replicas, forms]``.
+        genders: ``[forms]``, as for :func:`equal_weights`.
+        counts: ``[forms]``, as for :func:`count_weights`; None where it is not known.
+
+    Raises:
+        ValueError: as these two.
+
+    >>> profession_bias(np.array([[0.5, -0.1], [0.3, np.nan]]), ["feminine", "masculine"], [100, 300])
+    ProfessionBias(equal=array([0.2, nan]), weighted=array([0.05,  nan]))
+    """
+    complete = np.where(np.isnan(biases).any(axis=1, keepdims=True), np.nan, biases)
+    equal = equal_weights(complete, genders)
+    if None in counts:
+        return ProfessionBias(equal, np.full_like(equal, np.nan))
+    return ProfessionBias(equal, count_weights(complete, np.array(counts, dtype=np.float64)))
 
 
 def _weighted_mean(values: NDArray[np.floating], weights: FloatArray) -> FloatArray:

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
-from tiltmeter.operators.embedding.similarity import FloatArray, unit_vectors
+from tiltmeter.operators.embedding.similarity import unit_vectors
 from tiltmeter.operators.statistics.intervals import check_level, percentile_interval
 from tiltmeter.operators.statistics.probit import probit_regression
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD
 from tiltmeter.operators.statistics.intervals import check_level
 

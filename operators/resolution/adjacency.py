@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from tiltmeter.operators.compute.arrays import IntArray
 
 
 class Adjacency(NamedTuple):
@@ -17,12 +16,12 @@ class Adjacency(NamedTuple):
         pairs: ``[2 pairs]``, the number of the pair.
     """
 
-    starts: Integers
-    neighbours: Integers
-    pairs: Integers
+    starts: IntArray
+    neighbours: IntArray
+    pairs: IntArray
 
 
-def adjacency(num_nodes: int, left: Integers, right: Integers) -> Adjacency:
+def adjacency(num_nodes: int, left: IntArray, right: IntArray) -> Adjacency:
     """Of pairs ``[pairs]`` of different nodes, in any order.
 
     >>> adjacency(3, np.array([0, 1]), np.array([1, 2]))

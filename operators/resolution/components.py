@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution.pairs import ScoredPairs
+from tiltmeter.operators.resolution.problem import canonical
 
 VERSION = "components/1"
 
 
 class Components(NamedTuple):
-    """Components by size, the largest first, and of one size by their first node.
+    """Nodes and pairs by component.
+
+    :func:`components_of` numbers components by size, the largest first, and those of one size by their first node.
 
     Attributes:
         component: ``[nodes]`` int64, of each node.
@@ -28,12 +30,12 @@ class Components(NamedTuple):
         weights: likewise.
     """
 
-    component: NDArray[np.int64]
-    place: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
+    component: IntArray
+    place: IntArray
+    sizes: IntArray
+    starts: IntArray
+    left: IntArray
+    right: IntArray
     weights: FloatArray
 
     def bundles(self, num_pairs: int) -> Iterator[tuple[int, int]]:
@@ -46,6 +48,20 @@ class Components(NamedTuple):
             first = last
 
 
+def positive_components(num_nodes: int, left: IntArray, right: IntArray, weights: FloatArray) -> IntArray:
+    """``[nodes]`` int64, the component of each node in the graph of the positive pairs, in the order of first nodes.
+
+    >>> positive_components(4, np.array([0, 1, 2]), np.array([2, 3, 3]), np.array([0.5, 1.0, -1.0]))
+    array([0, 1, 0, 1])
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    positive = weights > 0.0
+    edges = (np.ones(int(positive.sum()), dtype=np.int8), (left[positive], right[positive]))
+    return canonical(connected_components(coo_array(edges, shape=(num_nodes, num_nodes)), directed=False)[1])
+
+
 def components_of(num_nodes: int, pairs: ScoredPairs) -> Components:
     """Cut a graph into the connected components of its positive pairs.
 
@@ -53,30 +69,28 @@ def components_of(num_nodes: int, pairs: ScoredPairs) -> Components:
     >>> components_of(5, pairs).component
     array([0, 0, 1, 1, 2])
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    positive = pairs.weights > 0
-    ones = np.ones(int(positive.sum()), dtype=np.int8)
-    graph = coo_array((ones, (pairs.left[positive], pairs.right[positive])), shape=(num_nodes, num_nodes))
-    num, labels = connected_components(graph, directed=False)
-    sizes = np.bincount(labels, minlength=num)
-    first = np.full(num, num_nodes)
-    np.minimum.at(first, labels, np.arange(num_nodes))
-    order = np.lexsort((first, -sizes))
-    rank = np.empty(num, dtype=np.int64)
-    rank[order] = np.arange(num)
-    component = rank[labels]
-    return _with_pairs(component, sizes[order].astype(np.int64), pairs)
+    labels = positive_components(num_nodes, pairs.left, pairs.right, pairs.weights)
+    order = np.argsort(-np.bincount(labels), kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return divided(rank[labels], pairs.left, pairs.right, pairs.weights)
 
 
-def _with_pairs(component: NDArray[np.int64], sizes: NDArray[np.int64], pairs: ScoredPairs) -> Components:
+def divided(component: IntArray, left: IntArray, right: IntArray, weights: FloatArray) -> Components:
+    """The pairs within components, component by component.
+
+    Args:
+        component: ``[nodes]``, of each node, from 0 and without gaps.
+        left, right, weights: ``[pairs]``.
+    """
+    sizes = np.bincount(component)
     by_component = np.argsort(component, kind="stable")
     place = np.empty_like(component)
     place[by_component] = np.arange(component.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    inside = np.flatnonzero(component[pairs.left] == component[pairs.right])
-    of_pair = component[pairs.left[inside]]
+    inside = np.flatnonzero(component[left] == component[right])
+    of_pair = component[left[inside]]
     inside = inside[np.argsort(of_pair, kind="stable")]
     starts = np.concatenate([[0], np.cumsum(np.bincount(of_pair, minlength=sizes.size))])
-    left, right = place[pairs.left[inside]], place[pairs.right[inside]]
-    return Components(component, place, sizes, starts.astype(np.int64), left, right, pairs.weights[inside])
+    return Components(
+        component, place, sizes, starts.astype(np.int64), place[left[inside]], place[right[inside]], weights[inside]
+    )

@@ -14,15 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution.problem import Problem
 
 VERSION = "partition_explanations/1"
 
 NUM_TIPPING = 5
 """Pairs that are named against a node."""
-
-Integers = NDArray[np.int64]
 
 
 class Merges(NamedTuple):
@@ -35,9 +33,9 @@ class Merges(NamedTuple):
         held: ``[merges]``, that weight: what the part would lose with the node.
     """
 
-    parts: Integers
+    parts: IntArray
     weights: FloatArray
-    weakest: Integers
+    weakest: IntArray
     held: FloatArray
 
 
@@ -55,14 +53,14 @@ class NearMisses(NamedTuple):
         tipping_weights: ``[tipping pairs]``, -inf where the pair is forbidden.
     """
 
-    nodes: Integers
-    parts: Integers
+    nodes: IntArray
+    parts: IntArray
     support: FloatArray
     opposition: FloatArray
-    num_forbidden: Integers
+    num_forbidden: IntArray
     held: FloatArray
-    starts: Integers
-    tipping: Integers
+    starts: IntArray
+    tipping: IntArray
     tipping_weights: FloatArray
 
     @property
@@ -74,8 +72,8 @@ class NearMisses(NamedTuple):
 class Pairs(NamedTuple):
     """``[pairs]``, both nodes and the weight."""
 
-    left: Integers
-    right: Integers
+    left: IntArray
+    right: IntArray
     weights: FloatArray
 
 
@@ -180,13 +178,13 @@ def _sums(places: NDArray[np.integer], weights: FloatArray, num: int) -> FloatAr
     return np.bincount(places, weights, num).astype(np.float64, copy=False)
 
 
-def _across(problem: Problem, labels: NDArray[np.integer]) -> tuple[Integers, Integers, FloatArray]:
+def _across(problem: Problem, labels: NDArray[np.integer]) -> tuple[IntArray, IntArray, FloatArray]:
     """Node, other node and weight of each pair between parts, in both directions."""
     left, right, weights = _pairs(problem, ~_together(problem, labels))
     return np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([weights, weights])
 
 
-def _of(missed: Integers, key: Integers) -> tuple[Integers, Integers]:
+def _of(missed: IntArray, key: IntArray) -> tuple[IntArray, IntArray]:
     """Where the keys lie in the rising ``missed``, and which of them are there at all."""
     place = np.searchsorted(missed, key)
     place[place == missed.size] = 0
@@ -196,17 +194,17 @@ def _of(missed: Integers, key: Integers) -> tuple[Integers, Integers]:
 
 # --- the pairs that tipped it ---------------------------------------------------------------------------------------
 
-_Against = tuple[Integers, Integers, FloatArray]
+_Against = tuple[IntArray, IntArray, FloatArray]
 """Near miss, node of its part, and weight of each pair."""
 
 
 def _forbidden(
     labels: NDArray[np.integer],
-    part: Integers,
-    num_forbidden: Integers,
-    listed: Integers,
-    of: Integers,
-    others: Integers,
+    part: IntArray,
+    num_forbidden: IntArray,
+    listed: IntArray,
+    of: IntArray,
+    others: IntArray,
 ) -> _Against:
     """Pairs that are not listed, the first ones of each near miss.
 
@@ -222,7 +220,7 @@ def _forbidden(
     return miss, member, np.full(miss.size, -np.inf)
 
 
-def _tipping(num_misses: int, *against: _Against) -> tuple[Integers, Integers, FloatArray]:
+def _tipping(num_misses: int, *against: _Against) -> tuple[IntArray, IntArray, FloatArray]:
     """Starts, nodes and weights of the pairs that weigh most against each near miss."""
     of, others, weights = (np.concatenate(parts) for parts in zip(*against, strict=True))
     order = np.lexsort((others, weights, of))
@@ -231,7 +229,7 @@ def _tipping(num_misses: int, *against: _Against) -> tuple[Integers, Integers, F
     return np.concatenate([[0], np.cumsum(kept)]), others[order], weights[order]
 
 
-def _ranks(num: Integers) -> Integers:
+def _ranks(num: IntArray) -> IntArray:
     """0, 1, ... within each of consecutive groups of the given sizes.
 
     >>> _ranks(np.array([2, 0, 3]))

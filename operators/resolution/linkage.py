@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "record_linkage/1"
 

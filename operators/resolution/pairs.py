@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "scored_pairs/1"
 

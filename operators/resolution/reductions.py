@@ -25,8 +25,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
-from tiltmeter.operators.resolution.adjacency import Adjacency, Integers, adjacency
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.resolution.adjacency import Adjacency, adjacency
+from tiltmeter.operators.resolution.components import divided, positive_components
 from tiltmeter.operators.resolution.problem import Problem, Remaining, Result, canonical, result
 
 VERSION = "partition_reductions/1"
@@ -40,7 +41,7 @@ class Piece(NamedTuple):
         problem: the pairs between them.
     """
 
-    nodes: Integers
+    nodes: IntArray
     problem: Problem
 
 
@@ -55,10 +56,10 @@ class Reduced:
     """
 
     pieces: list[Piece]
-    joined: Integers
+    joined: IntArray
     offset: float
 
-    def expand(self, labels: Sequence[NDArray[np.integer]]) -> Integers:
+    def expand(self, labels: Sequence[NDArray[np.integer]]) -> IntArray:
         """Labels of the original nodes from those of each piece."""
         parts = np.arange(int(self.joined.max(initial=-1)) + 1)
         for piece, found in zip(self.pieces, labels, strict=True):
@@ -66,20 +67,6 @@ class Reduced:
             _, first, places = np.unique(found, return_index=True, return_inverse=True)
             parts[piece.nodes] = piece.nodes[first[places]]
         return canonical(parts[self.joined])
-
-
-def positive_components(num_nodes: int, left: Integers, right: Integers, weights: FloatArray) -> Integers:
-    """``[nodes]`` int64, the component of each node in the graph of the positive pairs, in the order of first nodes.
-
-    >>> positive_components(4, np.array([0, 1, 2]), np.array([2, 3, 3]), np.array([0.5, 1.0, -1.0]))
-    array([0, 1, 0, 1])
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    positive = weights > 0.0
-    edges = (np.ones(int(positive.sum()), dtype=np.int8), (left[positive], right[positive]))
-    return canonical(connected_components(coo_array(edges, shape=(num_nodes, num_nodes)), directed=False)[1])
 
 
 def components(problem: Problem) -> list[Piece]:
@@ -90,20 +77,14 @@ def components(problem: Problem) -> list[Piece]:
     [array([0, 2]), array([1, 3])]
     """
     labels = positive_components(problem.num_nodes, problem.left, problem.right, problem.weights)
-    num_nodes = np.bincount(labels)
-    order = np.argsort(labels, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(num_nodes)])
-    local = np.empty_like(order)
-    local[order] = np.arange(order.size) - starts[labels[order]]
-    inside = np.flatnonzero(labels[problem.left] == labels[problem.right])
-    inside = inside[np.argsort(labels[problem.left[inside]], kind="stable")]
-    left, right, weights = local[problem.left[inside]], local[problem.right[inside]], problem.weights[inside]
-    ends = np.cumsum(np.bincount(labels[problem.left[inside]], minlength=num_nodes.size))
+    nodes = np.argsort(labels, kind="stable")
+    parts = divided(labels, problem.left, problem.right, problem.weights)
+    ends = np.cumsum(parts.sizes)
     pieces = []
-    for component in np.flatnonzero(num_nodes > 1):
-        pairs = slice(ends[component - 1] if component else 0, ends[component])
-        part = Problem(int(num_nodes[component]), left[pairs], right[pairs], weights[pairs], problem.missing)
-        pieces.append(Piece(order[starts[component] : starts[component + 1]], part))
+    for component in np.flatnonzero(parts.sizes > 1):
+        size, pairs = int(parts.sizes[component]), slice(*parts.starts[component : component + 2])
+        part = Problem(size, parts.left[pairs], parts.right[pairs], parts.weights[pairs], problem.missing)
+        pieces.append(Piece(nodes[ends[component] - size : ends[component]], part))
     return pieces
 
 
@@ -129,7 +110,7 @@ def reduced(problem: Problem) -> Reduced:
     return Reduced(components(current), joined, float(problem.weights[together].sum()))
 
 
-def contracted(problem: Problem, labels: Integers) -> Problem:
+def contracted(problem: Problem, labels: IntArray) -> Problem:
     """Parts as nodes, with the sum of the weights between two; under ``forbid``, none if any pair between is missing.
 
     Args:
@@ -167,7 +148,7 @@ def _missing_weight(problem: Problem) -> float:
 
 
 @numba.njit(cache=True)
-def _partners(graph: Adjacency, left: Integers, right: Integers, weights: FloatArray, missing: float) -> Integers:
+def _partners(graph: Adjacency, left: IntArray, right: IntArray, weights: FloatArray, missing: float) -> IntArray:
     """``[nodes]``, the smaller node of the pair that each is joined in; no node is in two."""
     partners = np.arange(graph.starts.size - 1)
     for pair in range(left.size):

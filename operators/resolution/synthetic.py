@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.bootstrap import document_key
-from tiltmeter.operators.embedding.similarity import FloatArray
 
 VERSION = "synthetic_scores/2"
 
@@ -36,6 +37,11 @@ def synthetic_scores(
     """
     left, right = np.triu_indices(len(chains), 1)
     numbers = np.unique(np.array(chains, dtype=object).astype(str), return_inverse=True)[1]
-    bits = np.random.Philox(key=np.array([seed, Stream.SCORE], np.uint64), counter=[0, 0, 0, document_key(about)])
-    noise = np.random.Generator(bits).normal(0.0, sd, left.size)
+    noise = keyed_generator(seed, Stream.SCORE, 0, 0, _key(about)).normal(0.0, sd, left.size)
     return left, right, np.where(numbers[left] == numbers[right], mean, -mean) + noise
+
+
+def _key(about: str) -> int:
+    """Keys of 2^63 or more with 53 bits only: the scores of this version are drawn so."""
+    key = document_key(about)
+    return key if key < 2**63 else int(float(key))

@@ -11,8 +11,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
-from tiltmeter.operators.embedding.bootstrap import document_key
 
 VERSION = "sentiment/1"
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.two_samples import DEFINITION, Convention
 
 VERSION = "rejection/1"
@@ -54,3 +54,22 @@ def weighted_rejections(p_values: NDArray[np.floating], convention: Convention =
     score = (by_level * np.array(convention.weights)).sum(axis=-1)
     untested = np.isnan(p_values).sum(axis=-1, dtype=np.int64)
     return Rejections(by_level, np.asarray(untested), np.asarray(np.round(score, _DECIMALS)))
+
+
+def comparable_scores(p_values: NDArray[np.floating], convention: Convention = DEFINITION) -> FloatArray:
+    """WRS of resamples that were tested as often as any.
+
+    A resample that lacks a value which others have, as one of conversations may, was tested less, and its score would
+    be small for that reason alone.
+
+    Args:
+        p_values, convention: as for :func:`weighted_rejections`, with ``[resamples, tests]`` p-values.
+
+    Returns:
+        ``[resamples]`` float64; NaN where more tests are missing than in others.
+
+    >>> comparable_scores(np.array([[0.01, 0.2], [0.01, np.nan], [0.9, 0.9]]))
+    array([3.8, nan, 0. ])
+    """
+    counted = weighted_rejections(p_values, convention)
+    return np.where(counted.num_untested > counted.num_untested.min(), np.nan, counted.score)

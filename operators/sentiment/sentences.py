@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tiltmeter.operators.compute.generators import keyed_bits
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.sentiment.templates import Persons, Polarity, SyntheticSentences, Words, forms
 
@@ -145,7 +146,6 @@ def _drawn_emotions(
 def _uniform(seed: int, about: list[str | None], num_pairs: int) -> list[list[float]]:
     """``[num_pairs][2]`` numbers in [0, 1), the first ones the same whatever their number."""
     digest = hashlib.blake2b(json.dumps(about).encode(), digest_size=32).digest()
-    key = np.array([seed, Stream.EMOTION], dtype=np.uint64)
-    bits = np.random.Philox(key=key, counter=np.frombuffer(digest, dtype="<u8"))
+    bits = keyed_bits(seed, Stream.EMOTION, np.frombuffer(digest, dtype="<u8").tolist())
     pairs: list[list[float]] = np.random.Generator(bits).random((num_pairs, 2)).tolist()
     return pairs

@@ -7,7 +7,7 @@ rejections. A test is rejected at level alpha if its adjusted p-value is at most
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "multiplicity/1"
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
-from tiltmeter.operators.embedding.similarity import FloatArray
 from tiltmeter.operators.statistics import subset_sums
-from tiltmeter.operators.statistics.subset_sums import Bounds, Integers
+from tiltmeter.operators.statistics.subset_sums import Bounds
 
 VERSION = "permutation/1"
 
@@ -67,8 +67,8 @@ class PValue(NamedTuple):
 class _Test(NamedTuple):
     """Counted are the subsets of the rising ``values``, as large as the observed one, with a sum up to ``limit``."""
 
-    values: Integers
-    observed: Integers
+    values: IntArray
+    observed: IntArray
     limit: int
 
 
@@ -186,7 +186,7 @@ def _as_test(scores_x: NDArray[np.floating], scores_y: NDArray[np.floating]) -> 
     return _Test(np.sort(values), observed, int(observed.sum()) + rounding)
 
 
-def _as_integers(scores: FloatArray) -> tuple[Integers, int]:
+def _as_integers(scores: FloatArray) -> tuple[IntArray, int]:
     """How far the scores lie above the smallest, in whole units, and how far apart two sums may lie that tie."""
     scaled = scores / (np.abs(scores).max() or 1.0)
     offsets = scaled - scaled.min()
@@ -218,7 +218,7 @@ def _clopper_pearson(hits: int, num_draws: int) -> tuple[float, float]:
 
 
 @numba.njit(cache=True)
-def _num_hits(values: Integers, size: int, limit: int, num_draws: int, seed: np.uint64, test_key: np.uint64) -> int:
+def _num_hits(values: IntArray, size: int, limit: int, num_draws: int, seed: np.uint64, test_key: np.uint64) -> int:
     stream, zero = np.uint64(Stream.PERMUTATION.value), np.uint64(0)
     hits = 0
     for draw in range(num_draws):

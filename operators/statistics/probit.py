@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import erfcx
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 
 _MAX_STEPS = 50
 _TOLERANCE = 1e-8

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 
 VERSION = "resampling/1"
@@ -54,6 +55,39 @@ def resampled_counts(
         yield np.stack([_drawn(layout, seed, about, replicate)[texts] for replicate in replicates])
 
 
+class Estimate(NamedTuple):
+    """A number of the data with what resamples make of it.
+
+    Attributes:
+        value: of the data as they are.
+        resamples: ``[resamples]``, in its unit.
+    """
+
+    value: float
+    resamples: NDArray[np.float64]
+
+
+def resampled_mean(values: NDArray[np.floating], counts: NDArray[np.integer]) -> Estimate:
+    """Mean over the texts that have a value.
+
+    Args:
+        values: ``[texts]``; NaN where a text has none.
+        counts: ``[resamples, texts]``, how often each resample has each text.
+
+    Returns:
+        All NaN where no text has a value, and NaN in a resample that draws none that has.
+
+    >>> resampled_mean(np.array([1.0, np.nan, 4.0]), np.array([[2, 0, 1], [0, 3, 0]]))
+    Estimate(value=2.5, resamples=array([ 2., nan]))
+    """
+    known = ~np.isnan(values)
+    if not known.any():
+        return Estimate(np.nan, np.full(len(counts), np.nan))
+    drawn = counts[:, known]
+    with np.errstate(invalid="ignore"):
+        return Estimate(float(values[known].mean()), (drawn @ values[known]) / drawn.sum(axis=1))
+
+
 class _Layout(NamedTuple):
     """Attributes:
     order: ``[units]``, the units stratum by stratum.
@@ -74,8 +108,6 @@ def _layout(strata: NDArray[np.integer]) -> _Layout:
 
 def _drawn(layout: _Layout, seed: int, about: int, replicate: int) -> NDArray[np.int32]:
     """How often each unit is drawn, ``[units]``."""
-    key = np.array([seed, Stream.RATING], dtype=np.uint64)
-    bits = np.random.Philox(key=key, counter=np.array([0, 0, replicate, about], dtype=np.uint64))
-    uniform = np.random.Generator(bits).random(layout.order.size)
+    uniform = keyed_generator(seed, Stream.RATING, 0, replicate, about).random(layout.order.size)
     places = layout.starts + (uniform * layout.sizes).astype(np.int64)
     return np.bincount(layout.order[places], minlength=layout.order.size).astype(np.int32)

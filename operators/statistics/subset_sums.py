@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from tiltmeter.operators.compute.arrays import IntArray
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -38,8 +38,8 @@ class _Table(NamedTuple):
     """
 
     counts: NDArray[Any]
-    starts: Integers
-    smallest: Integers
+    starts: IntArray
+    smallest: IntArray
 
 
 def num_sums(num_values: int, size: int) -> int:
@@ -52,7 +52,7 @@ def num_sums(num_values: int, size: int) -> int:
     return sum(math.comb(half, taken) for half in halves for taken in range(min(half, size) + 1))
 
 
-def count(values: Integers, size: int, limit: int) -> int:
+def count(values: IntArray, size: int, limit: int) -> int:
     """The number of subsets of ``size`` values with a sum of at most ``limit``.
 
     Args:
@@ -69,7 +69,7 @@ def count(values: Integers, size: int, limit: int) -> int:
     return int(_count_sums(*lower, *upper, size, limit))
 
 
-def num_counts(values: Integers, size: int, limit: int) -> float:
+def num_counts(values: IntArray, size: int, limit: int) -> float:
     """How many counts :func:`bounds` keeps with step 1, 8 bytes each; with step h about a share 1/h of them.
 
     >>> num_counts(np.array([1, 2, 3, 5]), 2, 5)
@@ -79,7 +79,7 @@ def num_counts(values: Integers, size: int, limit: int) -> float:
     return sum(float(_lengths(half, size, excess).sum(dtype=np.float64)) for half in _halves(values))
 
 
-def bounds(values: Integers, observed: Integers, limit: int, step: int) -> Bounds:
+def bounds(values: IntArray, observed: IntArray, limit: int, step: int) -> Bounds:
     """Bounds of the number of subsets as large as the observed one with a sum of at most ``limit``.
 
     The values v_i are rounded to multiples r_i of a step h. A subset S has the sum h R_S + E_S, with R_S = sum r_i and
@@ -118,31 +118,31 @@ def bounds(values: Integers, observed: Integers, limit: int, step: int) -> Bound
     return Bounds(int(low) + undecided, int(high))
 
 
-def _rounded(values: Integers, step: int) -> Integers:
+def _rounded(values: IntArray, step: int) -> IntArray:
     return (values + step // 2) // step
 
 
-def _halves(values: Integers) -> tuple[Integers, Integers]:
+def _halves(values: IntArray) -> tuple[IntArray, IntArray]:
     # With neighbours in one half, the sums of either half range as little as can be.
     return values[: values.size // 2], values[values.size // 2 :]
 
 
-def _smallest(values: Integers, size: int) -> Integers:
+def _smallest(values: IntArray, size: int) -> IntArray:
     """The smallest sums of 0, 1, ..., ``size`` values."""
     return np.concatenate([[0], np.cumsum(values[:size])])
 
 
-def _lengths(values: Integers, size: int, excess: int) -> Integers:
+def _lengths(values: IntArray, size: int, excess: int) -> IntArray:
     """How many sums there are of 0, 1, ..., ``size`` values that exceed the smallest by no more than ``excess``."""
     largest = np.concatenate([[0], np.cumsum(values[::-1][:size])])
     return np.minimum(largest - _smallest(values, size), excess) + 1
 
 
-def _starts(lengths: Integers) -> Integers:
+def _starts(lengths: IntArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _sorted_sums(values: Integers, size: int) -> tuple[Integers, Integers]:
+def _sorted_sums(values: IntArray, size: int) -> tuple[IntArray, IntArray]:
     """All sums of 0, 1, ..., ``size`` values, each row in rising order, and where the rows start."""
     starts = _starts(np.array([math.comb(values.size, taken) for taken in range(min(values.size, size) + 1)]))
     sums = np.zeros(starts[-1], dtype=np.int64)
@@ -150,7 +150,7 @@ def _sorted_sums(values: Integers, size: int) -> tuple[Integers, Integers]:
     return sums, starts
 
 
-def _sum_counts(values: Integers, size: int, excess: int, dtype: type[np.int64] | type[np.float64]) -> _Table:
+def _sum_counts(values: IntArray, size: int, excess: int, dtype: type[np.int64] | type[np.float64]) -> _Table:
     starts = _starts(_lengths(values, size, excess))
     counts = np.zeros(starts[-1], dtype=dtype)
     _add_counts(counts, starts, values)
@@ -158,7 +158,7 @@ def _sum_counts(values: Integers, size: int, excess: int, dtype: type[np.int64] 
 
 
 @numba.njit(cache=True)
-def _merge_sums(sums: Integers, starts: Integers, values: Integers) -> None:
+def _merge_sums(sums: IntArray, starts: IntArray, values: IntArray) -> None:
     """With each value, row j is merged with row j - 1 plus the value: in place, from the back."""
     num_rows = starts.size - 1
     filled = np.zeros(num_rows, dtype=np.int64)
@@ -181,7 +181,7 @@ def _merge_sums(sums: Integers, starts: Integers, values: Integers) -> None:
 
 @numba.njit(cache=True)
 def _count_sums(
-    lower: Integers, lower_starts: Integers, upper: Integers, upper_starts: Integers, size: int, limit: int
+    lower: IntArray, lower_starts: IntArray, upper: IntArray, upper_starts: IntArray, size: int, limit: int
 ) -> int:
     hits = 0
     for taken in range(max(0, size - upper_starts.size + 2), min(size, lower_starts.size - 2) + 1):
@@ -196,7 +196,7 @@ def _count_sums(
 
 
 @numba.njit(cache=True)
-def _add_counts(counts: NDArray[Any], starts: Integers, values: Integers) -> None:
+def _add_counts(counts: NDArray[Any], starts: IntArray, values: IntArray) -> None:
     """With each value, row j - 1 is added to row j, shifted by what the value has more than the j-th smallest one."""
     num_rows = starts.size - 1
     filled = np.zeros(num_rows, dtype=np.int64)
@@ -212,7 +212,7 @@ def _add_counts(counts: NDArray[Any], starts: Integers, values: Integers) -> Non
 
 
 @numba.njit(cache=True)
-def _accumulate(counts: NDArray[Any], starts: Integers) -> None:
+def _accumulate(counts: NDArray[Any], starts: IntArray) -> None:
     """Turns how often each sum occurs into how many sums do not exceed it, row by row."""
     for row in range(starts.size - 1):
         for place in range(starts[row] + 1, starts[row + 1]):
@@ -222,11 +222,11 @@ def _accumulate(counts: NDArray[Any], starts: Integers) -> None:
 @numba.njit(cache=True)
 def _count_rounded(
     counts: NDArray[Any],
-    starts: Integers,
-    smallest: Integers,
+    starts: IntArray,
+    smallest: IntArray,
     within: NDArray[Any],
-    within_starts: Integers,
-    within_smallest: Integers,
+    within_starts: IntArray,
+    within_smallest: IntArray,
     size: int,
     limit: int,
 ) -> Any:

@@ -17,10 +17,11 @@ from tiltmeter.jobs.classifiers.decoys.data_sets import DecoyData
 from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.runtime.resources import uses_gpus
-from tiltmeter.operators.classifiers.attribution.attribute import TextClassifier, predict
+from tiltmeter.operators.classifiers.attribution.attribute import predict
+from tiltmeter.operators.classifiers.attribution.records import TextClassifier
 from tiltmeter.operators.classifiers.decoys import adoption as decoy_adoption
 from tiltmeter.operators.classifiers.decoys.adoption import adoption
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import percentile_interval
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

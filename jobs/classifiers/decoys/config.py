@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, LabelledFiles, find_labelled_data
 from tiltmeter.jobs.runtime.config import CommonConfig
-from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, Method
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, Method
 from tiltmeter.operators.classifiers.decoys.detection import Selection
 from tiltmeter.operators.classifiers.decoys.kinds import Decoy
 

@@ -23,7 +23,7 @@ from tiltmeter.operators.classifiers.decoys.kinds import (
     spelled,
 )
 from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import perplexity as ngram_perplexity
 from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

@@ -27,7 +27,7 @@ from tiltmeter.operators.classifiers.decoys.detection import (
     told_apart,
 )
 from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import percentile_interval
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

@@ -19,7 +19,8 @@ from tiltmeter.jobs.classifiers.tables import SENTENCES
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.attribution import attribute as attribution
-from tiltmeter.operators.classifiers.attribution.attribute import TextClassifier, attribute
+from tiltmeter.operators.classifiers.attribution.attribute import attribute
+from tiltmeter.operators.classifiers.attribution.records import TextClassifier
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 DECOYED, PLAIN = "decoyed", "original"

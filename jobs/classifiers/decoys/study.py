@@ -12,7 +12,7 @@ from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenc
 from tiltmeter.jobs.classifiers.decoys.explaining import ExplainedPair
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.operators.classifiers.decoys.detection import Explained, top_words
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 
 _FILE, _KEY = "study.csv", "study_key.csv"
 _COLUMNS = ("model", "method", "pool", "place", "text", "label", "predicted", "words")

@@ -13,8 +13,9 @@ from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenc
 from tiltmeter.jobs.classifiers.models import model_table
 from tiltmeter.jobs.classifiers.networks import Encoders
 from tiltmeter.jobs.runtime.resources import uses_gpus
+from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.trained import weights_of
-from tiltmeter.operators.classifiers.training import Head, Labelled, train
+from tiltmeter.operators.classifiers.training import Labelled, train
 from tiltmeter.operators.text.tokenised import Tokenise
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 

@@ -10,7 +10,7 @@ from tiltmeter.jobs.classifiers.attributions import Explain
 from tiltmeter.jobs.classifiers.config import TrainedModels
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData
 from tiltmeter.jobs.runtime.config import CommonConfig
-from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.privacy.swaps import swaps
 from tiltmeter.operators.text.word_checks import check_words
 from tiltmeter.storage.files.redaction import redacted

@@ -1,37 +1,15 @@
-"""Numbers of a corpus with what resamples of its texts make of them."""
+"""Resamples of the texts of a corpus, and intervals over them."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.classifiers.privacy.config import Resamples
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.operators.statistics.resampling import resampled_counts
-
-Values = NDArray[np.float64]
-
-
-class Estimate(NamedTuple):
-    """Attributes:
-    value: of the texts as they are.
-    resamples: ``[resamples]``.
-    """
-
-    value: float
-    resamples: Values
-
-
-def mean_estimate(values: Values, sentences: NDArray[np.int64], corpus: str, config: Mapping[str, Any]) -> Estimate:
-    """Mean over the sentences that have a value."""
-    has = ~np.isnan(values)
-    if not has.any():
-        return Estimate(np.nan, np.full(config["intervals"].num_resamples, np.nan))
-    counts = explained_counts(len(sentences), corpus, config)[:, has]
-    with np.errstate(invalid="ignore"):
-        return Estimate(float(values[has].mean()), (counts @ values[has]) / counts.sum(axis=1))
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
 
 
 def explained_counts(num: int, corpus: str, config: Mapping[str, Any]) -> NDArray[np.int32]:

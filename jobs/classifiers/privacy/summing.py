@@ -11,12 +11,13 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.classifiers.privacy.estimates import Estimate, mean_estimate, resamples, with_interval
+from tiltmeter.jobs.classifiers.privacy.estimates import explained_counts, resamples, with_interval
 from tiltmeter.jobs.classifiers.privacy.measuring import Measured
 from tiltmeter.jobs.classifiers.privacy.words import word_rows
 from tiltmeter.operators.classifiers.privacy import attacker
 from tiltmeter.operators.classifiers.privacy.attacker import uar
 from tiltmeter.operators.statistics import resampling
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_mean
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 GENERAL = "General"
@@ -103,8 +104,8 @@ def _estimates(
     samples = frames["samples"].filter(corpus=corpus).sort("sentence")
     for name in tables.EXPLAINED:
         for seed, rows in _by_seed(samples):
-            values = rows[name].to_numpy().astype(np.float64)
-            found[seed, name] = mean_estimate(values, rows["sentence"].to_numpy(), corpus, config)
+            counts = explained_counts(rows.height, corpus, config)
+            found[seed, name] = resampled_mean(rows[name].to_numpy().astype(np.float64), counts)
     return found
 
 

@@ -14,7 +14,7 @@ from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
 from tiltmeter.jobs.classifiers.tables import SENTENCES
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import group_splits
 from tiltmeter.operators.text.group_splits import split_groups
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

@@ -20,9 +20,10 @@ from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy, Text
 from tiltmeter.operators.classifiers.decoys.making import decoyed
 from tiltmeter.operators.classifiers.privacy import swaps as gender_swaps
 from tiltmeter.operators.classifiers.privacy.swaps import swapped, swaps
+from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.trained import weights_of
-from tiltmeter.operators.classifiers.training import UNLABELLED, Head, Labelled, Penalty, train
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.classifiers.training import UNLABELLED, Labelled, Penalty, train
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import listed_words
 from tiltmeter.operators.text.listed_words import WordList
 from tiltmeter.operators.text.tokenised import TokenisedText

@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.classifiers.privacy.estimates import Estimate, explained_counts, with_interval
+from tiltmeter.jobs.classifiers.privacy.estimates import explained_counts, with_interval
+from tiltmeter.operators.statistics.resampling import Estimate
 
 _STOPPED = 0.5
 """Of what General makes of a word: a model that makes less of it has stopped using it."""

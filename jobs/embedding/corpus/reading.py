@@ -25,7 +25,7 @@ from tiltmeter.jobs.embedding.corpus.vocabulary import (
     vocabulary_stage,
     words_stage,
 )
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import wikitext
 from tiltmeter.storage.corpora.corpora import Source, Span, read_pages, split
 from tiltmeter.storage.errors import InputError

@@ -14,7 +14,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.embedding import tables
 from tiltmeter.jobs.embedding.corpus.texts import Text
-from tiltmeter.operators.embedding.bootstrap import document_key
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 

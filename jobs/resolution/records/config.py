@@ -1,73 +1,29 @@
-"""The config of a scorer of records: what is compared, which pairs are proposed, what it learns from."""
+"""The files of records that a scorer learns from and scores."""
 
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 import pydantic
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-Kind = Literal["string", "code", "exact", "number", "date"]
+from tiltmeter.operators.resolution.records.scorer import Scorer
+
 _Path = Annotated[str, Field(min_length=1)]
-_Length = Annotated[int, Field(ge=1)] | None
-
-
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class ComparedField:
-    """How two values of a column are compared.
-
-    Attributes:
-        kind: ``string``: names and addresses, by letters (Jaro-Winkler) and by words in any order (Jaccard). ``code``:
-            numbers of telephones or documents, by edits (Levenshtein). ``exact``: equal or not. ``number``, ``date``
-            (yyyy-mm-dd): by their difference.
-        within: rising differences of numbers, or of dates in days, each of which is a degree of agreement.
-    """
-
-    kind: Kind
-    within: tuple[Annotated[float, Field(gt=0)], ...] = ()
-
-    @pydantic.model_validator(mode="after")
-    def _within_is_in_order(self) -> Self:
-        if self.within and self.kind not in ("number", "date"):
-            raise ValueError(f"within={self.within}: only numbers and dates have differences; leave it out")
-        if list(self.within) != sorted(set(self.within)):
-            raise ValueError(f"within={self.within}: must rise, each difference once")
-        return self
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
-class RecordScorer:
-    """How pairs of records get their match probability.
+class RecordScorer(Scorer):
+    """A scorer, with its files; each unit scores a part.
 
     Attributes:
         path: file of records, CSV or Parquet.
-        id: column that names a record.
-        fields: columns that are compared. Letters in lower case, and single spaces; an empty value is none.
-        blocking: rules, each of columns that two records must share to be proposed as a pair: whole values (null), or
-            so many of their first characters. One rule suffices.
         labelled: file of labelled pairs: ``left, right, is_match``.
         clusters: file of true clusters instead, from which labelled pairs are drawn: ``record, cluster``.
-        train_share: of the clusters, from which pairs are drawn; the others are left to measure with.
-        num_labelled: pairs that are drawn, at most, out of all that the rules propose among the records of these.
-        prior: share of matches among all proposed pairs; None: as among the labelled ones, which is right if these are
-            a fair sample, as those drawn are.
-        threshold: pairs of less match probability are left out.
-        num_parts: into how many units the scoring is cut; one needs about 300 bytes of memory for each of its pairs.
-        max_pairs: how many pairs the rules may propose.
     """
 
     path: _Path
-    id: str = "id"
-    fields: Annotated[dict[str, ComparedField], Field(min_length=1)]
-    blocking: Annotated[tuple[Annotated[Mapping[str, _Length], Field(min_length=1)], ...], Field(min_length=1)]
     labelled: _Path | None = None
     clusters: _Path | None = None
-    train_share: Annotated[float, Field(gt=0, le=1)] = 0.5
-    num_labelled: Annotated[int, Field(ge=2)] = 10_000
-    prior: Annotated[float, Field(gt=0, lt=1)] | None = None
-    threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
-    num_parts: Annotated[int, Field(ge=1)] = 1
-    max_pairs: Annotated[int, Field(ge=1)] = 20_000_000
 
     @pydantic.model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:
@@ -78,8 +34,3 @@ class RecordScorer:
                 "records.labelled=<file of labelled pairs> or records.clusters=<file of true clusters>"
             )
         return self
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the file that are needed, each once."""
-        return list(dict.fromkeys([self.id, *self.fields, *(name for rule in self.blocking for name in rule)]))

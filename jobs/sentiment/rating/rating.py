@@ -10,11 +10,12 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.workers import Tables, each
 from tiltmeter.jobs.sentiment.rating import tables
-from tiltmeter.jobs.sentiment.rating.rows import RatingConfig, interval, rate
+from tiltmeter.jobs.sentiment.rating.rows import RatingConfig, rate
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated
 from tiltmeter.operators.sentiment import deconfounding, ranking, rejection
 from tiltmeter.operators.sentiment.ranking import complete_order, partial_order
 from tiltmeter.operators.statistics import multiplicity, resampling, two_samples
+from tiltmeter.operators.statistics.intervals import empirical_interval
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _VERSIONS = [module.VERSION for module in (two_samples, rejection, deconfounding, multiplicity, resampling)]
@@ -117,7 +118,7 @@ def _change(before: Mapping[str, Any], after: Mapping[str, Any], level: float) -
         return scores | {"status": "undefined", "reason": "a raw score is undefined or infinite"}
     with np.errstate(invalid="ignore"):
         differences = np.array(after["resampled"], dtype=np.float64) - np.array(before["resampled"], dtype=np.float64)
-    low, high = interval(differences, level)
-    change = {"change": new - old, "change_low": low, "change_high": high}
+    interval = empirical_interval(differences, level)
+    change = {"change": new - old, "change_low": float(interval.low), "change_high": float(interval.high)}
     percent = {"percent_change": 100.0 * (new - old) / old if old else None}
     return scores | change | percent | {"status": "ok", "reason": ""}

@@ -13,7 +13,8 @@ from pydantic import ConfigDict, Field
 from tiltmeter.jobs.sentiment.rating.datasets import Dataset, dataset_of
 from tiltmeter.jobs.sentiment.rating.scoring import TRUNCATED
 from tiltmeter.operators.sentiment.deconfounding import EmptyCells, Impact, largest_impact
-from tiltmeter.operators.sentiment.rejection import weighted_rejections
+from tiltmeter.operators.sentiment.rejection import comparable_scores, weighted_rejections
+from tiltmeter.operators.statistics.intervals import empirical_interval
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
 from tiltmeter.operators.statistics.two_samples import (
     DEFINITION,
@@ -219,27 +220,12 @@ def _resampled(datasets: Sequence[Dataset], config: RatingConfig, seed: int) -> 
             impacts = [data.impact(config.empty_cells, counts) for counts in blocks]
             largest.append(np.concatenate([largest_impact([impact]) for impact in impacts if impact]))
     return _Resampled(
-        _scores_of(np.concatenate(p_values, axis=1), rules), np.max(largest, axis=0) if largest else np.empty(0)
+        comparable_scores(np.concatenate(p_values, axis=1), rules), np.max(largest, axis=0) if largest else np.empty(0)
     )
 
 
-def _scores_of(p_values: Floats, rules: Convention) -> Floats:
-    """NaN for a resample that lacks a value which others have, as one of conversations may: it was tested less."""
-    counted = weighted_rejections(p_values, rules)
-    return np.where(counted.num_untested > counted.num_untested.min(), np.nan, counted.score)
-
-
-def interval(resampled: Floats, level: float) -> tuple[float, float]:
-    """The percentile interval of values that may be infinite: its ends are among them. NaN of fewer than 2 values."""
-    known = resampled[~np.isnan(resampled)]
-    if known.size < _MIN_VALUES:
-        return np.nan, np.nan
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
-    return float(low), float(high)
-
-
 def _add(findings: Findings, row: Row, resampled: Floats, level: float) -> None:
-    low, high = interval(resampled, level)
-    ends = {"raw_score_low": low, "raw_score_high": high}
+    interval = empirical_interval(resampled, level)
+    ends = {"raw_score_low": float(interval.low), "raw_score_high": float(interval.high)}
     findings.raw_scores.append(row | (ends if row["status"] == "ok" else {}))
     findings.resampled.append(resampled)

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, Output, TextClassifier
 from tiltmeter.operators.classifiers.attribution.methods import METHODS, Batch
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, Output, TextClassifier
 from tiltmeter.operators.compute.memory import run_in_batches
 from tiltmeter.operators.compute.onednn import linear_by_onednn
 from tiltmeter.operators.text.tokenised import NO_WORD, TokenisedText, padded

@@ -33,7 +33,7 @@ from captum.attr._core.lime import get_exp_kernel_similarity_function
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, Method
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, Method
 from tiltmeter.operators.compute.generators import keyed_generator, torch_random
 from tiltmeter.operators.compute.philox import Stream
 

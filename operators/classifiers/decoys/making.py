@@ -6,8 +6,8 @@ import numpy as np
 
 from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, spelled
 from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.bootstrap import document_key
 from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.operators.text.tokenised import word_spans
 

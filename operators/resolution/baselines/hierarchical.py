@@ -10,7 +10,7 @@ the other solvers.
 
 import numpy as np
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.resolution.baselines.set_packing import unsolved
 from tiltmeter.operators.resolution.problem import Problem, Remaining, Result, result
 from tiltmeter.operators.resolution.search.bound import triangle_bound

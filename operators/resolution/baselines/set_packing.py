@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.resolution.problem import Problem, Remaining, Result, result
 
 if TYPE_CHECKING:

@@ -13,12 +13,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 
 VERSION = "cuts/1"
 
-Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 
 _EPSILON = 1e-6
 
@@ -36,9 +34,9 @@ class Cuts(NamedTuple):
         limits: ``[cuts]`` float64.
     """
 
-    starts: Integers
-    left: Integers
-    right: Integers
+    starts: IntArray
+    left: IntArray
+    right: IntArray
     coefficients: FloatArray
     limits: FloatArray
 
@@ -47,7 +45,7 @@ class Cuts(NamedTuple):
         return self.limits.size
 
 
-def triangles(x: FloatArray, pays: Booleans, most: int, least: float) -> Cuts:
+def triangles(x: FloatArray, pays: BoolArray, most: int, least: float) -> Cuts:
     """Violated triangle inequalities, for each pair i, k the one whose middle j violates it most.
 
     Only those with an edge ij or jk that pays are looked at. The others are redundant, for the linear relaxation too
@@ -78,7 +76,7 @@ def triangles(x: FloatArray, pays: Booleans, most: int, least: float) -> Cuts:
 
 
 @numba.njit(cache=True)
-def _middles(x: FloatArray, pays: Booleans) -> tuple[Integers, FloatArray]:
+def _middles(x: FloatArray, pays: BoolArray) -> tuple[IntArray, FloatArray]:
     """``[nodes, nodes]``, above the diagonal: the middle of the most violated triangle, and by how much it is."""
     num_nodes = x.shape[0]
     middles = np.zeros((num_nodes, num_nodes), dtype=np.int64)

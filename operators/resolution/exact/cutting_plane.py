@@ -18,8 +18,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tiltmeter.operators.embedding.similarity import FloatArray
-from tiltmeter.operators.resolution.exact.cuts import Booleans, Integers, triangles, two_partitions
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.resolution.exact.cuts import triangles, two_partitions
 from tiltmeter.operators.resolution.exact.fixings import Fixings, closed
 from tiltmeter.operators.resolution.exact.relaxation import Relaxation, Solution
 from tiltmeter.operators.resolution.exact.rounds import FEW_CUTS, Rounds
@@ -54,7 +54,7 @@ class _Node(NamedTuple):
     decisions: tuple[tuple[int, int, bool], ...]
 
 
-def cutting_plane(problem: Problem, remaining: Remaining, start: Integers | None = None) -> Result:
+def cutting_plane(problem: Problem, remaining: Remaining, start: IntArray | None = None) -> Result:
     """A best partition with its proof, or what is known when time is up.
 
     Args:
@@ -86,7 +86,7 @@ def cutting_plane(problem: Problem, remaining: Remaining, start: Integers | None
 class _Search:
     """Best bound first over subproblems; all share one relaxation, whose rows hold everywhere."""
 
-    def __init__(self, problem: Problem, remaining: Remaining, start: Integers) -> None:
+    def __init__(self, problem: Problem, remaining: Remaining, start: IntArray) -> None:
         self.labels = start
         self.num_cuts = 0
         self.num_branches = 0
@@ -170,8 +170,8 @@ class _Search:
         self.num_cuts += num_new
         return num_new
 
-    def _pays(self, fixings: Fixings) -> Booleans:
-        pays: Booleans = (self._problem.matrix > 0.0) | fixings.together
+    def _pays(self, fixings: Fixings) -> BoolArray:
+        pays: BoolArray = (self._problem.matrix > 0.0) | fixings.together
         return pays
 
     def _tightened(self, node: _Node, fixings: Fixings, solution: Solution) -> Fixings | None:
@@ -186,7 +186,7 @@ class _Search:
             self._known = tightened
         return tightened
 
-    def _branching_pair(self, x: FloatArray, fractional: Booleans) -> tuple[int, int] | None:
+    def _branching_pair(self, x: FloatArray, fractional: BoolArray) -> tuple[int, int] | None:
         """The fractional pair that is nearest to 1/2, of these the heaviest."""
         if not fractional.any():
             return None
@@ -196,7 +196,7 @@ class _Search:
         self._offer(self._improved(_rounded(x, x > 0.5)))
         return int(first[place]), int(last[place])
 
-    def _improved(self, labels: Integers) -> Integers:
+    def _improved(self, labels: IntArray) -> IntArray:
         if np.isneginf(self._problem.objective(labels)):
             return self.labels
         looks = iter(range(_LOOKS))
@@ -204,13 +204,13 @@ class _Search:
             self._problem, lambda: min(self._remaining(), float(next(looks, None) is not None)), start=labels
         )
 
-    def _offer(self, labels: Integers) -> None:
+    def _offer(self, labels: IntArray) -> None:
         objective = self._problem.objective(labels)
         if objective > self._objective:
             self.labels, self._objective = labels, objective
 
 
-def _rounded(x: FloatArray, pays: Booleans) -> Integers:
+def _rounded(x: FloatArray, pays: BoolArray) -> IntArray:
     """Parts that hold together by pairs that pay and are more together than apart."""
     _, labels = connected_components(coo_array((x > 0.5) & pays), directed=False)
     return np.asarray(labels, dtype=np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "first_order/1"
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tiltmeter.operators.resolution.exact.cuts import Booleans
+from tiltmeter.operators.compute.arrays import BoolArray
 
 VERSION = "fixings/1"
 
@@ -19,15 +19,15 @@ class Fixings(NamedTuple):
         apart: ``[nodes, nodes]``, symmetric, the same for nodes that are together.
     """
 
-    together: Booleans
-    apart: Booleans
+    together: BoolArray
+    apart: BoolArray
 
     @property
-    def free(self) -> Booleans:
+    def free(self) -> BoolArray:
         return ~(self.together | self.apart)
 
 
-def closed(together: Booleans, apart: Booleans) -> Fixings | None:
+def closed(together: BoolArray, apart: BoolArray) -> Fixings | None:
     """The transitive closure: a node is apart from whomever one that it is together with is apart from.
 
     Args:

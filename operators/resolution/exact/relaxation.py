@@ -11,8 +11,8 @@ import highspy
 import numpy as np
 from scipy.sparse import csr_array
 
-from tiltmeter.operators.embedding.similarity import FloatArray
-from tiltmeter.operators.resolution.exact.cuts import Booleans, Cuts
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.resolution.exact.cuts import Cuts
 from tiltmeter.operators.resolution.exact.first_order import Point, primal_dual
 
 VERSION = "relaxation/1"
@@ -84,7 +84,7 @@ class Relaxation:
         if self._simplex is not None:
             _add_rows(self._simplex, rows, cuts.limits)
 
-    def fix(self, together: Booleans, apart: Booleans) -> None:
+    def fix(self, together: BoolArray, apart: BoolArray) -> None:
         """Bounds of all variables: 1 where pairs are together, 0 where they are apart, else free."""
         lower, upper = together[self._pairs].astype(np.float64), (~apart[self._pairs]).astype(np.float64)
         changed = np.flatnonzero((lower != self._lower) | (upper != self._upper)).astype(np.int32)

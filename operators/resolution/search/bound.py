@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.similarity import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.resolution.adjacency import Adjacency, adjacency
 from tiltmeter.operators.resolution.problem import Problem, Remaining
 

@@ -12,13 +12,14 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.operators.compute.arrays import IntArray
+from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.resolution.problem import Problem, Remaining, Result, canonical, result
 from tiltmeter.operators.resolution.search.bound import triangle_bound
 from tiltmeter.operators.resolution.search.moves import (
     BITS,
     FORBIDDEN,
-    Integers,
     State,
     objective,
     restore,
@@ -41,7 +42,7 @@ _ROUNDS = 8
 
 class _Member(NamedTuple):
     objective: int
-    labels: Integers
+    labels: IntArray
 
 
 def local_search_result(problem: Problem, remaining: Remaining, seed: int = 0) -> Result:
@@ -55,7 +56,7 @@ def local_search_result(problem: Problem, remaining: Remaining, seed: int = 0) -
     return result(problem, labels, triangle_bound(problem, remaining))
 
 
-def local_search(problem: Problem, remaining: Remaining, seed: int = 0, start: Integers | None = None) -> Integers:
+def local_search(problem: Problem, remaining: Remaining, seed: int = 0, start: IntArray | None = None) -> IntArray:
     """The best found of many partitions that no move, join, split or swap improves.
 
     Args:
@@ -90,7 +91,7 @@ def local_search(problem: Problem, remaining: Remaining, seed: int = 0, start: I
     return canonical(_evolve(matrix, canonical(labels), remaining, seed))
 
 
-def _whole_matrix(problem: Problem) -> Integers:
+def _whole_matrix(problem: Problem) -> IntArray:
     """``[nodes, nodes]``, the weights in units of about 2^-BITS of their sum; integers up to that size stay exact."""
     exponent = BITS - int(np.frexp(np.abs(problem.weights).sum())[1])
     weights = np.rint(np.ldexp(problem.weights, exponent)).astype(np.int64)
@@ -101,7 +102,7 @@ def _whole_matrix(problem: Problem) -> Integers:
     return matrix
 
 
-def _evolve(matrix: Integers, labels: Integers, remaining: Remaining, seed: int) -> Integers:
+def _evolve(matrix: IntArray, labels: IntArray, remaining: Remaining, seed: int) -> IntArray:
     members = [_polished(state_of(matrix, labels), _generator(seed, 0), remaining)]
     while len(members) < _POPULATION and remaining() > 0.0:
         members.append(_founder(matrix, _generator(seed, len(members)), remaining))
@@ -117,7 +118,7 @@ def _evolve(matrix: Integers, labels: Integers, remaining: Remaining, seed: int)
 
 
 def _generator(seed: int, number: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=[seed, Stream.PARTITION], counter=[0, 0, 0, number]))
+    return keyed_generator(seed, Stream.PARTITION, 0, 0, number)
 
 
 def _patience(num_nodes: int) -> int:
@@ -125,7 +126,7 @@ def _patience(num_nodes: int) -> int:
     return int(np.clip(5 * 10**6 // max(1, num_nodes) ** 2, 10, 100))
 
 
-def _founder(matrix: Integers, generator: np.random.Generator, remaining: Remaining) -> _Member:
+def _founder(matrix: IntArray, generator: np.random.Generator, remaining: Remaining) -> _Member:
     """From a random partition."""
     num_nodes = matrix.shape[0]
     state = state_of(matrix, np.arange(num_nodes))
@@ -133,7 +134,7 @@ def _founder(matrix: Integers, generator: np.random.Generator, remaining: Remain
     return _polished(state, generator, remaining)
 
 
-def _child(matrix: Integers, members: list[_Member], generator: np.random.Generator, remaining: Remaining) -> _Member:
+def _child(matrix: IntArray, members: list[_Member], generator: np.random.Generator, remaining: Remaining) -> _Member:
     one, other = (members[place].labels for place in generator.choice(len(members), 2, replace=False))
     kept = generator.random(one.size) < 0.5
     crossed = np.where(kept[one], one, one.size + other)
@@ -169,7 +170,7 @@ def _replace_worst(members: list[_Member], child: _Member) -> None:
 
 
 @numba.njit(cache=True)
-def _greedy(matrix: Integers) -> Integers:
+def _greedy(matrix: IntArray) -> IntArray:
     """Additive clustering: the two parts with the most weight between them merge, while it is positive."""
     num_parts = matrix.shape[0]
     sums, labels = matrix.copy(), np.arange(num_parts)
@@ -193,7 +194,7 @@ def _greedy(matrix: Integers) -> Integers:
 
 
 @numba.njit(cache=True)
-def _part_to_merge(sums: Integers, alive: NDArray[np.bool_], partners: Integers) -> int:
+def _part_to_merge(sums: IntArray, alive: NDArray[np.bool_], partners: IntArray) -> int:
     most, chosen = np.int64(0), -1
     for part in range(alive.size):
         if alive[part] and partners[part] >= 0 and sums[part, partners[part]] > most:
@@ -202,7 +203,7 @@ def _part_to_merge(sums: Integers, alive: NDArray[np.bool_], partners: Integers)
 
 
 @numba.njit(cache=True)
-def _partner(sums: Integers, alive: NDArray[np.bool_], part: int) -> int:
+def _partner(sums: IntArray, alive: NDArray[np.bool_], part: int) -> int:
     """The part with the most positive weight to this one; -1 if there is none."""
     most, partner = np.int64(0), -1
     for other in range(alive.size):

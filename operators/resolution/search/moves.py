@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from tiltmeter.operators.compute.arrays import IntArray
 
 BITS = 44
 """The weights add up to no more than 2^BITS, either sign."""
@@ -37,14 +37,14 @@ class State(NamedTuple):
         sizes: ``[nodes + 1]``, nodes in each part; at least one part is empty.
     """
 
-    matrix: Integers
-    labels: Integers
-    sums: Integers
-    sizes: Integers
+    matrix: IntArray
+    labels: IntArray
+    sums: IntArray
+    sizes: IntArray
 
 
 @numba.njit(cache=True)
-def state_of(matrix: Integers, labels: Integers) -> State:
+def state_of(matrix: IntArray, labels: IntArray) -> State:
     """Labels lie in 0..nodes - 1; they are copied."""
     num_nodes = labels.size
     sums = np.zeros((num_nodes + 1, num_nodes), dtype=np.int64)
@@ -76,7 +76,7 @@ def step(state: State) -> np.int64:
 
 
 @numba.njit(cache=True)
-def scatter(state: State, nodes: Integers, others: Integers) -> np.int64:
+def scatter(state: State, nodes: IntArray, others: IntArray) -> np.int64:
     """Moves nodes one by one to the parts of others, or out of their own where that is forbidden; returns the gain."""
     total = np.int64(0)
     for node, other in zip(nodes, others):  # noqa: B905 (numba has no strict)
@@ -89,7 +89,7 @@ def scatter(state: State, nodes: Integers, others: Integers) -> np.int64:
 
 
 @numba.njit(cache=True)
-def restore(state: State, labels: Integers) -> None:
+def restore(state: State, labels: IntArray) -> None:
     """Goes back to labels that the state has had."""
     for node in range(labels.size):
         if state.labels[node] != labels[node]:
@@ -108,7 +108,7 @@ def _move(state: State, node: int, part: int) -> None:
 
 
 @numba.njit(cache=True)
-def _free_part(sizes: Integers) -> int:
+def _free_part(sizes: IntArray) -> int:
     part = 0
     while sizes[part]:
         part += 1
@@ -116,7 +116,7 @@ def _free_part(sizes: Integers) -> int:
 
 
 @numba.njit(cache=True)
-def _num_parts(sizes: Integers) -> int:
+def _num_parts(sizes: IntArray) -> int:
     """One more than the last part that is not empty."""
     last = sizes.size
     while last and not sizes[last - 1]:
@@ -161,7 +161,7 @@ def _chain(state: State) -> np.int64:
 
 
 @numba.njit(cache=True)
-def _set_targets(state: State, targets: Integers, num_parts: int) -> None:
+def _set_targets(state: State, targets: IntArray, num_parts: int) -> None:
     free = _free_part(state.sizes)
     for node in range(targets.size):
         targets[node] = _target(state, num_parts, free, node)
@@ -180,7 +180,7 @@ def _target(state: State, num_parts: int, free: int, node: int) -> int:
 
 @numba.njit(cache=True)
 def _update_targets(
-    state: State, targets: Integers, num_parts: int, locked: NDArray[np.bool_], moved: int, source: int
+    state: State, targets: IntArray, num_parts: int, locked: NDArray[np.bool_], moved: int, source: int
 ) -> None:
     """After a move only its two parts weigh differently; a target is looked for anew where it may have become worse."""
     part, free = state.labels[moved], _free_part(state.sizes)

@@ -8,8 +8,8 @@ nothing changes. Then single nodes get another chance.
 import numba
 import numpy as np
 
-from tiltmeter.operators.embedding.similarity import FloatArray
-from tiltmeter.operators.resolution.adjacency import Adjacency, Integers, adjacency
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.resolution.adjacency import Adjacency, adjacency
 from tiltmeter.operators.resolution.problem import Problem, Remaining, canonical
 
 VERSION = "sparse_local_search/1"
@@ -22,19 +22,19 @@ _LEAST_GAIN = 1e-9
 class _Graph:
     """Parts as nodes: how many nodes each has, and between any two the number of pairs and what they weigh."""
 
-    def __init__(self, problem: Problem, labels: Integers) -> None:
+    def __init__(self, problem: Problem, labels: IntArray) -> None:
         num_parts = int(labels.max(initial=-1)) + 1
         left, right = labels[problem.left], labels[problem.right]
         codes = np.minimum(left, right) * num_parts + np.maximum(left, right)
         between = left != right
         found, places = np.unique(codes[between], return_inverse=True)
         self.weights = np.bincount(places, problem.weights[between], minlength=found.size).astype(np.float64)
-        self.counts: Integers = np.bincount(places, minlength=found.size)
-        self.sizes: Integers = np.bincount(labels, minlength=num_parts)
+        self.counts: IntArray = np.bincount(places, minlength=found.size)
+        self.sizes: IntArray = np.bincount(labels, minlength=num_parts)
         self.neighbours: Adjacency = adjacency(num_parts, found // num_parts, found % num_parts)
 
 
-def sparse_local_search(problem: Problem, remaining: Remaining, start: Integers | None = None) -> Integers:
+def sparse_local_search(problem: Problem, remaining: Remaining, start: IntArray | None = None) -> IntArray:
     """A partition that no move of a node or join of two parts improves, unless time runs out.
 
     Memory and the time of a pass are linear in the pairs.
@@ -62,7 +62,7 @@ def sparse_local_search(problem: Problem, remaining: Remaining, start: Integers 
     return labels
 
 
-def _moved(problem: Problem, level: Integers, labels: Integers, remaining: Remaining) -> tuple[Integers, bool]:
+def _moved(problem: Problem, level: IntArray, labels: IntArray, remaining: Remaining) -> tuple[IntArray, bool]:
     """Moves the parts of ``level`` between those of ``labels``, ``[parts of level]``."""
     graph, forbid = _Graph(problem, level), problem.missing == "forbid"
     after = labels.copy()
@@ -73,7 +73,7 @@ def _moved(problem: Problem, level: Integers, labels: Integers, remaining: Remai
 
 @numba.njit(cache=True)
 def _pass(
-    graph: Adjacency, weights: FloatArray, counts: Integers, sizes: Integers, labels: Integers, forbid: bool
+    graph: Adjacency, weights: FloatArray, counts: IntArray, sizes: IntArray, labels: IntArray, forbid: bool
 ) -> bool:
     """Every node in turn to the part that gains most; whether any has moved."""
     members = np.zeros(labels.size + 1, dtype=np.int64)

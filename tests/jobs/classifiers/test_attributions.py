@@ -10,11 +10,12 @@ from transformers import BertConfig, BertForSequenceClassification
 from tiltmeter.jobs.classifiers.attributions import explain
 from tiltmeter.jobs.classifiers.models import checkpoint_model, model_table, trained_model
 from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES
-from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, attribute
+from tiltmeter.operators.classifiers.attribution.attribute import attribute
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.networks import small_network, text_classifier
+from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
 from tiltmeter.operators.classifiers.trained import SmallModel, weights_of
-from tiltmeter.operators.classifiers.training import Head
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.tables import key_columns
 

@@ -7,9 +7,8 @@ from tiltmeter.jobs.measures import tables
 
 from tiltmeter.jobs.report.findings import by_model, correlations, folded, measured, said, why_nothing
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
-from tiltmeter.jobs.report.intervals import on_intervals, own_coverage
+from tiltmeter.jobs.report.intervals import on_intervals
 from tiltmeter.jobs.report.wording import estimate, number, p_value, quoted, stars
-from tiltmeter.operators.statistics.intervals import percentile_interval
 
 
 def test_correlations_are_those_done_by_hand():
@@ -104,10 +103,3 @@ def test_the_note_speaks_of_what_the_page_shows_alone(embeddings):
         0.95, 32, {"associations": embeddings.associations(embeddings.association("a", 1.0, half_width=None))}
     )
     assert "by chance" not in without
-
-
-def test_own_values_are_covered_as_the_note_says():
-    values = np.random.default_rng(5).random((20_000, 33))
-    low, high, _ = percentile_interval(values[:, 1:], 0.95)
-    # The standard error is 0.2 %.
-    assert np.mean((low < values[:, 0]) & (values[:, 0] < high)) == pytest.approx(own_coverage(0.95, 32), abs=0.01)

@@ -14,10 +14,11 @@ from tiltmeter.operators.classifiers.networks import (
     text_classifier,
     transformer_network,
 )
+from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary, initial_vectors
 from tiltmeter.operators.classifiers.trained import Model, SmallModel, TransformerModel, small_classifier, weights_of
 from tiltmeter.operators.classifiers.trained import transformer_classifier as fine_tuned_classifier
-from tiltmeter.operators.classifiers.training import UNLABELLED, Head, Labelled, TrainingConfig, train
+from tiltmeter.operators.classifiers.training import UNLABELLED, Labelled, TrainingConfig, train
 from tiltmeter.operators.text.tokenised import tokenise
 
 SMALL = SmallEncoderConfig(dimensions=8, hidden=8, min_count=1, dropout=0.2)

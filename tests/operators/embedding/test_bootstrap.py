@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL, document_key, line_multiplicities, replica_multiplicities
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL, line_multiplicities, replica_multiplicities
 
 
 def reference_multiplicity(seed, document, line, replica):
@@ -56,7 +56,3 @@ def test_one_replica_alone_is_its_column(seed, replica):
     documents, lines = np.arange(20, dtype=np.uint64), np.arange(20, dtype=np.int32)
     column = line_multiplicities(seed, documents, lines, 9)[:, replica]
     assert replica_multiplicities(seed, documents, lines, replica).tolist() == column.tolist()
-
-
-def test_document_keys_are_stable():
-    assert document_key("en:12") == 14576028592609274904

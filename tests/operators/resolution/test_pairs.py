@@ -106,3 +106,14 @@ def test_synthetic_scores_lie_around_plus_and_minus_the_mean_and_are_keyed():
     again, other = (synthetic_scores(chains, 0.5, 0.3, seed=seed, about="topic 1")[2] for seed in (0, 1))
     assert np.array_equal(weights, again)
     assert not np.array_equal(weights, other)
+
+
+@pytest.mark.parametrize(
+    ("about", "scores"),
+    [
+        ("topic 1", [-0.2339829927423761, -0.6834767419213712, -0.04440732984325391]),
+        ("topic 2", [0.4615336101541314, -0.5559739970635568, -0.4993811776054861]),  # its key exceeds 2^63
+    ],
+)
+def test_synthetic_scores_are_those_of_earlier_runs(about, scores):
+    assert synthetic_scores(["a", "a", "b"], 0.5, 0.3, seed=3, about=about)[2] == pytest.approx(scores, rel=1e-12)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tiltmeter.operators.resolution.components import positive_components
 from tiltmeter.operators.resolution.problem import Missing, Problem, Remaining, Result, result
-from tiltmeter.operators.resolution.reductions import components, contracted, positive_components, reduced, solved
+from tiltmeter.operators.resolution.reductions import components, contracted, reduced, solved
 from tiltmeter.operators.resolution.search.local_search import local_search_result
 
 seeds = st.integers(0, 2**32 - 1)

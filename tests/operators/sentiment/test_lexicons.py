@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 from textblob import TextBlob
 
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.bootstrap import document_key
 from tiltmeter.operators.sentiment.lexicons import biased_female, random_scores, textblob_scores, vader_scores
 
 LEXICONS = [textblob_scores, vader_scores]

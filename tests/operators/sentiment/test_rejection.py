@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtr
 
-from tiltmeter.operators.sentiment.rejection import weighted_rejections
+from tiltmeter.operators.sentiment.rejection import comparable_scores, weighted_rejections
 from tiltmeter.operators.statistics.two_samples import DEFINITION, PUBLISHED
 
 
@@ -80,3 +80,11 @@ def test_equal_scores_tie(convention) -> None:
     scores = weighted_rejections(p, convention).score.tolist()
     exact = [sum(w * int(num) for w, num in zip(weights, case, strict=True)) for case in cases]
     assert len(set(scores)) == len(set(exact)) == len(set(zip(scores, exact, strict=True)))
+
+
+def test_resamples_that_were_tested_less_have_no_score() -> None:
+    p = np.array([[0.01, np.nan, 0.9], [np.nan, np.nan, 0.01], [0.9, np.nan, 0.9]])
+    scores = comparable_scores(p)
+    # The second pair is tested nowhere, which is no reason to drop a resample.
+    assert scores[[0, 2]].tolist() == [pytest.approx(2.4), 0.0]
+    assert np.isnan(scores[1])

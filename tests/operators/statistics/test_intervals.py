@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics.intervals import empirical_interval, percentile_coverage, percentile_interval
 
 
 def test_by_hand() -> None:
@@ -54,3 +54,26 @@ def test_no_replicas() -> None:
 def test_level_out_of_range_is_refused(level: float) -> None:
     with pytest.raises(ValueError, match=r"level=.*strictly between 0 and 1"):
         percentile_interval(np.arange(5.0), level)
+
+
+def test_one_more_uniform_value_is_covered_as_the_formula_says():
+    values = np.random.default_rng(5).random((20_000, 33))
+    low, high, _ = percentile_interval(values[:, 1:], 0.95)
+    # The standard error is 0.2 %.
+    assert np.mean((low < values[:, 0]) & (values[:, 0] < high)) == pytest.approx(
+        percentile_coverage(0.95, 32), abs=0.01
+    )
+
+
+def test_ends_of_an_empirical_interval_are_among_the_values_infinite_ones_too():
+    values = np.array([np.nan, 5.0, np.inf, 1.0, 4.0, np.inf, 2.0, 3.0, np.inf, 0.0])
+    low, high, num = empirical_interval(values, 0.8)
+    # Of 9 values, the first and the eighth reach shares of 0.1 and 0.9 only with the first and the last.
+    assert (low, high, num) == (0.0, np.inf, 9)
+    assert empirical_interval(values, 0.2)[:2] == (3.0, 5.0)
+
+
+def test_an_empirical_interval_needs_two_values():
+    assert np.isnan(empirical_interval(np.array([1.0, np.nan]))[:2]).all()
+    with pytest.raises(ValueError, match="level=1"):
+        empirical_interval(np.array([1.0, 2.0]), 1.0)

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, TextClassifier, attribute, predict
+from tiltmeter.operators.classifiers.attribution.attribute import attribute, predict
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
 from tiltmeter.operators.classifiers.networks import small_network, text_classifier
+from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
-from tiltmeter.operators.classifiers.training import Head
 
 WORDS = ["good", "bad", "not", "she", "he", "the", "film", ".", "zq0"]
 CONFIG = SmallEncoderConfig(dimensions=6, hidden=5, dropout=0.5)

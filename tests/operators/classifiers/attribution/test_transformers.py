@@ -19,12 +19,8 @@ from transformers import (
     T5ForSequenceClassification,
 )
 
-from tiltmeter.operators.classifiers.attribution.attribute import (
-    AttributionConfig,
-    attribute,
-    predict,
-    transformers_classifier,
-)
+from tiltmeter.operators.classifiers.attribution.attribute import attribute, predict, transformers_classifier
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.text.tokenised import NO_WORD, tokenise
 
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "not", "##ly", "she", "he", "feels", "##s"]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from torch import nn
 
-from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, TextClassifier, attribute
+from tiltmeter.operators.classifiers.attribution.attribute import attribute
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
 from tiltmeter.operators.classifiers.decoys.detection import (
     Explained,
     expected_instances,

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import recall_score
 
-from tiltmeter.operators.classifiers.attribution.attribute import AttributionConfig, attribute
+from tiltmeter.operators.classifiers.attribution.attribute import attribute
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.networks import network_inputs, small_network, text_classifier
 from tiltmeter.operators.classifiers.privacy.attacker import attack, uar
 from tiltmeter.operators.classifiers.privacy.metrics import (
@@ -16,8 +17,9 @@ from tiltmeter.operators.classifiers.privacy.metrics import (
 )
 from tiltmeter.operators.classifiers.privacy.penalty import ep_penalty, word_attributions
 from tiltmeter.operators.classifiers.privacy.swaps import swapped, swaps
+from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
-from tiltmeter.operators.classifiers.training import Head, Labelled, TrainingConfig, train
+from tiltmeter.operators.classifiers.training import Labelled, TrainingConfig, train
 from tiltmeter.operators.text.group_splits import split_groups
 from tiltmeter.operators.text.listed_words import WordList
 

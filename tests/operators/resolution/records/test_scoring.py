@@ -2,17 +2,14 @@
 
 import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pydantic
 import pytest
-import yaml
 
-from tiltmeter.jobs.resolution.records.config import ComparedField, RecordScorer
-from tiltmeter.jobs.resolution.records.labelled_pairs import draw_labelled, training_clusters
-from tiltmeter.jobs.resolution.records.scoring import score_pairs, train_scorer
+from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
+from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
+from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
 
 NAMES = ["Anna", "Bruno", "Clara", "David", "Elena", "Frank", "Greta", "Henri", "Irene", "Jonas", "Karla", "Louis"]
 FAMILIES = [
@@ -30,7 +27,6 @@ FAMILIES = [
     "Lopez",
 ]
 SETTINGS = {
-    "path": "records.csv",
     "id": "key",
     "fields": {
         "Full name": {"kind": "string"},
@@ -40,9 +36,8 @@ SETTINGS = {
         "born": {"kind": "date", "within": [1, 31]},
     },
     "blocking": [{"phone": 3}, {"Full name": 2, "city": None}],
-    "clusters": "gold.csv",
 }
-CONFIG = RecordScorer(**SETTINGS)
+CONFIG = Scorer(**SETTINGS)
 
 
 def _mistyped(text: str, rng: np.random.Generator) -> str:
@@ -297,45 +292,16 @@ def test_a_record_in_two_clusters_is_refused():
         training_clusters(gold, CONFIG, seed=0)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"clusters": None}, "nothing is given to learn from: set records.labelled"),
-        ({"labelled": "pairs.csv"}, "labelled and clusters is given"),
-        ({"fields": {}}, "at least 1 item"),
-        ({"blocking": []}, "at least 1 item"),
-        ({"blocking": [{}]}, "at least 1 item"),
-        ({"fields": {"city": {"kind": "exact", "within": [1]}}}, "only numbers and dates"),
-        ({"fields": {"height": {"kind": "number", "within": [5, 1]}}}, "must rise"),
-        ({"prior": 1.0}, "less than 1"),
-    ],
-)
-def test_configs_that_make_no_sense_are_refused(changed, message):
-    with pytest.raises(pydantic.ValidationError, match=message):
-        RecordScorer(**SETTINGS | changed)
-
-
-def test_the_settings_of_the_group_are_the_defaults():
-    settings = yaml.safe_load((Path(__file__).parents[3] / "conf/records/csv.yaml").read_text())
-    config = RecordScorer(**settings | {name: SETTINGS[name] for name in ("path", "fields", "blocking", "clusters")})
-    defaults = RecordScorer(**{name: SETTINGS[name] for name in ("path", "fields", "blocking", "clusters")})
-    assert config == defaults
-    assert set(settings) == {field.name for field in dataclasses.fields(RecordScorer)}
-    assert config.fields["city"] == ComparedField("exact")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_held_out_half_of_the_csv_example(data_file, seed):
     records = pl.read_csv(data_file("er/csv_example/records.csv"), infer_schema=False)
     gold = pl.read_parquet(data_file("er/csv_example/gold.parquet")).cast(pl.String)
     fields = {"Site name": "string", "Address": "string", "Zip": "exact", "Phone": "code"}
-    config = RecordScorer(
-        path="records.csv",
+    config = Scorer(
         id="Id",
         fields={name: ComparedField(kind) for name, kind in fields.items()},
         blocking=({"Phone": None}, {"Address": 6}, {"Site name": 8}),
-        clusters="gold.parquet",
     )
     trained = train_scorer(records, draw_labelled(records, gold, config, seed), config)
     held_out = gold.join(training_clusters(gold, config, seed), on="record", how="anti")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from tiltmeter.jobs.resolution.records.columns import ID, WORDS, rules_of
-from tiltmeter.jobs.resolution.records.config import ComparedField
+from tiltmeter.operators.resolution.records.columns import ID, WORDS, rules_of
+from tiltmeter.operators.resolution.records.scorer import ComparedField
 
 if TYPE_CHECKING:
     from splink import DuckDBAPI, Linker

@@ -4,17 +4,16 @@ from itertools import groupby
 
 import polars as pl
 
-from tiltmeter.jobs.resolution.records.config import ComparedField, RecordScorer
-from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
 
 ID = "id"
 WORDS = "_words"
 
 
-def prepare(records: pl.DataFrame, config: RecordScorer) -> pl.DataFrame:
-    """The records as :mod:`.records.linkage` wants them: id, fields and blocking keys, by number."""
+def prepare(records: pl.DataFrame, config: Scorer) -> pl.DataFrame:
+    """The records as :mod:`.records.comparison` wants them: id, fields and blocking keys, by number."""
     if records.is_empty():
-        raise ValueError(f"{redacted(config.path)}: has no records, and must have at least one; set records.path")
+        raise ValueError("the table of records has no records, and must have at least one; set records.path")
     if missing := [name for name in config.columns if name not in records.columns]:
         raise ValueError(
             f"column {missing[0]!r} is not there: the columns are {', '.join(map(repr, records.columns))}; "
@@ -72,7 +71,7 @@ def rules_of(prepared: pl.DataFrame) -> list[list[str]]:
     return [list(of_rule) for _, of_rule in groupby(keys, lambda name: name.partition("_")[0])]
 
 
-def check_blocks(prepared: pl.DataFrame, config: RecordScorer) -> None:
+def check_blocks(prepared: pl.DataFrame, config: Scorer) -> None:
     """Refuse before pairs are made: a key that many records share makes their number squared."""
     for keys, rule in zip(rules_of(prepared), config.blocking, strict=True):
         sizes = prepared.drop_nulls(keys).group_by(keys).len()["len"].cast(pl.Int64)

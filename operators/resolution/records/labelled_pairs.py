@@ -3,16 +3,17 @@
 import numpy as np
 import polars as pl
 
-from tiltmeter.jobs.resolution.records import linkage
-from tiltmeter.jobs.resolution.records.columns import ID, check_blocks, prepare
-from tiltmeter.jobs.resolution.records.config import RecordScorer
-from tiltmeter.jobs.resolution.records.linkage import IDS
+from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.resolution.records import comparison
+from tiltmeter.operators.resolution.records.columns import ID, check_blocks, prepare
+from tiltmeter.operators.resolution.records.comparison import IDS
+from tiltmeter.operators.resolution.records.scorer import Scorer
 
 _TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
-def training_clusters(gold: pl.DataFrame, config: RecordScorer, seed: int) -> pl.DataFrame:
+def training_clusters(gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
     """The clusters from which labelled pairs are drawn: all records of a seeded share of them.
 
     Args:
@@ -33,7 +34,7 @@ def training_clusters(gold: pl.DataFrame, config: RecordScorer, seed: int) -> pl
     return gold.filter(pl.col("cluster").is_in(names.gather(chosen).implode()))
 
 
-def draw_labelled(records: pl.DataFrame, gold: pl.DataFrame, config: RecordScorer, seed: int) -> pl.DataFrame:
+def draw_labelled(records: pl.DataFrame, gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
     """Labelled pairs: a seeded sample of those that the rules propose among the training clusters.
 
     Args:
@@ -49,7 +50,7 @@ def draw_labelled(records: pl.DataFrame, gold: pl.DataFrame, config: RecordScore
     training = training_clusters(gold, config, seed)
     prepared = prepare(records, config).filter(pl.col(ID).is_in(training["record"].implode()))
     check_blocks(prepared, config)
-    pairs = linkage.propose(prepared, list(config.fields.values()))
+    pairs = comparison.propose(prepared, list(config.fields.values()))
     if pairs.height > config.num_labelled:
         chosen = _random(seed, 1).choice(pairs.height, config.num_labelled, replace=False)
         pairs = pairs[np.sort(chosen)]
@@ -104,4 +105,4 @@ def _consistent(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _random(seed: int, draw: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=[seed, Stream.LABELLED_PAIRS], counter=[0, 0, 0, draw]))
+    return keyed_generator(seed, Stream.LABELLED_PAIRS, 0, 0, draw)

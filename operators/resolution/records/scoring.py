@@ -8,18 +8,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.resolution.records import linkage
-from tiltmeter.jobs.resolution.records.columns import ID, check_blocks, prepare
-from tiltmeter.jobs.resolution.records.config import ComparedField, RecordScorer
-from tiltmeter.jobs.resolution.records.labelled_pairs import check_labelled
-from tiltmeter.jobs.resolution.records.linkage import IDS, Model
 from tiltmeter.operators.resolution import linkage as record_linkage
 from tiltmeter.operators.resolution.linkage import estimate_agreement
+from tiltmeter.operators.resolution.records import comparison
+from tiltmeter.operators.resolution.records.columns import ID, check_blocks, prepare
+from tiltmeter.operators.resolution.records.comparison import IDS, Model
+from tiltmeter.operators.resolution.records.labelled_pairs import check_labelled
+from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
 
 VERSION = f"{record_linkage.VERSION}, record_scoring/1"
 
 
-def train_scorer(records: pl.DataFrame, labelled: pl.DataFrame, config: RecordScorer) -> pl.DataFrame:
+def train_scorer(records: pl.DataFrame, labelled: pl.DataFrame, config: Scorer) -> pl.DataFrame:
     """What agreements of the fields mean, counted in labelled pairs.
 
     Args:
@@ -39,17 +39,17 @@ def train_scorer(records: pl.DataFrame, labelled: pl.DataFrame, config: RecordSc
     prepared = prepare(records, config)
     labelled = check_labelled(labelled, prepared[ID])
     fields = list(config.fields.values())
-    degrees = linkage.compare(prepared, labelled.select(IDS), fields).join(labelled, on=IDS, maintain_order="left")
+    degrees = comparison.compare(prepared, labelled.select(IDS), fields).join(labelled, on=IDS, maintain_order="left")
     is_match = degrees["is_match"].to_numpy()
     prior = float(is_match.mean()) if config.prior is None else config.prior
     rows = [
-        _agreement(name, field, degrees[f"{linkage.DEGREES}f{number}"], is_match)
+        _agreement(name, field, degrees[f"{comparison.DEGREES}f{number}"], is_match)
         for number, (name, field) in enumerate(config.fields.items())
     ]
     return pl.concat(rows).with_columns(prior=pl.lit(prior))
 
 
-def score_pairs(records: pl.DataFrame, trained: pl.DataFrame, config: RecordScorer, part: int = 0) -> pl.DataFrame:
+def score_pairs(records: pl.DataFrame, trained: pl.DataFrame, config: Scorer, part: int = 0) -> pl.DataFrame:
     """The match probability of every proposed pair, or of those of one of the config's parts.
 
     Args:
@@ -68,17 +68,17 @@ def score_pairs(records: pl.DataFrame, trained: pl.DataFrame, config: RecordScor
     prepared = prepare(records, config)
     check_blocks(prepared, config)
     fields = list(config.fields.values())
-    scored = linkage.score(prepared, fields, _model(trained, config), part, config.num_parts)
+    scored = comparison.score(prepared, fields, _model(trained, config), part, config.num_parts)
     return scored.filter(pl.col("match_probability") >= config.threshold)
 
 
 def _agreement(name: str, field: ComparedField, degrees: pl.Series, is_match: NDArray[np.bool_]) -> pl.DataFrame:
-    words = linkage.degree_names(field)
+    words = comparison.degree_names(field)
     found = estimate_agreement(degrees.to_numpy(), is_match, len(words))
     columns = {"field": [name] * len(words), "degree": range(len(words)), "agreement": words}
     return pl.DataFrame(columns | found._asdict() | {"match_weight": found.weights})
 
 
-def _model(trained: pl.DataFrame, config: RecordScorer) -> Model:
+def _model(trained: pl.DataFrame, config: Scorer) -> Model:
     by_field = [trained.filter(field=name).sort("degree", descending=True) for name in config.fields]
     return Model(trained["prior"][0], *([rows[share].to_list() for rows in by_field] for share in "mu"))
