@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tiltmeter.cluster.progress import Display
-from tiltmeter.cluster.workers import Death, Failure, FinishedElsewhere, Pool, Report, Work
+from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Work
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 from tiltmeter.storage.store.registry import Entry
 
@@ -39,20 +39,35 @@ class Stage:
         work: what does a batch of them.
         units: all of them, whether done before or not, in groups such as the corpora: what fails in one group leaves
             the others alone.
-        batch_size: the most units of a group that one worker takes together. It is how work is dealt out, never what
-            is computed.
+        batch_size: the most units of a group that one worker takes together; None: so many that workers end together.
+            It is how work is dealt out, never what is computed.
         on_gpu: whether each worker needs a GPU.
     """
 
     name: str
     work: Work
     units: Mapping[str, Sequence[Unit]]
-    batch_size: int = 1
+    batch_size: int | None = 1
     on_gpu: bool = False
 
     def all_units(self) -> Iterator[Unit]:
         """The units of all groups."""
         return (unit for units in self.units.values() for unit in units)
+
+
+class Pool(Protocol):
+    """What does batches of units: :class:`.workers.Pool`, or :class:`.start.Workers`, which starts one when asked."""
+
+    @property
+    def num_workers(self) -> int:
+        """Without a GPU."""
+
+    @property
+    def num_gpus(self) -> int:
+        """Workers with a GPU."""
+
+    def run(self, work: Work, batches: Sequence[Sequence[Unit]], *, on_gpu: bool = False) -> Iterator[Outcome]:
+        """Do all batches; yields what becomes of each unit."""
 
 
 @dataclass
@@ -136,8 +151,8 @@ class Runner:
     def _has_earlier_run(self) -> bool:
         return self.entry is not None and self.entry.has_earlier_run()
 
-    def units_at_once(self, num_units: int) -> int:
-        """A batch size for units of which some are cheap: that workers end together matters more than the overhead."""
+    def _even_batch(self, num_units: int) -> int:
+        """For units of which some are cheap: that workers end together matters more than the overhead of a batch."""
         return min(max(num_units // (_BATCHES_PER_WORKER * self.pool.num_workers), 1), _MOST_AT_ONCE)
 
     def check(self) -> None:
@@ -152,8 +167,11 @@ class Runner:
     def _do(
         self, stage: Stage, missing: Mapping[str, Sequence[Unit]], finished: dict[str, Finished], record: StageRecord
     ) -> dict[str, Failure]:
-        failures = {}
-        batches = [batch for units in missing.values() for batch in evenly(units, stage.batch_size)]
+        failures: dict[str, Failure] = {}
+        if not any(missing.values()):
+            return failures
+        batch_size = stage.batch_size or self._even_batch(sum(map(len, missing.values())))
+        batches = [batch for units in missing.values() for batch in evenly(units, batch_size)]
         if self._has_earlier_run:
             batches.reverse()  # the two meet in the middle
         for outcome in self.pool.run(stage.work, batches, on_gpu=stage.on_gpu):

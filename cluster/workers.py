@@ -5,7 +5,7 @@ import re
 import resource
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,57 +14,12 @@ import pyarrow as pa
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from tiltmeter.storage.store.ledger import Finished, Store, Unit
+from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Tick, Work
+from tiltmeter.storage.store.ledger import Store, Unit
 
 _COLOUR = re.compile(r"\x1b\[\d+m")
 _OTHER_PROCESSES = re.compile(r"Top \d+ memory users|PID\s+MEM")
 _SECONDS_PER_TICK = 5.0
-
-Tables = Iterable[tuple[str, pa.Table]]
-"""Named tables of a unit; a generator is written table by table and never held whole."""
-
-Work = Callable[[Store, Sequence[Unit]], Iterator[tuple[Unit, Tables]]]
-"""Does a batch of units that share a costly preparation; yields each unit with its tables, in the given order."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a worker tells about a unit that it finished; the memory is the process's peak since it started."""
-
-    finished: Finished
-    seconds: float
-    peak_memory_bytes: int
-
-
-@dataclass(frozen=True)
-class FinishedElsewhere:
-    """Another run has finished a unit since this one looked for it."""
-
-    finished: Finished
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A unit that could not be done, and why."""
-
-    unit: Unit
-    error: str
-    traceback: str
-
-
-@dataclass(frozen=True)
-class Death:
-    """A worker died while it was at this unit, which will be tried again."""
-
-    unit: Unit
-
-
-@dataclass(frozen=True)
-class Tick:
-    """Nothing was finished for a few seconds."""
-
-
-Outcome = Report | FinishedElsewhere | Failure | Death | Tick
 
 
 @dataclass
@@ -266,17 +221,3 @@ class _Worker:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
             yield Report(finished, now - started, peak)
             started = now
-
-
-def each(work: Callable[[Store, Unit], Tables]) -> Work:
-    """Work on units one by one, for stages where a batch shares nothing."""
-    return _Each(work)
-
-
-@dataclass(frozen=True)
-class _Each:
-    work: Callable[[Store, Unit], Tables]
-
-    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
-        for unit in units:
-            yield unit, self.work(store, unit)

@@ -10,6 +10,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.catalogue import settings_packages
 from tiltmeter.jobs.command import CONFIG, SETTINGS, build, execute
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.hydra_limits import confine_hydra
@@ -56,7 +57,7 @@ def _run(composed: DictConfig) -> None:
 def main() -> None:
     """Entry point of the console command."""
     with redirect_stdout(RedactedStream(sys.stdout)), redirect_stderr(RedactedStream(sys.stderr)), exit_status():
-        confine_hydra()
+        confine_hydra(settings_packages())
         _run()
 
 

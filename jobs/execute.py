@@ -4,20 +4,19 @@ import dataclasses
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 from rich.console import Console
 
-from tiltmeter.cluster.connection import connected
-from tiltmeter.cluster.preflight import preflight
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, UnitsFailed
-from tiltmeter.cluster.workers import Failure, Pool
+from tiltmeter.cluster.start import Workers
+from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.report.terminal import print_outcome
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
@@ -30,6 +29,9 @@ from tiltmeter.storage.store.identity import canonical, digest
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Entry, Registry, Status
 from tiltmeter.storage.store.runs import RunDirectory, opened
+
+if TYPE_CHECKING:
+    from tiltmeter.cluster.preflight import Preflight
 
 
 def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
@@ -44,44 +46,37 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
     console = Console()
     with opened(_run_directory(config, store)) as directory:
         entry = _entered(config, store, directory, settings) if job.has_units else None
-        runner = Runner(store, Pool(store, config.cluster.max_retries), Display(console), entry)
-        run = Run(config, sources, runner, directory, console)
+        requests, note = partial(job.resources, config, sources), partial(_note_cluster, directory, console)
+        workers = Workers(config.cluster, store, requests, RECORDED_PACKAGES, note)
+        run = Run(config, sources, Runner(store, workers, Display(console), entry), directory, console)
         directory.begin(job.tables, job=config.job.name, seed=config.seed, **provenance())
         with _outcome_printed(run), _recorded(run):
             directory.write_text("config.yaml", yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
             directory.record["inputs"] = redacted_values(sources.record())
-            if job.has_units:
-                _do_units(job, run)
-            else:
+            with workers, run.runner.display if job.has_units else nullcontext():
                 _do(job, run)
             job.check(run)
     return directory.path
 
 
-def _do_units(job: Job[Any, Any], run: Run[Any, Any]) -> None:
-    """Run a job on workers."""
-    runner, config = run.runner, run.config
+def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
+    runner = run.runner
     runner.store.sweep()
-    with connected(config.cluster):
-        requests = partial(job.resources, config, run.sources)
-        cluster = preflight(config.cluster, runner.store, requests, RECORDED_PACKAGES)
-        run.directory.record["cluster"] = cluster.record()
-        for warning in cluster.warnings:
-            run.console.print(f"warning: {warning}", soft_wrap=True, highlight=False)
-        with runner.pool.started(*cluster.workers), runner.display:
-            try:
-                _do(job, run)
-            except StorageError:
-                # Units that failed, such as on a full disk, say more than what could not be written after them.
-                runner.check()
-                raise
+    try:
+        job.run(run)
+        run.lead = write_report(run, job.load_page())
+    except StorageError:
+        # Units that failed, such as on a full disk, say more than what could not be written after them.
+        runner.check()
+        raise
     runner.store.sweep()
     runner.check()
 
 
-def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
-    job.run(run)
-    run.lead = write_report(run, job.load_page())
+def _note_cluster(directory: RunDirectory, console: Console, cluster: "Preflight") -> None:
+    directory.record["cluster"] = cluster.record()
+    for warning in cluster.warnings:
+        console.print(f"warning: {warning}", soft_wrap=True, highlight=False)
 
 
 _NOT_ASKED = ("cluster", "reading", "run_dir", "series", "store")

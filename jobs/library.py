@@ -9,6 +9,7 @@ from typing import Any
 import hydra
 import polars as pl
 
+from tiltmeter.jobs.catalogue import settings_packages
 from tiltmeter.jobs.changes.past_runs import recorded
 from tiltmeter.jobs.command import CONFIG, SETTINGS, build, execute
 from tiltmeter.jobs.runtime.hydra_limits import confine_composition, quoted
@@ -80,7 +81,7 @@ def read_run(path: str | Path) -> FinishedRun:
 
 
 def _configured(settings: Mapping[str, Any]) -> Any:
-    confine_composition()
+    confine_composition(settings_packages())
     words = [f"{key}={_value(value)}" for key, value in settings.items()]
     with hydra.initialize_config_module(SETTINGS, version_base="1.3"):
         return build(hydra.compose(CONFIG, words), words)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.association import tables
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.covariances import PrecisionTables, covariances, read_precisions

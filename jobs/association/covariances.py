@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.embedding.vectors.selection import matrix, vector_column
 from tiltmeter.operators.association import covariance

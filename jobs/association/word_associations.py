@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.association import tables
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.rows import num_needed

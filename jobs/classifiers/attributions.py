@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables
+from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.models import ExplainedModel
 from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES
 from tiltmeter.jobs.runtime.keep_loaded import resident
@@ -58,7 +58,7 @@ def explain(
     for name, model in models.items():
         units = [_unit(name, model, number, ref, how) for number, ref in enumerate(sentences)]
         work = _Explaining(model, config, seed, explained, "cuda" if on_gpu else "cpu")
-        stage = Stage(f"explain {name}", work, {name: units}, runner.units_at_once(len(units)), on_gpu)
+        stage = Stage(f"explain {name}", work, {name: units}, None, on_gpu)
         refs[name] = [unit.tables["attributions"] for unit in runner.run(stage)[name]]
     return refs
 

@@ -11,7 +11,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.tables import LABELLED
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.corpora.sources import FoundFile, find_file

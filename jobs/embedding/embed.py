@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import ConfigDict, Field
 
-from tiltmeter.cluster.connection import ClusterConfig
+from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.jobs.embedding import training
 from tiltmeter.jobs.embedding.corpus.counting import PairTables, count_column, count_corpora

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltmeter.cluster.workers import Tables
+from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding import tables
 from tiltmeter.jobs.embedding.corpus.counting import count_column
 from tiltmeter.jobs.embedding.corpus.indexed_lines import IndexedLines, code_index, indexed_lines, word_indices

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender import tables

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.vectors.lookup import estimate
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender import tables

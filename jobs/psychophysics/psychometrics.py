@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.association.tables import ASSOCIATIONS, VALIDATION
 from tiltmeter.jobs.embedding.vectors.lookup import (
     MIN_REPLICAS,

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import StageRecord
-from tiltmeter.cluster.workers import Failure
+from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.changes.history import history
 from tiltmeter.jobs.changes.past_runs import run_under_way
 from tiltmeter.jobs.report.changes import changes_since

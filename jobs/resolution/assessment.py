@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.explaining import drawn_pairs, explanations
@@ -31,7 +31,7 @@ def assess(
         ("drawn_pairs", _draw, _drawn(graphs, partitions, config.drawn)),
     ):
         if units:
-            done = runner.run(Stage(table.replace("_", " "), each(work), units, runner.units_at_once(len(units))))
+            done = runner.run(Stage(table.replace("_", " "), each(work), units, None))
             found[table] = [unit.tables[table] for finished in done.values() for unit in finished]
     return found
 

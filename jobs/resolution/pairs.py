@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import MentionStudy, ResolutionRun
 from tiltmeter.operators.resolution import pairs as scored_pairs
@@ -54,7 +54,7 @@ def read_graphs(runner: Runner, config: ResolutionRun, files: Mapping[str, Found
         if config.mentions
         else {"pairs": [_file_unit(config, files)]}
     )
-    done = runner.run_whole(Stage("read pairs", each(_read), units, runner.units_at_once(len(units))))
+    done = runner.run_whole(Stage("read pairs", each(_read), units, None))
     return {name: graph_of(finished) for name, [finished] in done.items()}
 
 

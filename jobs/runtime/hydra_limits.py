@@ -5,14 +5,19 @@ launchers and sweepers), set variables of the environment, and read any of them,
 """
 
 import re
-from functools import cache
+from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache, partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import hydra._internal.hydra as hydra_command
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.utils import get_args_parser
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import ConfigCompositionException
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.resolvers import oc
 
@@ -36,22 +41,25 @@ _AS_DELIVERED: dict[str, Any] = {
 """Settings of Hydra that name classes, functions or variables, or write the config with the keys that it may hold."""
 
 
-def confine_hydra() -> None:
+def confine_hydra(packages: Sequence[str] = ()) -> None:
     """Keep to this whatever is composed from now on.
+
+    Args:
+        packages: that have settings, beside our own.
 
     Raises:
         ConfigError: if the command line asks for a pickle to be run.
     """
     if get_args_parser().parse_known_args()[0].experimental_rerun is not None:
         raise ConfigError("--experimental-rerun: would load a pickle, which can run any code; give the settings again")
-    confine_composition()
+    confine_composition(packages)
 
 
-def confine_composition() -> None:
+def confine_composition(packages: Sequence[str] = ()) -> None:
     """The same, of a process that has no command line of ours, such as a notebook's."""
     OmegaConf.register_new_resolver("oc.env", environment_variable, replace=True)
     OmegaConf.register_new_resolver("private_folder", lambda: _private_folder().name, replace=True)
-    setattr(hydra_command, ConfigLoaderImpl.__name__, _ConfinedLoader)
+    setattr(hydra_command, ConfigLoaderImpl.__name__, partial(_ConfinedLoader, packages))
 
 
 def quoted(value: str) -> str:
@@ -65,17 +73,44 @@ def quoted(value: str) -> str:
 
 
 class _ConfinedLoader(ConfigLoaderImpl):
-    def load_configuration(self, *arguments: Any, **options: Any) -> DictConfig:
+    def __init__(self, packages: Sequence[str], config_search_path: ConfigSearchPath) -> None:
+        for package in packages:
+            config_search_path.append(provider=package, path=f"pkg://{package}")
+        super().__init__(config_search_path)
+        self._composed: dict[tuple[Any, ...], DictConfig] = {}
+
+    def load_configuration(
+        self,
+        config_name: str | None,
+        overrides: list[str],
+        run_mode: RunMode,
+        from_shell: bool = True,
+        validate_sweep_overrides: bool = True,
+    ) -> DictConfig:
         """Compose a config, and refuse one that touches what it must not."""
-        composed = super().load_configuration(*arguments, **options)
-        for key, delivered in _AS_DELIVERED.items():
-            found = OmegaConf.select(composed.hydra, key)
-            if (OmegaConf.to_container(found) if OmegaConf.is_config(found) else found) != delivered:
-                raise ConfigCompositionException(
-                    f"hydra.{key} is {found!r}: must be {delivered!r}, as a config may not choose what code runs and "
-                    "what it finds in its environment; leave it out"
-                )
-        return composed
+        parsed = OverridesParser.create(config_loader=self).parse_overrides(overrides)
+        if validate_sweep_overrides:
+            self.validate_sweep_overrides_legal(parsed, run_mode, from_shell)
+        # The command composes its config a first time to see whether it is to sweep, which differs if there are sweeps.
+        mode = run_mode if any(override.is_sweep_override() for override in parsed) else RunMode.RUN
+        key = (config_name, mode, *overrides)
+        if key not in self._composed:
+            self._composed[key] = super().load_configuration(
+                config_name, overrides, mode, from_shell, validate_sweep_overrides=False
+            )
+            _refuse_reach(self._composed[key])
+        return deepcopy(self._composed[key])
+
+
+def _refuse_reach(composed: DictConfig) -> None:
+    for key, delivered in _AS_DELIVERED.items():
+        node = OmegaConf.select(composed.hydra, key)
+        value = OmegaConf.to_container(node) if OmegaConf.is_config(node) else node
+        if value != delivered:
+            raise ConfigCompositionException(
+                f"hydra.{key} is {value!r}: must be {delivered!r}, as a config may not choose what code runs and "
+                "what it finds in its environment; leave it out"
+            )
 
 
 def environment_variable(name: str, *default: Any) -> str | None:

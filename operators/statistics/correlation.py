@@ -10,6 +10,7 @@ from itertools import product
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
@@ -201,11 +202,13 @@ def _correlate(x: NDArray[np.floating], y: NDArray[np.floating], kind: Kind) -> 
 
 
 def _ranks(values: NDArray[np.floating], kept: NDArray[np.bool_]) -> FloatArray:
-    # Importing it takes half a second, which whoever correlates nothing should not wait for.
-    from scipy.stats import rankdata
-
     # The others rank last, where they change no rank, before they are left out.
-    return np.where(kept, rankdata(np.where(kept, values, np.inf), axis=-1), np.nan)
+    masked = np.where(kept, values, np.inf)
+    if not masked.size:
+        return np.empty(masked.shape)
+    columns = pl.DataFrame(masked.reshape(-1, masked.shape[-1]).T)
+    ranks = columns.select(pl.all().rank("average")).to_numpy().T
+    return np.where(kept, ranks.reshape(masked.shape), np.nan)
 
 
 def _pearson(x: NDArray[np.floating], y: NDArray[np.floating], min_items: int) -> FloatArray:

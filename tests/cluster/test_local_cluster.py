@@ -26,7 +26,8 @@ from tiltmeter.cluster.connection import connected
 from tiltmeter.cluster.preflight import preflight
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Pool, each
+from tiltmeter.cluster.work import each
+from tiltmeter.cluster.workers import Pool
 from tiltmeter.storage.store.ledger import Store, Unit
 
 ROOT = Path(__file__).parents[2]

@@ -30,7 +30,8 @@ from tiltmeter.cluster.environment import Environment
 from tiltmeter.cluster.preflight import _many_processors, preflight
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Pool, each
+from tiltmeter.cluster.work import each
+from tiltmeter.cluster.workers import Pool
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
 

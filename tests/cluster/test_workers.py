@@ -14,7 +14,8 @@ from rich.console import Console
 from tiltmeter.cluster import workers
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, Stage, UnitsFailed, evenly
-from tiltmeter.cluster.workers import Failure, Pool, _unit_lost, each
+from tiltmeter.cluster.work import Failure, each
+from tiltmeter.cluster.workers import Pool, _unit_lost
 from tiltmeter.storage.store.ledger import Store, Unit
 
 

@@ -23,7 +23,7 @@ import psutil
 import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.cluster.workers import Failure
+from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs import execute as runs
 from tiltmeter.jobs.command import build
 from tiltmeter.jobs.runtime.redaction import RedactedStream

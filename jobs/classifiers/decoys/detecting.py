@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.explaining import DECOYED, PLAIN, ExplainedPair
@@ -51,8 +51,7 @@ def detect(
         "max_clusters": shown.max_clusters,
     }
     sessions = {name: [_session_unit(config, name, pool, how) for pool in pools] for name, pools in explained.items()}
-    num = sum(map(len, sessions.values()))
-    done = runner.run_whole(Stage("look", each(_look), sessions, runner.units_at_once(num)))
+    done = runner.run_whole(Stage("look", each(_look), sessions, None))
     summed = {"intervals": config.intervals, "seed": config.seed, "number": config.models.number}
     units = {
         name: [

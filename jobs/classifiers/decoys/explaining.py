@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage, evenly
-from tiltmeter.cluster.workers import Tables
+from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.attributions import attribution_rows
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
@@ -56,8 +56,7 @@ def explain(
     how = {"operator": attribution.VERSION, "on_gpu": on_gpu, "seed": config.seed}
     units = {name: list(_units(config, name, data[name], models, how)) for name in data if name in models}
     work = _Explaining("cuda" if on_gpu else "cpu")
-    batch = runner.units_at_once(sum(map(len, units.values())))
-    done = runner.run_whole(Stage("explain", work, units, batch, on_gpu))
+    done = runner.run_whole(Stage("explain", work, units, None, on_gpu))
     return {name: _pairs(units[name], found) for name, found in done.items()}
 
 

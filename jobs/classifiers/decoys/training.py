@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables
+from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.models import model_table
 from tiltmeter.jobs.classifiers.networks import Encoders

@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
 from tiltmeter.operators.text.listed_words import spelled
 from tiltmeter.storage.corpora.sources import FoundFile

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables
+from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.models import model_table
 from tiltmeter.jobs.classifiers.networks import Encoders
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun

@@ -16,7 +16,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.corpus.texts import Text
 from tiltmeter.jobs.embedding.corpus.vocabulary import (
     Parts,

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding import tables
 from tiltmeter.jobs.embedding.corpus.texts import Text
 from tiltmeter.operators.compute.keys import document_key

@@ -10,7 +10,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables
+from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding.vectors.selection import Selection, neighbours, vectors_table
 from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.operators.association import covariance

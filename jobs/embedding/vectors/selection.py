@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltmeter.cluster.workers import Tables
+from tiltmeter.cluster.work import Tables
 from tiltmeter.operators.association.covariance import enlarged
 from tiltmeter.storage.store.ledger import Store, Unit
 

@@ -10,7 +10,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.vectors.selection import Selection, neighbours, vectors_table
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.text.tokens import Tokenizer

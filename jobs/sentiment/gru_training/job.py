@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.sentiment.gru_training import tables

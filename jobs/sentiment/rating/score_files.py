@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.scoring import Rated, scores_table
 from tiltmeter.storage.corpora.sources import FoundFile, find_file

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.jobs.sentiment.rating import tables
@@ -69,9 +69,8 @@ def _score(
         ]
         for variant, refs in variants.items()
     }
-    num_units = sum(map(len, units.values()))
     work = _Scoring(digest(system.identity), system.load, "cuda" if on_gpu else "cpu")
-    done = runner.run(Stage(f"score {name}", work, units, runner.units_at_once(num_units), on_gpu))
+    done = runner.run(Stage(f"score {name}", work, units, None, on_gpu))
     whole = [variant for variant in variants if not runner.failures[_group(variant, name)]]
     return {variant: [unit.tables["scores"] for unit in done[_group(variant, name)]] for variant in whole}
 

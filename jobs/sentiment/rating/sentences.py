@@ -11,7 +11,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.chunks import chunks
 from tiltmeter.operators.sentiment import protected_words, sentences

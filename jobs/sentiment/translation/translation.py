@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.workers import Tables, each
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.jobs.sentiment.rating import tables
@@ -33,9 +33,7 @@ def translate(runner: Runner, round_trips: Mapping[str, RoundTrip], texts: Texts
         on_gpu = uses_gpus(trip.device, runner.pool.num_gpus, f"translator.{name}.device")
         units = [_unit(name, trip, number, chunk, on_gpu) for number, chunk in enumerate(texts.chunks)]
         work = _Translating(trip, "cuda" if on_gpu else "cpu")
-        done = runner.run(Stage(f"translate {name}", work, {name: units}, runner.units_at_once(len(units)), on_gpu))[
-            name
-        ]
+        done = runner.run(Stage(f"translate {name}", work, {name: units}, None, on_gpu))[name]
         if not runner.failures[name]:
             found[name] = [unit.tables["texts"] for unit in done]
     return found

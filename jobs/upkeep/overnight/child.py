@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tiltmeter
-from tiltmeter.cluster.connection import ClusterConfig
+from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.runtime.hydra_limits import quoted
 from tiltmeter.jobs.upkeep.overnight.config import ListedJob
 

@@ -37,9 +37,6 @@ class Here:
         self.store = Store(str(folder))
         self.pool = SimpleNamespace(num_gpus=0)
 
-    def units_at_once(self, num_units):
-        return num_units
-
     def run(self, stage):
         work = pickle.loads(pickle.dumps(stage.work))
         return {

@@ -8,7 +8,7 @@ import torch
 from sklearn.covariance import oas
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
-from tiltmeter.cluster.connection import ClusterError
+from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.stages import UnitsFailed
 
 TARGETS = {"target_x": ["rose", "tulip"], "target_y": ["ant", "wasp"]}

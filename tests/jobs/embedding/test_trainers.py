@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tiltmeter.cluster.connection import ClusterError
+from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.cluster.workers import Tables, Work
+from tiltmeter.cluster.work import Tables, Work
 from tiltmeter.jobs.embedding.training import LineTraining, PairTraining
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.store.ledger import Store, Unit

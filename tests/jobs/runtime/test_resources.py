@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tiltmeter.cluster.connection import ClusterError
+from tiltmeter.cluster.config import ClusterError
 from tiltmeter.jobs.association.config import AssociationJob
 from tiltmeter.jobs.catalogue import job
 from tiltmeter.jobs.embedding.resources import num_tokens

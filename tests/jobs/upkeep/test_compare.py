@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from rich.console import Console
 from tiltmeter.jobs.upkeep.compare.summary import print_changes
 
-from tiltmeter.cluster.connection import ClusterConfig
+from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.changes.matching import num_repeated
 from tiltmeter.jobs.changes.past_runs import past_run, run_under_way
 from tiltmeter.jobs.runtime.config import ConfigError
