@@ -14,6 +14,8 @@ import hypothesis
 import pytest
 import ray
 
+pytest_plugins = ["tests.fixtures.history", "tests.fixtures.pages"]
+
 ROOT = Path(__file__).parent.parent
 
 # All libraries together have millions of objects, which the collector would look through again and again.

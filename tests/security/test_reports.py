@@ -1,9 +1,6 @@
 """Words, titles, names of systems and files, and reasons are text in a report, whatever they hold."""
 
-import importlib.util
-import shutil
 from html.parser import HTMLParser
-from pathlib import Path
 
 import plotly.graph_objects as go
 import polars as pl
@@ -121,27 +118,17 @@ def test_charts_are_told_that_a_text_is_text(text):
 
 
 @pytest.mark.slow
-def test_nothing_of_it_runs_in_a_browser(tmp_path):
+def test_nothing_of_it_runs_in_a_browser(browser, tmp_path):
     """The same in labels, hovers and legends of a chart, in Chromium."""
-    if not shutil.which("chromium"):
-        pytest.skip("needs chromium on PATH")
-    place = Path(__file__).parents[1] / "jobs/reports/chromium.py"
-    spec = importlib.util.spec_from_file_location("chromium", place)
-    chromium = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(chromium)
     labels = [plain(text) for text in HOSTILE]
     figure = go.Figure(go.Bar(x=labels, y=[1] * len(labels), name=labels[0], text=labels, customdata=labels))
     figure.update_traces(hovertemplate="%{customdata}", showlegend=True).update_layout(title_text=labels[5])
     blocks = [Paragraph(text) for text in HOSTILE]
     path = tmp_path / "report.html"
     path.write_text(render(Page("T", {}, [], [Section("s", "S", [*blocks, Chart("A", "B", {"f": figure})])])), "utf-8")
-    browser = chromium.Browser(shutil.which("chromium"), tmp_path / "profile")
-    try:
-        tab = browser.open(path, 1280)
-        tab.run("typeof drawn === 'undefined' ? null : drawn")
-        assert tab.run("typeof pwned") == "undefined"
-        assert tab.run("document.querySelectorAll('.plot a, .plot img, main img, base').length") == 0
-        assert tab.run("document.querySelectorAll('.plot .xtick').length") == len(set(labels))
-        assert tab.problems == []
-    finally:
-        browser.close()
+    tab = browser.open(path, 1280)
+    tab.run("typeof drawn === 'undefined' ? null : drawn")
+    assert tab.run("typeof pwned") == "undefined"
+    assert tab.run("document.querySelectorAll('.plot a, .plot img, main img, base').length") == 0
+    assert tab.run("document.querySelectorAll('.plot .xtick').length") == len(set(labels))
+    assert tab.problems == []

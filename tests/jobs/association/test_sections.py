@@ -20,34 +20,34 @@ def of_kind(kind, found):
 
 
 @pytest.fixture
-def ways(made):
+def ways(embeddings):
     """Two tests by two similarities and two statistics: d = 0.1, 0.2, ... 0.8, of which the last has no result."""
     hows = [(name, how, of) for name in ("a", "b") for how in ("euclidean", "cosine") for of in ("median", "mean")]
     rows = [
-        made.association(name, 0.1 * at, similarity=how, statistic=of, ok=at < 8, p_value=0.02 if at % 2 else 0.9)
+        embeddings.association(name, 0.1 * at, similarity=how, statistic=of, ok=at < 8, p_value=0.02 if at % 2 else 0.9)
         for at, (name, how, of) in enumerate(hows, start=1)
     ]
-    return made.associations(*rows)
+    return embeddings.associations(*rows)
 
 
 # --- findings -------------------------------------------------------------------------------------------------------
 
 
-def test_findings_name_a_side_only_where_the_interval_does(made):
-    rows = [made.association("a", 1.0), made.association("b", -1.0), made.association("c", 0.4)]
-    first, second, rest = association_findings(made.associations(*rows))
+def test_findings_name_a_side_only_where_the_interval_does(embeddings):
+    rows = [embeddings.association("a", 1.0), embeddings.association("b", -1.0), embeddings.association("c", 0.4)]
+    first, second, rest = association_findings(embeddings.associations(*rows))
     assert "a: insects go rather with unpleasant, and flowers with <b>& (effect size d = 1.00 [0.50, 1.50])" in first
     assert "b: insects go rather with <b>&, and flowers with unpleasant" in second
     assert rest.endswith("names no side: 1 of 3.")
 
 
-def test_without_replicas_findings_go_by_the_p_value(made):
+def test_without_replicas_findings_go_by_the_p_value(embeddings):
     rows = [
-        made.association("a", 1.0, half_width=None),
-        made.association("b", 1.5, half_width=None),
-        made.association("c", -1.0, half_width=None, p_value=0.98),
+        embeddings.association("a", 1.0, half_width=None),
+        embeddings.association("b", 1.5, half_width=None),
+        embeddings.association("c", -1.0, half_width=None, p_value=0.98),
     ]
-    (sentence,) = association_findings(made.associations(*rows))
+    (sentence,) = association_findings(embeddings.associations(*rows))
     assert sentence.startswith("2 of 3 association tests have one-sided p < 0.05: ")
     assert sentence.endswith("in b (d = 1.50, p\u00a0=\u00a00.0040), a (d = 1.00, p\u00a0=\u00a00.0040).")
 
@@ -58,15 +58,15 @@ def test_findings_go_by_cosine_and_mean_where_there_is_such_a_row(ways):
     assert preferred(others).select("similarity", "statistic").unique().rows() == [("euclidean", "median")]
 
 
-def test_several_models_have_a_sentence_each(made):
+def test_several_models_have_a_sentence_each(embeddings):
     rows = [
-        made.association("a", 1.0),
-        made.association("b", -1.0),
-        made.association("c", 0.4),
-        made.association("a", 1.0, half_width=None, of=BERT),
-        made.association("a", 1.0, ok=False, of={"model": "dewiki", "language": "de"}),
+        embeddings.association("a", 1.0),
+        embeddings.association("b", -1.0),
+        embeddings.association("c", 0.4),
+        embeddings.association("a", 1.0, half_width=None, of=BERT),
+        embeddings.association("a", 1.0, ok=False, of={"model": "dewiki", "language": "de"}),
     ]
-    (found,) = association_sections.findings({"associations": made.associations(*rows)})
+    (found,) = association_sections.findings({"associations": embeddings.associations(*rows)})
     assert (
         found.items[0]
         == "enwiki: Of 3 association tests, the interval of d lies above 0 in 1 (a) and below 0 in 1 (b)."
@@ -75,8 +75,8 @@ def test_several_models_have_a_sentence_each(made):
     assert found.items[2].startswith("dewiki: No association test could be measured (1 × missing_words).")
 
 
-def test_an_empty_table_says_so_and_a_missing_one_nothing(made):
-    empty = {"associations": made.associations()}
+def test_an_empty_table_says_so_and_a_missing_one_nothing(embeddings):
+    empty = {"associations": embeddings.associations()}
     (found,) = association_sections.findings(empty)
     assert "has none" in found.items[0]
     assert "has none" in blocks(empty, "associations")[0].text
@@ -86,12 +86,12 @@ def test_an_empty_table_says_so_and_a_missing_one_nothing(made):
 # --- tests ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_tests_have_stars_words_and_reasons(made):
+def test_the_tests_have_stars_words_and_reasons(embeddings):
     rows = [
-        made.association("a", 1.0, missing_words=["gnat", "ممرضة"]),
-        made.association("b", 0.0, ok=False, status="too_few_words", reason="target_x (insects) has 1 of its 8"),
+        embeddings.association("a", 1.0, missing_words=["gnat", "ممرضة"]),
+        embeddings.association("b", 0.0, ok=False, status="too_few_words", reason="target_x (insects) has 1 of its 8"),
     ]
-    (grid,) = of_kind(Grid, blocks({"associations": made.associations(*rows)}, "associations"))
+    (grid,) = of_kind(Grid, blocks({"associations": embeddings.associations(*rows)}, "associations"))
     sets = ["insects / flowers", "unpleasant / <b>&"]
     assert grid.rows[0] == [
         "a",
@@ -107,14 +107,14 @@ def test_the_tests_have_stars_words_and_reasons(made):
     assert "Monte Carlo" not in grid.caption
 
 
-def test_many_lost_words_are_folded_below_the_tests(made):
+def test_many_lost_words_are_folded_below_the_tests(embeddings):
     many = [f"w{at}" for at in range(7)]
     rows = [
-        made.association("a", 1.0, missing_words=many),
-        made.association("b", 1.0),
-        made.association("c", 0, ok=False),
+        embeddings.association("a", 1.0, missing_words=many),
+        embeddings.association("b", 1.0),
+        embeddings.association("c", 0, ok=False),
     ]
-    grid, details = blocks({"associations": made.associations(*rows)}, "associations")[2:]
+    grid, details = blocks({"associations": embeddings.associations(*rows)}, "associations")[2:]
     assert [row[-1] for row in grid.rows][:2] == ["7 words, listed below", "gnat"]
     assert details.blocks[0].rows == [["a", ", ".join(many)], ["c", "gnat"]]
 
@@ -133,13 +133,13 @@ def test_similarities_and_statistics_are_compared_as_in_the_paper(ways):
     assert cosine.rows == [["a", "0.30*", "0.40"], ["b", "0.70*", "–"]]
 
 
-def test_stars_keep_the_digits_below_each_other_and_what_was_not_asked_for_is_empty(made):
+def test_stars_keep_the_digits_below_each_other_and_what_was_not_asked_for_is_empty(embeddings):
     rows = [
-        made.association("a", 1.0, p_value=0.0002),
-        made.association("b", -1.0, p_value=0.97),
-        made.association("a", 0.5, statistic="max", p_value=0.03),
+        embeddings.association("a", 1.0, p_value=0.0002),
+        embeddings.association("b", -1.0, p_value=0.97),
+        embeddings.association("a", 0.5, statistic="max", p_value=0.03),
     ]
-    *_, grid = of_kind(Grid, blocks({"associations": made.associations(*rows)}, "associations"))
+    *_, grid = of_kind(Grid, blocks({"associations": embeddings.associations(*rows)}, "associations"))
     assert grid.rows == [["a", "1.00***", "0.50*"], ["b", "−1.00\u2004\u2004\u2004", ""]]
 
 
@@ -148,11 +148,13 @@ def test_the_chart_shows_cosine_and_mean_first(ways):
     assert list(chart.figures) == ["cosine, mean", "euclidean, median", "euclidean, mean", "cosine, median"]
 
 
-def test_several_models_are_chosen_in_the_chart_and_folded_below(made, ways):
-    other = made.associations(made.association("a", 1.0, of=BERT))
+def test_several_models_are_chosen_in_the_chart_and_folded_below(embeddings, ways):
+    other = embeddings.associations(embeddings.association("a", 1.0, of=BERT))
     frames = {
         "associations": pl.concat([ways, other]),
-        "association_summary": pl.concat([made.summary({}, {"statistic": "median"}), made.summary({}, of=BERT)]),
+        "association_summary": pl.concat(
+            [embeddings.summary({}, {"statistic": "median"}), embeddings.summary({}, of=BERT)]
+        ),
     }
     found = blocks(frames, "associations")
     (chart,) = of_kind(Chart, found)
@@ -166,15 +168,20 @@ def test_several_models_are_chosen_in_the_chart_and_folded_below(made, ways):
     )
 
 
-def test_the_summary_counts_significant_tests(made):
-    frames = {"associations": made.associations(made.association("a", 1.0)), "association_summary": made.summary({})}
+def test_the_summary_counts_significant_tests(embeddings):
+    frames = {
+        "associations": embeddings.associations(embeddings.association("a", 1.0)),
+        "association_summary": embeddings.summary({}),
+    }
     _, summary = of_kind(Grid, blocks(frames, "associations"))
     assert summary.rows == [["cosine", "mean", "2", "1", "−0.25 (0.50)", "0.75 (0.12)"]]
     assert "Significant: p < 0.05." in summary.caption
 
 
-def test_tests_without_any_result_keep_their_table(made):
-    found = blocks({"associations": made.associations(made.association("a", 0.0, ok=False))}, "associations")
+def test_tests_without_any_result_keep_their_table(embeddings):
+    found = blocks(
+        {"associations": embeddings.associations(embeddings.association("a", 0.0, ok=False))}, "associations"
+    )
     assert [type(block) for block in found] == [Paragraph, Grid, Details]
     assert "No association test could be measured (1 × missing_words)" in found[0].text
 
@@ -182,8 +189,8 @@ def test_tests_without_any_result_keep_their_table(made):
 # --- single words ---------------------------------------------------------------------------------------------------
 
 
-def test_single_words_are_plotted_against_the_share_of_women(made):
-    found = blocks(made.survey(), "wefat")
+def test_single_words_are_plotted_against_the_share_of_women(embeddings):
+    found = blocks(embeddings.survey(), "wefat")
     (chart,) = of_kind(Chart, found)
     figure = chart.figures["jobs, cosine"]
     assert list(figure.data[-1].x) == [20.0, 40.0, 50.0, 90.0, 60.0]
@@ -191,21 +198,21 @@ def test_single_words_are_plotted_against_the_share_of_women(made):
     assert figure.layout.yaxis.title.text == "WEFAT effect size d (positive: female terms)"
 
 
-def test_their_correlation_is_that_of_the_table(made):
-    (grid,) = of_kind(Grid, blocks(made.survey(), "wefat"))
+def test_their_correlation_is_that_of_the_table(embeddings):
+    (grid,) = of_kind(Grid, blocks(embeddings.survey(), "wefat"))
     assert grid.rows == [
         ["enwiki", "cosine", "0.40 [0.30, 0.50]", "0.049", "0.40 [0.30, 0.50]", "1.2\u00a0×\u00a010⁻⁴", "5"],
     ]
 
 
-def test_single_words_without_result_or_share_say_so(made):
+def test_single_words_without_result_or_share_say_so(embeddings):
     assert (
         "No word could be measured (5 × missing_words)"
-        in blocks({"word_associations": made.word_associations(ok=False)}, "wefat")[0].text
+        in blocks({"word_associations": embeddings.word_associations(ok=False)}, "wefat")[0].text
     )
-    unknown = made.word_associations().with_columns(pl.lit(None, pl.Float64).alias("percent_women"))
+    unknown = embeddings.word_associations().with_columns(pl.lit(None, pl.Float64).alias("percent_women"))
     assert "Fewer than 5 words" in blocks({"word_associations": unknown}, "wefat")[1].text
 
 
-def test_findings_are_a_list(made):
-    assert [type(block) for block in association_sections.findings(made.survey())] == [Bullets]
+def test_findings_are_a_list(embeddings):
+    assert [type(block) for block in association_sections.findings(embeddings.survey())] == [Bullets]

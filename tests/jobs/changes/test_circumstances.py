@@ -32,32 +32,34 @@ def sentences(before, after):
         ({"steps": [{"at": 1}, {"at": 2}]}, {"steps": [{"at": 1}, {"at": 3}]}, "steps.1.at was 2 and is 3 now"),
     ],
 )
-def test_a_setting_that_is_another_is_told(made, before, after, sentence):
-    [told] = sentences(made.run({}, before), made.run({}, after))
+def test_a_setting_that_is_another_is_told(history, before, after, sentence):
+    [told] = sentences(history.run({}, before), history.run({}, after))
     assert told.startswith(f"setting {sentence}")
 
 
-def test_where_a_run_takes_place_and_equal_settings_are_no_changes(made):
+def test_where_a_run_takes_place_and_equal_settings_are_no_changes(history):
     settings = {"seed": 0, "rate": 1.0, "words": ["a"]}
     places = {"run_dir": "a", "store": "b", "series": None}
-    assert sentences(made.run({}, settings | places), made.run({}, settings | {"run_dir": "c", "store": "d"})) == []
+    assert (
+        sentences(history.run({}, settings | places), history.run({}, settings | {"run_dir": "c", "store": "d"})) == []
+    )
 
 
-def test_inputs_are_compared_by_their_names(made):
+def test_inputs_are_compared_by_their_names(history):
     def of(**files):
         return [{"name": name, "bytes": size, "version": version} for name, (size, version) in files.items()]
 
     before = {"en": of(a=(1, "x"), b=(2, "x")), "translator.es": {"there": {"version": "3.9"}}}
     after = {"en": of(b=(2, "y"), a=(1, "x")), "de": of(c=(3, "x")), "translator.es": {"there": {"version": "3.9"}}}
-    assert sentences(made.run({}, inputs=before), made.run({}, inputs=after)) == [
+    assert sentences(history.run({}, inputs=before), history.run({}, inputs=after)) == [
         "input en/b was “bytes 2, version x” and is “bytes 2, version y” now.",
         "input de/c is new: “bytes 3, version x”.",
     ]
 
 
-def test_versions_commit_and_machine_are_told(made):
-    before = made.run({}, git_commit="abc", machine={"system": "Linux"}, versions={"numpy": "2.4", "ray": "2.60"})
-    after = made.run({}, git_commit=None, machine={"system": "Darwin"}, versions={"numpy": "2.5", "ray": "2.60"})
+def test_versions_commit_and_machine_are_told(history):
+    before = history.run({}, git_commit="abc", machine={"system": "Linux"}, versions={"numpy": "2.4", "ray": "2.60"})
+    after = history.run({}, git_commit=None, machine={"system": "Darwin"}, versions={"numpy": "2.5", "ray": "2.60"})
     assert sentences(before, after) == [
         "version numpy was “2.4” and is “2.5” now.",
         "version git_commit was “abc” and is null now.",

@@ -32,11 +32,12 @@ NAN, INF = math.nan, math.inf
         (NAN, 0.0, 2.0, 1.0, None, None),
     ],
 )
-def test_a_number_moved_beyond_its_interval_or_not(made, before, low, high, after, beyond, half_widths):
+def test_a_number_moved_beyond_its_interval_or_not(history, before, low, high, after, beyond, half_widths):
     tables = [
-        made.table({"nurse": {"d": d, "d_low": low, "d_high": high, "count": n}}) for d, n in ((before, 1), (after, 2))
+        history.table({"nurse": {"d": d, "d_low": low, "d_high": high, "count": n}})
+        for d, n in ((before, 1), (after, 2))
     ]
-    found = made.changes(*tables).filter(column="d").to_dicts()
+    found = history.changes(*tables).filter(column="d").to_dicts()
     if before == after:
         assert found == []
         return
@@ -46,17 +47,17 @@ def test_a_number_moved_beyond_its_interval_or_not(made, before, low, high, afte
     assert row["key"] == '{"model": "en", "word": "nurse"}'
 
 
-def test_null_nan_and_signed_zeros_are_what_they_were(made):
+def test_null_nan_and_signed_zeros_are_what_they_were(history):
     words = {"none": {"d": None, "d_low": None}, "undefined": {"d": NAN}, "endless": {"d": -INF}, "zero": {"d": 0.0}}
-    before = made.table(words | {"moved": {"count": 1}})
-    after = made.table(words | {"moved": {"count": 2}, "zero": {"d": -0.0}})
-    assert made.changes(before, after)["row"].to_list() == ["word moved"]
+    before = history.table(words | {"moved": {"count": 1}})
+    after = history.table(words | {"moved": {"count": 2}, "zero": {"d": -0.0}})
+    assert history.changes(before, after)["row"].to_list() == ["word moved"]
 
 
-def test_numbers_beyond_are_listed_each_and_the_largest_first_however_few_may_be(made):
-    before = made.table({f"word{at}": {} for at in range(6)})
-    after = made.table({f"word{at}": {"d": 1.0 + at} for at in range(6)})
-    found = made.changes(before, after, max_listed=0)
+def test_numbers_beyond_are_listed_each_and_the_largest_first_however_few_may_be(history):
+    before = history.table({f"word{at}": {} for at in range(6)})
+    after = history.table({f"word{at}": {"d": 1.0 + at} for at in range(6)})
+    found = history.changes(before, after, max_listed=0)
     assert found.select("row", "half_widths", "beyond", "num_changed").rows() == [
         *((f"word word{at}", float(at), True, 1) for at in (5, 4, 3, 2)),
         ("word word1", 1.0, False, 1),
@@ -66,10 +67,10 @@ def test_numbers_beyond_are_listed_each_and_the_largest_first_however_few_may_be
     )
 
 
-def test_numbers_within_their_interval_are_one_row(made):
-    before = made.table({word: {} for word in "abcde"})
-    after = made.table({"a": {"d": 1.5}, "b": {"d": 0.9}, "c": {"d": 0.3}, "d": {"d_low": 0.5}, "e": {}})
-    [row] = made.changes(before, after).to_dicts()
+def test_numbers_within_their_interval_are_one_row(history):
+    before = history.table({word: {} for word in "abcde"})
+    after = history.table({"a": {"d": 1.5}, "b": {"d": 0.9}, "c": {"d": 0.3}, "d": {"d_low": 0.5}, "e": {}})
+    [row] = history.changes(before, after).to_dicts()
     assert (row["row"], row["before"], row["after"]) == ("word c", 1.0, 0.3)
     assert (row["num_changed"], row["num_compared"], row["beyond"]) == (4, 5, False)
     assert row["difference"] == pytest.approx(-0.7)
@@ -80,10 +81,10 @@ def test_numbers_within_their_interval_are_one_row(made):
 
 
 @pytest.mark.parametrize("num", [10, 11])
-def test_numbers_without_an_interval_are_listed_if_they_are_few_or_else_one_row(made, num):
-    before = made.table({f"word{at}": {} for at in range(20)})
-    after = made.table({f"word{at}": {"count": 7 - at if 1 <= at <= num else 7} for at in range(20)})
-    found = made.changes(before, after).to_dicts()
+def test_numbers_without_an_interval_are_listed_if_they_are_few_or_else_one_row(history, num):
+    before = history.table({f"word{at}": {} for at in range(20)})
+    after = history.table({f"word{at}": {"count": 7 - at if 1 <= at <= num else 7} for at in range(20)})
+    found = history.changes(before, after).to_dicts()
     if num == 10:
         assert [row["difference"] for row in found] == [-float(at) for at in range(10, 0, -1)]
         assert found[0]["sentence"] == "tests: count of word word10 went from 7 to −3."
@@ -93,10 +94,10 @@ def test_numbers_without_an_interval_are_listed_if_they_are_few_or_else_one_row(
     assert (row["num_changed"], row["num_compared"], row["median_difference"]) == (11, 20, 6)
 
 
-def test_a_night_in_which_all_words_become_more_frequent_is_a_few_rows(made):
-    before = made.table({f"word{at}": {"count": 100 * at} for at in range(6000)})
-    after = made.table({f"word{at}": {"count": 101 * at} for at in range(6060)})
-    found = made.changes(before, after)
+def test_a_night_in_which_all_words_become_more_frequent_is_a_few_rows(history):
+    before = history.table({f"word{at}": {"count": 100 * at} for at in range(6000)})
+    after = history.table({f"word{at}": {"count": 101 * at} for at in range(6060)})
+    found = history.changes(before, after)
     assert found.select("kind", "num_changed").rows() == [("row", 60), ("number", 5999)]
     assert found["sentence"][1] == (
         "tests: count changed in 5,999 of 6,000 rows, by 3,000 at the median and 5,999 at most, the most in word "
@@ -104,10 +105,10 @@ def test_a_night_in_which_all_words_become_more_frequent_is_a_few_rows(made):
     )
 
 
-def test_numbers_that_come_and_go_without_a_change_of_status_are_changes(made):
-    before = made.table({"a": {"count": None}, "b": {}, "c": {"d": NAN}})
-    after = made.table({"a": {}, "b": {"count": None}, "c": {"d": None}})
-    found = {(row["column"], row["row"]): row for row in made.changes(before, after).to_dicts()}
+def test_numbers_that_come_and_go_without_a_change_of_status_are_changes(history):
+    before = history.table({"a": {"count": None}, "b": {}, "c": {"d": NAN}})
+    after = history.table({"a": {}, "b": {"count": None}, "c": {"d": None}})
+    found = {(row["column"], row["row"]): row for row in history.changes(before, after).to_dicts()}
     assert {
         key: (row["before"], row["after"], row["difference"]) for key, row in found.items() if key[0] == "count"
     } == {

@@ -24,9 +24,9 @@ WORDS = st.dictionaries(st.sampled_from("abcdef"), ROW, max_size=6)
 
 @settings(max_examples=25)
 @given(words=WORDS, data=st.data())
-def test_a_run_against_itself_has_no_changes_whatever_the_order_of_its_rows(made, words, data):
+def test_a_run_against_itself_has_no_changes_whatever_the_order_of_its_rows(history, words, data):
     other = dict(data.draw(st.permutations(list(words.items()))))
-    assert made.changes(made.table(words), made.table(other)).is_empty()
+    assert history.changes(history.table(words), history.table(other)).is_empty()
 
 
 SIDES = {"before": "after", "before_low": "after_low", "before_high": "after_high", "text_before": "text_after"}
@@ -36,11 +36,11 @@ SYMMETRIC = ("kind", "table", "column", "row", "key", *SWAPPED, "num_changed", "
 
 @settings(max_examples=25)
 @given(before=WORDS, after=WORDS)
-def test_the_way_back_swaps_before_and_after(made, before, after):
-    tables = made.table(before), made.table(after)
+def test_the_way_back_swaps_before_and_after(history, before, after):
+    tables = history.table(before), history.table(after)
     # Which numbers are beyond depends on whose interval judges; lists are in the order of the later run.
     plain = [table.drop_columns(["d_low", "d_high"]) for table in tables]
-    there, back = (made.changes(*pair, max_listed=100) for pair in (plain, plain[::-1]))
+    there, back = (history.changes(*pair, max_listed=100) for pair in (plain, plain[::-1]))
     swapped = back.rename(SWAPPED).select(SYMMETRIC)
     by = ["kind", "column", "key", "text_before"]
     assert there.select(SYMMETRIC).sort(by, nulls_last=True).equals(swapped.sort(by, nulls_last=True))
@@ -50,9 +50,9 @@ def test_the_way_back_swaps_before_and_after(made, before, after):
 
 @settings(max_examples=25)
 @given(before=WORDS, after=WORDS, most=st.integers(0, 3))
-def test_every_change_is_counted_however_few_are_listed(made, before, after, most):
-    tables = made.table(before), made.table(after)
-    listed, summed = (made.changes(*tables, max_listed=num) for num in (100, most))
+def test_every_change_is_counted_however_few_are_listed(history, before, after, most):
+    tables = history.table(before), history.table(after)
+    listed, summed = (history.changes(*tables, max_listed=num) for num in (100, most))
     for column in ("d", "count", "missing", "status"):
         counts = [changes.filter(pl.col("column") == column)["num_changed"].sum() for changes in (listed, summed)]
         assert counts[0] == counts[1]
@@ -71,5 +71,5 @@ def test_a_number_within_the_earlier_interval_is_never_beyond(numbers):
     assert not found.filter(pl.col("before") == pl.col("after"))["beyond"].any()
 
 
-def test_runs_of_no_tables_have_no_changes(made):
-    assert compare(made.run({}), made.run({}), Detail()).schema.equals(CHANGES)
+def test_runs_of_no_tables_have_no_changes(history):
+    assert compare(history.run({}), history.run({}), Detail()).schema.equals(CHANGES)

@@ -14,26 +14,26 @@ def only(found):
     return row
 
 
-def test_the_order_of_rows_is_no_change(made):
+def test_the_order_of_rows_is_no_change(history):
     words = {"a": {"count": 1}, "b": {"count": 2}, "c": {"count": 3}}
-    before, after = made.table(words), made.table(dict(reversed(words.items())))
-    [row] = compare(made.run({"tests": before}), made.run({"tests": after})).to_pylist()
+    before, after = history.table(words), history.table(dict(reversed(words.items())))
+    [row] = compare(history.run({"tests": before}), history.run({"tests": after})).to_pylist()
     assert row["sentence"] == "table tests differs (3 rows as before): 0 of 3 numbers with an interval moved beyond it."
     assert (row["kind"], row["before"], row["after"], row["num_changed"], row["num_compared"]) == ("table", 3, 3, 0, 3)
 
 
-def test_a_table_with_the_same_digest_is_not_read(made):
+def test_a_table_with_the_same_digest_is_not_read(history):
     def refuse(name):
         raise AssertionError(f"{name} was read")
 
-    runs = [made.run({"tests": made.table({"a": {}})}) for _ in range(2)]
+    runs = [history.run({"tests": history.table({"a": {}})}) for _ in range(2)]
     for run in runs:
         object.__setattr__(run, "read", refuse)
     assert compare(*runs).num_rows == 0
 
 
-def test_a_large_table_is_not_read_and_says_so(made):
-    runs = [made.run({"tests": made.table({"a": {"count": count}})}) for count in (1, 2)]
+def test_a_large_table_is_not_read_and_says_so(history):
+    runs = [history.run({"tests": history.table({"a": {"count": count}})}) for count in (1, 2)]
     for run in runs:
         run.record["tables"]["tests"]["bytes"] = 65_000_000
         object.__setattr__(run, "read", None)
@@ -43,8 +43,8 @@ def test_a_large_table_is_not_read_and_says_so(made):
     )
 
 
-def test_rows_that_come_and_go_are_named(made):
-    found = made.changes(made.table({"a": {}, "b": {}}), made.table({"b": {}, "c": {"model": "de"}}))
+def test_rows_that_come_and_go_are_named(history):
+    found = history.changes(history.table({"a": {}, "b": {}}), history.table({"b": {}, "c": {"model": "de"}}))
     assert found.select("kind", "row", "key", "text_before", "text_after", "sentence").rows() == [
         (
             *("row", "model en, word a", '{"model": "en", "word": "a"}', "model en, word a", None),
@@ -64,24 +64,24 @@ def test_rows_that_come_and_go_are_named(made):
         ("abbb", "ab", "in the earlier run, 2 rows of it have the key of another (model, word), so they were not"),
     ],
 )
-def test_rows_with_one_key_are_not_compared(made, before, after, message):
-    tables = [pa.concat_tables([made.table({word: {}}) for word in words]) for words in (before, after)]
-    [row] = compare(*(made.run({"tests": table}) for table in tables)).to_pylist()
+def test_rows_with_one_key_are_not_compared(history, before, after, message):
+    tables = [pa.concat_tables([history.table({word: {}}) for word in words]) for words in (before, after)]
+    [row] = compare(*(history.run({"tests": table}) for table in tables)).to_pylist()
     assert message in row["sentence"]
 
 
-def test_tables_without_key_columns_are_not_compared_row_by_row(made):
-    bare = pa.schema([field.remove_metadata() for field in made.schema])
-    tables = [made.table({"a": {"count": count}}).cast(bare) for count in (1, 2)]
-    [row] = compare(*(made.run({"tests": table}) for table in tables)).to_pylist()
+def test_tables_without_key_columns_are_not_compared_row_by_row(history):
+    bare = pa.schema([field.remove_metadata() for field in history.schema])
+    tables = [history.table({"a": {"count": count}}).cast(bare) for count in (1, 2)]
+    [row] = compare(*(history.run({"tests": table}) for table in tables)).to_pylist()
     assert "neither run's table says which of its columns tell rows apart, so they were not compared" in row["sentence"]
 
 
-def test_an_earlier_table_takes_the_key_columns_of_the_later_one_and_the_other_way_round(made):
-    bare = pa.schema([field.remove_metadata() for field in made.schema])
-    tables = [made.table({"a": {"count": 1}, "b": {}}), made.table({"a": {"count": 2}, "b": {}}).cast(bare)]
+def test_an_earlier_table_takes_the_key_columns_of_the_later_one_and_the_other_way_round(history):
+    bare = pa.schema([field.remove_metadata() for field in history.schema])
+    tables = [history.table({"a": {"count": 1}, "b": {}}), history.table({"a": {"count": 2}, "b": {}}).cast(bare)]
     for before, after in (tables, tables[::-1]):
-        assert only(made.changes(before, after))["row"] == "word a"
+        assert only(history.changes(before, after))["row"] == "word a"
 
 
 @pytest.mark.parametrize(
@@ -97,64 +97,67 @@ def test_an_earlier_table_takes_the_key_columns_of_the_later_one_and_the_other_w
         ),
     ],
 )
-def test_tables_that_lack_a_key_column_are_not_compared_row_by_row(made, change, message):
-    after = made.table({"a": {}, "b": {}})
-    [row] = compare(made.run({"tests": change(after)}), made.run({"tests": after})).to_pylist()
+def test_tables_that_lack_a_key_column_are_not_compared_row_by_row(history, change, message):
+    after = history.table({"a": {}, "b": {}})
+    [row] = compare(history.run({"tests": change(after)}), history.run({"tests": after})).to_pylist()
     assert message in row["sentence"]
 
 
-def test_whole_numbers_of_other_widths_are_the_same_keys(made):
+def test_whole_numbers_of_other_widths_are_the_same_keys(history):
     def table(kind, losses):
         fields = [column("epoch", kind, "pass", key=True), column("loss", pa.float64(), "loss")]
         return pa.table({"epoch": [1, 2], "loss": losses}).cast(pa.schema(fields))
 
-    found = made.changes(table(pa.int16(), [1.0, 2.0]), table(pa.int64(), [1.0, 3.0]))
+    found = history.changes(table(pa.int16(), [1.0, 2.0]), table(pa.int64(), [1.0, 3.0]))
     assert found.select("kind", "column", "row", "sentence").rows() == [
         ("column", "epoch", None, "tests: column epoch was Int16, is Int64 now."),
         ("number", "loss", "epoch 2", "tests: loss of epoch 2 went from 2 to 3."),
     ]
 
 
-def test_null_zero_and_undefined_keys_match_themselves(made):
+def test_null_zero_and_undefined_keys_match_themselves(history):
     def table(alphas, shares):
         fields = [column("alpha", pa.float64(), "mixture", key=True), column("share", pa.float64(), "share")]
         return pa.table({"alpha": alphas, "share": shares}, schema=pa.schema(fields))
 
     before = table([None, float("nan"), 0.0, 1.0], [1.0, 2.0, 3.0, 4.0])
     after = table([1.0, -0.0, None, float("nan")], [4.0, 3.5, 1.5, 2.5])
-    assert made.changes(before, after).sort("before")["difference"].to_list() == [0.5, 0.5, 0.5]
+    assert history.changes(before, after).sort("before")["difference"].to_list() == [0.5, 0.5, 0.5]
 
 
-def test_columns_that_come_go_or_turn_into_text_are_named_and_not_compared(made):
-    before = made.table({"a": {}}).append_column("old", pa.array([1]))
-    after = made.table({"a": {"count": 8}})
+def test_columns_that_come_go_or_turn_into_text_are_named_and_not_compared(history):
+    before = history.table({"a": {}}).append_column("old", pa.array([1]))
+    after = history.table({"a": {"count": 8}})
     after = after.set_column(5, "count", pa.array(["eight"])).append_column("new", pa.array([1]))
-    assert made.changes(before, after)["sentence"].to_list() == [
+    assert history.changes(before, after)["sentence"].to_list() == [
         "tests: column count was Int64, is String now.",
         "tests: column new is new.",
         "tests: column old is gone.",
     ]
 
 
-def test_an_interval_that_only_one_run_has_judges_nothing(made):
-    before, after = made.table({"a": {}}), made.table({"a": {"d": 9.0}})
-    found = made.changes(before, after.drop_columns("d_low")).filter(column="d")
+def test_an_interval_that_only_one_run_has_judges_nothing(history):
+    before, after = history.table({"a": {}}), history.table({"a": {"d": 9.0}})
+    found = history.changes(before, after.drop_columns("d_low")).filter(column="d")
     assert (only(found)["beyond"], only(found)["difference"]) == (None, 8.0)
 
 
-def test_tables_that_come_and_go_are_named(made):
-    before, after = made.run({"old": made.table({"a": {}})}), made.run({"new": made.table({"a": {}, "b": {}})})
+def test_tables_that_come_and_go_are_named(history):
+    before, after = (
+        history.run({"old": history.table({"a": {}})}),
+        history.run({"new": history.table({"a": {}, "b": {}})}),
+    )
     assert [row["sentence"] for row in compare(before, after).to_pylist()] == [
         "table new is new, with 2 rows.",
         "table old is gone; it had 1 row.",
     ]
 
 
-def test_rows_of_another_status_are_named_with_the_reason_and_their_numbers_are_no_news(made):
+def test_rows_of_another_status_are_named_with_the_reason_and_their_numbers_are_no_news(history):
     rare = {"status": "too_rare", "reason": "it occurs twice", "d": None, "d_low": None, "d_high": None}
-    before = made.table({"a": {}, "b": rare, "c": {}, "d": rare})
-    after = made.table({"a": rare | {"count": 2}, "b": {}, "c": {}, "d": rare | {"reason": "it occurs once"}})
-    assert made.changes(before, after).sort("kind", descending=True)["sentence"].to_list() == [
+    before = history.table({"a": {}, "b": rare, "c": {}, "d": rare})
+    after = history.table({"a": rare | {"count": 2}, "b": {}, "c": {}, "d": rare | {"reason": "it occurs once"}})
+    assert history.changes(before, after).sort("kind", descending=True)["sentence"].to_list() == [
         "tests: reason of word d was “it occurs twice” and is “it occurs once” now.",
         "tests: word a was ok and is too_rare now: it occurs twice.",
         "tests: word b was too_rare and is ok now: it occurs twice.",
@@ -162,32 +165,34 @@ def test_rows_of_another_status_are_named_with_the_reason_and_their_numbers_are_
     ]
 
 
-def test_many_rows_of_another_status_are_one_row_for_each_kind(made):
+def test_many_rows_of_another_status_are_one_row_for_each_kind(history):
     rare = {"status": "too_rare", "reason": "it occurs twice"}
-    before = made.table({f"word{at}": rare if at > 8 else {} for at in range(12)})
-    after = made.table({f"word{at}": {} if at > 8 else rare for at in range(12)})
-    found = made.changes(before, after)
+    before = history.table({f"word{at}": rare if at > 8 else {} for at in range(12)})
+    after = history.table({f"word{at}": {} if at > 8 else rare for at in range(12)})
+    found = history.changes(before, after)
     assert found.select("kind", "num_changed", "sentence").rows() == [
         ("status", 9, "tests: 9 rows were ok and are too_rare now, such as word word0: it occurs twice."),
         ("status", 3, "tests: 3 rows were too_rare and are ok now, such as word word9: it occurs twice."),
     ]
 
 
-def test_lists_and_words_that_are_others_are_shown(made):
-    before = made.table({"a": {"missing": None}, "b": {"missing": []}, "c": {"missing": ["x", None]}, "e": {}})
-    after = made.table({"a": {"missing": []}, "b": {"missing": []}, "c": {"missing": ["x"]}, "e": {"missing": ["y"]}})
-    found = made.changes(before, after)
+def test_lists_and_words_that_are_others_are_shown(history):
+    before = history.table({"a": {"missing": None}, "b": {"missing": []}, "c": {"missing": ["x", None]}, "e": {}})
+    after = history.table(
+        {"a": {"missing": []}, "b": {"missing": []}, "c": {"missing": ["x"]}, "e": {"missing": ["y"]}}
+    )
+    found = history.changes(before, after)
     assert found.select("kind", "row", "text_before", "text_after").rows() == [
         ("text", "word a", None, "[]"),
         ("text", "word c", '["x", null]', '["x"]'),
         ("text", "word e", "[]", '["y"]'),
     ]
-    assert only(made.changes(before, after, max_listed=2))["sentence"] == (
+    assert only(history.changes(before, after, max_listed=2))["sentence"] == (
         "tests: missing changed in 3 of 4 rows, such as word a."
     )
 
 
-def test_vectors_say_how_far_they_moved(made):
+def test_vectors_say_how_far_they_moved(history):
     fields = [column("word", pa.string(), "word", key=True), column("vector", pa.list_(pa.float32(), 2), "vector")]
 
     def table(*vectors):
@@ -195,13 +200,13 @@ def test_vectors_say_how_far_they_moved(made):
 
     before = table([0.0, 1.0], [1.0, 1.0], None, [float("nan"), 5.0])
     after = table([0.5, -1.0], [1.0, 1.25], [1.0, 1.0], [float("nan"), 5.0])
-    found = made.changes(before, after)
+    found = history.changes(before, after)
     assert found.select("row", "difference").rows() == [("word a", 2.0), ("word b", 0.25), ("word c", None)]
-    summed = only(made.changes(before, after, max_listed=0))
+    summed = only(history.changes(before, after, max_listed=0))
     assert (summed["num_changed"], summed["difference"], summed["median_difference"]) == (3, 2.0, 1.125)
 
 
-def test_a_label_is_another_only_if_other_rows_share_it(made):
+def test_a_label_is_another_only_if_other_rows_share_it(history):
     fields = [
         *(column(name, pa.string(), name, key=True) for name in ("graph", "record")),
         column("cluster", pa.int64(), "which belong together", "label"),
@@ -214,14 +219,14 @@ def test_a_label_is_another_only_if_other_rows_share_it(made):
 
     before = table([0, 0, 1, 1, 2, 0, 0])
     renamed, split = table([5, 5, 3, 3, 4, 9, 9]), table([5, 5, 3, 4, 4, 5, 5])
-    assert made.changes(before, renamed).is_empty()
-    assert made.changes(before, split)["row"].to_list() == [f"graph f, record {name}" for name in "cde"]
+    assert history.changes(before, renamed).is_empty()
+    assert history.changes(before, split)["row"].to_list() == [f"graph f, record {name}" for name in "cde"]
 
 
-def test_the_keys_of_the_changes_tell_them_apart(made):
-    before = made.table({f"word{at}": {"count": at, "missing": ["x"] if at == 1 else []} for at in range(30)})
-    after = made.table({f"word{at}": {"d": at / 2, "count": 2 * at} for at in range(20, -5, -1)})
-    runs = made.run({"tests": before, "old": before}), made.run({"tests": after}, {"seed": 1}, versions={})
+def test_the_keys_of_the_changes_tell_them_apart(history):
+    before = history.table({f"word{at}": {"count": at, "missing": ["x"] if at == 1 else []} for at in range(30)})
+    after = history.table({f"word{at}": {"d": at / 2, "count": 2 * at} for at in range(20, -5, -1)})
+    runs = history.run({"tests": before, "old": before}), history.run({"tests": after}, {"seed": 1}, versions={})
     changes = compare(*runs, Detail(max_listed=3))
     keys = ["kind", "table", "column", "item", "row", "key"]
     assert pl.DataFrame(changes).select(keys).is_unique().all()

@@ -38,8 +38,8 @@ def broken(line):
 # --- findings -------------------------------------------------------------------------------------------------------
 
 
-def test_occupation_findings_count_both_sides(made):
-    (coverage,) = occupation_findings(made.psychometrics())
+def test_occupation_findings_count_both_sides(embeddings):
+    (coverage,) = occupation_findings(embeddings.psychometrics())
     assert coverage.startswith("5 of 5 occupations could be measured, with 2 of 2 gender cue pairs.")
     assert "In 2 of these 10 combinations the interval of the replicas' flips lies above 0.5" in coverage
     assert "in 2 below" in coverage
@@ -47,57 +47,59 @@ def test_occupation_findings_count_both_sides(made):
 
 
 @pytest.mark.parametrize("width", [0.001, 0.05, 0.149])
-def test_monte_carlo_error_names_no_side(made, width):
+def test_monte_carlo_error_names_no_side(embeddings, width):
     narrow = [(pl.col("pse") - width).alias("pse_low"), (pl.col("pse") + width).alias("pse_high")]
-    rows = made.psychometrics()
+    rows = embeddings.psychometrics()
     assert occupation_findings(rows.with_columns(narrow)) == occupation_findings(rows)
 
 
-def test_a_pair_without_gender_is_told_of_by_its_cues(made):
-    other = made.psychometrics(pairs=(("love", "hate"),), is_gender=False)
+def test_a_pair_without_gender_is_told_of_by_its_cues(embeddings):
+    other = embeddings.psychometrics(pairs=(("love", "hate"),), is_gender=False)
     words, sides = occupation_findings(other)
     assert words == "5 of 5 occupations could be measured."
     assert "on the side of “love” for 1 of 5 occupations and on that of “hate” for 1" in sides
     assert "male" not in words + sides
-    both = occupation_findings(pl.concat([made.psychometrics(), other]))
+    both = occupation_findings(pl.concat([embeddings.psychometrics(), other]))
     assert "with 2 of 2 gender cue pairs. In 2 of these 10" in both[0]
     assert both[1] == sides
 
 
-def test_pooled_findings_name_the_ends_and_count_the_intervals(made):
-    (sentence,) = pooled_findings(made.pooled())
+def test_pooled_findings_name_the_ends_and_count_the_intervals(embeddings):
+    (sentence,) = pooled_findings(embeddings.pooled())
     assert "highest for “<b>&” (PSE 0.710 [0.660, 0.760]) and lowest for “guard” (PSE 0.310 [0.260, 0.360])" in sentence
     # 0.61 and 0.71 lie 0.05 and more above 0.5, 0.31 and 0.41 below; 0.51 does not.
     assert "it lies above 0.5 for 2 of 5 occupations and below for 2." in sentence
-    assert pooled_findings(made.pooled(ok=False)) == []
+    assert pooled_findings(embeddings.pooled(ok=False)) == []
 
 
-def test_the_sign_against_the_share_of_men_is_explained(made):
-    (usual,) = validation_findings(made.validation(*made.held_against()))
+def test_the_sign_against_the_share_of_men_is_explained(embeddings):
+    (usual,) = validation_findings(embeddings.validation(*embeddings.held_against()))
     assert "Over 5 occupations, pooled PSE and the share of men have Pearson r = −0.60 [−0.70, −0.50]" in usual
     assert "(p = 0.049): negative, as where the vectors follow the labour market." in broken(usual)
-    (other,) = validation_findings(made.validation(made.correlation("pse", "share_men", 0.3)))
+    (other,) = validation_findings(embeddings.validation(embeddings.correlation("pse", "share_men", 0.3)))
     assert "would make it negative" in other
-    (vague,) = validation_findings(made.validation(made.correlation("pse", "share_men", -0.3, pearson_p=0.05)))
+    (vague,) = validation_findings(
+        embeddings.validation(embeddings.correlation("pse", "share_men", -0.3, pearson_p=0.05))
+    )
     assert vague.endswith("0.050): chance explains as much.")
 
 
-def test_both_ends_show_the_pair_that_goes_furthest(made):
-    (grid,) = both_ends(made.pooled(), made.psychometrics())
-    assert [row[0] for row in grid.rows] == [made.TAGGED, "nurse", "cook", "guard"]
+def test_both_ends_show_the_pair_that_goes_furthest(embeddings):
+    (grid,) = both_ends(embeddings.pooled(), embeddings.psychometrics())
+    assert [row[0] for row in grid.rows] == [embeddings.TAGGED, "nurse", "cook", "guard"]
     assert grid.rows[0][1:] == ["0.710 [0.660, 0.760]", "2", "60%", "she – he", "0.720", "[0.570, 0.870]"]
     assert grid.rows[-1][-3:] == ["woman – man", "0.300", "[0.150, 0.450]"]
-    assert both_ends(made.pooled(words={"cook": 40.0}), made.psychometrics()) == []
+    assert both_ends(embeddings.pooled(words={"cook": 40.0}), embeddings.psychometrics()) == []
 
 
-def test_findings_of_one_model_are_a_list_and_its_ends_a_table(made):
-    (sentences,) = psychophysics_sections.findings(made.survey())
+def test_findings_of_one_model_are_a_list_and_its_ends_a_table(embeddings):
+    (sentences,) = psychophysics_sections.findings(embeddings.survey())
     assert len(sentences.items) == 3
-    assert blocks(made.survey(), "pooled")[-1].headings[:2] == ["occupation", "pooled PSE"]
+    assert blocks(embeddings.survey(), "pooled")[-1].headings[:2] == ["occupation", "pooled PSE"]
 
 
-def test_findings_of_several_models_are_a_line_each_and_the_rest_folded(made):
-    frames = made.together(made.survey(), made.survey(of=FARSI))
+def test_findings_of_several_models_are_a_line_each_and_the_rest_folded(embeddings):
+    frames = embeddings.together(embeddings.survey(), embeddings.survey(of=FARSI))
     short, *details = psychophysics_sections.findings(frames)
     assert [item.split(":")[0] for item in short.items] == ["enwiki", "fawiki"]
     assert [block.summary for block in details] == [f"{model}: cue pair by cue pair" for model in ("enwiki", "fawiki")]
@@ -106,8 +108,8 @@ def test_findings_of_several_models_are_a_line_each_and_the_rest_folded(made):
     assert ends.summary == "fawiki: occupations at both ends"
 
 
-def test_findings_say_why_there_are_none(made):
-    (first,) = psychophysics_sections.findings(made.survey(ok=False))
+def test_findings_say_why_there_are_none(embeddings):
+    (first,) = psychophysics_sections.findings(embeddings.survey(ok=False))
     assert first.items == [
         "No occupation could be measured (10 × missing_words). The first one says: not in the vocabulary: 'x'."
     ]
@@ -116,8 +118,8 @@ def test_findings_say_why_there_are_none(made):
 # --- sections -------------------------------------------------------------------------------------------------------
 
 
-def test_the_sections_come_in_order_and_go_with_their_tables(made):
-    frames = made.survey()
+def test_the_sections_come_in_order_and_go_with_their_tables(embeddings):
+    frames = embeddings.survey()
     anchors = ["curves", "occupations", "pooled", "validation", "comparison"]
     assert [section.anchor for section in psychophysics_sections.sections(frames)] == anchors
     few = {"psychometrics": frames["psychometrics"]}
@@ -125,68 +127,70 @@ def test_the_sections_come_in_order_and_go_with_their_tables(made):
     assert psychophysics_sections.sections({}) == psychophysics_sections.findings({}) == []
 
 
-def test_where_nothing_is_measured_there_is_a_sentence_and_no_chart(made):
-    (section,) = psychophysics_sections.sections(made.survey(ok=False))
+def test_where_nothing_is_measured_there_is_a_sentence_and_no_chart(embeddings):
+    (section,) = psychophysics_sections.sections(embeddings.survey(ok=False))
     assert "No occupation could be measured (10 × missing_words)." in text(section.blocks)
 
 
-def test_curves_and_dots_are_chosen_by_model_and_cue_pair(made):
-    one = made.survey()
+def test_curves_and_dots_are_chosen_by_model_and_cue_pair(embeddings):
+    one = embeddings.survey()
     for anchor in ("curves", "occupations"):
         assert list(blocks(one, anchor)[-1].figures) == LABELS
-    several = made.together(one, made.survey(of=FARSI))
+    several = embeddings.together(one, embeddings.survey(of=FARSI))
     labels = [f"{model}: {label}" for model in ("enwiki", "fawiki") for label in LABELS]
     assert list(blocks(several, "curves")[-1].figures) == labels
     (pooled,) = [block for block in blocks(several, "pooled") if isinstance(block, Chart)]
     assert list(pooled.figures) == ["enwiki", "fawiki"]
 
 
-def test_the_curves_of_a_model_are_made_of_its_own_points(made):
-    frames = made.together(made.survey(), made.survey(of=FARSI))
+def test_the_curves_of_a_model_are_made_of_its_own_points(embeddings):
+    frames = embeddings.together(embeddings.survey(), embeddings.survey(of=FARSI))
     charts = blocks(frames, "curves")[-1].figures
-    alone = blocks(made.survey(), "curves")[-1].figures
+    alone = blocks(embeddings.survey(), "curves")[-1].figures
     assert charts["fawiki: she – he"].to_json() == alone["she – he"].to_json()
 
 
-def test_the_standard_deviations_say_what_matters_more(made):
+def test_the_standard_deviations_say_what_matters_more(embeddings):
     # 0.06 between pairs, and between replicas 0.03 in all pairs alike and 0.01 beyond: sqrt(0.0009 + 0.0001) = 0.0316.
-    found = text(blocks(made.survey(), "pooled"))
+    found = text(blocks(embeddings.survey(), "pooled"))
     assert "of 0.060 between cue pairs, and of 0.032 between the replicas of one pair; the part that all" in found
     assert "So which words stand for the two sides matters more here" in found
-    swapped = made.survey() | {"pooled_psychometrics": made.pooled().with_columns(pl.lit(0.01).alias("sd_pairs"))}
+    swapped = embeddings.survey() | {
+        "pooled_psychometrics": embeddings.pooled().with_columns(pl.lit(0.01).alias("sd_pairs"))
+    }
     assert "which lines are in the corpus matters at least as much" in text(blocks(swapped, "pooled"))
 
 
-def test_pooled_says_why_there_is_nothing(made):
-    frames = made.survey() | {"pooled_psychometrics": made.pooled(ok=False)}
+def test_pooled_says_why_there_is_nothing(embeddings):
+    frames = embeddings.survey() | {"pooled_psychometrics": embeddings.pooled(ok=False)}
     assert "No occupation with gender cue pairs could be measured (5 × missing_words)." in text(
         blocks(frames, "pooled")
     )
 
 
-def test_validation_has_a_row_for_each_pair_and_one_for_all(made):
-    of_pse, of_jnd = of_kind(Grid, blocks(made.survey(), "validation"))
+def test_validation_has_a_row_for_each_pair_and_one_for_all(embeddings):
+    of_pse, of_jnd = of_kind(Grid, blocks(embeddings.survey(), "validation"))
     pair = ["−0.50 [−0.60, −0.40]", "0.049", "−0.50 [−0.60, −0.40]", "1.2\u00a0×\u00a010⁻⁴", "5"]
     assert of_pse.rows[:2] == [[label, *pair] for label in LABELS]
     assert of_pse.rows[2][:2] == ["all gender cue pairs", "−0.60 [−0.70, −0.50]"]
     assert of_jnd.rows == [[label, "0.25", "0.049", "0.25", "1.2\u00a0×\u00a010⁻⁴", "5"] for label in LABELS]
 
 
-def test_validation_names_the_figures_of_the_paper_and_the_sign(made):
-    found = text(blocks(made.survey(), "validation"))
+def test_validation_names_the_figures_of_the_paper_and_the_sign(embeddings):
+    found = text(blocks(embeddings.survey(), "validation"))
     assert "0.368 (p = 0.049) for PSE and 0.401 (p = 0.031) for JND" in found
     assert "give a negative correlation of PSE with the share of men" in found
 
 
-def test_a_correlation_without_a_result_says_why_and_shows_no_number(made):
+def test_a_correlation_without_a_result_says_why_and_shows_no_number(embeddings):
     lack = {"status": "too_few_occupations", "reason": "2 occupations have both, 3 are needed", "num_occupations": 2}
-    rows = made.validation(made.correlation("pse", "share_men", 1.0, **lack))
-    (grid,) = of_kind(Grid, blocks(made.survey() | {"validation": rows}, "validation"))
+    rows = embeddings.validation(embeddings.correlation("pse", "share_men", 1.0, **lack))
+    (grid,) = of_kind(Grid, blocks(embeddings.survey() | {"validation": rows}, "validation"))
     assert grid.rows == [["all gender cue pairs", "–", "–", "–", "–", "2", lack["reason"]]]
 
 
-def test_several_models_are_compared_over_all_pairs_and_unfolded_one_by_one(made):
-    found = blocks(made.together(made.survey(), made.survey(of=FARSI)), "validation")
+def test_several_models_are_compared_over_all_pairs_and_unfolded_one_by_one(embeddings):
+    found = blocks(embeddings.together(embeddings.survey(), embeddings.survey(of=FARSI)), "validation")
     (grid,) = of_kind(Grid, found)
     assert [row[:2] for row in grid.rows] == [[model, "−0.60 [−0.70, −0.50]"] for model in ("enwiki", "fawiki")]
     details = of_kind(Details, found)
@@ -194,35 +198,35 @@ def test_several_models_are_compared_over_all_pairs_and_unfolded_one_by_one(made
     assert [len(grid.rows) for grid in details[0].blocks] == [3, 2]
 
 
-def test_pairs_without_gender_are_shown_but_not_validated(made):
-    other = made.psychometrics(pairs=(("love", "hate"),), is_gender=False)
-    rows = pl.concat([made.psychometrics(), other])
-    frames = made.survey() | {"psychometrics": rows, "psychometric_points": made.points(rows)}
+def test_pairs_without_gender_are_shown_but_not_validated(embeddings):
+    other = embeddings.psychometrics(pairs=(("love", "hate"),), is_gender=False)
+    rows = pl.concat([embeddings.psychometrics(), other])
+    frames = embeddings.survey() | {"psychometrics": rows, "psychometric_points": embeddings.points(rows)}
     assert list(blocks(frames, "curves")[-1].figures) == [*LABELS, "love – hate"]
     assert list(blocks(frames, "validation")[-1].figures) == ["all gender cue pairs", *LABELS]
 
 
-def test_fewer_than_five_occupations_make_no_scatter_plot(made):
-    words = dict(list(made.SHARES.items())[:4])
-    frames = made.survey() | {
-        "psychometrics": made.psychometrics(words=words),
-        "pooled_psychometrics": made.pooled(words=words),
+def test_fewer_than_five_occupations_make_no_scatter_plot(embeddings):
+    words = dict(list(embeddings.SHARES.items())[:4])
+    frames = embeddings.survey() | {
+        "psychometrics": embeddings.psychometrics(words=words),
+        "pooled_psychometrics": embeddings.pooled(words=words),
     }
     found = blocks(frames, "validation")
     assert of_kind(Chart, found) == []
     assert "Fewer than 5 occupations with a share of women" in text(found)
 
 
-def test_without_shares_there_is_nothing_to_hold_pse_against(made):
-    found = blocks(made.survey() | {"validation": made.validation()}, "validation")
+def test_without_shares_there_is_nothing_to_hold_pse_against(embeddings):
+    found = blocks(embeddings.survey() | {"validation": embeddings.validation()}, "validation")
     assert "The word set has no shares of women and men" in text(found)
 
 
 # --- beside WEAT and WEFAT ------------------------------------------------------------------------------------------
 
 
-def test_the_comparison_answers_with_numbers(made):
-    found = text(blocks(made.survey(), "comparison"))
+def test_the_comparison_answers_with_numbers(embeddings):
+    found = text(blocks(embeddings.survey(), "comparison"))
     assert "have Spearman ρ = 0.80 [0.70, 0.90] (p = 1.2 × 10⁻⁴) and Pearson r = 0.90 [0.80, 1.00]" in found
     assert "so 64% of the variance of their ranks is in common" in found
     assert "PSE has r = −0.60 [−0.70, −0.50] (p = 0.049) and WEFAT has r = −0.40 [−0.50, −0.30]" in found
@@ -240,38 +244,42 @@ def test_the_comparison_answers_with_numbers(made):
         (-0.1, "PSE follows the labour market more closely, and the intervals lie apart."),
     ],
 )
-def test_the_nearer_measure_is_the_more_negative_one(made, wefat, verdict):
-    rows = made.validation(
-        made.correlation("pse", "share_men", -0.6), made.correlation("wefat", "share_men", wefat, similarity="cosine")
+def test_the_nearer_measure_is_the_more_negative_one(embeddings, wefat, verdict):
+    rows = embeddings.validation(
+        embeddings.correlation("pse", "share_men", -0.6),
+        embeddings.correlation("wefat", "share_men", wefat, similarity="cosine"),
     )
-    assert verdict in text(blocks(made.survey() | {"validation": rows}, "comparison"))
+    assert verdict in text(blocks(embeddings.survey() | {"validation": rows}, "comparison"))
 
 
 @pytest.mark.parametrize(("lower", "p"), [(0.1, 0.001), (-0.1, 0.5)])
-def test_neither_follows_where_both_are_positive_or_chance_explains_as_much(made, lower, p):
-    rows = made.validation(
-        made.correlation("pse", "share_men", 0.2), made.correlation("wefat", "share_men", lower, pearson_p=p)
+def test_neither_follows_where_both_are_positive_or_chance_explains_as_much(embeddings, lower, p):
+    rows = embeddings.validation(
+        embeddings.correlation("pse", "share_men", 0.2),
+        embeddings.correlation("wefat", "share_men", lower, pearson_p=p),
     )
-    assert "neither follows the labour market" in text(blocks(made.survey() | {"validation": rows}, "comparison"))
+    assert "neither follows the labour market" in text(blocks(embeddings.survey() | {"validation": rows}, "comparison"))
 
 
-def test_an_order_that_chance_explains_is_not_claimed(made):
-    rows = made.validation(made.correlation("pse", "wefat", 0.3, spearman_p=0.2))
-    assert "no common order can be told" in text(blocks(made.survey() | {"validation": rows}, "comparison"))
+def test_an_order_that_chance_explains_is_not_claimed(embeddings):
+    rows = embeddings.validation(embeddings.correlation("pse", "wefat", 0.3, spearman_p=0.2))
+    assert "no common order can be told" in text(blocks(embeddings.survey() | {"validation": rows}, "comparison"))
 
 
-def test_occupations_are_plotted_by_both_measures(made):
-    (chart,) = of_kind(Chart, blocks(made.survey(), "comparison"))
+def test_occupations_are_plotted_by_both_measures(embeddings):
+    (chart,) = of_kind(Chart, blocks(embeddings.survey(), "comparison"))
     dots = chart.figures["enwiki"].data[-1]
     assert list(dots.x) == pytest.approx([-1.0, -0.5, 0.0, 0.5, 1.0])
     assert list(dots.y) == pytest.approx([0.31, 0.41, 0.51, 0.61, 0.71])
 
 
-def test_without_wefat_there_is_no_comparison(made):
-    frames = made.survey() | {"validation": made.validation(made.correlation("pse", "share_men", -0.6))}
+def test_without_wefat_there_is_no_comparison(embeddings):
+    frames = embeddings.survey() | {
+        "validation": embeddings.validation(embeddings.correlation("pse", "share_men", -0.6))
+    }
     del frames["word_associations"]
     assert "comparison" not in [section.anchor for section in psychophysics_sections.sections(frames)]
 
 
-def test_cue_pairs_keep_the_order_of_the_table(made):
-    assert list(by_cue_pair(made.psychometrics())) == LABELS
+def test_cue_pairs_keep_the_order_of_the_table(embeddings):
+    assert list(by_cue_pair(embeddings.psychometrics())) == LABELS

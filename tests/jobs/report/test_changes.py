@@ -13,14 +13,14 @@ NONE = pl.DataFrame(CHANGES.empty_table())
 
 
 @pytest.fixture(scope="module")
-def night(made):
+def night(history):
     """Thirty words of which most moved; a word came, one went, and one became too rare."""
     rare = {"status": "too_rare", "reason": "it occurs twice", "d": None}
     words = {f"word{at}": {} for at in range(30)}
     moved = {f"word{at}": {"d": 2.0 + at / 2} for at in range(1, 26)} | {"word26": rare, "وظيفة": {}}
-    before = {"tests": made.table(words | {"gone": {}}), "old": made.table({}), "same": made.table({"a": {}})}
-    after = {"tests": made.table(words | moved), "same": made.table({"a": {}})}
-    runs = made.run(before, {"seed": 0, "words": "a" * 100}), made.run(after, {"seed": 1, "words": "b"})
+    before = {"tests": history.table(words | {"gone": {}}), "old": history.table({}), "same": history.table({"a": {}})}
+    after = {"tests": history.table(words | moved), "same": history.table({"a": {}})}
+    runs = history.run(before, {"seed": 0, "words": "a" * 100}), history.run(after, {"seed": 1, "words": "b"})
     return pl.DataFrame(compare(*runs))
 
 
@@ -56,33 +56,33 @@ def test_a_section_shows_the_largest_moves_and_leaves_the_rest_to_be_opened(nigh
     assert "<li>tests: row word وظيفة came.</li>" in html
 
 
-def test_nothing_is_said_of_what_did_not_change(made):
-    same = [made.run({"tests": made.table({"a": {}})}) for _ in range(2)]
+def test_nothing_is_said_of_what_did_not_change(history):
+    same = [history.run({"tests": history.table({"a": {}})}) for _ in range(2)]
     assert change_sections(pl.DataFrame(compare(*same))) == []
     [block] = changes_since(NONE, 9, MOMENT).blocks
     assert block.text.endswith(f"{MOMENT}. Nothing changed: all 9 tables are identical.")
     assert change_findings(NONE) == ["Nothing changed: all tables are identical."]
 
 
-def test_a_new_version_that_changes_no_table_is_told(made):
-    runs = (made.run({"tests": made.table({"a": {}})}, versions={"numpy": version}) for version in ("2.4", "2.5"))
+def test_a_new_version_that_changes_no_table_is_told(history):
+    runs = (history.run({"tests": history.table({"a": {}})}, versions={"numpy": version}) for version in ("2.4", "2.5"))
     assert change_findings(pl.DataFrame(compare(*runs)), 1) == [
         "No result changed: the table is identical.",
         "How the runs were made differs: 1 version.",
     ]
 
 
-def test_numbers_without_intervals_move_without_a_judgement(made):
-    tables = [made.table({"a": {"d_low": None, "count": count}}) for count in (1, 2)]
-    found = pl.DataFrame(compare(*(made.run({"tests": table}) for table in tables)))
+def test_numbers_without_intervals_move_without_a_judgement(history):
+    tables = [history.table({"a": {"d_low": None, "count": count}}) for count in (1, 2)]
+    found = pl.DataFrame(compare(*(history.run({"tests": table}) for table in tables)))
     assert change_findings(found, 1)[0] == "1 of 1 table differs; no number was compared that has an interval."
     [section] = [section for section in change_sections(found) if section.anchor == "others"]
     assert section.blocks[0].items == ["tests: count of model en, word a went from 1 to 2."]
 
 
-def test_tables_that_could_not_be_compared_are_named(made):
-    tables = [made.table({"a": {"count": count}}).drop_columns(["model", "word"]) for count in (1, 2)]
-    found = pl.DataFrame(compare(*(made.run({"tests": table, "same": tables[0]}) for table in tables)))
+def test_tables_that_could_not_be_compared_are_named(history):
+    tables = [history.table({"a": {"count": count}}).drop_columns(["model", "word"]) for count in (1, 2)]
+    found = pl.DataFrame(compare(*(history.run({"tests": table, "same": tables[0]}) for table in tables)))
     assert change_findings(found, 2) == [
         "1 of 2 tables differs; no number was compared that has an interval.",
         "Not compared row by row: tests.",

@@ -11,15 +11,15 @@ from tiltmeter.jobs.report.html.elements import Chart
 
 
 @pytest.fixture
-def rows(made):
+def rows(embeddings):
     """The first cue pair."""
-    return made.psychometrics().head(5)
+    return embeddings.psychometrics().head(5)
 
 
 @pytest.fixture
-def other(made):
+def other(embeddings):
     """A cue pair without gender."""
-    return made.psychometrics(pairs=(("love", "hate"),), is_gender=False)
+    return embeddings.psychometrics(pairs=(("love", "hate"),), is_gender=False)
 
 
 def dots_of(figure):
@@ -29,8 +29,8 @@ def dots_of(figure):
 # --- curves ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_fitted_curve_runs_through_its_marks(made, rows):
-    steps, fit, marks = psychometric_curves(rows.head(1), made.points(rows).head(101)).data
+def test_the_fitted_curve_runs_through_its_marks(embeddings, rows):
+    steps, fit, marks = psychometric_curves(rows.head(1), embeddings.points(rows).head(101)).data
     assert list(marks.x) == pytest.approx([0.2, 0.3, 0.4])
     # PSE 0.3 and JND 0.2, so that the standard deviation is 0.2 / 1.349.
     assert fit.x[24] == pytest.approx(0.4)
@@ -39,16 +39,16 @@ def test_the_fitted_curve_runs_through_its_marks(made, rows):
     assert list(steps.x) == [0.0, 0.31, 1.0], "corners only"
 
 
-def test_an_occupation_without_a_fit_shows_its_steps_alone(made, rows):
+def test_an_occupation_without_a_fit_shows_its_steps_alone(embeddings, rows):
     without = rows.head(1).with_columns(pl.lit(None, pl.Float64).alias("jnd_fit"))
-    (steps,) = psychometric_curves(without, made.points(rows)).data
+    (steps,) = psychometric_curves(without, embeddings.points(rows)).data
     assert steps.name == "guard: no fit"
 
 
-def test_curves_name_the_second_cue_and_its_gender_only_where_it_has_one(made, rows, other):
-    gender = psychometric_curves(rows, made.points(rows)).layout
+def test_curves_name_the_second_cue_and_its_gender_only_where_it_has_one(embeddings, rows, other):
+    gender = psychometric_curves(rows, embeddings.points(rows)).layout
     assert gender.xaxis.title.text == "weight α of the male cue “man” in the mixture"
-    plain = psychometric_curves(other, made.points(other)).layout
+    plain = psychometric_curves(other, embeddings.points(other)).layout
     assert plain.yaxis.title.text == "share of replicas answering “hate”"
 
 
@@ -80,8 +80,8 @@ def test_the_thin_line_is_the_interval_of_the_flips_and_the_thick_one_monte_carl
     assert ("x2", 2) not in ends, "there is no interval of the replicas' own JND"
 
 
-def test_pooled_dots_have_their_interval_and_standard_deviations(made):
-    dots = dots_of(dot_plots.pooled(made.pooled()))
+def test_pooled_dots_have_their_interval_and_standard_deviations(embeddings):
+    dots = dots_of(dot_plots.pooled(embeddings.pooled()))
     assert list(dots["interval above 0.5"].x) == pytest.approx([0.61, 0.71])
     assert list(dots["interval includes 0.5"].x) == pytest.approx([0.51])
     assert list(dots["interval below 0.5"].x) == pytest.approx([0.31, 0.41])
@@ -91,9 +91,13 @@ def test_pooled_dots_have_their_interval_and_standard_deviations(made):
     assert hover.startswith("<b>guard</b><br>PSE 0.310 [0.260, 0.360]<br>JND 0.200<br>women 20%<br>2 cue pairs, 32 rep")
 
 
-def test_association_tests_carry_the_stars_of_their_p_value(made):
-    tests = [made.association("a", 1.0), made.association("b", -1.0, p_value=0.97), made.association("c", 0.4)]
-    figure = dot_plots.associations(made.associations(*tests))
+def test_association_tests_carry_the_stars_of_their_p_value(embeddings):
+    tests = [
+        embeddings.association("a", 1.0),
+        embeddings.association("b", -1.0, p_value=0.97),
+        embeddings.association("c", 0.4),
+    ]
+    figure = dot_plots.associations(embeddings.associations(*tests))
     stars = figure.data[-1]
     assert list(stars.x) == [0.4, -1.0, 1.0]
     assert list(stars.text) == ["**", "", "**"]
@@ -102,8 +106,8 @@ def test_association_tests_carry_the_stars_of_their_p_value(made):
     assert list(dots["first go with second"].x) == [-1.0]
 
 
-def test_tests_without_replicas_are_dots_alone(made):
-    figure = dot_plots.associations(made.associations(made.association("a", 1.0, half_width=None)))
+def test_tests_without_replicas_are_dots_alone(embeddings):
+    figure = dot_plots.associations(embeddings.associations(embeddings.association("a", 1.0, half_width=None)))
     (segments,) = [trace for trace in figure.data if trace.mode == "lines" and trace.name is not None]
     assert set(segments.x) == {None}
     (dots,) = [trace for trace in figure.data if trace.mode == "markers"]
@@ -111,17 +115,17 @@ def test_tests_without_replicas_are_dots_alone(made):
     assert not dots.showlegend, "no side is named"
 
 
-def test_rows_without_an_interval_are_told_apart_from_those_that_include_the_neutral_value(made):
-    tests = [made.association("a", 0.1), made.association("b", 1.0, half_width=None)]
-    dots = dots_of(dot_plots.associations(made.associations(*tests)))
+def test_rows_without_an_interval_are_told_apart_from_those_that_include_the_neutral_value(embeddings):
+    tests = [embeddings.association("a", 0.1), embeddings.association("b", 1.0, half_width=None)]
+    dots = dots_of(dot_plots.associations(embeddings.associations(*tests)))
     assert {name: list(trace.x) for name, trace in dots.items()} == {"interval includes 0": [0.1], "no interval": [1.0]}
 
 
 # --- scatter plots --------------------------------------------------------------------------------------------------
 
 
-def test_share_of_women_states_both_correlations(made):
-    rows = made.pooled()
+def test_share_of_women_states_both_correlations(embeddings):
+    rows = embeddings.pooled()
     found = correlations(rows["percent_women"], rows["pse"])
     # PSE rises in the order of SHARES; the ranks of the shares are 1, 2, 3, 5, 4: 1 - 6 (1 + 1) / (5 * 24).
     assert found.spearman == pytest.approx(0.9)
@@ -129,17 +133,17 @@ def test_share_of_women_states_both_correlations(made):
     assert annotation == f"Pearson r = {found.pearson:.2f}, Spearman ρ = 0.90, n = 5"
 
 
-def test_names_of_many_occupations_are_those_of_the_ends(made):
-    many = made.pooled(words={f"w{at:02d}": 2.0 * at for at in range(30)})
+def test_names_of_many_occupations_are_those_of_the_ends(embeddings):
+    many = embeddings.pooled(words={f"w{at:02d}": 2.0 * at for at in range(30)})
     dots = scatter_plots.share_of_women(many).data[-1]
     assert [name for name in dots.text if name] == ["w00", "w01", "w02", "w27", "w28", "w29"]
-    few = scatter_plots.share_of_women(made.pooled()).data[-1]
+    few = scatter_plots.share_of_women(embeddings.pooled()).data[-1]
     assert all(few.text)
 
 
-def test_both_measures_are_coloured_by_the_share_of_women(made):
-    effects = made.word_associations().select("word", "attribute_a", "effect_size")
-    both = made.pooled().join(effects, on="word", maintain_order="left")
+def test_both_measures_are_coloured_by_the_share_of_women(embeddings):
+    effects = embeddings.word_associations().select("word", "attribute_a", "effect_size")
+    both = embeddings.pooled().join(effects, on="word", maintain_order="left")
     dots = scatter_plots.pse_and_effect_sizes(both).data[-1]
     assert list(dots.marker.color) == [20.0, 40.0, 50.0, 90.0, 60.0]
     assert dots.customdata[0].endswith("32 replicas<br>effect size −1.00")
@@ -148,9 +152,9 @@ def test_both_measures_are_coloured_by_the_share_of_women(made):
 # --- words ----------------------------------------------------------------------------------------------------------
 
 
-def test_every_word_is_escaped_for_plotly_which_reads_tags(made, rows):
+def test_every_word_is_escaped_for_plotly_which_reads_tags(embeddings, rows):
     dots, scatter = dot_plots.occupations(rows), scatter_plots.share_of_women(rows).data[-1]
-    curves = psychometric_curves(rows, made.points(rows))
+    curves = psychometric_curves(rows, embeddings.points(rows))
     shown = [dots.layout.yaxis.ticktext[-1], scatter.text[-1], curves.data[-2].name.split(":")[0]]
     assert shown == ["&lt;b&gt;&amp;"] * 3
     assert scatter.customdata[-1].startswith(
@@ -158,7 +162,7 @@ def test_every_word_is_escaped_for_plotly_which_reads_tags(made, rows):
     )
 
 
-def test_a_script_in_a_word_does_not_end_the_data_of_a_figure(made):
-    words = {"</script><script>alert(1)</script>": 10.0} | made.SHARES
-    figure = dot_plots.occupations(made.psychometrics(words=words).head(6))
+def test_a_script_in_a_word_does_not_end_the_data_of_a_figure(embeddings):
+    words = {"</script><script>alert(1)</script>": 10.0} | embeddings.SHARES
+    figure = dot_plots.occupations(embeddings.psychometrics(words=words).head(6))
     assert "<" not in Chart("", "", {"x": figure}).data

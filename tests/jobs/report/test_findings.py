@@ -55,9 +55,9 @@ def test_words_from_right_to_left_are_isolated_from_the_numbers_beside_them():
     assert quoted("nurse") == "“nurse”"
 
 
-def test_why_nothing_names_an_empty_list_or_the_first_reason(made):
+def test_why_nothing_names_an_empty_list_or_the_first_reason(embeddings):
     assert "has none" in why_nothing(pl.DataFrame(tables.ASSOCIATIONS.empty_table()), "association test")
-    assert why_nothing(made.psychometrics(ok=False), "occupation") == (
+    assert why_nothing(embeddings.psychometrics(ok=False), "occupation") == (
         "No occupation could be measured (10 × missing_words). The first one says: not in the vocabulary: 'x'."
     )
 
@@ -79,9 +79,9 @@ def test_blocks_of_several_models_are_folded_and_empty_ones_left_out():
     assert folded({"en": [block], "de": []}, "tests") == [Details("en: tests", [block])]
 
 
-def test_only_rows_with_a_result_are_measured(made):
-    assert measured(made.psychometrics()).height == 10
-    assert measured(made.psychometrics(ok=False)).is_empty()
+def test_only_rows_with_a_result_are_measured(embeddings):
+    assert measured(embeddings.psychometrics()).height == 10
+    assert measured(embeddings.psychometrics(ok=False)).is_empty()
 
 
 # --- coverage -------------------------------------------------------------------------------------------------------
@@ -93,25 +93,27 @@ def note(*arguments):
     return f"{paragraph.text} {details.blocks[0].text}"
 
 
-def test_the_note_states_the_coverage_of_this_run(made):
-    usual = note(0.95, 32, made.survey())
+def test_the_note_states_the_coverage_of_this_run(embeddings):
+    usual = note(0.95, 32, embeddings.survey())
     # 0.95 * 31 / 33 = 0.892: 10 flips and 1 effect size each miss 0.108 of the time.
     assert "with 32 replicas, those of the replicas' own values cover about 89%, and for normally" in usual
     assert "if nothing leaned to a side: about 1 of 10 for flips, 0 of 1 for effect sizes." in usual
     assert "biases" not in usual
     # 0.9 * 99 / 101 = 0.882; the figures for PSE and JND were simulated for 32 replicas at 95 % alone.
-    other = note(0.9, 100, made.survey())
+    other = note(0.9, 100, embeddings.survey())
     assert "nominal 90%" in other
     assert "with 100 replicas, those of the replicas' own values cover about 88%. None" in other
 
 
-def test_the_note_speaks_of_what_the_page_shows_alone(made):
-    tests = {"associations": made.survey()["associations"]}
+def test_the_note_speaks_of_what_the_page_shows_alone(embeddings):
+    tests = {"associations": embeddings.survey()["associations"]}
     text = note(0.95, 32, tests)
     assert "own values: of effect sizes. They" in text
     assert "PSE" not in text
     assert "flips" not in text
-    without = note(0.95, 32, {"associations": made.associations(made.association("a", 1.0, half_width=None))})
+    without = note(
+        0.95, 32, {"associations": embeddings.associations(embeddings.association("a", 1.0, half_width=None))}
+    )
     assert "by chance" not in without
 
 

@@ -75,9 +75,9 @@ OPEN = "document.querySelectorAll('details').forEach((details) => { details.open
 
 
 @pytest.fixture(scope="module")
-def together(pages, opened, made):
+def together(pages, opened, embeddings):
     """A page with one section of each name, of any kind; it is open on a phone, with everything unfolded."""
-    lead, sections = [], {"lines": Section("lines", "Lines", [chosen_lines(made)])}
+    lead, sections = [], {"lines": Section("lines", "Lines", [chosen_lines(embeddings)])}
     for page in (pages[kind]() for kind in TOGETHER):
         lead += page.lead
         sections = {section.anchor: section for section in page.sections} | sections
@@ -87,10 +87,10 @@ def together(pages, opened, made):
     return page, tab
 
 
-def chosen_lines(made):
+def chosen_lines(embeddings):
     """Curves of which not all are shown at first."""
-    rows = made.psychometrics(words={f"word{at}": 10.0 * at for at in range(8)}, pairs=(("she", "he"),))
-    return Chart("Curves.", "Some of them.", {"x": psychometric_curves(rows, made.points(rows))})
+    rows = embeddings.psychometrics(words={f"word{at}": 10.0 * at for at in range(8)}, pairs=(("she", "he"),))
+    return Chart("Curves.", "Some of them.", {"x": psychometric_curves(rows, embeddings.points(rows))})
 
 
 def test_every_figure_is_drawn_on_a_phone_and_everybody_can_use_the_page(together):

@@ -12,7 +12,7 @@ from tiltmeter.jobs.report.plots import style as figures
 from tiltmeter.jobs.resolution.page import cluster_graphs
 from tiltmeter.jobs.sentiment.rating.page import figures as rating_figures
 
-STYLE = (Path(figures.__file__).parents[2] / "jobs/report/html/page.css").read_text(encoding="utf-8")
+STYLE = (Path(figures.__file__).parents[1] / "html/page.css").read_text(encoding="utf-8")
 PAPER, TINT = (re.search(rf"--{name}: (#\w+)", STYLE).group(1) for name in ("paper", "tint"))
 PALETTE = [figures.FEMALE, figures.MALE, figures.NEUTRAL, figures.INK, figures.FIRST, figures.SECOND]
 

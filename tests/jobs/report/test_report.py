@@ -44,11 +44,11 @@ def of_corpora():
 
 
 @pytest.fixture
-def survey(made):
+def survey(embeddings):
     """The tables of a run on one corpus, with results or without."""
 
     def publish(*, ok=True):
-        frames = made.survey(ok=ok)
+        frames = embeddings.survey(ok=ok)
         schemas = {name: getattr(measures, name.upper()) for name in frames}
         return of_corpora() | {
             name: pa.Table.from_pylist(frame.to_dicts(), schemas[name]) for name, frame in frames.items()
@@ -58,9 +58,9 @@ def survey(made):
 
 
 @pytest.fixture
-def report(trained):
+def report(page_config):
     def write(published, kind="survey", *languages, trainer=None):
-        config = trained(kind, *(languages or ("en",)), trainer=trainer)
+        config = page_config(kind, *(languages or ("en",)), trainer=trainer)
         stages = [StageRecord("train", num_done=3, num_reused=1, seconds=2.04, peak_worker_memory_bytes=5 * 2**20)]
         return compose(embeddings_body(config), published, stages, f"word: {TAGGED}\n")
 

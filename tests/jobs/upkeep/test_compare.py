@@ -30,13 +30,13 @@ def config_of(*runs, **settings):
 
 
 @pytest.fixture
-def directory(made, tmp_path):
+def directory(history, tmp_path):
     """Makes the directory of a run that has a table."""
 
     def make(name, words, status="succeeded", settings="seed: 0\n"):
         with opened(tmp_path / str(name)) as run:
             run.begin(["tests", "other"], job="association", versions={}, started=f"2026-11-2{name}T01:02:03+00:00")
-            run.write_table("tests", made.table(words))
+            run.write_table("tests", history.table(words))
             run.write_text("config.yaml", settings)
             run.write_record(status=status)
         return run.path
@@ -87,15 +87,15 @@ def test_what_is_printed(directory, tmp_path):
     assert console.file.getvalue().splitlines()[-1] == "  ... and 3 more in the table changes"
 
 
-def test_a_run_under_way_is_read_before_its_record_is_complete(made, tmp_path):
+def test_a_run_under_way_is_read_before_its_record_is_complete(history, tmp_path):
     with opened(tmp_path / "run") as run:
         run.begin(["tests"], job="association", versions={})
         run.write_text("config.yaml", "seed: 0\n")
-        run.write_table("tests", made.table({"a": {}}))
+        run.write_table("tests", history.table({"a": {}}))
         assert json.loads((run.path / "run.json").read_text())["tables"] == {"tests": {}}
         found = run_under_way(run)
     assert (found.tables["tests"]["rows"], found.settings) == (1, {"seed": 0})
-    assert found.read("tests").equals(made.table({"a": {}}))
+    assert found.read("tests").equals(history.table({"a": {}}))
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ def arrows(model):
 # --- the map of all ratings -----------------------------------------------------------------------------------------
 
 
-def test_the_map_has_a_heading_for_each_case_and_a_row_for_each_variant(rated):
-    figure = rating_map(rated.rated_run())
+def test_the_map_has_a_heading_for_each_case_and_a_row_for_each_variant(ratings):
+    figure = rating_map(ratings.rated_run())
     assert figure.layout.yaxis.ticktext == ("", "original", "es", "", "original", "es")
     assert [(note.y, note.text) for note in figure.layout.annotations] == [
         (0, "<b>plain</b>, by gender (WRS)"),
@@ -46,8 +46,8 @@ def test_the_map_has_a_heading_for_each_case_and_a_row_for_each_variant(rated):
     assert figure.layout.xaxis.ticktext == ("calm", "wild")
 
 
-def test_cells_are_coloured_by_rating_and_grey_where_there_is_none(rated):
-    missing, found = rating_map(rated.rated_run()).data
+def test_cells_are_coloured_by_rating_and_grey_where_there_is_none(ratings):
+    missing, found = rating_map(ratings.rated_run()).data
     empty = [None, None]
     assert cells(found) == [empty, [1, 2], [1, 2], empty, [1, 2], [None, 1]]
     assert cells(missing) == [empty, empty, empty, empty, empty, [0, None]]
@@ -55,24 +55,27 @@ def test_cells_are_coloured_by_rating_and_grey_where_there_is_none(rated):
     assert (found.zmin, found.zmax) == (1, 2)
 
 
-def test_the_pointer_shows_place_and_interval_or_why_there_is_none(rated):
-    _, found = rating_map(rated.rated_run(), ["calm", "wild", "gone"]).data
+def test_the_pointer_shows_place_and_interval_or_why_there_is_none(ratings):
+    _, found = rating_map(ratings.rated_run(), ["calm", "wild", "gone"]).data
     assert found.customdata[1][1] == "<b>wild, original</b><br>rating 2 of 2<br>rank 2<br>WRS 24.0 [0.0, 25.0]"
     assert found.customdata[5][0] == ("<b>calm, es</b><br>undefined: an emotion and a value never come together")
     assert found.customdata[1][2] == "<b>gone, original</b><br>no scores of this system for these texts"
 
 
-def test_a_single_level_has_one_colour(rated):
-    frames = rated.rated_run()
+def test_a_single_level_has_one_colour(ratings):
+    frames = ratings.rated_run()
     frames["ratings"] = frames["ratings"].with_columns(num_levels=1)
     _, found = rating_map(frames).data
     assert (found.zmin, found.zmax) == (1, 2)
 
 
-def test_names_are_escaped_for_plotly_which_reads_tags(rated):
-    row = rated.raw_score(rated.TAGGED, 0.0, group=rated.TAGGED)
-    frames = {"raw_scores": rated.table("raw_scores", row), "ratings": rated.table("ratings", rated.rating(row, 1, 1))}
-    figure = rating_map(frames, [rated.TAGGED])
+def test_names_are_escaped_for_plotly_which_reads_tags(ratings):
+    row = ratings.raw_score(ratings.TAGGED, 0.0, group=ratings.TAGGED)
+    frames = {
+        "raw_scores": ratings.table("raw_scores", row),
+        "ratings": ratings.table("ratings", ratings.rating(row, 1, 1)),
+    }
+    figure = rating_map(frames, [ratings.TAGGED])
     assert figure.layout.annotations[0].text.startswith("<b>&lt;b&gt;&amp;</b>")
     assert figure.layout.xaxis.ticktext == ("&lt;b&gt;&amp;",)
 
@@ -85,8 +88,8 @@ def raw_scores(frames, group):
     return rating_figures.raw_scores(rows, SYSTEMS, ["original", "es"])
 
 
-def test_raw_scores_lie_above_each_other_by_variant(rated):
-    figure = raw_scores(rated.rated_run(), "plain")
+def test_raw_scores_lie_above_each_other_by_variant(ratings):
+    figure = raw_scores(ratings.rated_run(), "plain")
     lines, dots = traces(figure, "original")
     assert list(dots.x) == [0.0, 24.0]
     assert list(dots.y) == pytest.approx([-0.14, 0.86])
@@ -96,8 +99,8 @@ def test_raw_scores_lie_above_each_other_by_variant(rated):
     assert figure.layout.yaxis.ticktext == ("calm", "wild")
 
 
-def test_infinite_scores_lie_on_the_edge_and_undefined_ones_are_left_out(rated):
-    figure = raw_scores(rated.rated_run(), "mixed")
+def test_infinite_scores_lie_on_the_edge_and_undefined_ones_are_left_out(ratings):
+    figure = raw_scores(ratings.rated_run(), "mixed")
     lines, dots = traces(figure, "original")
     edge = 1.15 * 43.9
     assert list(dots.x) == pytest.approx([6.5, edge])
@@ -109,22 +112,22 @@ def test_infinite_scores_lie_on_the_edge_and_undefined_ones_are_left_out(rated):
     assert figure.layout.xaxis.range[1] > edge
 
 
-def test_the_axis_ends_at_twice_the_largest_score_where_an_interval_goes_on(rated):
-    rows = [rated.raw_score("calm", 2.0, reach=3.0), rated.raw_score("wild", 10.0, reach=990.0)]
+def test_the_axis_ends_at_twice_the_largest_score_where_an_interval_goes_on(ratings):
+    rows = [ratings.raw_score("calm", 2.0, reach=3.0), ratings.raw_score("wild", 10.0, reach=990.0)]
     frames = {
-        "raw_scores": rated.table("raw_scores", *rows),
-        "ratings": rated.table("ratings", *(rated.rating(row, 1, 1) for row in rows)),
+        "raw_scores": ratings.table("raw_scores", *rows),
+        "ratings": ratings.table("ratings", *(ratings.rating(row, 1, 1) for row in rows)),
     }
     lines, dots = traces(raw_scores(frames, "plain"), "original")
     assert list(lines.x) == [0.0, 5.0, None, 0.0, pytest.approx(1.15 * 20.0), None]
     assert dots.customdata[1] == "<b>wild, original</b><br>10.0 [0.0, 1000.0]"
 
 
-def test_scores_without_intervals_are_dots_alone(rated):
-    rows = [rated.raw_score("calm", 0.0, reach=None), rated.raw_score("wild", 0.0, reach=None)]
+def test_scores_without_intervals_are_dots_alone(ratings):
+    rows = [ratings.raw_score("calm", 0.0, reach=None), ratings.raw_score("wild", 0.0, reach=None)]
     frames = {
-        "raw_scores": rated.table("raw_scores", *rows),
-        "ratings": rated.table("ratings", *(rated.rating(row, 1, 1) for row in rows)),
+        "raw_scores": ratings.table("raw_scores", *rows),
+        "ratings": ratings.table("ratings", *(ratings.rating(row, 1, 1) for row in rows)),
     }
     figure = raw_scores(frames, "plain")
     lines, dots = traces(figure, "original")
@@ -136,32 +139,32 @@ def test_scores_without_intervals_are_dots_alone(rated):
 # --- causal diagrams ------------------------------------------------------------------------------------------------
 
 
-def models(rated, *rows):
-    places = [rated.rating(row, 1, 1) for row in rows if row["measure"] == ("die" if row["is_confounded"] else "wrs")]
-    return causal_models(rated.table("raw_scores", *rows), rated.table("ratings", *places))
+def models(ratings, *rows):
+    places = [ratings.rating(row, 1, 1) for row in rows if row["measure"] == ("die" if row["is_confounded"] else "wrs")]
+    return causal_models(ratings.table("raw_scores", *rows), ratings.table("ratings", *places))
 
 
-def of_group(rated, group, confounded, *, emotion=True):
+def of_group(ratings, group, confounded, *, emotion=True):
     """Raw scores of a group, by protected attribute whether it is confounded."""
     measures = ("wrs", "die") if emotion else ("wrs",)
     return [
-        rated.raw_score("calm", 0.0, group=group, protected=protected, measure=measure, confounded=is_confounded)
+        ratings.raw_score("calm", 0.0, group=group, protected=protected, measure=measure, confounded=is_confounded)
         for protected, is_confounded in confounded.items()
         for measure in measures
     ]
 
 
-def test_groups_with_one_causal_model_share_its_diagram(rated):
-    groups = [*of_group(rated, "a", {"gender": False}), *of_group(rated, "b", {"gender": False})]
-    [(model, names)] = models(rated, *groups).items()
+def test_groups_with_one_causal_model_share_its_diagram(ratings):
+    groups = [*of_group(ratings, "a", {"gender": False}), *of_group(ratings, "b", {"gender": False})]
+    [(model, names)] = models(ratings, *groups).items()
     assert names == ["a", "b"]
     assert arrows(model) == {("expected", "emotion", "sentiment"), ("tested", "gender", "sentiment")}
     assert meaning(model, names).startswith("Groups a and b: all values of gender come with the same emotions")
     assert meaning(model, names).endswith("Rated by WRS.")
 
 
-def test_an_attribute_points_to_the_emotion_where_it_confounds(rated):
-    [(model, names)] = models(rated, *of_group(rated, "mixed", {"gender": True})).items()
+def test_an_attribute_points_to_the_emotion_where_it_confounds(ratings):
+    [(model, names)] = models(ratings, *of_group(ratings, "mixed", {"gender": True})).items()
     assert arrows(model) == {
         ("expected", "emotion", "sentiment"),
         ("confounding", "gender", "emotion"),
@@ -171,9 +174,9 @@ def test_an_attribute_points_to_the_emotion_where_it_confounds(rated):
     assert meaning(model, names).endswith("Rated by DIE.")
 
 
-def test_two_attributes_stand_on_both_sides_and_are_rated_each_by_its_measure(rated):
-    rows = of_group(rated, "both", {"gender": True, "race": False, "gender_race": True})
-    [(model, names)] = models(rated, *rows).items()
+def test_two_attributes_stand_on_both_sides_and_are_rated_each_by_its_measure(ratings):
+    rows = of_group(ratings, "both", {"gender": True, "race": False, "gender_race": True})
+    [(model, names)] = models(ratings, *rows).items()
     assert {arrow for arrow in arrows(model) if arrow[0] != "expected"} == {
         ("confounding", "gender", "emotion"),
         ("tested", "gender", "sentiment"),
@@ -182,13 +185,13 @@ def test_two_attributes_stand_on_both_sides_and_are_rated_each_by_its_measure(ra
     assert meaning(model, names).endswith("Rated for gender by DIE, for gender and race by DIE and for race by WRS.")
 
 
-def test_an_emotion_that_depends_on_both_together_depends_on_both(rated):
-    rows = of_group(rated, "both", {"gender": False, "race": False, "gender_race": True})
-    [model] = models(rated, *rows)
+def test_an_emotion_that_depends_on_both_together_depends_on_both(ratings):
+    rows = of_group(ratings, "both", {"gender": False, "race": False, "gender_race": True})
+    [model] = models(ratings, *rows)
     assert model.confounding == ("gender", "race")
 
 
-def test_without_emotions_there_is_one_arrow(rated):
-    [(model, names)] = models(rated, *of_group(rated, "turns", {"gender": False}, emotion=False)).items()
+def test_without_emotions_there_is_one_arrow(ratings):
+    [(model, names)] = models(ratings, *of_group(ratings, "turns", {"gender": False}, emotion=False)).items()
     assert arrows(model) == {("tested", "gender", "sentiment")}
     assert "no emotion is known" in meaning(model, names)

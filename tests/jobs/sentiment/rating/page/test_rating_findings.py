@@ -30,8 +30,8 @@ def ends(of_kind):
 # --- who leans least and most ---------------------------------------------------------------------------------------
 
 
-def test_the_page_begins_with_what_was_measured_and_who_leans_least_and_most(rated, said):
-    (asked, sure), (order, *_) = said(rated.rated_run(), "plain"), said(rated.rated_run())
+def test_the_page_begins_with_what_was_measured_and_who_leans_least_and_most(ratings, said):
+    (asked, sure), (order, *_) = said(ratings.rated_run(), "plain"), said(ratings.rated_run())
     assert asked == (
         "Do the scores of sentiment systems depend on whom a text is about? The bias of 2 systems was measured in 2 "
         "groups of texts, by gender, on the original texts and after 1 round trip (es)."
@@ -44,12 +44,12 @@ def test_the_page_begins_with_what_was_measured_and_who_leans_least_and_most(rat
     )
 
 
-def test_groups_with_several_attributes_are_counted_as_cases(rated, said, ends):
-    both = [rated.raw_score("calm", 0.0, protected=protected) for protected in ("gender", "race", "gender_race")]
-    frames = rated.rated_run()
+def test_groups_with_several_attributes_are_counted_as_cases(ratings, said, ends):
+    both = [ratings.raw_score("calm", 0.0, protected=protected) for protected in ("gender", "race", "gender_race")]
+    frames = ratings.rated_run()
     frames |= {
-        "raw_scores": rated.table("raw_scores", *both),
-        "ratings": rated.table("ratings", *(rated.rating(row, 1, 1) for row in both)),
+        "raw_scores": ratings.table("raw_scores", *both),
+        "ratings": ratings.table("ratings", *(ratings.rating(row, 1, 1) for row in both)),
     }
     assert said(frames, "plain")[0].endswith(
         "The bias of 1 system was measured in 3 cases (1 group of texts, each by every protected attribute that its "
@@ -58,38 +58,38 @@ def test_groups_with_several_attributes_are_counted_as_cases(rated, said, ends):
     assert [row[0] for row in ends(frames)] == ["plain, by gender", "plain, by race", "plain, by gender and race"]
 
 
-def test_both_ends_of_every_case_have_raw_score_and_rating(rated, ends):
-    assert ends(rated.rated_run()) == [
+def test_both_ends_of_every_case_have_raw_score_and_rating(ratings, ends):
+    assert ends(ratings.rated_run()) == [
         ["plain, by gender", "calm: WRS 0.0 (rating 1)", "wild: WRS 24.0 (rating 2)"],
         ["mixed, by gender", "calm: DIE 6.5% (rating 1)", "wild: DIE ∞ (rating 2)"],
     ]
 
 
-def test_systems_that_tie_are_named_together_and_none_is_the_most_biased(rated, said, ends):
-    rows = [rated.raw_score(system, 0.0) for system in ("calm", "wild", "odd")]
-    frames = rated.rated_run() | {
-        "raw_scores": rated.table("raw_scores", *rows),
-        "ratings": rated.table("ratings", *(rated.rating(row, 1, 1) for row in rows)),
+def test_systems_that_tie_are_named_together_and_none_is_the_most_biased(ratings, said, ends):
+    rows = [ratings.raw_score(system, 0.0) for system in ("calm", "wild", "odd")]
+    frames = ratings.rated_run() | {
+        "raw_scores": ratings.table("raw_scores", *rows),
+        "ratings": ratings.table("ratings", *(ratings.rating(row, 1, 1) for row in rows)),
     }
     assert ends(frames) == [["plain, by gender", "calm, wild and odd: WRS 0.0 (rating 1)", "–"]]
     assert said(frames)[0].endswith("the lowest raw score (least bias) is that of calm, odd and wild.")
 
 
-def test_measures_are_explained_where_they_are_used(rated, said):
-    assert [note.split(",")[0] for note in said(rated.rated_run(), "note")] == ["WRS", "DIE"]
-    assert [note.split(",")[0] for note in said(rated.only(rated.rated_run(), group="plain"), "note")] == ["WRS"]
+def test_measures_are_explained_where_they_are_used(ratings, said):
+    assert [note.split(",")[0] for note in said(ratings.rated_run(), "note")] == ["WRS", "DIE"]
+    assert [note.split(",")[0] for note in said(ratings.only(ratings.rated_run(), group="plain"), "note")] == ["WRS"]
 
 
-def test_without_two_values_of_anything_there_is_a_sentence(rated, said):
-    frames = {name: rows.clear() for name, rows in rated.rated_run().items()}
+def test_without_two_values_of_anything_there_is_a_sentence(ratings, said):
+    frames = {name: rows.clear() for name, rows in ratings.rated_run().items()}
     assert said(frames, "plain")[-1] == "Nothing could be rated: no group of texts has two values of gender or race."
 
 
 # --- round trips ----------------------------------------------------------------------------------------------------
 
 
-def test_changes_count_raw_scores_that_ratings_go_by(rated):
-    rows = rated_comparisons(rated.rated_run()["comparisons"])
+def test_changes_count_raw_scores_that_ratings_go_by(ratings):
+    rows = rated_comparisons(ratings.rated_run()["comparisons"])
     assert rows.select("group", "measure").unique().sort("group").rows() == [("mixed", "die"), ("plain", "wrs")]
     (text,) = changes(rows)
     assert text == (
@@ -99,68 +99,68 @@ def test_changes_count_raw_scores_that_ratings_go_by(rated):
     )
 
 
-def test_changes_have_a_direction_by_their_interval_alone(rated):
+def test_changes_have_a_direction_by_their_interval_alone(ratings):
     rows = [
-        rated.comparison("calm", 1.0, 3.0, (1, 2), (0.5, 2.5)),
-        rated.comparison("wild", 3.0, 1.0, (2, 1), (-2.5, -0.5)),
-        rated.comparison("odd", 3.0, 1.0, (2, 2), (-2.5, 0.0)),
-        rated.comparison("calm", 1.0, 9.0, (1, 1), (-0.1, 8.0), variant="da"),
+        ratings.comparison("calm", 1.0, 3.0, (1, 2), (0.5, 2.5)),
+        ratings.comparison("wild", 3.0, 1.0, (2, 1), (-2.5, -0.5)),
+        ratings.comparison("odd", 3.0, 1.0, (2, 2), (-2.5, 0.0)),
+        ratings.comparison("calm", 1.0, 9.0, (1, 1), (-0.1, 8.0), variant="da"),
     ]
-    spanish, danish = changes(rated.table("comparisons", *rows))
+    spanish, danish = changes(ratings.table("comparisons", *rows))
     assert "3 raw scores can be compared" in spanish
     assert "1 is higher (calm 1); 1 is lower (wild 1); for 1 the interval" in spanish
     assert spanish.endswith("2 ratings moved.")
     assert "the original's: for all the interval of the change includes 0. No rating moved." in danish
 
 
-def test_without_intervals_nothing_is_told_from_chance(rated):
-    rows = [rated.comparison("calm", 1.0, 3.0, (1, 1)), rated.comparison("wild", 1.0, 2.0, (1, 1))]
-    (text,) = changes(rated.table("comparisons", *rows))
+def test_without_intervals_nothing_is_told_from_chance(ratings):
+    rows = [ratings.comparison("calm", 1.0, 3.0, (1, 1)), ratings.comparison("wild", 1.0, 2.0, (1, 1))]
+    (text,) = changes(ratings.table("comparisons", *rows))
     assert "2 are higher (calm 1, wild 1); without resamples nothing tells a change from chance." in text
 
 
-def test_a_round_trip_of_which_nothing_can_be_compared_says_so(rated):
-    (text,) = changes(rated.table("comparisons", rated.comparison("calm", None, 3.0, (None, 1))))
+def test_a_round_trip_of_which_nothing_can_be_compared_says_so(ratings):
+    (text,) = changes(ratings.table("comparisons", ratings.comparison("calm", None, 3.0, (None, 1))))
     assert text == "After the round trip es, no raw score can be compared with the original's."
 
 
-def test_round_trips_that_were_left_out_have_their_reason(rated, said):
-    (text,) = said(rated.original_only(), "warning", {"es": "apertium is not installed"}.items())
+def test_round_trips_that_were_left_out_have_their_reason(ratings, said):
+    (text,) = said(ratings.original_only(), "warning", {"es": "apertium is not installed"}.items())
     assert text == "The round trip es was left out. apertium is not installed."
 
 
 @pytest.mark.parametrize("frames", ["original_only", "from_scores"])
-def test_without_words_nothing_is_said_of_lost_ones(rated, frames):
-    assert list(lost_words(getattr(rated, frames)())) == []
+def test_without_words_nothing_is_said_of_lost_ones(ratings, frames):
+    assert list(lost_words(getattr(ratings, frames)())) == []
 
 
-def test_lost_words_are_counted_over_data_sets(rated):
-    (text,) = lost_words(rated.rated_run())
+def test_lost_words_are_counted_over_data_sets(ratings):
+    (text,) = lost_words(ratings.rated_run())
     # girl: 30 of 100 texts, boy: 0 of 50.
     assert text == (
         "The round trip es lost 30 of 150 words that tell gender or race (20%), most often “girl” in group plain (30%)."
     )
 
 
-def test_a_round_trip_that_keeps_all_words_says_so(rated):
-    frames = {"protected_words": rated.table("protected_words", rated.protected_word("boy", 0))}
+def test_a_round_trip_that_keeps_all_words_says_so(ratings):
+    frames = {"protected_words": ratings.table("protected_words", ratings.protected_word("boy", 0))}
     assert list(lost_words(frames)) == ["The round trip es lost none of 50 words that tell gender or race."]
 
 
 # --- doubts ---------------------------------------------------------------------------------------------------------
 
 
-def test_raw_scores_without_a_result_are_counted_with_their_reason(rated, said):
-    (text,) = said(rated.rated_run(), "warning")
+def test_raw_scores_without_a_result_are_counted_with_their_reason(ratings, said):
+    (text,) = said(ratings.rated_run(), "warning")
     assert text == "1 of 8 raw scores are undefined: an emotion and a value never come together."
 
 
-def test_warnings_are_counted_and_rare_ones_taken_together(rated, said):
+def test_warnings_are_counted_and_rare_ones_taken_together(ratings, said):
     texts = ["many"] * 2 + [f"warning {number}" for number in range(6)]
-    rows = [rated.raw_score(f"s{at}", 1.0, warning=text) for at, text in enumerate(texts)]
-    frames = rated.rated_run() | {
-        "raw_scores": rated.table("raw_scores", *rows),
-        "ratings": rated.table("ratings", *(rated.rating(row, 1, 1) for row in rows)),
+    rows = [ratings.raw_score(f"s{at}", 1.0, warning=text) for at, text in enumerate(texts)]
+    frames = ratings.rated_run() | {
+        "raw_scores": ratings.table("raw_scores", *rows),
+        "ratings": ratings.table("ratings", *(ratings.rating(row, 1, 1) for row in rows)),
     }
     shown = said(frames, "warning")
     assert shown[0] == "2 of 8 raw scores: many."
@@ -168,7 +168,7 @@ def test_warnings_are_counted_and_rare_ones_taken_together(rated, said):
     assert len(shown) == 6
 
 
-def test_places_join_the_raw_scores_that_ratings_go_by(rated):
-    rows = with_places(rated.rated_run())
+def test_places_join_the_raw_scores_that_ratings_go_by(ratings):
+    rows = with_places(ratings.rated_run())
     assert rows.height == 8
     assert rows.filter(pl.col("rank").is_null())["status"].to_list() == ["undefined"]

@@ -35,35 +35,35 @@ def texts(blocks):
 # --- which sections there are ---------------------------------------------------------------------------------------
 
 
-def test_sections_follow_the_questions(rated):
+def test_sections_follow_the_questions(ratings):
     asked = ["ratings", "causes", "raw-scores", "round-trips", "words", "deconfounding", "tests", "texts"]
-    assert list(sections_of(rated.rated_run())) == asked
+    assert list(sections_of(ratings.rated_run())) == asked
 
 
-def test_without_round_trips_nothing_is_said_of_them(rated):
+def test_without_round_trips_nothing_is_said_of_them(ratings):
     asked = ["ratings", "causes", "raw-scores", "deconfounding", "tests", "texts"]
-    assert list(sections_of(rated.original_only())) == asked
+    assert list(sections_of(ratings.original_only())) == asked
 
 
-def test_a_file_of_scores_has_no_words_and_no_texts(rated):
-    shown = sections_of(rated.from_scores(), kind="")
+def test_a_file_of_scores_has_no_words_and_no_texts(ratings):
+    shown = sections_of(ratings.from_scores(), kind="")
     assert list(shown) == ["ratings", "causes", "raw-scores", "round-trips", "deconfounding", "tests"]
     assert "scores do not tell them apart" in texts(shown["round-trips"])
 
 
-def test_without_ratings_there_are_no_sections(rated):
-    assert sections_of({name: rows.clear() for name, rows in rated.rated_run().items()}) == {}
+def test_without_ratings_there_are_no_sections(ratings):
+    assert sections_of({name: rows.clear() for name, rows in ratings.rated_run().items()}) == {}
 
 
-def test_groups_without_confounding_need_no_deconfounding(rated):
-    assert "deconfounding" not in sections_of(rated.only(rated.rated_run(), group="plain"))
+def test_groups_without_confounding_need_no_deconfounding(ratings):
+    assert "deconfounding" not in sections_of(ratings.only(ratings.rated_run(), group="plain"))
 
 
 # --- what they show -------------------------------------------------------------------------------------------------
 
 
-def test_both_measures_of_a_case_stand_in_one_row(rated):
-    plain, mixed = grids(sections_of(rated.rated_run())["raw-scores"])
+def test_both_measures_of_a_case_stand_in_one_row(ratings):
+    plain, mixed = grids(sections_of(ratings.rated_run())["raw-scores"])
     assert plain.headings[-4:] == ["WRS", "DIE", "rank", "rating"]
     assert plain.rows[1] == [
         *("original", "wild", "3", "1 / 2 / 3", "0 / 0 / 1", "0 / 1 / 1"),
@@ -75,20 +75,20 @@ def test_both_measures_of_a_case_stand_in_one_row(rated):
     assert by_variant["es", "calm"] == ["0.0 [0.0, 1.0]", "–", "–", "–"]
 
 
-def test_scores_without_an_emotion_have_no_column_for_deconfounding(rated):
-    row = rated.raw_score("calm", 0.0)
-    frames = rated.rated_run() | {
-        "raw_scores": rated.table("raw_scores", row),
-        "ratings": rated.table("ratings", rated.rating(row, 1, 1)),
+def test_scores_without_an_emotion_have_no_column_for_deconfounding(ratings):
+    row = ratings.raw_score("calm", 0.0)
+    frames = ratings.rated_run() | {
+        "raw_scores": ratings.table("raw_scores", row),
+        "ratings": ratings.table("ratings", ratings.rating(row, 1, 1)),
     }
     (grid,) = grids(sections_of(frames)["raw-scores"])
     assert grid.headings[-3:] == ["WRS", "rank", "rating"]
     assert grid.rows[0][-3:] == ["0.0 [0.0, 1.0]", "1", "1"]
 
 
-def test_the_convention_says_when_a_test_rejects(rated):
+def test_the_convention_says_when_a_test_rejects(ratings):
     definition, published = (
-        texts(sections_of(rated.rated_run(), convention=convention)["raw-scores"])
+        texts(sections_of(ratings.rated_run(), convention=convention)["raw-scores"])
         for convention in ("definition", "published")
     )
     assert (
@@ -97,32 +97,34 @@ def test_the_convention_says_when_a_test_rejects(rated):
     assert (
         "below 0.025, 0.15 and 0.2 (the convention “published”), and the rejections count 1, 0.7 and 0.6" in published
     )
-    assert "Intervals" not in texts(sections_of(rated.rated_run(), num_resamples=0)["raw-scores"])
+    assert "Intervals" not in texts(sections_of(ratings.rated_run(), num_resamples=0)["raw-scores"])
 
 
-def test_comparisons_are_counted_by_side(rated):
-    summary, moved, every = grids(sections_of(rated.rated_run())["round-trips"])
+def test_comparisons_are_counted_by_side(ratings):
+    summary, moved, every = grids(sections_of(ratings.rated_run())["round-trips"])
     assert summary.rows == [["es", "2", "1", "0", "1", "2", "0", "0"]]
     assert moved.rows == [["es", "plain, by gender (WRS)", "calm", "0.0", "4.8", "4.8 [0.6, 7.8]", "–", "1 → 1"]]
     assert [row[3:5] for row in every.rows] == [["0.0", "4.8"], ["24.0", "24.0"], ["6.5%", "–"], ["∞", "42.9%"]]
 
 
 @pytest.mark.parametrize(("kind", "other"), [("synthetic", "human"), ("human", "synthetic")])
-def test_one_run_has_texts_of_one_kind(rated, kind, other):
-    shown = texts(sections_of(rated.rated_run(), kind)["round-trips"])
+def test_one_run_has_texts_of_one_kind(ratings, kind, other):
+    shown = texts(sections_of(ratings.rated_run(), kind)["round-trips"])
     assert f"The texts of this run are {kind}: the first question needs another run, on {other} ones." in shown
 
 
-def test_lost_words_are_those_that_were_lost(rated):
-    (grid,) = grids(sections_of(rated.rated_run())["words"])
+def test_lost_words_are_those_that_were_lost(ratings):
+    (grid,) = grids(sections_of(ratings.rated_run())["words"])
     assert grid.rows == [["plain", "girl", "100", "30 (30%)"]]
     assert "of 2 words those that were lost" in grid.caption
-    frames = rated.rated_run() | {"protected_words": rated.table("protected_words", rated.protected_word("boy", 0))}
+    frames = ratings.rated_run() | {
+        "protected_words": ratings.table("protected_words", ratings.protected_word("boy", 0))
+    }
     assert texts(sections_of(frames)["words"]).endswith("Here none was lost.")
 
 
-def test_the_largest_impact_of_each_system_is_its_raw_score_and_an_undefined_one_comes_first(rated):
-    blocks = sections_of(rated.rated_run())["deconfounding"]
+def test_the_largest_impact_of_each_system_is_its_raw_score_and_an_undefined_one_comes_first(ratings):
+    blocks = sections_of(ratings.rated_run())["deconfounding"]
     (grid,) = grids(blocks)
     assert grid.rows == [
         ["original", "calm", "E1", "negative", "12", "−0.500", "−0.468", "6.5%"],
@@ -134,8 +136,8 @@ def test_the_largest_impact_of_each_system_is_its_raw_score_and_an_undefined_one
     assert cells.blocks[0].items == ["mixed, by gender, data set E1: no text of female with emotion positive"]
 
 
-def test_tests_that_reject_are_shown_with_an_infinite_t(rated):
-    blocks = sections_of(rated.rated_run())["tests"]
+def test_tests_that_reject_are_shown_with_an_infinite_t(ratings):
+    blocks = sections_of(ratings.rated_run())["tests"]
     assert texts(blocks).startswith("1 of 2 tests reject equal means at the 95% level. 1 has an infinite t:")
     (grid,) = grids(blocks)
     assert grid.rows == [
@@ -156,15 +158,15 @@ def test_tests_that_reject_are_shown_with_an_infinite_t(rated):
     ]
 
 
-def test_long_tables_are_cut_and_say_where_the_rest_is(rated):
-    many = rated.table("tests", *(rated.means_test("wild", -3.0, 0.01) for _ in range(100)))
+def test_long_tables_are_cut_and_say_where_the_rest_is(ratings):
+    many = ratings.table("tests", *(ratings.means_test("wild", -3.0, 0.01) for _ in range(100)))
     grid = rating_grids.rejecting_tests(many)
     assert len(grid.rows) == 60
     assert grid.caption.endswith("Shown: 60 of 100; the others are in the table tests.")
 
 
-def test_descriptions_leave_out_columns_that_say_nothing(rated):
-    (grid,) = grids(sections_of(rated.rated_run())["texts"])
+def test_descriptions_leave_out_columns_that_say_nothing(ratings):
+    (grid,) = grids(sections_of(ratings.rated_run())["texts"])
     heads = ["group", "data set", "texts", "words", "words per text", "stop words", "stop words per text"]
     assert grid.headings == heads
     assert grid.rows[0] == ["plain", "E1", "240", "1,200", "5.00", "480", "2.00"]
@@ -179,8 +181,8 @@ def page_of(frames, kind="synthetic"):
 
 
 @pytest.mark.parametrize("run", ["rated_run", "original_only", "from_scores"])
-def test_no_number_is_shown_as_nan_or_none(rated, run, html_of, figures_of):
-    frames = getattr(rated, run)()
+def test_no_number_is_shown_as_nan_or_none(ratings, run, html_of, figures_of):
+    frames = getattr(ratings, run)()
     shown = [
         cell for blocks in sections_of(frames).values() for grid in grids(blocks) for row in grid.rows for cell in row
     ]
@@ -189,22 +191,22 @@ def test_no_number_is_shown_as_nan_or_none(rated, run, html_of, figures_of):
     assert not re.search("NaN|Infinity", html_of(page) + figures_of(page))
 
 
-def test_every_name_is_escaped(rated, html_of):
-    row = rated.raw_score(rated.TAGGED, 0.0, group=rated.TAGGED)
-    frames = rated.from_scores() | {
-        "raw_scores": rated.table("raw_scores", row),
-        "ratings": rated.table("ratings", rated.rating(row, 1, 1)),
+def test_every_name_is_escaped(ratings, html_of):
+    row = ratings.raw_score(ratings.TAGGED, 0.0, group=ratings.TAGGED)
+    frames = ratings.from_scores() | {
+        "raw_scores": ratings.table("raw_scores", row),
+        "ratings": ratings.table("ratings", ratings.rating(row, 1, 1)),
     }
     html = html_of(page_of(frames, ""))
-    assert rated.TAGGED not in html
+    assert ratings.TAGGED not in html
     assert "&lt;b&gt;&amp;" in html
 
 
-def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(rated, configured):
+def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(ratings, configured):
     config = configured("job=sentiment_rating", "translator=[]", "rating.convention=published", "seed=7")
     published = {
         name: pa.Table.from_pylist(rows.to_dicts(), getattr(tables, name.upper()))
-        for name, rows in rated.rated_run().items()
+        for name, rows in ratings.rated_run().items()
     }
     page = compose(rating_body(config, {}, {*published, "scores"}), published, [], "")
     assert page.facts == {
@@ -228,11 +230,11 @@ def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(rated, conf
     ]
 
 
-def test_a_file_of_scores_has_no_language(rated, configured):
+def test_a_file_of_scores_has_no_language(ratings, configured):
     config = configured("job=sentiment_rating", "scores=some.csv")
     published = {
         name: pa.Table.from_pylist(rows.to_dicts(), getattr(tables, name.upper()))
-        for name, rows in rated.from_scores().items()
+        for name, rows in ratings.from_scores().items()
     }
     page = compose(rating_body(config, {}, {*published, "scores"}), published, [], "")
     assert "language" not in page.facts
