@@ -3,7 +3,6 @@
 import io
 import os
 import signal
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,11 +35,6 @@ def die_once(store, unit):
 def die_at_2(store, unit):
     if unit.config["n"] == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-    yield from square(store, unit)
-
-
-def wait_a_little(store, unit):
-    time.sleep(0.3)
     yield from square(store, unit)
 
 
@@ -127,14 +121,6 @@ def test_a_unit_that_kills_every_worker_fails_alone_after_its_retries(runner, ba
         runner.check()
     record = runner.records[0]
     assert (record.num_done, record.num_failed, record.num_worker_deaths) == (4, 1, 2)
-
-
-def test_workers_for_which_there_is_no_room_hold_nothing_up(ray_cluster, tmp_path):
-    store = Store(str(tmp_path))
-    pool = Pool(store, max_retries=0)
-    with pool.started(6), Display(Console(file=io.StringIO())) as display:
-        finished = Runner(store, pool, display).run(stage(wait_a_little, units(range(12))))["all"]
-    assert len(finished) == 12
 
 
 def test_batches_are_even():

@@ -58,16 +58,11 @@ def saved_epochs(state: Path) -> int:
         return arrays["losses"].size
 
 
-def busy_workers() -> list[psutil.Process]:
-    """Worker processes of this process's cluster that are at a batch."""
-    found = []
-    for child in psutil.Process().children(recursive=True):
-        try:
-            if "ray::_Worker" in (name := " ".join(child.cmdline())) and ".run" in name:
-                found.append(child)
-        except psutil.NoSuchProcess:
-            continue
-    return found
+def is_at_a_batch(worker) -> bool:
+    try:
+        return "ray::_Worker" in (name := " ".join(worker.cmdline())) and ".run" in name
+    except psutil.NoSuchProcess:
+        return False
 
 
 class Killer(threading.Thread):
@@ -78,8 +73,9 @@ class Killer(threading.Thread):
         later: epochs of the states that were seen after it.
     """
 
-    def __init__(self, store: Path, num_epochs: int) -> None:
+    def __init__(self, worker_processes, store: Path, num_epochs: int) -> None:
         super().__init__()
+        self._worker_processes = worker_processes
         self.at_kill, self.later = 0, [0]
         self._states, self._num_epochs, self.ended = store / "states", num_epochs, threading.Event()
 
@@ -87,7 +83,7 @@ class Killer(threading.Thread):
         state = self._state_so_far()
         if state is None:
             return
-        [worker] = busy_workers()
+        [worker] = [process for process in self._worker_processes() if is_at_a_batch(process)]
         worker.kill()
         worker.wait(10)
         self.at_kill = saved_epochs(state)
@@ -115,8 +111,8 @@ class Killer(threading.Thread):
 
 
 @contextmanager
-def killed_in_training(store: Path, num_epochs: int):
-    killer = Killer(store, num_epochs)
+def killed_in_training(worker_processes, store: Path, num_epochs: int):
+    killer = Killer(worker_processes, store, num_epochs)
     killer.start()
     try:
         yield killer
@@ -128,8 +124,10 @@ def killed_in_training(store: Path, num_epochs: int):
 @pytest.mark.parametrize(
     "trainer", ["glove", *(pytest.param(name, marks=pytest.mark.slow) for name in ("word2vec", "fasttext"))]
 )
-def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(usual, run_job, corpus, tmp_path, trainer):
-    with killed_in_training(tmp_path, num_epochs=12) as killer:
+def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(
+    usual, run_job, worker_processes, corpus, tmp_path, trainer
+):
+    with killed_in_training(worker_processes, tmp_path, num_epochs=12) as killer:
         run = run_job(*corpus, *TRAINERS[trainer], *TINY, *OTHER, f"store={tmp_path}")
     assert run.stage("train")["num_worker_deaths"] == 1
     assert 12 <= killer.at_kill < NUM_EPOCHS
