@@ -1,4 +1,4 @@
-"""Shared fixtures: real data, one Ray cluster for the whole session, and the command as a user runs it."""
+"""Shared fixtures: real data, the command as a user runs it, a small disk, a bucket; `fixtures/` has others."""
 
 import gc
 import os
@@ -12,7 +12,8 @@ from pathlib import Path
 import boto3
 import hypothesis
 import pytest
-import ray
+
+pytest_plugins = [f"tests.fixtures.{name}" for name in ("cluster", "compositions", "history", "pages")]
 
 pytest_plugins = ["tests.fixtures.history", "tests.fixtures.pages"]
 
@@ -41,14 +42,6 @@ def data_file():
         return path
 
     return find
-
-
-@pytest.fixture(scope="session")
-def ray_cluster():
-    """A local Ray cluster of four workers, which runs in this process join."""
-    ray.init(address="local", num_cpus=4, include_dashboard=False, object_store_memory=128 * 2**20, log_to_driver=False)
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture

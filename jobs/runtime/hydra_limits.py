@@ -23,6 +23,7 @@ from omegaconf.resolvers import oc
 
 from tiltmeter.jobs.runtime.config import ConfigError
 
+_ANSWER = "hydra.mode=RUN"
 _READABLE = re.compile(r"TILTMETER_\w+")
 
 _AS_DELIVERED: dict[str, Any] = {
@@ -77,7 +78,7 @@ class _ConfinedLoader(ConfigLoaderImpl):
         for package in packages:
             config_search_path.append(provider=package, path=f"pkg://{package}")
         super().__init__(config_search_path)
-        self._composed: dict[tuple[Any, ...], DictConfig] = {}
+        self._composed: dict[tuple[str | None, ...], DictConfig] = {}
 
     def load_configuration(
         self,
@@ -91,15 +92,25 @@ class _ConfinedLoader(ConfigLoaderImpl):
         parsed = OverridesParser.create(config_loader=self).parse_overrides(overrides)
         if validate_sweep_overrides:
             self.validate_sweep_overrides_legal(parsed, run_mode, from_shell)
-        # The command composes its config a first time to see whether it is to sweep, which differs if there are sweeps.
-        mode = run_mode if any(override.is_sweep_override() for override in parsed) else RunMode.RUN
-        key = (config_name, mode, *overrides)
+        if any(override.is_sweep_override() for override in parsed):
+            return self._confined(config_name, overrides, run_mode, from_shell)
+        # The command composes its config once to see whether it is to sweep, and once more with the answer.
+        key = (config_name, *(word for word in overrides if word != _ANSWER))
         if key not in self._composed:
-            self._composed[key] = super().load_configuration(
-                config_name, overrides, mode, from_shell, validate_sweep_overrides=False
-            )
-            _refuse_reach(self._composed[key])
-        return deepcopy(self._composed[key])
+            self._composed[key] = self._confined(config_name, list(key[1:]), RunMode.RUN, from_shell)
+        composed = deepcopy(self._composed[key])
+        if _ANSWER in overrides:
+            composed.hydra.mode = RunMode.RUN
+        return composed
+
+    def _confined(
+        self, config_name: str | None, overrides: list[str], run_mode: RunMode, from_shell: bool
+    ) -> DictConfig:
+        composed = super().load_configuration(
+            config_name, overrides, run_mode, from_shell, validate_sweep_overrides=False
+        )
+        _refuse_reach(composed)
+        return composed
 
 
 def _refuse_reach(composed: DictConfig) -> None:

@@ -120,15 +120,15 @@ def which_process(store, _unit):
 
 
 def _packed(store):
-    """Worker processes on the large and on the small node, when more are wanted than there is room for, and the
-    memory that each holds."""
+    """Worker processes on the large and on the small node, when more are wanted than there is room for, units done, and
+    the memory that each worker holds."""
     pool = Pool(store, max_retries=0)
     with pool.started(6, worker_bytes=WORKER_BYTES), Display(Console(file=io.StringIO())) as display:
         units = [Unit("which_process/1", str(number), number) for number in range(12)]
         done = Runner(store, pool, display).run(Stage("processes", each(which_process), {"all": units}))["all"]
         rows = [store.read(unit.tables["process"]).to_pylist()[0] for unit in done]
     counts = Counter(memory for _, memory in {(row["pid"], row["memory"]) for row in rows})
-    return [counts[LARGE], counts[SMALL]], sorted({row["held"] for row in rows})
+    return [counts[LARGE], counts[SMALL], len(done)], sorted({row["held"] for row in rows})
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +157,8 @@ def test_nothing_stays_behind_in_the_store(results):
     assert results["left"] == []
 
 
-def test_ray_starts_no_more_workers_on_a_node_than_it_has_memory_for(results):
-    assert results["packed"] == [[2, 1], [WORKER_BYTES]]
+def test_ray_starts_no_more_workers_on_a_node_than_it_has_memory_for_and_those_without_room_hold_nothing_up(results):
+    assert results["packed"] == [[2, 1, 12], [WORKER_BYTES]]
 
 
 def test_a_stage_for_which_no_node_has_memory_is_refused_with_the_arithmetic(results):

@@ -3,7 +3,6 @@
 import io
 import os
 import signal
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,16 +36,6 @@ def die_once(store, unit):
 def die_at_2(store, unit):
     if unit.config["n"] == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-    yield from square(store, unit)
-
-
-def do_as_one_of_four(store, unit):
-    """Waits until four workers are at a unit."""
-    Path(store.path, f"worker-{os.getpid()}").touch()
-    deadline = time.monotonic() + 120
-    while len(list(Path(store.path).glob("worker-*"))) < 4:
-        assert time.monotonic() < deadline, "fewer than four workers have come"
-        time.sleep(0.01)
     yield from square(store, unit)
 
 
@@ -133,15 +122,6 @@ def test_a_unit_that_kills_every_worker_fails_alone_after_its_retries(runner, ba
         runner.check()
     record = runner.records[0]
     assert (record.num_done, record.num_failed, record.num_worker_deaths) == (4, 1, 2)
-
-
-def test_workers_for_which_there_is_no_room_hold_nothing_up(ray_cluster, tmp_path):
-    store = Store(str(tmp_path))
-    pool = Pool(store, max_retries=0)
-    with pool.started(6), Display(Console(file=io.StringIO())) as display:
-        finished = Runner(store, pool, display).run(stage(do_as_one_of_four, units(range(12))))["all"]
-    assert len(finished) == 12
-    assert len(list(tmp_path.glob("worker-*"))) == 4
 
 
 def test_batches_are_even():

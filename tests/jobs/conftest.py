@@ -21,7 +21,7 @@ from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 
 
 @pytest.fixture(scope="session")
-def configured():
+def configured(composed_once):
     """Builds a config from overrides, as ``tiltmeter`` would."""
 
     def compose(*overrides):
@@ -91,8 +91,8 @@ def joining(ray_cluster):
 
 
 @pytest.fixture(scope="session")
-def run_job(configured, ray_cluster):
-    """Runs a job on one worker of the session's cluster, or on as many as it asks for: each takes seconds to start."""
+def run_job(configured, lasting_workers):
+    """Runs a job on one worker of the session's cluster, or on as many as it asks for."""
     return lambda *overrides: Outcome(execute(configured("cluster.num_cpus=1", *overrides)))
 
 
