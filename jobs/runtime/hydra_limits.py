@@ -95,9 +95,10 @@ class _ConfinedLoader(ConfigLoaderImpl):
         if any(override.is_sweep_override() for override in parsed):
             return self._confined(config_name, overrides, run_mode, from_shell)
         # The command composes its config once to see whether it is to sweep, and once more with the answer.
-        key = (config_name, *(word for word in overrides if word != _ANSWER))
+        words = [word for word in overrides if word != _ANSWER]
+        key = (config_name, *words)
         if key not in self._composed:
-            self._composed[key] = self._confined(config_name, list(key[1:]), RunMode.RUN, from_shell)
+            self._composed[key] = self._confined(config_name, words, RunMode.RUN, from_shell)
         composed = deepcopy(self._composed[key])
         if _ANSWER in overrides:
             composed.hydra.mode = RunMode.RUN
