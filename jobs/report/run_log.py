@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import StageRecord
+from tiltmeter.jobs.report import wording
+from tiltmeter.jobs.report.grids import Row, cell, count, grid, number, text
 from tiltmeter.jobs.report.html.elements import Details, Grid, Listing, Section
 from tiltmeter.storage.store.tables import documentation
 
 _MEBIBYTE = 2**20
-_NUMBERS = ["seconds", "units done", "reused", "failed", "worker seconds", "worker peak so far (MiB)"]
 
 
 def run_log(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[str, pa.Schema]) -> Section:
@@ -26,22 +27,24 @@ def run_log(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[
 
 
 def _stages(stages: Sequence[StageRecord]) -> Grid:
-    seconds = sum(record.seconds for record in stages)
-    return Grid(
-        f"Stages in the order in which they ran, {seconds:,.1f} seconds in all. A reused unit was done by an earlier "
-        "run and found again. Worker seconds: of all workers together. Worker peak so far: the most memory that one "
-        "process had held since it started, in earlier stages too.",
-        ["stage", *_NUMBERS],
-        [_stage(record) for record in stages],
-        numeric=_NUMBERS,
-        bars={"seconds": [record.seconds for record in stages]},
+    return grid(
+        f"Stages in the order in which they ran, {wording.number(sum(record.seconds for record in stages), 1)} seconds "
+        "in all. A reused unit was done by an earlier run and found again. Worker seconds: of all workers together. "
+        "Worker peak so far: the most memory that one process had held since it started, in earlier stages too.",
+        [vars(record) for record in stages],
+        text("name", "stage"),
+        number("seconds", digits=1, bar=True),
+        count("num_done", "units done"),
+        count("num_reused"),
+        count("num_failed"),
+        number("worker_seconds", digits=1),
+        cell("worker peak so far (MiB)", _peak, is_numeric=True),
     )
 
 
-def _stage(record: StageRecord) -> list[str]:
-    peak = f"{record.peak_worker_memory_bytes / _MEBIBYTE:,.0f}" if record.num_done else "–"
-    counts = [f"{num:,}" for num in (record.num_done, record.num_reused, record.num_failed)]
-    return [record.name, f"{record.seconds:,.1f}", *counts, f"{record.worker_seconds:,.1f}", peak]
+def _peak(stage: Row) -> str:
+    """A stage without a unit that was done had no worker."""
+    return wording.number(stage["peak_worker_memory_bytes"] / _MEBIBYTE, 0) if stage["num_done"] else ""
 
 
 def _columns(schema: pa.Schema) -> Grid:

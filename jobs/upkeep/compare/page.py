@@ -5,7 +5,8 @@ from typing import Any
 from tiltmeter.jobs.changes.comparing import common_tables
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.report.changes import change_findings, change_sections
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph
+from tiltmeter.jobs.report.grids import grid
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
@@ -38,10 +39,13 @@ def _jobs(before: PastRun, after: PastRun) -> str:
 
 
 def _asked(before: PastRun, after: PastRun) -> list[Block]:
-    rows = [[side, run.job, run.moment, run.name] for side, run in (("earlier", before), ("later", after))]
-    grid = Grid("", ["run", "job", "started", "directory"], rows)
-    question = Paragraph("Which numbers, rows, settings, inputs and versions are others in the later of two runs?")
-    if before.job == after.job:
-        return [question, grid]
-    text = "The runs are of different jobs: of their tables, those that both have are compared."
-    return [question, grid, Paragraph(text, "note")]
+    runs = [
+        {"run": side, "job": run.job, "started": run.moment, "directory": run.name}
+        for side, run in (("earlier", before), ("later", after))
+    ]
+    note = "The runs are of different jobs: of their tables, those that both have are compared."
+    return [
+        Paragraph("Which numbers, rows, settings, inputs and versions differ in the later of two runs?"),
+        grid("", runs, "run", "job", "started", "directory"),
+        *([Paragraph(note, "note")] if before.job != after.job else []),
+    ]

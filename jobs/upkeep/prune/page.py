@@ -4,9 +4,11 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.html.elements import Grid, Paragraph, Section
+from tiltmeter.jobs.report import grids
+from tiltmeter.jobs.report.html.elements import Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
+from tiltmeter.jobs.report.wording import number
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 
@@ -28,46 +30,45 @@ _ASKED = "Which units of the store are of runs that are kept, and which are of n
 
 def _outcome(units: pl.DataFrame) -> str:
     """What became of the units, in a sentence."""
-    num, megabytes = ({row["action"]: row[name] for row in _by_action(units)} for name in ("num", "megabytes"))
-    kept = f"{num.get('kept', 0):,} units ({megabytes.get('kept', 0):,.1f} MB) are of runs that are kept"
-    if "removed" in num:
-        return f"{kept}; {num['removed']:,} others ({megabytes['removed']:,.1f} MB) were removed."
-    if "unused" in num:
-        others = f"{num['unused']:,} others ({megabytes['unused']:,.1f} MB)"
-        return f"{kept}; {others} are not: job.remove=true removes them."
+    kept = f"{_amount(units, 'kept', 'units')} are of runs that are kept"
+    if "removed" in units["action"]:
+        return f"{kept}; {_amount(units, 'removed', 'others')} were removed."
+    if "unused" in units["action"]:
+        return f"{kept}; {_amount(units, 'unused', 'others')} are not: job.remove=true removes them."
     return f"{kept}; there are no others."
 
 
-def _by_action(units: pl.DataFrame) -> list[dict[str, Any]]:
-    grouped = units.group_by("action").agg(pl.len().alias("num"), (pl.col("num_bytes").sum() / _MEGABYTE))
-    return grouped.rename({"num_bytes": "megabytes"}).to_dicts()
+def _amount(units: pl.DataFrame, action: str, noun: str) -> str:
+    sizes = units.filter(action=action)["num_bytes"]
+    return f"{sizes.len():,} {noun} ({number(sizes.sum() / _MEGABYTE, 1)} MB)"
 
 
 def _by_operator(units: pl.DataFrame) -> Section:
-    counted = units.group_by("operator", "action").agg(pl.len().alias("num"), pl.col("num_bytes").sum())
-    rows = [
-        [row["operator"], row["action"], f"{row['num']:,}", f"{row['num_bytes'] / _MEGABYTE:,.1f}"]
-        for row in counted.sort("operator", "action").to_dicts()
-    ]
-    grid = Grid("Units by what made them.", ["operator", "action", "units", "MB"], rows, ["units", "MB"])
-    return Section("units", "Units", [grid])
+    counted = units.group_by("operator", "action").agg(pl.len().alias("num_units"), pl.col("num_bytes").sum())
+    by_operator = grids.grid(
+        "Units by what made them.",
+        counted.sort("operator", "action"),
+        "operator",
+        "action",
+        grids.count("num_units"),
+        grids.number("num_bytes", "MB", 1, scale=1 / _MEGABYTE),
+    )
+    return Section("units", "Units", [by_operator])
 
 
 def _runs(runs: pl.DataFrame) -> Section:
-    rows = [
-        [
-            row["series"],
-            f"{row['started']:%Y-%m-%d %H:%M}",
-            row["status"],
-            "yes" if row["is_kept"] else "no",
-            f"{row['num_units']:,}",
-            row["run_dir"],
-        ]
-        for row in runs.to_dicts()
-    ]
-    headings = ["series", "started (UTC)", "status", "kept", "units", "run directory"]
     text = (
         "Of each series of runs that ask the same, the latest that succeeded are kept (job.keep), with all that came "
         "after. The tables in a run directory stay when its units go; a unit that is asked for again is done again."
     )
-    return Section("runs", "Runs", [Paragraph(text), Grid("Latest first.", headings, rows, ["units"])])
+    latest_first = grids.grid(
+        "Latest first.",
+        runs,
+        "series",
+        grids.text("started", "started (UTC)"),
+        "status",
+        grids.yes("is_kept", "kept"),
+        grids.count("num_units"),
+        grids.text("run_dir", "run directory"),
+    )
+    return Section("runs", "Runs", [Paragraph(text), latest_first])
