@@ -3,8 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from tiltmeter.jobs.measures import tables
 
+from tiltmeter.jobs.association import page as association
+from tiltmeter.jobs.association.tables import ASSOCIATIONS
+from tiltmeter.jobs.psychophysics import page as psychophysics
 from tiltmeter.jobs.report.findings import by_model, correlations, folded, measured, said, why_nothing
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import on_intervals
@@ -44,7 +46,7 @@ def test_words_from_right_to_left_are_isolated_from_the_numbers_beside_them():
 
 
 def test_why_nothing_names_an_empty_list_or_the_first_reason(embeddings):
-    assert "has none" in why_nothing(pl.DataFrame(tables.ASSOCIATIONS.empty_table()), "association test")
+    assert "has none" in why_nothing(pl.DataFrame(ASSOCIATIONS.empty_table()), "association test")
     assert why_nothing(embeddings.psychometrics(ok=False), "occupation") == (
         "No occupation could be measured (10 × missing_words). The first one says: not in the vocabulary: 'x'."
     )
@@ -75,9 +77,10 @@ def test_only_rows_with_a_result_are_measured(embeddings):
 # --- coverage -------------------------------------------------------------------------------------------------------
 
 
-def note(*arguments):
+def note(level, num_replicas, frames):
     """What is said at once, and what a reader opens."""
-    paragraph, details = on_intervals(*arguments)
+    measures = [measure for page in (psychophysics, association) for measure in page.measures(frames, level)]
+    paragraph, details = on_intervals(level, num_replicas, [measure.sides for measure in measures])
     return f"{paragraph.text} {details.blocks[0].text}"
 
 

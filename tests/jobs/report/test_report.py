@@ -4,16 +4,17 @@ import re
 
 import pyarrow as pa
 import pytest
-from tiltmeter.jobs.measures import tables as measures
 
+from tests.fixtures.tables.kinds import page_of
 from tiltmeter.cluster.stages import StageRecord
+from tiltmeter.jobs.association import tables as association
 from tiltmeter.jobs.embedding import tables
-from tiltmeter.jobs.embedding.page import embeddings_body
+from tiltmeter.jobs.psychophysics import tables as psychophysics
 from tiltmeter.jobs.report.html.elements import Chart, Page, Paragraph, render
-from tiltmeter.jobs.report.page import compose
-from tiltmeter.jobs.report.run_log import account
+from tiltmeter.jobs.report.run_log import run_log
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
 
+MEASURES = psychophysics.TABLES | association.TABLES
 TAGGED = "<b>&"
 VOCABULARY = [
     {"language": "en", "word": word, "count": count, "lists": lists, "status": status}
@@ -49,9 +50,8 @@ def survey(embeddings):
 
     def publish(*, ok=True):
         frames = embeddings.survey(ok=ok)
-        schemas = {name: getattr(measures, name.upper()) for name in frames}
         return of_corpora() | {
-            name: pa.Table.from_pylist(frame.to_dicts(), schemas[name]) for name, frame in frames.items()
+            name: pa.Table.from_pylist(frame.to_dicts(), MEASURES[name]) for name, frame in frames.items()
         }
 
     return publish
@@ -62,7 +62,7 @@ def report(page_config):
     def write(published, kind="survey", *languages, trainer=None):
         config = page_config(kind, *(languages or ("en",)), trainer=trainer)
         stages = [StageRecord("train", num_done=3, num_reused=1, seconds=2.04, peak_worker_memory_bytes=5 * 2**20)]
-        return compose(embeddings_body(config), published, stages, f"word: {TAGGED}\n")
+        return page_of(kind, published, stages, f"word: {TAGGED}\n", config=config)
 
     return write
 
@@ -166,7 +166,7 @@ def test_rows_and_stages_are_accounted_for(survey, report, html_of):
 def test_every_stage_has_its_time_as_a_bar():
     stages = [StageRecord("count", seconds=1.0), StageRecord("train", num_done=3, num_reused=1, seconds=4.0)]
     stages[1].peak_worker_memory_bytes = 5 * 2**20
-    grid, *_ = account(stages, "", {}).blocks
+    grid, *_ = run_log(stages, "", {}).blocks
     assert "5.0 seconds in all" in grid.caption
     assert [grid.share("seconds", row) for row in (0, 1)] == [0.25, 1.0]
     assert grid.share("stage", 0) is None
