@@ -11,7 +11,7 @@ from tiltmeter.jobs.association.rows import SIDES, AssociationConfig, Precisions
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, table_of, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.measures import tables
-from tiltmeter.operators.association import weat as association
+from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.statistics import permutation
 from tiltmeter.operators.text.wordsets import Association, WordSets
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, Row, estimate, failed
 from tiltmeter.operators.association.covariance import Estimator
-from tiltmeter.operators.association.weat import Statistic, associations, effect_size, weat_score
+from tiltmeter.operators.association.scores import Statistic, associations, effect_size, weat_score
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.similarity import Measure, pairwise

@@ -23,8 +23,8 @@ from tiltmeter.jobs.embedding.vectors.lookup import (
 )
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.measures import tables
-from tiltmeter.operators.association import weat as association
-from tiltmeter.operators.association.weat import wefat
+from tiltmeter.operators.association import scores as association
+from tiltmeter.operators.association.scores import wefat
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
 from tiltmeter.operators.statistics import correlation
 from tiltmeter.operators.text.wordsets import Occupations, Wefat
