@@ -18,11 +18,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.command import DATA
-from tiltmeter.jobs.resolution.solvers import Solve, solver
 from tiltmeter.operators.resolution.metrics import partition_metrics
 from tiltmeter.operators.resolution.pairs import clean_pairs
 from tiltmeter.operators.resolution.problem import Problem, Remaining, Result
 from tiltmeter.operators.resolution.reductions import solved
+from tiltmeter.operators.resolution.solvers import Solve, solver
 from tiltmeter.operators.resolution.synthetic import synthetic_scores
 
 SOLVERS = ("cutting_plane", "local_search", "hierarchical", "quadratic_set_packing", "set_packing")

@@ -13,7 +13,7 @@ from tiltmeter.jobs.association.rows import SIDES, Precisions, associate
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.runtime.rows import table_of
-from tiltmeter.operators.association import weat as association
+from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.statistics import permutation
 from tiltmeter.operators.text.wordsets import Association, WordSets
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

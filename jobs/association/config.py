@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
 from tiltmeter.jobs.runtime.config import each_once
 from tiltmeter.operators.association.covariance import Estimator
-from tiltmeter.operators.association.weat import Statistic
+from tiltmeter.operators.association.scores import Statistic
 from tiltmeter.operators.embedding.similarity import Measure
 
 NEEDED_LISTS = (("associations",), ("wefats",))

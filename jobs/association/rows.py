@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
 from tiltmeter.jobs.runtime.rows import Row, failed
-from tiltmeter.operators.association.weat import Statistic, associations, effect_size, weat_score
+from tiltmeter.operators.association.scores import Statistic, associations, effect_size, weat_score
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.similarity import Measure, pairwise

@@ -15,8 +15,8 @@ from tiltmeter.jobs.association.validation import original_and_replicas, validat
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_words, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.runtime.rows import Row, failed, table_of
-from tiltmeter.operators.association import weat as association
-from tiltmeter.operators.association.weat import wefat
+from tiltmeter.operators.association import scores as association
+from tiltmeter.operators.association.scores import wefat
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
 from tiltmeter.operators.statistics import correlation
 from tiltmeter.operators.text.wordsets import Occupations, Wefat

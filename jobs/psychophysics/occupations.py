@@ -11,7 +11,7 @@ from tiltmeter.jobs.association.rows import associate
 from tiltmeter.jobs.association.validation import original_and_replicas, validated
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup
 from tiltmeter.jobs.runtime.rows import Row
-from tiltmeter.operators.association.weat import wefat
+from tiltmeter.operators.association.scores import wefat
 from tiltmeter.operators.embedding.similarity import pairwise
 from tiltmeter.operators.gender.professions import mean_bias
 from tiltmeter.operators.psychophysics.forced_choice import moments

@@ -24,11 +24,11 @@ from tiltmeter.jobs.psychophysics import tables
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
 from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
-from tiltmeter.operators.association import weat as association
+from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.psychophysics import forced_choice as psychophysics
 from tiltmeter.operators.psychophysics import pooling
-from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics, response_curve
+from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of, response_curve
 from tiltmeter.operators.psychophysics.pooling import Pooled, pooled
 from tiltmeter.operators.statistics import correlation, permutation
 from tiltmeter.operators.statistics.intervals import percentile_interval
@@ -95,7 +95,7 @@ def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArr
 def _psychometrics(lookup: Lookup, keys: Sequence[Key], flips: NDArray[np.float64], how: Mapping[str, Any]) -> pa.Table:
     config: PsychophysicsConfig = how["config"]
     replicas, num_gender = flips[:, ORIGINAL + 1 :], len(how["occupations"].percent_women) * len(how["gender_pairs"])
-    found = psychometrics(replicas, how["seed"], config.num_resamples, config.level)
+    found = psychometrics_of(replicas, how["seed"], config.num_resamples, config.level)
     spread = percentile_interval(replicas, config.level)
     rows = [
         {

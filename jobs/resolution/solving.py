@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,11 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.pairs import Graph
-from tiltmeter.jobs.resolution.solvers import Solve, solver
 from tiltmeter.operators.resolution import components
 from tiltmeter.operators.resolution.components import Components, components_of
 from tiltmeter.operators.resolution.pairs import ScoredPairs
-from tiltmeter.operators.resolution.problem import Missing, Problem, Remaining, Result, canonical
-from tiltmeter.operators.resolution.reductions import solved
+from tiltmeter.operators.resolution.problem import Missing, Problem, Result, canonical
+from tiltmeter.operators.resolution.solvers import all_together, reducing_solver, solver
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _PAIRS_OF_A_BUNDLE = 100_000
@@ -28,7 +26,6 @@ _PAIRS_OF_A_BUNDLE = 100_000
 
 _NODES = pa.schema([("component", pa.int64()), ("place", pa.int64())])
 _POSITIVE = "all_positive"
-_REDUCING = ("cutting_plane", "local_search")
 
 
 @dataclass(frozen=True)
@@ -111,11 +108,10 @@ def _bundle(found: Components, first: int, last: int) -> pa.Table:
 
 
 def _solve(store: Store, unit: Unit) -> Tables:
-    _, solve = solver(unit.config["solver"])
     bundle = store.read(unit.input("bundle"))
     labels, rows = [], []
     for problem in _problems(bundle, unit.config["missing"]):
-        found, row = _timed(problem, solve, unit.config["solver"], unit.config["time_limit"])
+        found, row = _timed(problem, unit.config["solver"], unit.config["time_limit"])
         labels.append(found.labels)
         rows.append(row)
     yield "labels", pa.table({"label": np.concatenate(labels)})
@@ -138,10 +134,10 @@ def _problems(bundle: pa.Table, missing: Missing) -> Iterator[Problem]:
         yield Problem(size, ends_of_pairs[0], ends_of_pairs[1], values[2][ours], missing)
 
 
-def _timed(problem: Problem, solve: Solve, name: str, time_limit: float) -> tuple[Result, dict[str, Any]]:
+def _timed(problem: Problem, name: str, time_limit: float) -> tuple[Result, dict[str, Any]]:
     started = time.monotonic()
-    trivial = _trivial(problem)
-    found = trivial or _reduced(name, solve)(problem, lambda: started + time_limit - time.monotonic())
+    trivial = all_together(problem)
+    found = trivial or reducing_solver(name)(problem, lambda: started + time_limit - time.monotonic())
     return found, {
         "num_pairs": problem.weights.size,
         "num_clusters": int(found.labels.max()) + 1,
@@ -154,24 +150,6 @@ def _timed(problem: Problem, solve: Solve, name: str, time_limit: float) -> tupl
         "num_cuts": found.num_cuts,
         "num_branches": found.num_branches,
     }
-
-
-def _reduced(name: str, solve: Solve) -> Solve:
-    """Baselines are given the problem as it is, for comparison; the others what is left of it."""
-    return partial(_on_what_is_left, solve) if name in _REDUCING else solve
-
-
-def _on_what_is_left(solve: Solve, problem: Problem, remaining: Remaining) -> Result:
-    return solved(problem, solve, remaining)
-
-
-def _trivial(problem: Problem) -> Result | None:
-    """All in one cluster, if no pair speaks against it or is forbidden: most components of linkage data."""
-    num_missing = problem.num_nodes * (problem.num_nodes - 1) // 2 - problem.weights.size
-    if (problem.weights < 0).any() or (num_missing and problem.missing == "forbid"):
-        return None
-    total = float(problem.weights.sum())
-    return Result("proven", np.zeros(problem.num_nodes, dtype=np.int64), total, total)
 
 
 # --- putting together -----------------------------------------------------------------------------------------------

@@ -1,0 +1,38 @@
+"""The gender direction of an embedding, and bias along it (Bolukbasi et al. 2016; Matthews et al. 2021).
+
+gender_bias        gender direction of pairs and direct bias of words along it, in one call: a :class:`GenderBias`
+gender_direction   first principal component of definitional pairs, and how well it stands for gender
+dominates          whether one direction stands for gender
+projection         cosine of words with the direction
+direct_bias        mean size of these cosines
+without_each_pair  what becomes of both when a pair is left out
+equal_weights      bias of a profession with several forms, genders weighted equally
+count_weights      the same, forms weighted by how often they occur
+
+>>> import numpy as np
+>>> she, he = np.array([[2.0, 1.0]]), np.array([[-2.0, 1.0]])
+>>> gender_bias(she, he, words=np.array([[3.0, 4.0], [-4.0, 3.0]])).biases.round(2)
+array([ 0.6, -0.8])
+"""
+
+from tiltmeter.operators.gender.bias import GenderBias, gender_bias
+from tiltmeter.operators.gender.direction import (
+    direct_bias,
+    dominates,
+    gender_direction,
+    projection,
+    without_each_pair,
+)
+from tiltmeter.operators.gender.professions import count_weights, equal_weights
+
+__all__ = [
+    "GenderBias",
+    "count_weights",
+    "direct_bias",
+    "dominates",
+    "equal_weights",
+    "gender_bias",
+    "gender_direction",
+    "projection",
+    "without_each_pair",
+]

@@ -224,7 +224,7 @@ def resample_indices(seed: int, num_resamples: int, size: int) -> NDArray[np.int
     return indices
 
 
-def psychometrics(
+def psychometrics_of(
     flips: NDArray[np.floating], seed: int, num_resamples: int = 1000, level: float = 0.95
 ) -> Psychometrics:
     """All three estimates for every row, with percentile bootstrap intervals for the moments and the fit.
@@ -246,7 +246,7 @@ def psychometrics(
     Raises:
         ValueError: if ``flips`` is not two-dimensional, or another argument is out of range.
 
-    >>> found = psychometrics(np.array([[0.4, 0.5, 0.6, 0.7, np.nan]]), seed=0, num_resamples=200)
+    >>> found = psychometrics_of(np.array([[0.4, 0.5, 0.6, 0.7, np.nan]]), seed=0, num_resamples=200)
     >>> found.pse.round(4), found.num_replicas, bool(found.pse_low < found.pse < found.pse_high)
     (array([0.55]), array([4]), True)
     """

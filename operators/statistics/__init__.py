@@ -1,0 +1,37 @@
+"""Intervals, tests and resamples that the measures share.
+
+percentile_interval    interval over bootstrap replicas
+empirical_interval     the same for values that may be infinite
+percentile_coverage    how often a percentile interval holds one more value
+resampled_counts       bootstrap resamples of texts, within strata and by whole conversations
+permutation_p_value    p-value over all partitions of two sets, exact or between certified bounds
+monte_carlo_p_value    p-value over drawn partitions
+pairwise_tests         t-tests of every two cells, from :func:`.two_samples.moments`
+holm                   p-values adjusted for the number of tests
+benjamini_hochberg     p-values adjusted for the share of false discoveries
+correlation_matrix     correlation of every two columns; :mod:`.statistics.correlation` has p-values
+
+>>> import numpy as np
+>>> permutation_p_value(np.array([0.3, 0.2]), np.array([0.1, -0.1])).value.__round__(4)
+0.1667
+"""
+
+from tiltmeter.operators.statistics.correlation import correlation_matrix
+from tiltmeter.operators.statistics.intervals import empirical_interval, percentile_coverage, percentile_interval
+from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
+from tiltmeter.operators.statistics.permutation import monte_carlo_p_value, permutation_p_value
+from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.two_samples import pairwise_tests
+
+__all__ = [
+    "benjamini_hochberg",
+    "correlation_matrix",
+    "empirical_interval",
+    "holm",
+    "monte_carlo_p_value",
+    "pairwise_tests",
+    "percentile_coverage",
+    "percentile_interval",
+    "permutation_p_value",
+    "resampled_counts",
+]

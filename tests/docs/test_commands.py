@@ -53,6 +53,9 @@ NOT_RUN = {
 NOT_CODE = {"CONTRIBUTING.md": "a pattern", "docs/extending.md": "tests/docs/test_extending.py runs it"}
 """Pages whose blocks of Python can't be run by themselves, and why."""
 
+NOTEBOOKS = {"docs/library.md"}
+"""Pages whose blocks of Python go on from each other; on other pages each stands alone."""
+
 COMMANDS = [command for page in PAGES.values() for command in page.commands]
 
 
@@ -260,8 +263,9 @@ def python_blocks(page: str) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page) and page not in NOT_CODE])
 def test_code_runs_on_tables_of_the_declared_columns(page, results, monkeypatch):
     monkeypatch.chdir(results)
+    variables = {"__name__": page}
     for text in python_blocks(page):
-        exec(compile(text, page, "exec"), {"__name__": page})
+        exec(compile(text, page, "exec"), variables if page in NOTEBOOKS else {"__name__": page})
 
 
 def test_polars_and_duckdb_read_the_same(results, monkeypatch):

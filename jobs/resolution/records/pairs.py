@@ -12,9 +12,9 @@ from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.pairs import Graph, graph_of, graph_tables, numbered, read_gold
 from tiltmeter.jobs.resolution.records.config import RecordScorer
-from tiltmeter.operators.resolution import linkage as record_linkage
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
+from tiltmeter.operators.resolution.records import linkage as record_linkage
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
 from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
 from tiltmeter.storage.corpora.sources import FoundFile

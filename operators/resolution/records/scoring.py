@@ -1,19 +1,19 @@
 """Pairs of messy records with the probability that they are one entity, learnt from labelled pairs.
 
 Blocking rules propose pairs; labelled pairs among them say how much it means that a field agrees (Fellegi and Sunter
-1969, see :mod:`.resolution.linkage`); every proposed pair gets its probability.
+1969, see :mod:`.records.linkage`); every proposed pair gets its probability.
 """
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tiltmeter.operators.resolution import linkage as record_linkage
-from tiltmeter.operators.resolution.linkage import estimate_agreement
 from tiltmeter.operators.resolution.records import comparison
+from tiltmeter.operators.resolution.records import linkage as record_linkage
 from tiltmeter.operators.resolution.records.columns import ID, check_blocks, prepare
 from tiltmeter.operators.resolution.records.comparison import IDS, Model
 from tiltmeter.operators.resolution.records.labelled_pairs import check_labelled
+from tiltmeter.operators.resolution.records.linkage import estimate_agreement
 from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
 
 VERSION = f"{record_linkage.VERSION}, record_scoring/1"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics
+from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of
 from tiltmeter.operators.psychophysics.pooling import pooled
 
 NUM_REPLICAS, DIMS = 6, 5
@@ -63,7 +63,7 @@ def test_all_cue_pairs_are_measured_those_of_gender_and_others(outcome, flips):
 
 def test_every_estimate_and_interval_is_that_of_the_flips_of_the_row(outcome, flips):
     for row in outcome.rows("psychometrics", status="ok"):
-        found = psychometrics(flips(row["word"], row["cue_1"], row["cue_2"])[np.newaxis], seed=3, num_resamples=50)
+        found = psychometrics_of(flips(row["word"], row["cue_1"], row["cue_2"])[np.newaxis], seed=3, num_resamples=50)
         assert {name: row[name] for name in found._fields} == pytest.approx(
             {name: float(column[0]) for name, column in found._asdict().items()}
         )

@@ -15,7 +15,7 @@ from tiltmeter.operators.psychophysics.forced_choice import (
     fitted,
     flip_points,
     moments,
-    psychometrics,
+    psychometrics_of,
     resample_indices,
     response_curve,
 )
@@ -172,7 +172,7 @@ def test_degenerate_rows() -> None:
     fit = fitted(flips)
     np.testing.assert_array_equal(np.isnan(fit.pse), [True, True, True, False])
     np.testing.assert_array_equal(np.isnan(fit.jnd), [True, True, True, False])
-    result = psychometrics(flips, seed=0, num_resamples=50)
+    result = psychometrics_of(flips, seed=0, num_resamples=50)
     assert result.num_replicas.tolist() == [0, 1, 2, 2]
     np.testing.assert_array_equal(np.isnan(result.pse_low), [True, True, False, False])
     assert (result.jnd_low[2], result.jnd_high[2]) == (0, 0)
@@ -182,7 +182,7 @@ def test_degenerate_rows() -> None:
 
 def test_no_rows_and_no_replicas() -> None:
     for shape in ((0, 5), (2, 0), (0, 0)):
-        result = psychometrics(np.empty(shape), seed=0, num_resamples=10)
+        result = psychometrics_of(np.empty(shape), seed=0, num_resamples=10)
         assert all(column.shape == shape[:1] for column in result)
 
 
@@ -190,7 +190,7 @@ def test_missing_replicas_are_the_same_as_absent_ones() -> None:
     flips = np.random.default_rng(3).normal(0.5, 0.1, (3, 20))
     holes = np.full((3, 32), np.nan)
     holes[:, 5:25] = flips
-    for with_holes, without in zip(psychometrics(holes, 7, 100), psychometrics(flips, 7, 100), strict=True):
+    for with_holes, without in zip(psychometrics_of(holes, 7, 100), psychometrics_of(flips, 7, 100), strict=True):
         np.testing.assert_allclose(with_holes, without, rtol=1e-12)
 
 
@@ -198,18 +198,18 @@ def test_rows_do_not_depend_on_order_or_batch() -> None:
     flips = np.random.default_rng(4).normal(0.5, 0.1, (9, 32))
     flips[2, :7] = np.nan
     flips[5] = 0.4
-    together = psychometrics(flips, seed=5, num_resamples=200)
+    together = psychometrics_of(flips, seed=5, num_resamples=200)
     order = np.random.default_rng(0).permutation(9)
-    for whole, shuffled in zip(together, psychometrics(flips[order], seed=5, num_resamples=200), strict=True):
+    for whole, shuffled in zip(together, psychometrics_of(flips[order], seed=5, num_resamples=200), strict=True):
         np.testing.assert_array_equal(whole[order], shuffled)
     for row in range(9):
-        alone = psychometrics(flips[row : row + 1], seed=5, num_resamples=200)
+        alone = psychometrics_of(flips[row : row + 1], seed=5, num_resamples=200)
         np.testing.assert_array_equal([column[row] for column in together], [column[0] for column in alone])
 
 
 def test_seed_decides_the_intervals_alone() -> None:
     flips = np.random.default_rng(4).normal(0.5, 0.1, (2, 32))
-    one, other = psychometrics(flips, 0, 200), psychometrics(flips, 1, 200)
+    one, other = psychometrics_of(flips, 0, 200), psychometrics_of(flips, 1, 200)
     np.testing.assert_array_equal(one.jnd_fit, other.jnd_fit)
     assert (one.jnd_low != other.jnd_low).all()
     assert (one.pse_fit_high != other.pse_fit_high).all()
@@ -217,7 +217,7 @@ def test_seed_decides_the_intervals_alone() -> None:
 
 def test_intervals_cover_the_truth() -> None:
     flips = np.random.default_rng(6).normal(0.6, 0.1, (300, 32))
-    found = psychometrics(flips, 0, 400, level=0.9)
+    found = psychometrics_of(flips, 0, 400, level=0.9)
     truth = {"pse": 0.6, "pse_fit": 0.6, "jnd": 0.1 * JND_PER_SD, "jnd_fit": 0.1 * JND_PER_SD}
     for name, value in truth.items():
         low, high = getattr(found, f"{name}_low"), getattr(found, f"{name}_high")
@@ -227,7 +227,7 @@ def test_intervals_cover_the_truth() -> None:
 
 def test_interval_is_the_percentile_of_the_resamples() -> None:
     flips = np.random.default_rng(7).normal(0.6, 0.1, 32)
-    found = psychometrics(flips[None], seed=3, num_resamples=101, level=0.8)
+    found = psychometrics_of(flips[None], seed=3, num_resamples=101, level=0.8)
     resamples = flips[resample_indices(3, 101, 32)]
     assert found.pse_low[0] == pytest.approx(np.quantile(resamples.mean(axis=1), 0.1))
     assert found.jnd_high[0] == pytest.approx(np.quantile(JND_PER_SD * resamples.std(axis=1, ddof=1), 0.9))
@@ -242,8 +242,8 @@ def test_resampling_is_uniform_and_a_prefix_of_longer_ones() -> None:
 
 def test_all_resamples_of_a_row_are_estimated_at_once(num_lines: Callable[..., int]) -> None:
     flips = np.random.default_rng(8).normal(0.5, 0.1, (40, 32))
-    psychometrics(flips[:1], 0, 10)
-    few, many = (num_lines(lambda num=num: psychometrics(flips, 0, num)) for num in (10, 1000))
+    psychometrics_of(flips[:1], 0, 10)
+    few, many = (num_lines(lambda num=num: psychometrics_of(flips, 0, num)) for num in (10, 1000))
     assert many < 1.5 * few < 1500 * len(flips), "it was 1.07 times as many lines of Python, and 760 a row"
 
 
@@ -253,8 +253,8 @@ def test_refusals() -> None:
         with pytest.raises(ValueError, match=r"flips has shape \(3,\)"):
             estimator(flips[0])
     with pytest.raises(ValueError, match="num_resamples=0: must be 1 or more"):
-        psychometrics(flips, 0, 0)
+        psychometrics_of(flips, 0, 0)
     with pytest.raises(ValueError, match=r"level=95: must lie strictly between 0 and 1"):
-        psychometrics(flips, 0, 10, level=95)
+        psychometrics_of(flips, 0, 10, level=95)
     with pytest.raises(ValueError, match="seed=-1: must lie in"):
-        psychometrics(flips, -1, 10)
+        psychometrics_of(flips, -1, 10)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import t
 
-from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, moments, psychometrics
+from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, moments, psychometrics_of
 from tiltmeter.operators.psychophysics.pooling import Pooled, pooled
 
 PENICILLIN = np.loadtxt(
@@ -147,7 +147,7 @@ def test_components_are_recovered() -> None:
 
 def test_interval_is_wide_as_pairs_are_few() -> None:
     flips = _simulated(6, (0.1, 0.03, 0.05))
-    one_pair = psychometrics(flips[:, 0], seed=0, num_resamples=200)
+    one_pair = psychometrics_of(flips[:, 0], seed=0, num_resamples=200)
     found = pooled(flips)
     assert (found.pse_high - found.pse_low > 3 * (one_pair.pse_high - one_pair.pse_low)).all()
 

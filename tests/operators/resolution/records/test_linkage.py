@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.operators.resolution.linkage import MISSING, estimate_agreement
+from tiltmeter.operators.resolution.records.linkage import MISSING, estimate_agreement
 
 labelled = st.lists(st.tuples(st.integers(MISSING, 3), st.booleans()), max_size=30)
 

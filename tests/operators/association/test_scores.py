@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.operators.association.weat import Statistic, associations, effect_size, weat_score, wefat
+from tiltmeter.operators.association.scores import Statistic, associations, effect_size, weat_score, wefat
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
 
 _PLAIN: dict[Statistic, Callable[[Sequence[float]], float]] = {

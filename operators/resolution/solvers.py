@@ -1,0 +1,60 @@
+"""The solvers by name, all with one interface, and what they are spared."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+
+from tiltmeter.operators.resolution.problem import Problem, Remaining, Result
+from tiltmeter.operators.resolution.reductions import solved
+
+Solve = Callable[[Problem, Remaining], Result]
+
+_HERE = "tiltmeter.operators.resolution"
+
+_PLACES: Mapping[str, tuple[str, str]] = {
+    "cutting_plane": (f"{_HERE}.exact.cutting_plane", "cutting_plane"),
+    "local_search": (f"{_HERE}.search.local_search", "local_search_result"),
+    "quadratic_set_packing": (f"{_HERE}.baselines.quadratic", "quadratic_set_packing"),
+    "set_packing": (f"{_HERE}.baselines.set_packing", "set_packing"),
+    "hierarchical": (f"{_HERE}.baselines.hierarchical", "hierarchical_result"),
+}
+
+_REDUCING = ("cutting_plane", "local_search")
+
+
+def solver(name: str) -> tuple[str, Solve]:
+    """A solver's version and function; what it needs is imported only where it runs.
+
+    Raises:
+        ValueError: if there is none of this name.
+    """
+    if name not in _PLACES:
+        raise ValueError(f"solver={name!r}: must be one of {', '.join(_PLACES)}")
+    module, function = _PLACES[name]
+    loaded = import_module(module)
+    return loaded.VERSION, getattr(loaded, function)
+
+
+def reducing_solver(name: str) -> Solve:
+    """Solves what reductions leave of a problem; baselines are given the problem as it is, for comparison."""
+    _, solve = solver(name)
+    return partial(_solved, solve) if name in _REDUCING else solve
+
+
+def _solved(solve: Solve, problem: Problem, remaining: Remaining) -> Result:
+    return solved(problem, solve, remaining)
+
+
+def all_together(problem: Problem) -> Result | None:
+    """One part, if no pair speaks against it or is forbidden: most components of linkage data.
+
+    >>> all_together(Problem(2, np.array([0]), np.array([1]), np.array([0.5]), "forbid"))
+    Result(status='proven', labels=array([0, 0]), objective=0.5, bound=0.5, num_cuts=0, num_branches=0)
+    """
+    num_missing = problem.num_nodes * (problem.num_nodes - 1) // 2 - problem.weights.size
+    if (problem.weights < 0).any() or (num_missing and problem.missing == "forbid"):
+        return None
+    total = float(problem.weights.sum())
+    return Result("proven", np.zeros(problem.num_nodes, dtype=np.int64), total, total)

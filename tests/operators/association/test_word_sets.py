@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from tiltmeter.operators.association import weat
+from tiltmeter.operators.association.covariance import precision
+from tiltmeter.operators.association.scores import associations, effect_size, weat_score
+from tiltmeter.operators.embedding.similarity import pairwise
+from tiltmeter.operators.statistics.permutation import permutation_p_value
+
+
+@pytest.fixture
+def sets():
+    """X, Y, A and B, ``[replicas, words, dims]``."""
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(3, num, 6)) for num in (5, 4, 3, 7)]
+
+
+@pytest.mark.parametrize(
+    ("similarity", "statistic"), [("cosine", "mean"), ("manhattan", "median"), ("euclidean", "min")]
+)
+def test_all_is_what_the_functions_give_one_by_one(sets, similarity, statistic):
+    x, y, a, b = sets
+    targets = np.concatenate([x, y], axis=1)
+    scores = associations(pairwise(targets, a, similarity), pairwise(targets, b, similarity), statistic, similarity)
+    test = weat(x, y, a, b, similarity, statistic, ddof=0)
+    assert np.array_equal(test.scores, scores)
+    assert np.array_equal(test.effect_size, effect_size(scores, 5, 0))
+    assert np.array_equal(test.score, weat_score(scores, 5))
+    for row, value, low in zip(scores, test.p_value, test.p_low, strict=True):
+        p = permutation_p_value(row[:5], row[5:], 0.005)
+        assert (value, low) == (p.value, p.low)
+
+
+def test_vectors_without_replicas_give_numbers(sets):
+    whole, alone = weat(*sets), weat(*(vectors[1] for vectors in sets))
+    assert alone.scores.shape == (9,)
+    assert [float(value) for value in alone[:4]] == [float(value[1]) for value in whole[:4]]
+
+
+def test_mahalanobis_takes_a_matrix_for_each_attribute_set(sets):
+    x, y, a, b = sets
+    matrices = [np.stack([precision(replica) for replica in vectors]) for vectors in (a, b)]
+    test = weat(x, y, a, b, "mahalanobis", precisions=tuple(matrices))
+    targets = np.concatenate([x, y], axis=1)
+    near = [pairwise(targets, vectors, "mahalanobis", p) for vectors, p in zip((a, b), matrices, strict=True)]
+    assert np.array_equal(test.scores, associations(*near, "mean", "mahalanobis"))
+    alone = weat(x[0], y[0], a[0], b[0], "mahalanobis", precisions=(matrices[0][0], matrices[1][0]))
+    assert alone.effect_size == test.effect_size[0]
+    with pytest.raises(ValueError, match="precision"):
+        weat(x, y, a, b, "mahalanobis")
+
+
+def test_a_replica_that_lacks_a_word_has_no_result(sets):
+    sets[0][1, 0] = np.nan
+    test = weat(*sets)
+    assert np.isnan([test.effect_size[1], test.p_value[1], test.p_low[1], test.score[1]]).all()
+    assert np.isfinite([test.effect_size[0], test.p_value[2]]).all()
+
+
+def test_by_hand():
+    # With A and B the axes, s = (w_1 - w_2) / |w|.
+    x, y = np.array([[4.0, 3.0], [0.8, 0.6]]), np.array([[3.0, 4.0], [0.0, 2.0]])
+    test = weat(x, y, np.array([[5.0, 0.0]]), np.array([[0.0, 1.0]]))
+    assert test.scores == pytest.approx([0.2, 0.2, -0.2, -1.0])
+    assert test.score == pytest.approx(1.6)
+    # The means are 0.2 and -0.6; one of the six divisions has as large a difference.
+    assert test.effect_size == pytest.approx(0.8 / np.std([0.2, 0.2, -0.2, -1.0], ddof=1))
+    assert test.p_value == pytest.approx(1 / 6)

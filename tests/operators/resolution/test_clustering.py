@@ -1,0 +1,61 @@
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tiltmeter.operators.resolution import Problem, partition
+from tiltmeter.operators.resolution.exact.cutting_plane import cutting_plane
+
+
+def pairs(seed: int, num_nodes: int, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    left, right = np.triu_indices(num_nodes, 1)
+    chosen = rng.random(left.size) < share
+    return left[chosen], right[chosen], rng.normal(size=left.size)[chosen]
+
+
+@pytest.mark.parametrize("missing", ["forbid", "zero"])
+@pytest.mark.parametrize("seed", range(4))
+def test_components_put_together_are_as_good_as_the_whole(seed, missing):
+    left, right, weights = pairs(seed, 24, 0.12)
+    records, numbers = np.unique([left, right], return_inverse=True)
+    problem = Problem(records.size, *numbers.reshape(2, -1), weights, missing)
+    whole = cutting_plane(problem, lambda: math.inf)
+    result = partition(left, right, weights, missing=missing)
+    assert np.array_equal(result.records, records)
+    assert result.status == whole.status == "proven"
+    assert result.objective == pytest.approx(whole.objective)
+    assert problem.objective(result.clusters) == pytest.approx(result.objective)
+    assert result.bound == pytest.approx(result.objective)
+
+
+def test_ids_may_be_columns_of_a_frame_in_any_direction():
+    frame = pl.DataFrame({"left": ["b", "c", "x"], "right": ["a", "b", "y"], "weight": [2.0, 1.0, 0.5]})
+    result = partition(frame["left"], frame["right"], frame["weight"], missing="zero")
+    assert result.records.tolist() == ["a", "b", "c", "x", "y"]
+    assert result.clusters.tolist() == [0, 0, 0, 1, 1]
+    # a and c are not listed, and may not be together then.
+    forbidden = partition(frame["left"], frame["right"], frame["weight"])
+    assert forbidden.clusters.tolist() == [0, 0, 1, 2, 2]
+    assert partition(frame["left"], frame["right"], frame["weight"], threshold=1.5).objective == 2.0
+
+
+def test_without_time_nothing_is_promised():
+    left, right, weights = pairs(0, 30, 0.9)
+    result = partition(left, right, weights, missing="zero", solver="set_packing", remaining=lambda: 0.0)
+    assert result.status == "none"
+    assert result.objective == -np.inf
+    assert np.isfinite(result.bound)
+
+
+def test_no_pairs_give_no_clusters():
+    result = partition([], [], [])
+    assert (result.records.size, result.clusters.size, result.status, result.objective) == (0, 0, "proven", 0.0)
+
+
+def test_columns_of_other_lengths_and_unknown_solvers_are_refused():
+    with pytest.raises(ValueError, match=r"must all be \[pairs\]"):
+        partition(["a"], ["b"], [1.0, 2.0])
+    with pytest.raises(ValueError, match="solver='best': must be one of cutting_plane"):
+        partition([0, 1, 0], [1, 2, 2], [1.0, 1.0, -1.0], solver="best")
