@@ -161,5 +161,5 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
 
 def _plain(config: CommonConfig, store: Store) -> dict[str, Any]:
     """The config as it may be shown: URIs without the credentials that they may hold."""
-    plain: dict[str, Any] = redacted_values(dataclasses.asdict(config.redacted()))
+    plain: dict[str, Any] = redacted_values(dataclasses.asdict(config))
     return plain | {"store": store.name}

@@ -1,8 +1,7 @@
 """What jobs train text classifiers from: the settings that they share, and the files that these name."""
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -12,7 +11,6 @@ from tiltmeter.operators.classifiers.records import Pooling
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig
 from tiltmeter.operators.classifiers.training import TrainingConfig
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 
 CHECKPOINT_SETTING = "models.checkpoint"
@@ -48,10 +46,6 @@ class TrainedModels:
         if vectors is not None and info.data.get("checkpoint") is not None:
             raise ValueError("a checkpoint has its own; leave out one of models.checkpoint and it")
         return vectors
-
-    def redacted(self) -> Self:
-        """The same as it may be shown."""
-        return dataclasses.replace(self, vectors=self.vectors and redacted(self.vectors))
 
 
 @dataclass(frozen=True)

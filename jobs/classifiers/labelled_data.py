@@ -1,9 +1,7 @@
 """Labelled texts that a user brings, in CSV, TSV or Parquet files: their config, and how they are read."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import polars as pl
 import pyarrow as pa
@@ -13,10 +11,9 @@ from pydantic import ConfigDict, Field
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.tables import LABELLED
+from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, read_records
+from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _Path = Annotated[str, Field(min_length=1)]
@@ -59,38 +56,21 @@ class LabelledData:
         names = {"text": self.text, "label": self.label, "gender": self.gender, "group": self.group}
         return {name: called for name, called in names.items() if called is not None}
 
-    def redacted(self) -> Self:
-        """The record as it may be shown."""
-        development, test = (None if path is None else redacted(path) for path in (self.development, self.test))
-        return dataclasses.replace(self, path=redacted(self.path), development=development, test=test)
 
-
-@dataclass(frozen=True)
-class LabelledFiles:
-    """The files by the part that they hold."""
-
-    files: Mapping[str, FoundFile]
-
-    def record(self) -> dict[str, Any]:
-        """Every file with its version, for ``run.json``."""
-        return {part: file.redacted for part, file in self.files.items()}
-
-
-def find_labelled_data(data: LabelledData) -> LabelledFiles:
+def find_labelled_data(data: LabelledData) -> Files:
     """Look for the files.
 
     Raises:
         InputError: if one is missing, can't be read, or lacks a column.
     """
-    files = {}
+    columns, files = list(dict.fromkeys(data.columns.values())), {}
     for part, path in data.paths.items():
         setting = "data.path" if part == "training" else f"data.{part}"
-        files[part] = find_file(path, setting)
-        check_columns(files[part].uri, list(dict.fromkeys(data.columns.values())), setting, header=data.header)
-    return LabelledFiles(files)
+        files[part] = find_table(path, setting, columns, header=data.header)
+    return Files(files)
 
 
-def read_labelled_data(runner: Runner, data: LabelledData, found: LabelledFiles, seed: int) -> TableRef:
+def read_labelled_data(runner: Runner, data: LabelledData, found: Files, seed: int) -> TableRef:
     """The rows of all files, as a table of the schema ``LABELLED``; those without a text or a label say so.
 
     Raises:

@@ -1,6 +1,5 @@
 """The config of the jobs on embeddings: which embeddings, which word lists, and what each job makes of them."""
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,6 @@ from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, Place, each_once
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.corpora.corpora import CorpusConfig
-from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.vectors.files import ExportFormat
 
 _MEMORY_PER_TEXT = 10
@@ -83,14 +81,6 @@ class EmbeddingsRun(CommonConfig):
         if isinstance(self.embedding, EmbeddingConfig):
             return [corpus.language for corpus in self.corpora]
         return [self.embedding.language]
-
-    def redacted(self) -> Self:
-        """The config as it may be shown."""
-        corpora = tuple(dataclasses.replace(corpus, path=tuple(map(redacted, corpus.paths))) for corpus in self.corpora)
-        embedding = self.embedding
-        if isinstance(embedding, FileEmbedding):
-            embedding = dataclasses.replace(embedding, path=tuple(map(redacted, embedding.paths)))
-        return dataclasses.replace(self, corpora=corpora, embedding=embedding)
 
     @classmethod
     def arranged(cls, composed: Mapping[str, Any], overrides: Sequence[str]) -> Mapping[str, Any]:

@@ -1,6 +1,5 @@
 """The config of `entity_resolution`: where scored pairs come from, and how they are partitioned."""
 
-import dataclasses
 from typing import Annotated, Literal, Self
 
 import pydantic
@@ -71,17 +70,6 @@ class ResolutionRun(CommonConfig):
     solver: Solver = "cutting_plane"
     time_limit: Annotated[float, Field(gt=0)] = 60.0
     drawn: tuple[Annotated[int, Field(ge=0)], ...] = ()
-
-    def redacted(self) -> Self:
-        """The config as it may be shown."""
-        pairs, gold = _shown(self.pairs), _shown(self.gold)
-        records, mentions = self.records, self.mentions
-        if records is not None:
-            labelled, clusters = _shown(records.labelled), _shown(records.clusters)
-            records = dataclasses.replace(records, path=redacted(records.path), labelled=labelled, clusters=clusters)
-        if mentions is not None:
-            mentions = dataclasses.replace(mentions, path=redacted(mentions.path))
-        return dataclasses.replace(self, pairs=pairs, gold=gold, records=records, mentions=mentions)
 
     @pydantic.model_validator(mode="after")
     def _one_source(self) -> Self:

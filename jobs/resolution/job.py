@@ -6,16 +6,17 @@ from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.pairs import read_graphs
 from tiltmeter.jobs.resolution.records.pairs import score_records
 from tiltmeter.jobs.resolution.solving import partition
-from tiltmeter.jobs.resolution.sources import ResolutionSources, find_sources
+from tiltmeter.jobs.resolution.sources import find_sources
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.resources import FileContent, file_request
 
 _PAIRS = FileContent("pairs", plain=5, packed=20, parquet=12)
 
 
-def run(run: Run[ResolutionRun, ResolutionSources]) -> None:
+def run(run: Run[ResolutionRun, Files]) -> None:
     """Read or draw the scored pairs, partition every component, assess and explain; publish tables."""
     config, runner = run.config, run.runner
     if config.records is None:
@@ -30,7 +31,7 @@ def run(run: Run[ResolutionRun, ResolutionSources]) -> None:
     run.publish_all(assess(runner, graphs, partitions, config))
 
 
-def _requests(config: ResolutionRun, sources: ResolutionSources, _: int) -> list[ResourceRequest]:
+def _requests(config: ResolutionRun, sources: Files, _: int) -> list[ResourceRequest]:
     return [] if config.pairs is None else [file_request("read pairs", sources.files["pairs"], _PAIRS)]
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -59,10 +59,6 @@ class CommonConfig:
     run_dir: Annotated[str, Field(min_length=1)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     series: str | None = None
-
-    def redacted(self) -> Self:
-        """The config as it may be shown: URIs without the credentials that they may hold, but for the store's."""
-        return self
 
     @classmethod
     def arranged(cls, composed: Mapping[str, Any], overrides: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG003

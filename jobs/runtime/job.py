@@ -15,6 +15,9 @@ Config = TypeVar("Config", bound=CommonConfig)
 Found = TypeVar("Found", bound=Sources)
 
 
+_DEFAULT_PAGE = "tiltmeter.jobs.report.default_page:page_of"
+
+
 def _nothing(*_: object) -> Sequence[ResourceRequest]:
     return ()
 
@@ -29,6 +32,7 @@ class Job(Generic[Config, Found]):
         run: plans its units, has them done, and publishes its tables.
         tables: schemas of all tables that it may publish, by name.
         page: where the function is that makes its page, as ``module:name``: it draws, and is loaded when it is needed.
+            Without one, the page shows what the schemas of the tables say.
         resources: what its stages ask of workers beyond the usual, given its config, its sources and the number of
             free GPUs.
         check: raises what a run failed with after its page was written, beside units.
@@ -39,14 +43,15 @@ class Job(Generic[Config, Found]):
     find_sources: Callable[[Config], Found]
     run: Callable[[Run[Config, Found]], None]
     tables: Mapping[str, pa.Schema]
-    page: str
+    page: str = ""
     resources: Callable[[Config, Found, int], Sequence[ResourceRequest]] = _nothing
     check: Callable[[Run[Config, Found]], object] = _nothing
     has_units: bool = True
 
     def load_page(self) -> Callable[[Run[Config, Found], Any], Any]:
         """The function that makes its page of a run and the tables that it published."""
-        return cast(Callable[[Run[Config, Found], Any], Any], loaded(self.page))
+        page = loaded(self.page) if self.page else cast(Any, loaded(_DEFAULT_PAGE))(self.tables)
+        return cast(Callable[[Run[Config, Found], Any], Any], page)
 
 
 def loaded(place: str) -> object:

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 _URI = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
+_IS_URI = re.compile(r"[A-Za-z][\w+.-]*://")
 _WEB = ("http", "https")
 
 
@@ -31,10 +32,15 @@ def redacted_text(text: str) -> str:
 
 
 def redacted_values(node: Any) -> Any:
-    """Nested dictionaries, lists and tuples, in whose texts every URI is :func:`redacted`."""
+    """Nested dictionaries, lists and tuples, in whose texts every URI is :func:`redacted`; a text that begins as one is
+    one, whatever it holds.
+
+    >>> redacted_values({"path": "s3://key:se cret@bucket/a", "pages": ["see https://me:secret@example.org/b"]})
+    {'path': 's3://bucket/a', 'pages': ['see https://example.org/b']}
+    """
     match node:
         case str():
-            return redacted_text(node)
+            return redacted(node) if _IS_URI.match(node) else redacted_text(node)
         case dict():
             return {name: redacted_values(value) for name, value in node.items()}
         case list() | tuple():

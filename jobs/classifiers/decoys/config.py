@@ -1,15 +1,15 @@
 """The config of `decoy_benchmark`: texts, decoys, the models that learn them, and how these are explained."""
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
-from tiltmeter.jobs.classifiers.labelled_data import LabelledData, LabelledFiles, find_labelled_data
+from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
 from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, Method
 from tiltmeter.operators.classifiers.decoys.detection import Selection
 from tiltmeter.operators.classifiers.decoys.kinds import Decoy
@@ -100,10 +100,6 @@ class DecoyBenchmarkRun(CommonConfig):
     language_model: LanguageModel
     intervals: Intervals
 
-    def redacted(self) -> Self:
-        """The config as it may be shown."""
-        return dataclasses.replace(self, data=self.data.redacted(), models=self.models.redacted())
-
 
 @dataclass(frozen=True)
 class BenchmarkSources:
@@ -112,7 +108,7 @@ class BenchmarkSources:
     encoder: what models start from.
     """
 
-    texts: LabelledFiles
+    texts: Files
     encoder: EncoderSources
 
     def record(self) -> dict[str, Any]:

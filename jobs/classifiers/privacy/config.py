@@ -225,11 +225,6 @@ class PrivacyMetricsRun(CommonConfig):
             return self.data.valence
         return {label: name for label, name in _VALENCE.items() if name in self.classes}
 
-    def redacted(self) -> Self:
-        """The config as it may be shown."""
-        hidden = {name: _hidden(getattr(self, name)) for name in ("across", "unbiased", "lexicon")}
-        return dataclasses.replace(self, data=self.data.redacted(), models=self.models.redacted(), **hidden)
-
     @pydantic.model_validator(mode="after")
     def _checked(self) -> Self:
         if self.splits.development + self.splits.test >= 1:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, find_encoder
-from tiltmeter.jobs.classifiers.labelled_data import LabelledFiles, find_labelled_data
+from tiltmeter.jobs.classifiers.labelled_data import find_labelled_data
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.records import check_columns
+from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.storage.corpora.sources import FoundFile
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class PrivacySources:
     encoder: what models start from.
     """
 
-    data: LabelledFiles
+    data: Files
     others: dict[str, FoundFile]
     lexicon: FoundFile | None
     encoder: EncoderSources
@@ -53,8 +53,4 @@ def find_sources(config: PrivacyMetricsRun) -> PrivacySources:
 
 
 def _found(path: str | None, setting: str, columns: Sequence[str], header: bool) -> FoundFile | None:
-    if path is None:
-        return None
-    file = find_file(path, setting)
-    check_columns(file.uri, columns, setting, header=header)
-    return file
+    return None if path is None else find_table(path, setting, columns, header=header)

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.labelled_data import LabelledFiles, read_labelled_data
+from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
 from tiltmeter.jobs.classifiers.tables import SENTENCES
+from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import group_splits
 from tiltmeter.operators.text.group_splits import split_groups
@@ -53,7 +54,7 @@ def read_texts(runner: Runner, config: PrivacyMetricsRun, sources: PrivacySource
     inputs = {"data": [read_labelled_data(runner, config.data, sources.data, config.seed)]}
     for name, file in sources.others.items():
         data = replace(config.data, path=file.uri, development=None, test=None, limit=getattr(config, name).limit)
-        inputs[name] = [read_labelled_data(runner, data, LabelledFiles({"training": file}), config.seed)]
+        inputs[name] = [read_labelled_data(runner, data, Files({"training": file}), config.seed)]
     how = {
         "splits": config.splits,
         "operator": group_splits.VERSION,

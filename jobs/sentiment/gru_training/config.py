@@ -1,17 +1,13 @@
 """The config of `gru_training`: labelled texts, and the network that learns them."""
 
-import dataclasses
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal
 
 import pydantic
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.sentiment.gru import GRUConfig
-from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns
 
 _Path = Annotated[str, Field(min_length=1)]
 Value = Annotated[float, Field(ge=-1.0, le=1.0)]
@@ -65,26 +61,8 @@ class GRUTrainingRun(CommonConfig):
     labelled: TrainingData
     gru: GRUConfig
 
-    def redacted(self) -> Self:
-        """The config as it may be shown."""
-        data = self.labelled
-        development, test = (None if path is None else redacted(path) for path in (data.development, data.test))
-        plain = dataclasses.replace(data, path=redacted(data.path), development=development, test=test)
-        return dataclasses.replace(self, labelled=plain)
 
-
-@dataclass(frozen=True)
-class LabelledSources:
-    """The files by the part that they hold."""
-
-    files: dict[str, FoundFile]
-
-    def record(self) -> dict[str, Any]:
-        """Every file with its version, for ``run.json``."""
-        return {part: file.redacted for part, file in self.files.items()}
-
-
-def find_labelled(config: GRUTrainingRun) -> LabelledSources:
+def find_labelled(config: GRUTrainingRun) -> Files:
     """Look for the files.
 
     Raises:
@@ -93,6 +71,5 @@ def find_labelled(config: GRUTrainingRun) -> LabelledSources:
     data, files = config.labelled, {}
     for part, path in data.paths.items():
         setting = "labelled.path" if part == "training" else f"labelled.{part}"
-        files[part] = find_file(path, setting)
-        check_columns(files[part].uri, [data.text, data.label], setting, header=data.header)
-    return LabelledSources(files)
+        files[part] = find_table(path, setting, [data.text, data.label], header=data.header)
+    return Files(files)

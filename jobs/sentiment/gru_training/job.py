@@ -10,9 +10,10 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.sentiment.gru_training import tables
-from tiltmeter.jobs.sentiment.gru_training.config import GRUTrainingRun, LabelledSources, TrainingData, find_labelled
+from tiltmeter.jobs.sentiment.gru_training.config import GRUTrainingRun, TrainingData, find_labelled
 from tiltmeter.jobs.sentiment.gru_training.tables import TABLES
 from tiltmeter.operators.sentiment import gru, gru_training
 from tiltmeter.operators.sentiment.gru import TrainedGRU
@@ -27,7 +28,7 @@ _HELD_OUT = 10
 """Every so many-th text tells when to stop, where no file is given for that."""
 
 
-def run(run: Run[GRUTrainingRun, LabelledSources]) -> None:
+def run(run: Run[GRUTrainingRun, Files]) -> None:
     """Train in one worker; publish how training went, how well the model labels what it has not seen, and the model."""
     config, files = run.config, run.sources.files
     how = {

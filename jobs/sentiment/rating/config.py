@@ -1,6 +1,5 @@
 """The config of `sentiment_rating`: sentences, round trips, systems, and how they are rated."""
 
-import dataclasses
 from typing import Annotated, Literal, Self
 
 import pydantic
@@ -9,10 +8,9 @@ from pydantic import ConfigDict, Field
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.jobs.sentiment.rating.rows import RatingConfig
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL
-from tiltmeter.jobs.sentiment.rating.sentences import FileSentences, Sentences
-from tiltmeter.jobs.sentiment.rating.systems import GRUSystem, ScoresSystem, System
+from tiltmeter.jobs.sentiment.rating.sentences import Sentences
+from tiltmeter.jobs.sentiment.rating.systems import System
 from tiltmeter.jobs.sentiment.translation.translators import Language, Translator
-from tiltmeter.storage.files.redaction import redacted
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -42,20 +40,6 @@ class RatingRun(CommonConfig):
     language: Language = "en"
     scores: Annotated[str, Field(min_length=1)] | None = None
     unit_texts: Annotated[int, Field(ge=1)] = 512
-
-    def redacted(self) -> Self:
-        """The config as it may be shown."""
-        sentences, scores = self.sentences, self.scores
-        if isinstance(sentences, FileSentences):
-            sentences = dataclasses.replace(sentences, path=redacted(sentences.path))
-        systems = {
-            name: dataclasses.replace(system, path=redacted(system.path))
-            if isinstance(system, GRUSystem | ScoresSystem)
-            else system
-            for name, system in self.sentiment.items()
-        }
-        scores = None if scores is None else redacted(scores)
-        return dataclasses.replace(self, sentences=sentences, sentiment=systems, scores=scores)
 
     @pydantic.model_validator(mode="after")
     def _has_systems(self) -> Self:
