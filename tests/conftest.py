@@ -15,8 +15,6 @@ import pytest
 
 pytest_plugins = [f"tests.fixtures.{name}" for name in ("cluster", "compositions", "history", "pages")]
 
-pytest_plugins = ["tests.fixtures.history", "tests.fixtures.pages"]
-
 ROOT = Path(__file__).parent.parent
 
 # All libraries together have millions of objects, which the collector would look through again and again.

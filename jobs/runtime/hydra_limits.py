@@ -76,7 +76,7 @@ def quoted(value: str) -> str:
 class _ConfinedLoader(ConfigLoaderImpl):
     def __init__(self, packages: Sequence[str], config_search_path: ConfigSearchPath) -> None:
         for package in packages:
-            config_search_path.append(provider=package, path=f"pkg://{package}")
+            config_search_path.prepend(package, f"pkg://{package}", anchor="schema")
         super().__init__(config_search_path)
         self._composed: dict[tuple[str | None, ...], DictConfig] = {}
 

@@ -1,4 +1,4 @@
-"""The worked example of docs/extending.md does what the page says, word by word."""
+"""The worked example of docs/extending.md does what the page says, word by word: in the tree, and as a package."""
 
 import doctest
 import os
@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import types
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +16,16 @@ import yaml
 
 from tests.docs.pages import PAGES, ROOT, Block
 
-PACKAGES = ("cluster", "conf", "jobs", "operators", "storage")
-FILES = {block.caption: block for block in PAGES["docs/extending.md"].blocks if block.caption}
+PAGE = PAGES["docs/extending.md"]
+FILES = {block.caption: block for block in PAGE.blocks if block.caption}
 TEXTS = 'text\na bc def\n"!"\nlonger words\n'
 
 
 def module(name: str) -> types.ModuleType:
     """The module that a block of the page would be, without a place in ``sys.modules``."""
-    found = types.ModuleType(name)
-    exec(compile(FILES[f"{name.replace('.', '/')}.py"].text, name, "exec"), vars(found))
-    return found
+    made = types.ModuleType(name)
+    exec(compile(FILES[f"{name.replace('.', '/')}.py"].text, name, "exec"), vars(made))
+    return made
 
 
 def edited(text: str, edits: Block) -> str:
@@ -39,31 +40,39 @@ def edited(text: str, edits: Block) -> str:
 
 
 def test_its_operator_keeps_its_word():
-    operator = module("operators.word_lengths")
+    operator = module("operators.text.word_lengths")
     examples = doctest.DocTestFinder().find(operator.mean_word_lengths, globs=vars(operator))
     assert [doctest.DocTestRunner().run(example).failed for example in examples] == [0]
-    of_none = operator.mean_word_lengths([], None)
-    assert (of_none.shape, of_none.dtype) == ((0,), np.float64)
+    nothing = operator.mean_word_lengths([], None)
+    assert (nothing.shape, nothing.dtype) == ((0,), np.float64)
 
 
-def test_its_settings_suit_its_config_and_its_lines_have_a_place():
+def test_its_settings_suit_its_config():
     settings = yaml.safe_load(FILES["conf/job/word_lengths.yaml"].text)
-    config = module("jobs.word_lengths_config")
-    run = config.WordLengthsRun(cluster={}, job=settings["job"], texts=settings["texts"] | {"path": "texts.csv"})
-    assert (run.job.unit_texts, run.texts.text, run.texts.language) == (1000, "text", "en")
-    for name in ("jobs/runtime/execute.py", "jobs/runtime/composition.py"):
-        after = edited((ROOT / name).read_text(), FILES[name])
-        compile(after, name, "exec")
-        assert after.count("\n") == (ROOT / name).read_text().count("\n") + 3
+    config = module("jobs.word_lengths.config")
+    run = config.WordLengthsRun(cluster={}, **settings | {"path": "texts.csv"})
+    assert (run.job.unit_texts, run.text, run.language) == (1000, "text", "en")
+
+
+def test_a_job_costs_one_shared_line_and_few_of_its_own():
+    shared = [block for block in FILES.values() if block.language == "diff"]
+    [line] = [line for block in shared for line in block.text.splitlines() if line.startswith("+")]
+    assert line.strip("+ ") == '"word_lengths": "tiltmeter.jobs.word_lengths.job:JOB",'
+    own = [block for block in FILES.values() if block.language in ("python", "yaml")]
+    assert len(own) <= 9
+    assert sum(block.text.count("\n") for block in own) <= 140
+    compile(edited((ROOT / "jobs/catalogue.py").read_text(), shared[0]), "catalogue", "exec")
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of the packages, with the example in it."""
-    for name in PACKAGES:
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    """A copy of the package, with the example in it."""
+    package = tmp_path / "tiltmeter"
+    shutil.copytree(ROOT / "src/tiltmeter", package, ignore=shutil.ignore_patterns("__pycache__"))
     for name, block in FILES.items():
-        place = tmp_path / name
+        place = package / name
+        place.parent.mkdir(exist_ok=True)
+        (place.parent / "__init__.py").touch()
         place.write_text(edited(place.read_text(), block) if block.language == "diff" else block.text)
     return tmp_path
 
@@ -71,22 +80,28 @@ def checkout(tmp_path):
 @pytest.mark.slow
 def test_it_runs_and_reuses_its_units(checkout):
     (checkout / "texts.csv").write_text(TEXTS)
-    [command] = [line for line in PAGES["docs/extending.md"].commands if line.is_ours]
+    [command] = [line for line in PAGE.commands if line.is_ours]
     assert "3 units done, 0 reused, 0 failed" in run(checkout, command.arguments)
-    table = pq.read_table(checkout / "lengths/word_lengths.parquet")
-    assert table["row"].to_pylist() == [0, 1, 2]
-    assert table["mean_length"].to_pylist() == [2.0, None, 5.5]
-    assert table["status"].to_pylist() == ["ok", "no_word", "ok"]
-    assert "2 texts have words." in (checkout / "lengths/report.html").read_text()
+    check_results(checkout / "lengths")
     assert "0 units done, 3 reused, 0 failed" in run(checkout, command.arguments)
     (checkout / "texts.csv").write_text(TEXTS + "one more\n")
     assert "2 units done, 1 reused, 0 failed" in run(checkout, command.arguments)
 
 
-def run(place: Path, arguments: list[str]) -> str:
-    """Run the command of the copy; returns what it said."""
+def check_results(directory: Path) -> None:
+    table = pq.read_table(directory / "word_lengths.parquet")
+    assert table["row"].to_pylist() == [0, 1, 2]
+    assert table["mean_length"].to_pylist() == [2.0, None, 5.5]
+    assert table["status"].to_pylist() == ["ok", "no_word", "ok"]
+    page = (directory / "report.html").read_text()
+    assert "Word lengths: 3 rows, 1 of them without a result; mean length from 2.000 to 5.500 characters." in page
+    assert "no_word" in page
+
+
+def run(place: Path, arguments: list[str], *search_path: Path) -> str:
+    """Run the command with the modules of a folder; returns what it said."""
     command = [sys.executable, "-m", "tiltmeter.jobs.app", *arguments, "cluster.num_cpus=1"]
-    environment = os.environ | {"PYTHONPATH": str(place)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [*search_path, place]))}
     done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -95,13 +110,55 @@ def run(place: Path, arguments: list[str]) -> str:
 @pytest.mark.slow
 def test_its_test_passes(checkout):
     """The page's own test, with the suite's fixtures, in the copy."""
-    for name in ("tests/conftest.py", "tests/jobs/conftest.py"):
+    shutil.copytree(ROOT / "tests/fixtures", checkout / "tests/fixtures")
+    for name in ("tests/conftest.py", "tests/jobs/conftest.py", "pyproject.toml"):
         (checkout / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, checkout / name)
-    (checkout / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
-    [text] = [block.text for block in PAGES["docs/extending.md"].blocks if "def test_texts_keep" in block.text]
+    [text] = [block.text for block in PAGE.blocks if "def test_texts_keep" in block.text]
     (checkout / "tests/jobs/test_word_lengths.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "tests/jobs/test_word_lengths.py"]
     environment = os.environ | {"PYTHONPATH": str(checkout)}
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# --- a package of one's own -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """The example as a wheel of its own, built and installed into a folder."""
+    source = tmp_path / "source"
+    for name, block in FILES.items():
+        if block.language in ("python", "yaml"):
+            place = source / foreign(name, "/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            (place.parent / "__init__.py").touch()
+            place.write_text(foreign(block.text, "."))
+    (source / "word_lengths/conf/__init__.py").touch()
+    [entry_point] = [block.text for block in PAGE.blocks if block.language == "toml"]
+    project = '[project]\nname = "word-lengths"\nversion = "1"\n'
+    data = '[tool.setuptools.package-data]\n"word_lengths.conf" = ["**/*.yaml"]\n'
+    (source / "pyproject.toml").write_text(f"{project}\n{entry_point}\n{data}")
+    wheels = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(source)]
+    subprocess.run([sys.executable, "-m", "pip", *wheels], check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(tmp_path / "site")
+    return tmp_path / "site"
+
+
+def foreign(text: str, between: str) -> str:
+    """What is called by its place in Tiltmeter, called by its place in a package of its own."""
+    places = {"jobs word_lengths": "word_lengths", "operators text word_lengths": "word_lengths lengths"}
+    for place, own in places.items():
+        for start in ("tiltmeter ", ""):
+            text = text.replace(f"{start}{place}".replace(" ", between), own.replace(" ", between))
+    return text.replace(f"conf{between}job", f"word_lengths{between}conf{between}job")
+
+
+def test_a_job_of_another_package_is_installed_run_and_shown(installed, tmp_path, joining):
+    (tmp_path / "texts.csv").write_text(TEXTS)
+    words = ["job=word_lengths", "path=texts.csv", "job.unit_texts=2", "run_dir=lengths", *joining]
+    assert "3 units done, 0 reused, 0 failed" in run(tmp_path, words, installed, ROOT / "src")
+    check_results(tmp_path / "lengths")

@@ -12,7 +12,6 @@ import hydra
 import numpy as np
 import pyarrow as pa
 import pytest
-import ray
 from pyarrow import fs
 
 from tiltmeter.jobs.command import build, execute
@@ -82,12 +81,6 @@ class Outcome:
 def outcome_of():
     """What the run in a directory left there."""
     return Outcome
-
-
-@pytest.fixture(scope="session")
-def joining(ray_cluster):
-    """Overrides with which the command joins the session's cluster; one of its own takes seconds to start."""
-    return ["cluster=existing", f"cluster.address={ray.get_runtime_context().gcs_address}", "cluster.num_cpus=1"]
 
 
 @pytest.fixture(scope="session")
