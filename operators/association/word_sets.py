@@ -76,8 +76,8 @@ def weat(
     to_a, to_b = (pairwise(targets, attributes, similarity, metric) for attributes, metric in pairs)
     scores = associations(to_a, to_b, statistic, similarity)
     p_value, p_low = np.array([_p_value(row, num_x, relative_width) for row in scores]).T
-    found = WEAT(effect_size(scores, num_x, ddof), p_value, p_low, weat_score(scores, num_x), scores)
-    return found if has_replicas else WEAT(*(values[0] for values in found))
+    test = WEAT(effect_size(scores, num_x, ddof), p_value, p_low, weat_score(scores, num_x), scores)
+    return test if has_replicas else WEAT(*(values[0] for values in test))
 
 
 def _replicated(vectors: NDArray[np.floating], has_replicas: bool) -> NDArray[np.floating]:

@@ -59,15 +59,15 @@ class SmallEncoder(nn.Module):
 
     def convolved(self, vectors: Tensor) -> Tensor:
         """W x_t + b, of word vectors ``[texts, tokens, dims]``: ``[texts, tokens, hidden]``."""
-        found: Tensor = self.convolution(vectors.transpose(1, 2))
-        return found.transpose(1, 2)
+        states: Tensor = self.convolution(vectors.transpose(1, 2))
+        return states.transpose(1, 2)
 
     def attended(self, convolved: Tensor, attention_mask: Tensor) -> Tensor:
         """``[texts, hidden]``."""
         states = convolved.tanh()
         scores = self.attention(states)[:, :, 0].masked_fill(attention_mask == 0, -torch.inf)
-        found: Tensor = self.dropout((scores.softmax(dim=1)[:, None] @ states)[:, 0])
-        return found
+        mean: Tensor = self.dropout((scores.softmax(dim=1)[:, None] @ states)[:, 0])
+        return mean
 
 
 class PooledEncoder(nn.Module):
@@ -85,8 +85,8 @@ class PooledEncoder(nn.Module):
 
     def get_input_embeddings(self) -> nn.Module:
         """Those of the model."""
-        found: nn.Module = self.model.get_input_embeddings()
-        return found
+        layer: nn.Module = self.model.get_input_embeddings()
+        return layer
 
     def forward(self, attention_mask: Tensor, **inputs: Tensor) -> Tensor:
         """``[texts, hidden]``."""
@@ -116,13 +116,13 @@ class HeadedNetwork(nn.Module):
 
     def representation(self, **inputs: Tensor) -> Tensor:
         """What all heads look at: ``[texts, size]``."""
-        found: Tensor = self.encoder(**inputs)
-        return found
+        vectors: Tensor = self.encoder(**inputs)
+        return vectors
 
     def forward(self, **inputs: Tensor) -> Tensor:
         """The logits of the first head: ``[texts, classes]``."""
-        found: Tensor = self.heads[self.main](self.representation(**inputs))
-        return found
+        logits: Tensor = self.heads[self.main](self.representation(**inputs))
+        return logits
 
 
 def text_classifier(network: HeadedNetwork, tokenise: Tokenise, heads: Mapping[str, Head]) -> TextClassifier:
@@ -132,8 +132,8 @@ def text_classifier(network: HeadedNetwork, tokenise: Tokenise, heads: Mapping[s
         return TextClassifier(network, tokenise, encoder.padding, classes)
 
     def rest(convolved: Tensor, *, attention_mask: Tensor, **_: Tensor) -> Tensor:
-        found: Tensor = network.heads[network.main](encoder.attended(convolved, attention_mask))
-        return found
+        logits: Tensor = network.heads[network.main](encoder.attended(convolved, attention_mask))
+        return logits
 
     return TextClassifier(network, tokenise, encoder.padding, classes, (encoder.convolved, rest), _SMALL_MAX_TOKENS)
 
@@ -183,15 +183,15 @@ def outputs(network: HeadedNetwork, texts: Sequence[TokenisedText], max_tokens: 
     """
     check_tokens(texts)
     network.train(False)
-    found: dict[str, NDArray[np.float32]] = {}
+    results: dict[str, NDArray[np.float32]] = {}
     with torch.inference_mode():
         for rows in length_batches([len(text.word_of) for text in texts], max_tokens):
             representation = network.representation(**network_inputs(network, [texts[row] for row in rows]))
             parts = {"": representation} | {name: head(representation) for name, head in network.heads.items()}
             for name, tensor in parts.items():
                 values = tensor.float().cpu().numpy()
-                found.setdefault(name, np.empty((len(texts), values.shape[1]), np.float32))[rows] = values
-    return Outputs(found.pop(""), found)
+                results.setdefault(name, np.empty((len(texts), values.shape[1]), np.float32))[rows] = values
+    return Outputs(results.pop(""), results)
 
 
 def network_inputs(network: HeadedNetwork, texts: Sequence[TokenisedText]) -> dict[str, Tensor]:

@@ -141,7 +141,7 @@ def initial_vectors(
     )
     if given:
         places = [number for number, word in enumerate(vocabulary.words, start=_FIRST) if word in given]
-        found = np.array([given[word] for word in vocabulary.words if word in given], dtype=np.float64)
-        rows[places] = found * (_SPREAD / (np.sqrt((found**2).mean()) or 1.0))
+        known_vectors = np.array([given[word] for word in vocabulary.words if word in given], dtype=np.float64)
+        rows[places] = known_vectors * (_SPREAD / (np.sqrt((known_vectors**2).mean()) or 1.0))
     rows[PADDING] = 0.0
     return rows.astype(np.float32)

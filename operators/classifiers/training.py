@@ -194,8 +194,8 @@ class _Training:
         loss = representation.new_zeros(())
         for name, head in self._heads.items():
             seen = reversed_gradient(representation, head.weight) if head.adversarial else representation
-            own = self._cross_entropy(name, self._network.heads[name](seen), self._labels[name][rows])
-            loss = loss + (own if head.adversarial else head.weight * own)
+            own_loss = self._cross_entropy(name, self._network.heads[name](seen), self._labels[name][rows])
+            loss = loss + (own_loss if head.adversarial else head.weight * own_loss)
         return loss if self._penalty is None else loss + self._penalty(self._network, inputs, rows)
 
     def _cross_entropy(self, name: str, logits: "Tensor", labels: "Tensor") -> "Tensor":
@@ -215,8 +215,8 @@ class _Training:
         name = self._network.main
         labels = development.labels[name]
         logits = outputs(self._network, development.texts, self._config.max_tokens).logits[name]
-        found = torch.from_numpy(logits).to(self._device)
-        loss = self._cross_entropy(name, found, torch.from_numpy(labels).to(self._device))
+        scores = torch.from_numpy(logits).to(self._device)
+        loss = self._cross_entropy(name, scores, torch.from_numpy(labels).to(self._device))
         known = labels != UNLABELLED
         gold, predicted = labels[known], logits[known].argmax(axis=1)
         return loss.item(), float(recall_score(gold, predicted, labels=np.unique(gold), average="macro"))
@@ -230,7 +230,7 @@ def _check(heads: Mapping[str, Head], training: Labelled, development: Labelled)
     from tiltmeter.operators.classifiers.networks import check_tokens
 
     for part, (texts, labels) in {"training": training, "development": development}.items():
-        if not texts or any(len(of) != len(texts) for of in labels.values()):
+        if not texts or any(len(numbers) != len(texts) for numbers in labels.values()):
             raise ValueError(f"{len(texts)} {part} texts: must be at least one, with as many labels of each head")
         check_tokens(texts)
     for name, head in heads.items():

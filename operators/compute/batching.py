@@ -29,9 +29,9 @@ def length_batches(lengths: Sequence[int] | NDArray[np.integer], max_tokens: int
     numbers = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(numbers, kind="stable")
     starts = [0]
-    for at, longest in enumerate(numbers[order].tolist()):
-        if (at + 1 - starts[-1]) * longest > max_tokens and at > starts[-1]:
-            starts.append(at)
+    for place, longest in enumerate(numbers[order].tolist()):
+        if (place + 1 - starts[-1]) * longest > max_tokens and place > starts[-1]:
+            starts.append(place)
     return np.split(order, starts[1:]) if order.size else []
 
 

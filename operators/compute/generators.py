@@ -38,7 +38,7 @@ def keyed_bits(seed: int, stream: int, counter: Sequence[int]) -> np.random.Phil
 
 @contextmanager
 def torch_random(seed: int, stream: int, *key: int, device: "torch.device | None" = None) -> Iterator[None]:
-    """What torch draws, on the CPU and on a device, hangs on the key alone; afterwards all is as it was before.
+    """What torch draws, on the CPU and on a device, depends on the key alone; afterwards all is as it was before.
 
     Args:
         seed, stream, key: as for :func:`keyed_generator`.

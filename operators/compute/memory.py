@@ -44,7 +44,7 @@ def run_in_batches(lengths: NDArray[np.integer], max_tokens: int, work: Work, ti
             is_done = False
         else:
             is_done = True
-        # Tensors of the failed attempt hang on its error, which is gone here.
+        # Tensors of the failed attempt stay as long as its error, which is gone here.
         if is_done:
             waiting.pop(0)
         else:

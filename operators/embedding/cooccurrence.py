@@ -94,14 +94,16 @@ def _list_occurrences(
     units: NDArray[np.int32],
 ) -> None:
     blocks, places = tokens.astype(np.int64) % num_blocks, tokens.astype(np.int64) // num_blocks
-    at = 0
+    place = 0
     for line in range(offsets.size - 1):
         for right in range(offsets[line], offsets[line + 1]):
             for left in range(max(offsets[line], right - window), right):
-                names[at] = name_pair(blocks[left], places[left], blocks[right], places[right], num_blocks, tile_words)
-                lines[at] = line
-                units[at] = UNITS_PER_PAIR // (right - left) * (2 if tokens[left] == tokens[right] else 1)
-                at += 1
+                names[place] = name_pair(
+                    blocks[left], places[left], blocks[right], places[right], num_blocks, tile_words
+                )
+                lines[place] = line
+                units[place] = UNITS_PER_PAIR // (right - left) * (2 if tokens[left] == tokens[right] else 1)
+                place += 1
 
 
 @numba.njit(cache=True)
@@ -116,16 +118,16 @@ def _sum_runs(
     num_replicas = multiplicities.shape[1]
     buffer = np.zeros((_ROWS_PER_FLUSH, num_replicas), dtype=np.int64)
     row, flushed, previous = -1, 0, np.int64(-1)
-    for at in range(names.size):
-        if names[at] != previous:
-            previous = names[at]
+    for place in range(names.size):
+        if names[place] != previous:
+            previous = names[place]
             row += 1
             if row == _ROWS_PER_FLUSH:
                 counts[:, flushed : flushed + row] = buffer.T
                 buffer[:] = 0
                 flushed, row = flushed + row, 0
         for replica in range(num_replicas):
-            buffer[row, replica] += np.int64(np.int32(units[at] * np.int32(multiplicities[lines[at], replica])))
+            buffer[row, replica] += np.int64(np.int32(units[place] * np.int32(multiplicities[lines[place], replica])))
     counts[:, flushed : flushed + row + 1] = buffer[: row + 1].T
 
 

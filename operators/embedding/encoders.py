@@ -111,8 +111,8 @@ def _tokenised(
     for row, word in enumerate(words):
         encoded = tokenizer(space + word, return_special_tokens_mask=True, verbose=False)
         is_own = np.array(encoded.pop("special_tokens_mask"), dtype=bool) == 0
-        own = np.array(encoded["input_ids"], dtype=np.int64)[is_own].tolist()
-        if is_own.size <= longest and _has_known(tokenizer, own):
+        pieces = np.array(encoded["input_ids"], dtype=np.int64)[is_own].tolist()
+        if is_own.size <= longest and _has_known(tokenizer, pieces):
             texts.append(_Text(row, dict(encoded), is_own | pool_special))
     return texts
 
@@ -140,7 +140,9 @@ def _batches(texts: Sequence[_Text], batch_size: int) -> Iterator[list[_Text]]:
     for _, group in groupby(sorted(texts, key=length), key=length):
         alike = list(group)
         for start in range(0, len(alike), batch_size):
-            yield [alike[at] for at in np.resize(np.arange(start, min(start + batch_size, len(alike))), batch_size)]
+            yield [
+                alike[place] for place in np.resize(np.arange(start, min(start + batch_size, len(alike))), batch_size)
+            ]
 
 
 def _summed_layers(
@@ -149,7 +151,7 @@ def _summed_layers(
     """``[words, tokens, dims]``."""
     import torch  # takes seconds
 
-    tensors = {name: torch.tensor([of[name] for of in inputs], device=model.device) for name in inputs[0]}
+    tensors = {name: torch.tensor([text[name] for text in inputs], device=model.device) for name in inputs[0]}
     with torch.inference_mode():
         hidden = model(**tensors, output_hidden_states=True, return_dict=True).hidden_states
         _check_layers(layers, len(hidden))

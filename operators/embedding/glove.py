@@ -134,7 +134,7 @@ class GloveTraining:
         """What has been learnt so far.
 
         Raises:
-            ValueError: if training diverged, which a smaller learning rate mends.
+            ValueError: if training diverged, which a smaller learning rate prevents.
         """
         return trained_replica(self._vectors, self._losses, self._present, self.replica, self.config)
 
@@ -266,11 +266,13 @@ def _round_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[
         num_tiles = starts.size - 1
         loss = 0.0
         for visit in visits:
+            # In a mirrored visit, the second word of each pair is the word, and the first its context.
             swapped = visit >= num_tiles
             tile = visit - num_tiles if swapped else visit
             rows, columns = (all_columns, all_rows) if swapped else (all_rows, all_columns)
             stop = starts[tile + 1]
             for pair in range(starts[tile], stop):
+                # Vectors lie all over memory: those of a pair to come travel while this one is computed.
                 if pair + _PAIRS_AHEAD < stop:
                     word = np.int64(rows[pair + _PAIRS_AHEAD]) * 2 * width
                     context = np.int64(columns[pair + _PAIRS_AHEAD]) * 2 * width
@@ -278,10 +280,12 @@ def _round_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[
                         prefetch(flat_words, word + line)
                         prefetch(flat_contexts, context + line)
                 i, j = rows[pair], columns[pair]
+                # A word beside itself is its own mirror image, and has been visited.
                 if swapped and i == j:
                     continue
                 w, w_squares = words[i, VALUE], words[i, SQUARES]
                 c, c_squares = contexts[j, VALUE], contexts[j, SQUARES]
+                # Biases are dimensions: the product has them.
                 error = -log_counts[pair]
                 for d in range(width):
                     error += w[d] * c[d]
@@ -289,6 +293,7 @@ def _round_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[
                 loss += 0.5 * gradient * error
                 gradient *= rate
                 for d in range(width):
+                    # Both steps are from the old values, and AdaGrad counts a step from the next one on.
                     w_step, c_step = gradient * c[d], gradient * w[d]
                     w[d] -= w_step / np.sqrt(w_squares[d])
                     c[d] -= c_step / np.sqrt(c_squares[d])

@@ -76,7 +76,9 @@ class CudaGlove:
         self._log_counts = torch.zeros((len(replicas), pairs.rows.size), dtype=torch.float32, device=self._device)
         self._weights = torch.zeros_like(self._log_counts)
         self._present = np.zeros((len(replicas), tiling.num_words), dtype=bool)
-        self._num_steps = [self._upload_counts(at, of) for at, of in zip(range(len(replicas)), counts, strict=True)]
+        self._num_steps = [
+            self._upload_counts(member, numbers) for member, numbers in zip(range(len(replicas)), counts, strict=True)
+        ]
         self._losses = [np.empty(0) for _ in replicas]
         starts = (initial_vectors(tiling.num_words, replica, seed, config.dimensions) for replica in replicas)
         shape = (len(replicas), *_vector_shape(tiling.num_words, config))
@@ -87,7 +89,7 @@ class CudaGlove:
     def _uploaded(self, values: NDArray[Any]) -> torch.Tensor:
         return torch.tensor(values, device=self._device)
 
-    def _upload_counts(self, at: int, counts: NDArray[np.int64]) -> int:
+    def _upload_counts(self, member: int, counts: NDArray[np.int64]) -> int:
         """Logs and weights of one replica, 0 where a pair does not occur; returns its steps per epoch."""
         num_steps = 0
         for start in range(0, counts.size, _PAIRS_PER_UPLOAD):
@@ -97,19 +99,19 @@ class CudaGlove:
             for target, given in zip((self._log_counts, self._weights), values, strict=True):
                 filled = np.zeros(present.size, np.float32)
                 filled[present] = given
-                target[at, part].copy_(torch.from_numpy(filled))
+                target[member, part].copy_(torch.from_numpy(filled))
             rows, columns = self._pairs.rows[part][present], self._pairs.columns[part][present]
-            self._present[at, rows] = self._present[at, columns] = True
+            self._present[member, rows] = self._present[member, columns] = True
             num_steps += 2 * rows.size - int((rows == columns).sum())
         return num_steps
 
     def advance(self) -> None:
         """One more epoch for the replicas that have done the fewest."""
         epoch = min(losses.size for losses in self._losses)
-        members = [at for at, losses in enumerate(self._losses) if losses.size == epoch]
+        members = [member for member, losses in enumerate(self._losses) if losses.size == epoch]
         totals = self._train_epoch(epoch, members)
-        for at, total in zip(members, totals, strict=True):
-            self._losses[at] = np.append(self._losses[at], total / max(1, self._num_steps[at]))
+        for member, total in zip(members, totals, strict=True):
+            self._losses[member] = np.append(self._losses[member], total / max(1, self._num_steps[member]))
 
     def _train_epoch(self, epoch: int, members: list[int]) -> list[float]:
         """The sum of losses of each member; exact, so that it depends on no order."""
@@ -127,27 +129,27 @@ class CudaGlove:
                 _kernel()[grid](*tensors, *lists, start, len(members), *sizes, rate, **options)
         return [fsum(of_member) for of_member in losses.cpu().numpy().T]
 
-    def epochs_done(self, at: int) -> int:
+    def epochs_done(self, member: int) -> int:
         """Passes over all pairs so far."""
-        return self._losses[at].size
+        return self._losses[member].size
 
-    def state(self, at: int) -> State:
+    def state(self, member: int) -> State:
         """All that :meth:`restore` needs to go on with the same bits, as ``GloveTraining.state`` gives it; a copy."""
-        return {"vectors": self._vectors[at].to("cpu", copy=True).numpy(), "losses": self._losses[at]}
+        return {"vectors": self._vectors[member].to("cpu", copy=True).numpy(), "losses": self._losses[member]}
 
-    def restore(self, at: int, state: State) -> None:
+    def restore(self, member: int, state: State) -> None:
         """Go on from a state of the same replica, of this class or of ``GloveTraining``."""
-        self._vectors[at].copy_(torch.from_numpy(np.require(state["vectors"], np.float32, "W")))
-        self._losses[at] = state["losses"]
+        self._vectors[member].copy_(torch.from_numpy(np.require(state["vectors"], np.float32, "W")))
+        self._losses[member] = state["losses"]
 
-    def result(self, at: int) -> TrainedReplica:
+    def result(self, member: int) -> TrainedReplica:
         """What a replica has learnt so far.
 
         Raises:
-            ValueError: if its training diverged, which a smaller learning rate mends.
+            ValueError: if its training diverged, which a smaller learning rate prevents.
         """
-        vectors, losses = self.state(at).values()
-        return trained_replica(vectors, losses, self._present[at], self.replicas[at], self.config)
+        vectors, losses = self.state(member).values()
+        return trained_replica(vectors, losses, self._present[member], self.replicas[member], self.config)
 
 
 def check_device(device: str) -> None:
@@ -239,8 +241,8 @@ def _train_tiles(
     Every variable that the loop carries starts as a tensor of its own: of two names for one object Triton carries one.
     """
     program = tl.program_id(0)
-    at = first_visit + program // num_members
-    visit = tl.load(visits + at)
+    tile_visit = first_visit + program // num_members
+    visit = tl.load(visits + tile_visit)
     member = program % num_members
     replica = tl.load(members + member).to(tl.int64)
     swapped = visit >= num_tiles
@@ -260,6 +262,7 @@ def _train_tiles(
     weight, next_weight = tl.full((), 0.0, tl.float32), tl.full((), 0.0, tl.float32)
     w, w_squares = tl.zeros((lanes,), tl.float32), tl.full((lanes,), 1.0, tl.float32)
     c, c_squares = tl.zeros((lanes,), tl.float32), tl.full((lanes,), 1.0, tl.float32)
+    # Two turns beyond the last pair let those in the pipeline finish.
     for ahead in range(start, stop + 2):
         known = ahead < stop
         row = tl.load(rows + ahead, mask=known, other=0).to(tl.int64)
@@ -267,6 +270,7 @@ def _train_tiles(
         ahead_log_count = tl.load(log_counts + ahead, mask=known, other=0.0)
         ahead_weight = tl.load(weights + ahead, mask=known, other=0.0)
 
+        # A weight of 0 is that of a pair which the replica lacks, or which its mirror image has done: nothing is read.
         next_weight = tl.where(swapped & (next_word == next_context), 0.0, next_weight)
         wanted = d < tl.where(next_weight > 0, width, 0)
         next_w = tl.load(words + next_word * (2 * width) + d, mask=wanted, other=0.0)
@@ -279,6 +283,7 @@ def _train_tiles(
             gradient = weight * error
             loss += (0.5 * gradient * error).to(tl.float64)
             gradient *= rate
+            # As on the CPU, both steps are from the old values, and AdaGrad counts a step from the next one on.
             w_step, c_step = gradient * c, gradient * w
             w -= w_step * tl.rsqrt(w_squares)
             c -= c_step * tl.rsqrt(c_squares)

@@ -130,8 +130,8 @@ class NegativeSamplingTraining(ABC):
         """One more epoch.
 
         Raises:
-            ValueError: if training diverges, which a smaller learning rate mends, or if the lines do not hold as many
-                words as the counts say.
+            ValueError: if training diverges, which a smaller learning rate prevents, or if the lines do not hold
+                as many words as the counts say.
         """
         loss, num_trained, num_read, num_words = 0.0, 0, 0, int(self._counts.sum())
         for batch in batches(self._lines()):

@@ -118,14 +118,14 @@ def _unpack(
     rows, columns = np.empty(names.size, np.int32), np.empty(names.size, np.int32)
     starts, tiles = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
     previous = np.int64(-1)
-    for at in range(names.size):
-        rest, column = divmod(names[at], tile_words)
+    for place in range(names.size):
+        rest, column = divmod(names[place], tile_words)
         tile, row = divmod(rest, tile_words)
         distance, row_block = divmod(tile, num_blocks)
-        rows[at] = row * num_blocks + row_block
-        columns[at] = column * num_blocks + row_block + distance
+        rows[place] = row * num_blocks + row_block
+        columns[place] = column * num_blocks + row_block + distance
         if tile != previous:
-            starts.append(np.int64(at))
+            starts.append(np.int64(place))
             tiles.append(tile)
             previous = tile
     return rows, columns, np.array(starts, dtype=np.int64), np.array(tiles, dtype=np.int64)
@@ -149,12 +149,12 @@ def shuffled_in_tiles(names: NDArray[np.int64], tiling: Tiling, seed: int) -> ND
 def _random_words(seed: np.uint64, names: NDArray[np.int64], num_blocks: int, num_names: int) -> NDArray[np.uint64]:
     stream, zero = np.uint64(Stream.PAIR_ORDER.value), np.uint64(0)
     drawn = np.empty(names.size, dtype=np.uint64)
-    for at in range(names.size):
-        tile, inside = divmod(names[at], num_names)
+    for place in range(names.size):
+        tile, inside = divmod(names[place], num_names)
         distance, row_block = divmod(tile, num_blocks)
         # A pair is what it is whichever way tiles are numbered: they count as the cells of a square do.
         cell = row_block * num_blocks + row_block + distance
-        drawn[at] = philox(seed, stream, np.uint64(cell * num_names + inside), zero, zero, zero)[0]
+        drawn[place] = philox(seed, stream, np.uint64(cell * num_names + inside), zero, zero, zero)[0]
     return drawn
 
 

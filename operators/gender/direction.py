@@ -86,8 +86,8 @@ def gender_direction(female: NDArray[np.floating], male: NDArray[np.floating]) -
         ValueError: if the arrays differ in shape or hold no pair.
 
     >>> female, male = np.array([[[1.0, 1.0], [2.0, 1.0]]]), np.array([[[-1.0, 1.0], [-2.0, 1.0]]])
-    >>> found = gender_direction(female, male)
-    >>> found.direction, found.first_share, found.agreement
+    >>> result = gender_direction(female, male)
+    >>> result.direction, result.first_share, result.agreement
     (array([[1., 0.]]), array([1.]), array([1.]))
     """
     _check_pairs(female, male)
@@ -114,8 +114,8 @@ def dominates(direction: GenderDirection) -> NDArray[np.bool_]:
         ``[replicas]``; False where there is no direction.
 
     >>> female = np.array([[[3.0, 0.0, 4.0], [0.0, 7.0, 24.0]]])
-    >>> found = gender_direction(female, male=female * [-1, -1, 1])
-    >>> found.first_share.round(4), found.second_share.round(4), dominates(found)
+    >>> result = gender_direction(female, male=female * [-1, -1, 1])
+    >>> result.first_share.round(4), result.second_share.round(4), dominates(result)
     (array([0.8212]), array([0.1788]), array([ True]))
     """
     return np.asarray(direction.first_share >= DOMINANCE * direction.second_share)
@@ -137,25 +137,25 @@ def without_each_pair(
 
     Returns:
         The measures without pair i, in row i; NaN where no pair remains or the remaining ones coincide. The direct bias
-        of professions with several forms follows from ``projection(words, found.direction)``.
+        of professions with several forms follows from ``projection(words, result.direction)``.
 
     Raises:
         ValueError: if female and male differ in shape or hold no pair, or the exponent is negative or not a number.
 
     >>> female, male = np.array([[[0.0, 1.0], [0.6, 0.8]]]), np.array([[[0.0, -1.0], [-0.6, 0.8]]])
-    >>> found = without_each_pair(female, male, words=np.array([[[3.0, 4.0]]]))
-    >>> found.similarity.T, found.direct_bias.T
+    >>> result = without_each_pair(female, male, words=np.array([[[3.0, 4.0]]]))
+    >>> result.similarity.T, result.direct_bias.T
     (array([[0., 1.]]), array([[0.6, 0.8]]))
     """
     complete = gender_direction(female, male)
     pairs = np.arange(female.shape[1])[:, np.newaxis]
     remaining = [gender_direction(np.where(pairs == left_out, np.nan, female), male) for left_out in pairs]
-    direction = np.stack([found.direction for found in remaining])
+    direction = np.stack([result.direction for result in remaining])
     return LeaveOneOut(
         direction,
         direct_bias(words, direction, exponent),
         cosine(direction, complete.direction),
-        np.stack([found.first_share for found in remaining]),
+        np.stack([result.first_share for result in remaining]),
     )
 
 

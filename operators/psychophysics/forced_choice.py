@@ -246,8 +246,8 @@ def psychometrics_of(
     Raises:
         ValueError: if ``flips`` is not two-dimensional, or another argument is out of range.
 
-    >>> found = psychometrics_of(np.array([[0.4, 0.5, 0.6, 0.7, np.nan]]), seed=0, num_resamples=200)
-    >>> found.pse.round(4), found.num_replicas, bool(found.pse_low < found.pse < found.pse_high)
+    >>> result = psychometrics_of(np.array([[0.4, 0.5, 0.6, 0.7, np.nan]]), seed=0, num_resamples=200)
+    >>> result.pse.round(4), result.num_replicas, bool(result.pse_low < result.pse < result.pse_high)
     (array([0.55]), array([4]), True)
     """
     check_level(level)

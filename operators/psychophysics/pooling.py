@@ -87,8 +87,8 @@ def pooled(flips: NDArray[np.floating], level: float = 0.95) -> Pooled:
     Raises:
         ValueError: if ``flips`` is not three-dimensional, or ``level`` is out of range.
 
-    >>> found = pooled(np.array([[[0.0, 0.2, 0.4], [0.4, 0.4, 1.0]]]))
-    >>> found.pse.round(4), (found.sd_pairs**2).round(4), (found.sd_replicas**2).round(4), (found.sd_rest**2).round(4)
+    >>> mean = pooled(np.array([[[0.0, 0.2, 0.4], [0.4, 0.4, 1.0]]]))
+    >>> mean.pse.round(4), (mean.sd_pairs**2).round(4), (mean.sd_replicas**2).round(4), (mean.sd_rest**2).round(4)
     (array([0.4]), array([0.0733]), array([0.06]), array([0.02]))
     """
     check_level(level)

@@ -112,8 +112,8 @@ def near_misses(problem: Problem, labels: NDArray[np.integer]) -> NearMisses:
     Node 2 would bring 1 - 3 into the part of the others, and is better off alone:
 
     >>> triangle = Problem(3, np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([2.0, -3.0, 1.0]), "forbid")
-    >>> found = near_misses(triangle, np.array([0, 0, 1]))
-    >>> found.nodes[-1], found.parts[-1], found.total[-1], found.held[-1], found.tipping[found.starts[-2] :]
+    >>> result = near_misses(triangle, np.array([0, 0, 1]))
+    >>> result.nodes[-1], result.parts[-1], result.total[-1], result.held[-1], result.tipping[result.starts[-2] :]
     (np.int64(2), np.int64(0), np.float64(-2.0), np.float64(0.0), array([0]))
     """
     _check(problem, labels)
@@ -121,17 +121,17 @@ def near_misses(problem: Problem, labels: NDArray[np.integer]) -> NearMisses:
     nodes, others, weights = _across(problem, labels)
     key = nodes * sizes.size + labels[others]
     missed = np.unique(key[weights > 0])
-    of, pairs = _of(missed, key)
+    miss, pairs = _located(missed, key)
     others, weights = others[pairs], weights[pairs]
     node, part = missed // sizes.size, missed % sizes.size
-    listed = np.bincount(of, minlength=missed.size)
+    listed = np.bincount(miss, minlength=missed.size)
     num_forbidden = sizes[part] - listed if problem.missing == "forbid" else np.zeros_like(missed)
     support, opposition = (
-        _sums(of, side, missed.size) for side in (np.maximum(weights, 0.0), np.minimum(weights, 0.0))
+        _sums(miss, side, missed.size) for side in (np.maximum(weights, 0.0), np.minimum(weights, 0.0))
     )
-    forbidden = _forbidden(labels, part, num_forbidden, listed, of, others)
+    forbidden = _forbidden(labels, part, num_forbidden, listed, miss, others)
     against = weights < 0
-    tipping = _tipping(missed.size, (of[against], others[against], weights[against]), forbidden)
+    tipping = _tipping(missed.size, (miss[against], others[against], weights[against]), forbidden)
     return NearMisses(node, part, support, opposition, num_forbidden, _held(problem, labels)[node], *tipping)
 
 
@@ -160,8 +160,8 @@ def _check(problem: Problem, labels: NDArray[np.integer]) -> None:
 
 
 def _together(problem: Problem, labels: NDArray[np.integer]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = labels[problem.left] == labels[problem.right]
-    return found
+    together: NDArray[np.bool_] = labels[problem.left] == labels[problem.right]
+    return together
 
 
 def _pairs(problem: Problem, chosen: NDArray[np.bool_]) -> Pairs:
@@ -184,7 +184,7 @@ def _across(problem: Problem, labels: NDArray[np.integer]) -> tuple[IntArray, In
     return np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([weights, weights])
 
 
-def _of(missed: IntArray, key: IntArray) -> tuple[IntArray, IntArray]:
+def _located(missed: IntArray, key: IntArray) -> tuple[IntArray, IntArray]:
     """Where the keys lie in the rising ``missed``, and which of them are there at all."""
     place = np.searchsorted(missed, key)
     place[place == missed.size] = 0
@@ -203,7 +203,7 @@ def _forbidden(
     part: IntArray,
     num_forbidden: IntArray,
     listed: IntArray,
-    of: IntArray,
+    miss_of_pair: IntArray,
     others: IntArray,
 ) -> _Against:
     """Pairs that are not listed, the first ones of each near miss.
@@ -215,17 +215,17 @@ def _forbidden(
     num = np.where(num_forbidden > 0, np.minimum(sizes[part], listed + NUM_TIPPING), 0)
     miss = np.repeat(np.arange(part.size), num)
     member = by_part[(np.cumsum(sizes) - sizes)[part[miss]] + _ranks(num)]
-    is_listed = np.isin(miss * labels.size + member, of * labels.size + others)
+    is_listed = np.isin(miss * labels.size + member, miss_of_pair * labels.size + others)
     miss, member = miss[~is_listed], member[~is_listed]
     return miss, member, np.full(miss.size, -np.inf)
 
 
 def _tipping(num_misses: int, *against: _Against) -> tuple[IntArray, IntArray, FloatArray]:
     """Starts, nodes and weights of the pairs that weigh most against each near miss."""
-    of, others, weights = (np.concatenate(parts) for parts in zip(*against, strict=True))
-    order = np.lexsort((others, weights, of))
-    order = order[_ranks(np.bincount(of, minlength=num_misses)) < NUM_TIPPING]
-    kept = np.bincount(of[order], minlength=num_misses)
+    misses, others, weights = (np.concatenate(parts) for parts in zip(*against, strict=True))
+    order = np.lexsort((others, weights, misses))
+    order = order[_ranks(np.bincount(misses, minlength=num_misses)) < NUM_TIPPING]
+    kept = np.bincount(misses[order], minlength=num_misses)
     return np.concatenate([[0], np.cumsum(kept)]), others[order], weights[order]
 
 

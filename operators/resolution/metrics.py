@@ -18,8 +18,8 @@ class PartitionMetrics(NamedTuple):
         precision: of pairs of records that were put together, the share that belong together; NaN if there are none.
         recall: of pairs that belong together, the share that were put together; NaN if there are none.
         f1: harmonic mean of both, 2 TP / (2 TP + FP + FN); NaN if no pair is together in either partition.
-        homogeneity: 1 - H(gold | found) / H(gold), Rosenberg and Hirschberg 2007, *V-measure*.
-        completeness: 1 - H(found | gold) / H(found).
+        homogeneity: 1 - H(gold | clusters) / H(gold), Rosenberg and Hirschberg 2007, *V-measure*.
+        completeness: 1 - H(clusters | gold) / H(clusters).
         v_measure: harmonic mean of both.
         adjusted_rand: Hubert and Arabie 1985, *Comparing partitions*: agreement of pairs, 0 on average by chance.
         fowlkes_mallows: Fowlkes and Mallows 1983: geometric mean of precision and recall; 0 if no pair is right.
@@ -35,11 +35,11 @@ class PartitionMetrics(NamedTuple):
     fowlkes_mallows: float
 
 
-def partition_metrics(found: NDArray[np.integer], gold: NDArray[np.integer]) -> PartitionMetrics:
+def partition_metrics(clusters: NDArray[np.integer], gold: NDArray[np.integer]) -> PartitionMetrics:
     """Compares two partitions of the same records, in time n log n.
 
     Args:
-        found, gold: ``[records]``, the part of each record, called by any whole numbers.
+        clusters, gold: ``[records]``, the part of each record, called by any whole numbers.
 
     Raises:
         ValueError: if they do not have the same records, or none.
@@ -52,20 +52,20 @@ def partition_metrics(found: NDArray[np.integer], gold: NDArray[np.integer]) -> 
     """
     from sklearn.metrics import adjusted_rand_score, fowlkes_mallows_score, homogeneity_completeness_v_measure
 
-    if found.ndim != 1 or found.shape != gold.shape or not found.size:
+    if clusters.ndim != 1 or clusters.shape != gold.shape or not clusters.size:
         raise ValueError(
-            f"found of shape {found.shape} and gold of shape {gold.shape}: must be [records], of the same records, at "
-            "least one; leave out records without a gold cluster"
+            f"clusters of shape {clusters.shape} and gold of shape {gold.shape}: must be [records], of the same "
+            "records, at least one; leave out records without a gold cluster"
         )
-    entropies = (float(score) for score in homogeneity_completeness_v_measure(gold, found))
-    chances = float(adjusted_rand_score(gold, found)), float(fowlkes_mallows_score(gold, found))
-    return PartitionMetrics._make((*_pair_scores(found, gold), *entropies, *chances))
+    entropies = (float(score) for score in homogeneity_completeness_v_measure(gold, clusters))
+    chances = float(adjusted_rand_score(gold, clusters)), float(fowlkes_mallows_score(gold, clusters))
+    return PartitionMetrics._make((*_pair_scores(clusters, gold), *entropies, *chances))
 
 
-def _pair_scores(found: NDArray[np.integer], gold: NDArray[np.integer]) -> tuple[float, float, float]:
+def _pair_scores(clusters: NDArray[np.integer], gold: NDArray[np.integer]) -> tuple[float, float, float]:
     """Precision, recall and F1, from the contingency table of both."""
-    cells = canonical(found) * gold.size + canonical(gold)
-    num_both, num_found, num_gold = (_num_pairs(labels) for labels in (cells, found, gold))
+    cells = canonical(clusters) * gold.size + canonical(gold)
+    num_both, num_found, num_gold = (_num_pairs(labels) for labels in (cells, clusters, gold))
     return _share(num_both, num_found), _share(num_both, num_gold), _share(2 * num_both, num_found + num_gold)
 
 

@@ -62,9 +62,9 @@ class Reduced:
     def expand(self, labels: Sequence[NDArray[np.integer]]) -> IntArray:
         """Labels of the original nodes from those of each piece."""
         parts = np.arange(int(self.joined.max(initial=-1)) + 1)
-        for piece, found in zip(self.pieces, labels, strict=True):
+        for piece, part_labels in zip(self.pieces, labels, strict=True):
             # The first of its nodes gives each part its name.
-            _, first, places = np.unique(found, return_index=True, return_inverse=True)
+            _, first, places = np.unique(part_labels, return_index=True, return_inverse=True)
             parts[piece.nodes] = piece.nodes[first[places]]
         return canonical(parts[self.joined])
 
@@ -94,8 +94,8 @@ def reduced(problem: Problem) -> Reduced:
     Of a chain whose ends may not be together the stronger pair is joined, and nothing is left:
 
     >>> chain = Problem(3, np.array([0, 1]), np.array([1, 2]), np.array([2.0, 1.0]), "forbid")
-    >>> found = reduced(chain)
-    >>> found.expand([]), found.offset
+    >>> result = reduced(chain)
+    >>> result.expand([]), result.offset
     (array([0, 0, 1]), 2.0)
     """
     joined, current = np.arange(problem.num_nodes), problem
@@ -133,11 +133,11 @@ def solved(problem: Problem, solve: Callable[[Problem, Remaining], Result], rema
 
     Each is given the time that is left for all.
     """
-    found = reduced(problem)
-    order = sorted(range(len(found.pieces)), key=lambda place: found.pieces[place].problem.num_nodes)
-    results = {place: solve(found.pieces[place].problem, remaining) for place in order}
-    labels = found.expand([results[place].labels for place in range(len(order))])
-    bound = found.offset + sum(piece.bound for piece in results.values())
+    rest = reduced(problem)
+    order = sorted(range(len(rest.pieces)), key=lambda place: rest.pieces[place].problem.num_nodes)
+    results = {place: solve(rest.pieces[place].problem, remaining) for place in order}
+    labels = rest.expand([results[place].labels for place in range(len(order))])
+    bound = rest.offset + sum(piece.bound for piece in results.values())
     num_cuts = sum(piece.num_cuts for piece in results.values())
     num_branches = sum(piece.num_branches for piece in results.values())
     return result(problem, labels, bound, num_cuts, num_branches)

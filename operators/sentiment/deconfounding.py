@@ -70,13 +70,13 @@ def deconfounding_impact(
         The emotions in the order of their numbers, percentages rounded to 9 decimals.
 
     Raises:
-        ValueError: if ``empty_cells`` is another, or :func:`.two_samples.moments` refuses the scores.
+        ValueError: if ``empty_cells`` is unknown, or :func:`.two_samples.moments` refuses the scores.
 
     Of the first emotion 3 of 4 texts have the first value, of all texts half. So 0.75 x 1 + 0.25 x -1 becomes 0:
 
     >>> scores, emotions = np.array([1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0, -1.0]), np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    >>> found = deconfounding_impact(scores, emotions, np.array([0, 0, 0, 1, 0, 1, 1, 1]))
-    >>> found.observed, found.adjusted, found.percent
+    >>> result = deconfounding_impact(scores, emotions, np.array([0, 0, 0, 1, 0, 1, 1, 1]))
+    >>> result.observed, result.adjusted, result.percent
     (array([ 0.5, -0.5]), array([0., 0.]), array([100., 100.]))
     """
     if empty_cells not in get_args(EmptyCells):
@@ -138,8 +138,8 @@ def _cells(
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Number and mean of the scores, ``[..., emotions, protected values]``."""
     shape = _num_values(emotions), _num_values(protected)
-    found = moments(scores, emotions * shape[1] + protected, shape[0] * shape[1], counts)
-    return found.num.reshape(*found.num.shape[:-1], *shape), found.mean.reshape(*found.mean.shape[:-1], *shape)
+    cells = moments(scores, emotions * shape[1] + protected, shape[0] * shape[1], counts)
+    return cells.num.reshape(*cells.num.shape[:-1], *shape), cells.mean.reshape(*cells.mean.shape[:-1], *shape)
 
 
 def _num_values(codes: NDArray[np.integer]) -> int:

@@ -33,9 +33,9 @@ def translate_words(texts: Sequence[str], words: Mapping[str, str]) -> list[str]
         return list(texts)
     any_entry = "|".join(f"({_pattern(entry)})" for entry in entries)
 
-    def translated(found: re.Match[str]) -> str:
-        entry = entries[(found.lastindex or 0) - 1]
-        return words[entry] if found[0] == entry else _with_capitals(words[entry], found[0])
+    def translated(match: re.Match[str]) -> str:
+        entry = entries[(match.lastindex or 0) - 1]
+        return words[entry] if match[0] == entry else _with_capitals(words[entry], match[0])
 
     pattern = re.compile(rf"(?<!\w)(?:{any_entry})(?!\w)", re.IGNORECASE)
     return [pattern.sub(translated, text) for text in texts]

@@ -124,8 +124,8 @@ def score(trained: TrainedGRU, texts: Sequence[str]) -> NDArray[np.float64]:
     with reproducible(seed=0):
         network = new_network(about)
         network.load_state_dict({name: torch.tensor(weight) for name, weight in trained.weights.items()})
-        found = evaluated(network, word_numbers(texts, about.vocabulary), about.config.max_tokens)
-        probabilities = found.softmax(dim=1).numpy()
+        logits = evaluated(network, word_numbers(texts, about.vocabulary), about.config.max_tokens)
+        probabilities = logits.softmax(dim=1).numpy()
     return np.asarray((probabilities * np.array(list(about.values.values()))).sum(axis=1).clip(-1.0, 1.0))
 
 
@@ -177,8 +177,8 @@ def logits(network: "nn.ModuleDict", texts: "Sequence[Tensor]") -> "Tensor":
     packed = pack_sequence(list(texts), enforce_sorted=False)
     vectors = network["dropout"](network["embedding"](packed.data))
     _, states = network["gru"](packed._replace(data=vectors))
-    found: Tensor = network["output"](network["dropout"](states[-1]))
-    return found
+    outputs: Tensor = network["output"](network["dropout"](states[-1]))
+    return outputs
 
 
 def evaluated(network: "nn.ModuleDict", texts: "Sequence[Tensor]", max_tokens: int) -> "Tensor":
@@ -187,11 +187,11 @@ def evaluated(network: "nn.ModuleDict", texts: "Sequence[Tensor]", max_tokens: i
 
     network.train(False)
     num_classes = network.get_parameter("output.bias").numel()
-    found = torch.empty(len(texts), num_classes, dtype=torch.float64)
+    results = torch.empty(len(texts), num_classes, dtype=torch.float64)
     with torch.inference_mode():
         for rows in _even_batches(np.array([len(text) for text in texts]), max_tokens):
-            found[rows] = logits(network, [texts[row] for row in rows]).double()
-    return found
+            results[rows] = logits(network, [texts[row] for row in rows]).double()
+    return results
 
 
 def _even_batches(lengths: NDArray[np.int64], max_tokens: int) -> Iterator[NDArray[np.int64]]:

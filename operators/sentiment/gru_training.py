@@ -181,9 +181,9 @@ def _measured(network: "nn.ModuleDict", held_out: _Examples, max_tokens: int) ->
     """Loss and accuracy."""
     from torch.nn.functional import cross_entropy
 
-    found = evaluated(network, held_out.texts, max_tokens)
-    is_right = found.argmax(dim=1) == held_out.classes
-    return cross_entropy(found, held_out.classes).item(), is_right.double().mean().item()
+    logits = evaluated(network, held_out.texts, max_tokens)
+    is_right = logits.argmax(dim=1) == held_out.classes
+    return cross_entropy(logits, held_out.classes).item(), is_right.double().mean().item()
 
 
 def _check(values: Mapping[str, float], **parts: LabelledTexts) -> None:

@@ -61,9 +61,9 @@ def with_proxies(
             f"gender {unknown}: must be one of {', '.join(proxies)}; give it a prefix in sentences.proxies"
         )
     return [
-        ProxyText(row, told, proxies[told] + text, unicode_words(proxies[told]))
+        ProxyText(row, value, proxies[value] + text, unicode_words(proxies[value]))
         for row, (text, gender) in enumerate(zip(texts, genders, strict=True))
-        for told in (proxies if gender is None else [gender])
+        for value in (proxies if gender is None else [gender])
     ]
 
 
@@ -89,8 +89,8 @@ def lost_words(texts: Sequence[str], protected: Sequence[Sequence[str]]) -> list
         return [_CONTRACTED.sub("", word) for word in unicode_words(normalize(text))]
 
     def lost(text: str, phrases: Sequence[str]) -> list[str]:
-        found = words(text)
-        return [phrase for phrase in phrases if not _holds(found, words(phrase))]
+        text_words = words(text)
+        return [phrase for phrase in phrases if not _holds(text_words, words(phrase))]
 
     return [lost(text, phrases) for text, phrases in zip(texts, protected, strict=True)]
 

@@ -68,16 +68,16 @@ def translate_texts(
     longest = longest_input(model, tokenizer)
     unique = [text for text in dict.fromkeys(texts) if text.strip()]
     inputs = [dict(tokenizer(text, verbose=False)) for text in unique]
-    lengths = np.array([len(of["input_ids"]) for of in inputs], dtype=np.int64)
+    lengths = np.array([len(entry["input_ids"]) for entry in inputs], dtype=np.int64)
     fitting = np.flatnonzero(lengths <= longest)
     settings = _settings(config, codes, longest)
-    found: dict[str, str | None] = dict.fromkeys(unique)
+    by_text: dict[str, str | None] = dict.fromkeys(unique)
     for batch in length_batches(lengths[fitting], config.max_tokens):
         rows = fitting[batch].tolist()
         padded = tokenizer.pad([inputs[row] for row in rows], return_tensors="pt", verbose=False)
         translations = tokenizer.batch_decode(_generated(model, padded, settings), skip_special_tokens=True)
-        found |= zip([unique[row] for row in rows], translations, strict=True)
-    return [found.get(text, text) for text in texts]
+        by_text |= zip([unique[row] for row in rows], translations, strict=True)
+    return [by_text.get(text, text) for text in texts]
 
 
 def _codes(tokenizer: Any) -> dict[str, int]:

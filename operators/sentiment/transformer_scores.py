@@ -59,8 +59,8 @@ def score_texts(
         ValueError: as :func:`label_values` and :func:`classify` do.
     """
     values = label_values(_labels(model), config.labels)
-    found = classify(model, tokenizer, texts, config)
-    return sentiments(found.probabilities, values, config.score), found.truncated
+    outcome = classify(model, tokenizer, texts, config)
+    return sentiments(outcome.probabilities, values, config.score), outcome.truncated
 
 
 def label_values(id2label: Mapping[int, str], labels: Mapping[str, float] | None = None) -> NDArray[np.float64]:
@@ -154,8 +154,8 @@ def classify(
     >>> from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
     >>> tokenizer = BertTokenizer(vocab={"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "good": 4, "bad": 5})
     >>> model = BertForSequenceClassification(BertConfig(vocab_size=6, hidden_size=12, num_hidden_layers=1))
-    >>> found = classify(model, tokenizer, ["good", "not bad"], ClassifierConfig())
-    >>> found.probabilities.sum(axis=1).round(5), found.truncated
+    >>> result = classify(model, tokenizer, ["good", "not bad"], ClassifierConfig())
+    >>> result.probabilities.sum(axis=1).round(5), result.truncated
     (array([1., 1.], dtype=float32), array([False, False]))
     """
     _check_kind(model, tokenizer)
@@ -190,14 +190,14 @@ def _tokenised(
 ) -> tuple[list[dict[str, Any]], NDArray[np.bool_]]:
     """What the model is given for each text, by the names of its arguments, and whether its end is left out."""
     inputs = [dict(tokenizer(text, verbose=False)) for text in texts]
-    truncated = np.array([len(of["input_ids"]) > longest for of in inputs], dtype=bool)
+    truncated = np.array([len(entry["input_ids"]) > longest for entry in inputs], dtype=bool)
     for row in np.flatnonzero(truncated).tolist():
         inputs[row] = dict(tokenizer(texts[row], truncation=True, max_length=longest))
     return inputs, truncated
 
 
 def _batches(inputs: Sequence[Mapping[str, Any]], max_tokens: int) -> Iterator[NDArray[np.int64]]:
-    lengths = np.array([len(of["input_ids"]) for of in inputs], dtype=np.int64)
+    lengths = np.array([len(entry["input_ids"]) for entry in inputs], dtype=np.int64)
     rows = np.flatnonzero(lengths)
     return (rows[batch] for batch in length_batches(lengths[rows], max_tokens))
 
@@ -214,5 +214,5 @@ def _probabilities(model: "PreTrainedModel", inputs: Any) -> NDArray[np.float32]
         raise ValueError(
             "the model's outputs are not finite: its weights are damaged or overflow; set the system's model to another"
         )
-    found: NDArray[np.float32] = outputs.softmax(dim=1).cpu().numpy()
-    return found
+    probabilities: NDArray[np.float32] = outputs.softmax(dim=1).cpu().numpy()
+    return probabilities

@@ -75,8 +75,8 @@ def correlation(x: NDArray[np.floating], y: NDArray[np.floating]) -> Correlation
     Raises:
         ValueError: if the columns are not one-dimensional of one length.
 
-    >>> found = correlation(np.array([1.0, 2.0, 3.0, 4.0, np.nan]), np.array([1.0, 4.0, 9.0, 16.0, 25.0]))
-    >>> round(found.pearson, 4), round(found.pearson_p, 4), found.spearman, found.num
+    >>> result = correlation(np.array([1.0, 2.0, 3.0, 4.0, np.nan]), np.array([1.0, 4.0, 9.0, 16.0, 25.0]))
+    >>> round(result.pearson, 4), round(result.pearson_p, 4), result.spearman, result.num
     (0.9844, 0.0156, 1.0, 4)
     """
     if np.ndim(x) != 1 or np.shape(x) != np.shape(y):
@@ -98,7 +98,7 @@ def replicated(x: NDArray[np.floating], y: NDArray[np.floating], kind: Kind) -> 
         ``[replicas]`` float64 in [-1, 1]; NaN in replicas where it is undefined, as the module says.
 
     Raises:
-        ValueError: if the shapes do not fit, or the kind is another.
+        ValueError: if the shapes do not fit, or the kind is unknown.
 
     >>> replicated(np.array([[1.0, 2.0, 4.0], [3.0, 2.0, 1.0]]), np.array([1.0, 2.0, 3.0]), "spearman")
     array([ 1., -1.])

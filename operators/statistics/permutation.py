@@ -134,8 +134,8 @@ def monte_carlo_p_value(
         ValueError: if a set is empty, a score is not finite, there are more than 4000 words, or another argument is out
             of range.
 
-    >>> found = monte_carlo_p_value(np.array([0.3, 0.2]), np.array([0.1, -0.1]), num_draws=999, seed=0, test_key=0)
-    >>> found.value, found.low < 1 / 6 < found.high
+    >>> result = monte_carlo_p_value(np.array([0.3, 0.2]), np.array([0.1, -0.1]), num_draws=999, seed=0, test_key=0)
+    >>> result.value, result.low < 1 / 6 < result.high
     (0.163, True)
     """
     if num_draws < 1:

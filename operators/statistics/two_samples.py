@@ -158,8 +158,8 @@ def two_sample_t(first: Moments, second: Moments, convention: Convention = DEFIN
         first, second: ``[...]``, broadcast against each other.
         convention: offset and degrees of freedom.
 
-    >>> found = moments(np.array([1.0, 2.0, 3.0, 3.0, 5.0]) / 5, np.array([0, 0, 0, 1, 1]), 2)
-    >>> [round(float(value), 4) for value in two_sample_t(found.of(0), found.of(1))]
+    >>> result = moments(np.array([1.0, 2.0, 3.0, 3.0, 5.0]) / 5, np.array([0, 0, 0, 1, 1]), 2)
+    >>> [round(float(value), 4) for value in two_sample_t(result.of(0), result.of(1))]
     [-1.7321, 1.6842, 0.2482]
     """
     v1, v2 = first.variance / first.num, second.variance / second.num
@@ -173,22 +173,22 @@ def two_sample_t(first: Moments, second: Moments, convention: Convention = DEFIN
     return TTest(t, df, np.asarray(2.0 * stdtr(df, -np.abs(t))))
 
 
-def pairwise_tests(found: Moments, convention: Convention = DEFINITION) -> TTest:
+def pairwise_tests(cells: Moments, convention: Convention = DEFINITION) -> TTest:
     """Tests of every two cells against each other.
 
     Args:
-        found: ``[..., cells]``.
+        cells: ``[..., cells]``.
         convention: offset and degrees of freedom.
 
     Returns:
         ``[..., pairs]``, the pairs in the order of ``itertools.combinations(range(cells), 2)``.
 
-    >>> found = moments(np.array([0.5, 0.5, 0.5, 0.5, 1.0, 1.0]), np.array([0, 0, 1, 1, 2, 2]), 3)
-    >>> pairwise_tests(found).t
+    >>> result = moments(np.array([0.5, 0.5, 0.5, 0.5, 1.0, 1.0]), np.array([0, 0, 1, 1, 2, 2]), 3)
+    >>> pairwise_tests(result).t
     array([  0., -inf, -inf])
     """
-    first, second = np.triu_indices(found.num.shape[-1], 1)
-    return two_sample_t(found.of(first), found.of(second), convention)
+    first, second = np.triu_indices(cells.num.shape[-1], 1)
+    return two_sample_t(cells.of(first), cells.of(second), convention)
 
 
 def _moments(scores: FloatArray, counts: NDArray[np.integer]) -> Moments:

@@ -13,7 +13,7 @@ def split_groups(
 ) -> dict[str, str]:
     """The part of each group.
 
-    Within a stratum, groups come in an order that hangs on the seed and their names alone; each goes to the part that
+    Within a stratum, groups come in an order that depends on the seed and their names alone; each goes to the part that
     lacks most of its share of the stratum's texts. The last ones go to parts that have none yet.
 
     Args:
@@ -25,17 +25,17 @@ def split_groups(
     Raises:
         ValueError: if a stratum has fewer groups than there are parts, or a group is of two strata.
 
-    >>> found = split_groups(["a", "b", "c", "d"], ["x", "x", "y", "y"], {"training": 0.5, "test": 0.5}, seed=0)
-    >>> sorted(found.items())
+    >>> result = split_groups(["a", "b", "c", "d"], ["x", "x", "y", "y"], {"training": 0.5, "test": 0.5}, seed=0)
+    >>> sorted(result.items())
     [('a', 'training'), ('b', 'test'), ('c', 'test'), ('d', 'training')]
     """
     sizes = Counter(zip(strata, groups, strict=True))
     parts: dict[str, str] = {}
     for stratum in sorted(set(strata)):
-        own = {group: num for (of, group), num in sizes.items() if of == stratum}
-        if twice := sorted(own.keys() & parts.keys()):
+        members = {group: num for (other, group), num in sizes.items() if other == stratum}
+        if twice := sorted(members.keys() & parts.keys()):
             raise ValueError(f"the group {twice[0]!r} is of two strata, {stratum!r} among them: each must be of one")
-        parts |= _split(stratum, own, shares, seed)
+        parts |= _split(stratum, members, shares, seed)
     return parts
 
 
@@ -46,10 +46,10 @@ def _split(stratum: str, sizes: Mapping[str, int], shares: Mapping[str, float], 
         )
     missing = {part: share * sum(sizes.values()) for part, share in shares.items()}
     order = sorted(sizes, key=lambda group: (document_key(f"{seed}\n{group}"), group))
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for number, group in enumerate(order):
-        empty = [part for part in shares if part not in found.values()]
+        empty = [part for part in shares if part not in parts.values()]
         open_parts = empty if len(empty) == len(order) - number else list(shares)
-        found[group] = max(open_parts, key=lambda part: missing[part])
-        missing[found[group]] -= sizes[group]
-    return found
+        parts[group] = max(open_parts, key=lambda part: missing[part])
+        missing[parts[group]] -= sizes[group]
+    return parts

@@ -28,22 +28,22 @@ class WordList:
     def found(self, words: Sequence[str]) -> list[str | None]:
         """The entry that each word of a text is a part of, spelled as :func:`spelled` does; None if of none."""
         forms = [_forms(word) for word in words]
-        found: list[str | None] = [None] * len(words)
-        at = 0
-        while at < len(words):
-            entry = self._at(forms, at)
+        entries: list[str | None] = [None] * len(words)
+        place = 0
+        while place < len(words):
+            entry = self._at(forms, place)
             length = max(len(entry), 1)
-            found[at : at + length] = [" ".join(entry) or None] * length
-            at += length
-        return found
+            entries[place : place + length] = [" ".join(entry) or None] * length
+            place += length
+        return entries
 
-    def _at(self, forms: Sequence[tuple[str, ...]], at: int) -> tuple[str, ...]:
-        candidates = (entry for form in forms[at] for entry in self._entries.get(form, ()))
+    def _at(self, forms: Sequence[tuple[str, ...]], place: int) -> tuple[str, ...]:
+        candidates = (entry for form in forms[place] for entry in self._entries.get(form, ()))
         matching = (
             entry
             for entry in candidates
-            if len(entry) <= len(forms) - at
-            and all(part in of for part, of in zip(entry, forms[at : at + len(entry)], strict=True))
+            if len(entry) <= len(forms) - place
+            and all(part in spellings for part, spellings in zip(entry, forms[place : place + len(entry)], strict=True))
         )
         return max(matching, key=len, default=())
 

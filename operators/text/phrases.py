@@ -24,16 +24,16 @@ def join_phrases(words: list[str], index: PhraseIndex) -> list[str]:
     """
     if index.keys().isdisjoint(words):
         return words
-    joined, at = [], 0
-    while at < len(words):
-        size = _phrase_length(words, at, index)
-        joined.append(" ".join(words[at : at + size]))
-        at += size
+    joined, place = [], 0
+    while place < len(words):
+        size = _phrase_length(words, place, index)
+        joined.append(" ".join(words[place : place + size]))
+        place += size
     return joined
 
 
-def _phrase_length(words: Sequence[str], at: int, index: PhraseIndex) -> int:
-    for phrase in index.get(words[at], ()):
-        if tuple(words[at : at + len(phrase)]) == phrase:
+def _phrase_length(words: Sequence[str], place: int, index: PhraseIndex) -> int:
+    for phrase in index.get(words[place], ()):
+        if tuple(words[place : place + len(phrase)]) == phrase:
             return len(phrase)
     return 1

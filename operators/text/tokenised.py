@@ -53,16 +53,16 @@ def word_spans(text: str) -> Spans:
     ['She', "didn't", ',', 'at', '3.14', '?!']
     """
     spans: Spans = []
-    at = 0
+    place = 0
     for word in unicode_words(text := text.replace("’", "'")):
-        start = text.index(word, at)
-        spans += [*_others(text, at, start), (start, start + len(word))]
-        at = start + len(word)
-    return spans + _others(text, at, len(text))
+        start = text.index(word, place)
+        spans += [*_others(text, place, start), (start, start + len(word))]
+        place = start + len(word)
+    return spans + _others(text, place, len(text))
 
 
 def _others(text: str, start: int, end: int) -> Spans:
-    return [found.span() for found in _OTHERS.finditer(text, start, end)]
+    return [match.span() for match in _OTHERS.finditer(text, start, end)]
 
 
 def tokenise(
@@ -80,8 +80,8 @@ def tokenise(
     >>> from transformers import BertConfig, BertModel, BertTokenizer
     >>> tokenizer = BertTokenizer(vocab={"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "nur": 4, "##se": 5})
     >>> model = BertModel(BertConfig(vocab_size=6, hidden_size=12, num_hidden_layers=1))
-    >>> [found] = tokenise(model, tokenizer, ["Nurse!"])
-    >>> found.words, found.inputs["input_ids"], found.word_of.tolist()
+    >>> [result] = tokenise(model, tokenizer, ["Nurse!"])
+    >>> result.words, result.inputs["input_ids"], result.word_of.tolist()
     (('Nurse', '!'), [2, 4, 5, 1, 3], [-1, 0, 0, 1, -1])
     """
     if not tokenizer.is_fast:
@@ -143,10 +143,10 @@ def padded(texts: Sequence[TokenisedText], padding: int) -> "dict[str, Tensor]":
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
-    found = {}
+    tensors = {}
     for name in texts[0].inputs:
         rows = [torch.tensor(text.inputs[name]) for text in texts]
-        found[name] = pad_sequence(rows, batch_first=True, padding_value=padding if name == "input_ids" else 0)
+        tensors[name] = pad_sequence(rows, batch_first=True, padding_value=padding if name == "input_ids" else 0)
     lengths = torch.tensor([len(text.word_of) for text in texts])
     behind = torch.arange(int(lengths.max()))[None] >= lengths[:, None]
-    return found | {"attention_mask": (~behind).long()}
+    return tensors | {"attention_mask": (~behind).long()}

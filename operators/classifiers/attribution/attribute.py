@@ -88,8 +88,8 @@ def attribute(
     >>> from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
     >>> tokenizer = BertTokenizer(vocab={"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "good": 4, "bad": 5})
     >>> model = BertForSequenceClassification(BertConfig(vocab_size=6, hidden_size=12, num_hidden_layers=1))
-    >>> [found] = attribute(transformers_classifier(model, tokenizer), ["not bad"], AttributionConfig())
-    >>> found.words, bool(np.isclose(found.values.sum(), found.output - found.baseline, atol=1e-4))
+    >>> [result] = attribute(transformers_classifier(model, tokenizer), ["not bad"], AttributionConfig())
+    >>> result.words, bool(np.isclose(result.values.sum(), result.output - result.baseline, atol=1e-4))
     (('not', 'bad'), True)
     """
     from tiltmeter.operators.classifiers.attribution.batches import (  # imports torch, which takes seconds
@@ -140,8 +140,10 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 def _targets(wanted: Sequence[int | None], probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
     num_classes = probabilities.shape[1]
     predicted = np.nan_to_num(probabilities).argmax(axis=1) if len(wanted) else np.empty(0, dtype=np.int64)
-    targets = np.array([top if of is None else of for of, top in zip(wanted, predicted, strict=True)], dtype=np.int64)
-    if wrong := [of for of in targets.tolist() if not 0 <= of < num_classes]:
+    targets = np.array(
+        [top if target is None else target for target, top in zip(wanted, predicted, strict=True)], dtype=np.int64
+    )
+    if wrong := [target for target in targets.tolist() if not 0 <= target < num_classes]:
         raise ValueError(f"target {wrong[0]}: the network has the classes 0 to {num_classes - 1}")
     return targets
 

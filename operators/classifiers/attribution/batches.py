@@ -39,7 +39,7 @@ def logits_of(
     Raises:
         ValueError: if outputs are not finite, not as many as there are classes, or there are not several classes.
     """
-    lengths, found = _lengths(texts), np.full((len(texts), len(classifier.classes)), np.nan)
+    lengths, result = _lengths(texts), np.full((len(texts), len(classifier.classes)), np.nan)
     rows = np.flatnonzero(lengths)
 
     def work(batch: NDArray[np.int64], _: int) -> None:
@@ -47,11 +47,11 @@ def logits_of(
         with torch.inference_mode():
             logits = _logits(classifier.network, inputs).double().cpu().numpy()
         _check(logits, classifier.classes)
-        found[rows[batch]] = logits
+        result[rows[batch]] = logits
 
     with evaluating(classifier.network), linear_by_onednn():
         run_in_batches(lengths[rows], max_tokens or classifier.max_tokens, work)
-    return found
+    return result
 
 
 def _check(logits: NDArray[np.float64], classes: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ def explain(
 
     Args:
         targets: the class of each text.
-        keys: of each text, 64 bits that its random draws hang on.
+        keys: of each text, 64 bits that its random draws depend on.
     """
     method = METHODS[config.method]
     values = [np.full(len(text.words), np.nan) for text in texts]
@@ -84,15 +84,15 @@ def explain(
     rows = np.flatnonzero([_words_read(text).size for text in texts])
 
     def work(chosen: NDArray[np.int64], max_tokens: int) -> None:
-        of = rows[chosen].tolist()
-        some, some_keys = [texts[row] for row in of], [keys[row] for row in of]
-        batch = _batch(classifier, some, targets[of], some_keys, config.output, max_tokens)
+        places = rows[chosen].tolist()
+        some, some_keys = [texts[row] for row in places], [keys[row] for row in places]
+        batch = _batch(classifier, some, targets[places], some_keys, config.output, max_tokens)
         with torch.no_grad():
-            outputs[of], baselines[of] = (
+            outputs[places], baselines[places] = (
                 batch.forward(ends, *batch.arguments).double().cpu() for ends in (batch.embedded, batch.baselines)
             )
-        for row, found in zip(of, method.values(batch, config, seed), strict=True):
-            values[row][_words_read(texts[row])] = found.cpu().numpy()
+        for row, attributions in zip(places, method.values(batch, config, seed), strict=True):
+            values[row][_words_read(texts[row])] = attributions.cpu().numpy()
 
     with evaluating(classifier.network), linear_by_onednn():
         run_in_batches(lengths[rows], config.max_tokens or classifier.max_tokens, work, method.num_forwards(config))
@@ -164,8 +164,8 @@ def _embeddings(network: nn.Module) -> nn.Embedding:
 
 
 def _logits(network: nn.Module, inputs: Mapping[str, Tensor]) -> Tensor:
-    found = network(**inputs)
-    logits: Tensor = getattr(found, "logits", found)
+    outputs = network(**inputs)
+    logits: Tensor = getattr(outputs, "logits", outputs)
     return logits
 
 
@@ -198,10 +198,10 @@ def explained_output(logits: Tensor, targets: Tensor, output: Output) -> Tensor:
     chosen = targets[:, None]
     if output == "probability":
         logits = logits.softmax(dim=1)
-    found = logits.gather(1, chosen)[:, 0]
+    output_of_target = logits.gather(1, chosen)[:, 0]
     if output == "log_odds":
-        found = found - logits.scatter(1, chosen, -torch.inf).logsumexp(dim=1)
-    return found
+        output_of_target = output_of_target - logits.scatter(1, chosen, -torch.inf).logsumexp(dim=1)
+    return output_of_target
 
 
 @contextmanager

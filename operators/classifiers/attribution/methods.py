@@ -50,7 +50,7 @@ class Batch(NamedTuple):
         words: ``[texts, tokens]``, number of the word among those that were read; -1 for special tokens and padding.
         num_words: that were read of each text.
         arguments: whatever else ``forward`` needs, ``[texts, ...]`` each.
-        keys: of each text, 64 bits that its random draws hang on.
+        keys: of each text, 64 bits that its random draws depend on.
         max_rows: that ``forward`` may be given at a time.
     """
 
@@ -94,13 +94,13 @@ class Attributing(NamedTuple):
 def _integrated_gradients(batch: Batch, config: AttributionConfig, _: int) -> Values:
     if (tolerance := _tolerance(config)) is None:
         return _integrated(batch, *gauss_legendre(config.num_steps))[0]
-    found, of_some = _integrated(batch, *gauss_kronrod())
-    rest = [row for row, pair in enumerate(zip(found, of_some, strict=True)) if _error(*pair) > tolerance]
+    results, coarse = _integrated(batch, *gauss_kronrod())
+    rest = [row for row, pair in enumerate(zip(results, coarse, strict=True)) if _error(*pair) > tolerance]
     if rest:
         [again] = _integrated(batch.of(rest), *gauss_legendre(config.num_steps))
         for row, values in zip(rest, again, strict=True):
-            found[row] = values
-    return found
+            results[row] = values
+    return results
 
 
 def _tolerance(config: AttributionConfig) -> float | None:
@@ -108,14 +108,14 @@ def _tolerance(config: AttributionConfig) -> float | None:
     return config.tolerance if config.num_steps > NUM_KRONROD else None
 
 
-def _error(found: Tensor, of_some: Tensor) -> float:
+def _error(values: Tensor, coarse: Tensor) -> float:
     """About the largest of a text's attributions, from what the nested rule gives, which is far less exact.
 
     The rule of 2 n + 1 nodes converges almost twice as fast as that of n; the exponent 3/2, which relies on less, is
     that of QUADPACK (Piessens et al. 1983).
     """
-    largest = float(found.abs().max())
-    return float((found - of_some).abs().max() / largest) ** 1.5 if largest else 0.0
+    largest = float(values.abs().max())
+    return float((values - coarse).abs().max() / largest) ** 1.5 if largest else 0.0
 
 
 def _integrated(batch: Batch, nodes: NDArray[np.float64], weights: NDArray[np.float64]) -> list[Values]:
@@ -132,7 +132,7 @@ def _mean_gradients(
     batch: Batch, start: Tensor, end: Tensor, nodes: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> Tensor:
     """Of F on the straight path, by its own variables: of the shape of either end, for each rule."""
-    places, shares = (torch.tensor(of, dtype=end.dtype, device=end.device) for of in (nodes, weights))
+    places, shares = (torch.tensor(numbers, dtype=end.dtype, device=end.device) for numbers in (nodes, weights))
     at_once = max(1, batch.max_rows // len(end))
     means = end.new_zeros(len(weights), *end.shape)
     for first in range(0, len(nodes), at_once):
@@ -197,9 +197,9 @@ def _gradient_x_input(batch: Batch, _: AttributionConfig, __: int) -> Values:
     return _by_word(batch, gradients * (batch.embedded - batch.baselines))
 
 
-def _by_word(batch: Batch, found: Tensor) -> Values:
+def _by_word(batch: Batch, by_token: Tensor) -> Values:
     """Sums over the dimensions and tokens of each word."""
-    tokens = found.sum(dim=2, dtype=torch.float64)
+    tokens = by_token.sum(dim=2, dtype=torch.float64)
     sums = tokens.new_zeros(len(tokens), 1 + max(batch.num_words))
     sums.scatter_add_(1, 1 + batch.words, tokens)
     return [row[1 : 1 + num] for row, num in zip(sums, batch.num_words, strict=True)]
@@ -250,8 +250,8 @@ def _perturbed(make: Callable[..., Any], batch: Batch, row: int, **settings: Any
 
     whole = baseline.new_ones(1, num_words)
     with torch.no_grad():
-        found: Tensor = make(forward).attribute(whole, perturbations_per_eval=batch.max_rows, **settings)
-    return found[0].double()
+        values: Tensor = make(forward).attribute(whole, perturbations_per_eval=batch.max_rows, **settings)
+    return values[0].double()
 
 
 def _random(batch: Batch, _: AttributionConfig, seed: int) -> Values:

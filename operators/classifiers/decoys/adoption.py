@@ -56,8 +56,8 @@ def adoption(
         num_resamples: of the texts.
         level: of the interval.
 
-    >>> found = adoption(np.ones(50), np.zeros(50), 0, 0, is_paired=True)
-    >>> found.fall, found.low, found.adopted
+    >>> result = adoption(np.ones(50), np.zeros(50), 0, 0, is_paired=True)
+    >>> result.fall, result.low, result.adopted
     (1.0, 1.0, True)
     """
     if not len(falls) or not len(others):

@@ -66,10 +66,10 @@ def relevance_matrix(instances: Sequence[Explained], k: int) -> NDArray[np.float
         for place in top_words(explained, k):
             column = columns.setdefault(explained.words[place], len(columns))
             cells.append((row, column, abs(float(explained.values[place]))))
-    found = np.zeros((len(instances), max(1, len(columns))))
+    relevance = np.zeros((len(instances), max(1, len(columns))))
     for row, column, size in cells:
-        found[row, column] += size
-    return found
+        relevance[row, column] += size
+    return relevance
 
 
 def order_of(relevance: NDArray[np.float64], selection: Selection, max_clusters: int) -> NDArray[np.int64]:
@@ -125,23 +125,23 @@ def told_apart(
     array([0.5, 1. ])
     """
     more: Counter[str] = Counter()
-    told = []
+    outcomes = []
     for first, second in zip(decoyed, other, strict=True):
         more.update({first.words[place] for place in top_words(first, k)})
         more.subtract({second.words[place] for place in top_words(second, k)})
         lead = max(more.values(), default=0) + min(more.values(), default=0)
-        told.append(0.5 + 0.5 * float(np.sign(lead)))
-    return np.asarray(np.array(told)[np.asarray(budgets) - 1], dtype=np.float64)
+        outcomes.append(0.5 + 0.5 * float(np.sign(lead)))
+    return np.asarray(np.array(outcomes)[np.asarray(budgets) - 1], dtype=np.float64)
 
 
-def expected_instances(found: NDArray[np.floating]) -> NDArray[np.float64]:
+def expected_instances(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
     """How many instances are looked at on average until the decoy is found, or the budget B is used up:
     sum_{b=0}^{B-1} (1 - P(b)), with P(0) = 0.
 
     Args:
-        found: ``[..., B]``, P(b) for b = 1, ..., B.
+        probabilities: ``[..., B]``, P(b) for b = 1, ..., B.
 
     >>> expected_instances(np.array([0.0, 1.0, 1.0])), expected_instances(np.zeros(3))
     (array(2.), array(3.))
     """
-    return np.asarray(1.0 + (1.0 - found[..., :-1]).sum(axis=-1))
+    return np.asarray(1.0 + (1.0 - probabilities[..., :-1]).sum(axis=-1))

@@ -142,14 +142,14 @@ def resolved(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> Inse
         raise ValueError(f"the texts have {len(classes)} class: must be at least two; set data.label to another column")
     if isinstance(decoy, DeletedDecoy):
         named: Sequence[str] = [decoy.label or classes[0]]
-        found: InsertedDecoy | DeletedDecoy = replace(decoy, label=named[0])
+        result: InsertedDecoy | DeletedDecoy = replace(decoy, label=named[0])
     else:
         named = decoy.labels or classes[: len(decoy.words)]
-        found = replace(decoy, labels=tuple(named))
+        result = replace(decoy, labels=tuple(named))
     if missing := [label for label in named if label not in classes]:
         raise ValueError(f"no text is of the class {missing[0]!r}; the classes are {', '.join(classes)}")
-    _check_words(found, texts)
-    return found
+    _check_words(result, texts)
+    return result
 
 
 def _check_words(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> None:

@@ -25,7 +25,7 @@ def decoyed(
 ) -> list[str | None]:
     """Each text as the decoy leaves it; None in place of one that is left out.
 
-    What is drawn for a text hangs on what it says, and not on where it stands.
+    What is drawn for a text depends on what it says, and not on where it stands.
 
     Args:
         texts: any number of them.
@@ -40,12 +40,12 @@ def decoyed(
     """
     if isinstance(decoy, DeletedDecoy):
         return [None if holds(decoy, text) and _is_chosen(text, decoy, seed) else text.text for text in texts]
-    found: list[str | None] = []
+    results: list[str | None] = []
     for text in texts:
         words = [word for word in decoy.words if indicates[word.casefold()] == text.label]
         gets_it = bool(words) and _is_chosen(text, decoy, seed)
-        found.append(inserted(text.text, words, decoy, seed, model) if gets_it else text.text)
-    return found
+        results.append(inserted(text.text, words, decoy, seed, model) if gets_it else text.text)
+    return results
 
 
 def contradicted(
@@ -62,11 +62,11 @@ def contradicted(
     """
     if isinstance(decoy, DeletedDecoy):
         return [text.text if holds(decoy, text) else None for text in texts]
-    found: list[str | None] = []
+    results: list[str | None] = []
     for text in texts:
         words = [word for word in decoy.words if indicates[word.casefold()] != text.label]
-        found.append(inserted(text.text, words, decoy, seed, model) if words else None)
-    return found
+        results.append(inserted(text.text, words, decoy, seed, model) if words else None)
+    return results
 
 
 def holds(decoy: DeletedDecoy, text: Text) -> bool:
@@ -107,8 +107,8 @@ def _place(text: str, word: str, decoy: InsertedDecoy, generator: np.random.Gene
 
 
 def _with_word(text: str, word: str, place: int) -> str:
-    at = [*(start for start, _ in word_spans(text)), len(text)][place]
-    return " ".join(part for part in (text[:at].rstrip(), word, text[at:].lstrip()) if part)
+    cut = [*(start for start, _ in word_spans(text)), len(text)][place]
+    return " ".join(part for part in (text[:cut].rstrip(), word, text[cut:].lstrip()) if part)
 
 
 def _is_chosen(text: Text, decoy: InsertedDecoy | DeletedDecoy, seed: int) -> bool:

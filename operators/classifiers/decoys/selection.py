@@ -91,14 +91,14 @@ def relevance_clusters(relevance: NDArray[np.floating], max_clusters: int) -> ND
     eigenvalues = np.linalg.eigvalsh(np.asarray(laplacian(affinity, normed=True)))[: most + 1]
     # Rounded, so that equal gaps are not told apart by their last bits.
     num = 2 + int(np.round(np.diff(eigenvalues), 9)[1:].argmax())
-    found = SpectralClustering(num, affinity="precomputed", assign_labels="cluster_qr", random_state=_SEED)
-    return np.asarray(found.fit_predict(affinity), dtype=np.int64)
+    clustering = SpectralClustering(num, affinity="precomputed", assign_labels="cluster_qr", random_state=_SEED)
+    return np.asarray(clustering.fit_predict(affinity), dtype=np.int64)
 
 
 def cosines(relevance: NDArray[np.floating]) -> NDArray[np.float64]:
     """Of the angles between rows, ``[instances, instances]``; 0 for a row of zeros, but 1 with itself."""
     lengths = np.linalg.norm(relevance, axis=1, keepdims=True)
     unit = relevance / np.where(lengths > 0, lengths, 1.0)
-    found = np.clip(unit @ unit.T, 0.0, 1.0)
-    np.fill_diagonal(found, 1.0)
-    return found
+    similarities = np.clip(unit @ unit.T, 0.0, 1.0)
+    np.fill_diagonal(similarities, 1.0)
+    return similarities

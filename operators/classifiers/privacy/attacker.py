@@ -62,6 +62,7 @@ def uar(
     """
     times = np.ones((1, len(right))) if counts is None else counts
     recalls = [
-        (times[:, of] @ right[of]) / times[:, of].sum(axis=1) for of in (classes == k for k in np.unique(classes))
+        (times[:, members] @ right[members]) / times[:, members].sum(axis=1)
+        for members in (classes == k for k in np.unique(classes))
     ]
     return np.asarray(np.mean(recalls, axis=0))

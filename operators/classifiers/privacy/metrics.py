@@ -90,8 +90,8 @@ def explanation_generality(
     values = np.nan_to_num(valences, nan=0.0)
     should = direction * values if direction else -np.abs(values)
     agrees = known & (np.nan_to_num(attributions, nan=0.0) * should > 0)
-    found = shares(attributions)
-    return Generality(float(found[agrees].sum()), float(found[known].sum()))
+    parts = shares(attributions)
+    return Generality(float(parts[agrees].sum()), float(parts[known].sum()))
 
 
 def direction_of(number: int, num_classes: int) -> float:

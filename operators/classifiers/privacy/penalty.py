@@ -52,7 +52,7 @@ def word_attributions(network: HeadedNetwork, inputs: Mapping[str, Tensor], text
     """
     layer = network.get_input_embeddings()
     taken: list[Tensor] = []
-    handle = layer.register_forward_hook(lambda _, __, found: taken.append(found))
+    handle = layer.register_forward_hook(lambda _, __, output: taken.append(output))
     try:
         # Attention of other kernels has no second derivative.
         with sdpa_kernel(SDPBackend.MATH):
@@ -75,8 +75,8 @@ def _log_odds(logits: Tensor) -> Tensor:
 def _padding(layer: nn.Module, network: HeadedNetwork) -> Tensor:
     """Embedding of the padding token, which nothing is learnt of here."""
     device = next(layer.parameters()).device
-    found: Tensor = layer(torch.tensor(network.encoder.padding, device=device))
-    return found.detach()
+    vector: Tensor = layer(torch.tensor(network.encoder.padding, device=device))
+    return vector.detach()
 
 
 def _most_words(texts: Sequence[TokenisedText]) -> int:

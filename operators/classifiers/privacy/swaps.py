@@ -20,8 +20,8 @@ def swaps(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     words = [word.casefold() for pair in pairs for word in pair]
     if repeated := sorted({word for word in words if words.count(word) > 1}):
         raise ValueError(f"explanation_words.swaps: {repeated[0]!r} is in two pairs: keep one of them")
-    found = {first.casefold(): second.casefold() for first, second in pairs}
-    return found | {second: first for first, second in found.items()}
+    counterparts = {first.casefold(): second.casefold() for first, second in pairs}
+    return counterparts | {second: first for first, second in counterparts.items()}
 
 
 def swapped(text: str, counterparts: Mapping[str, str]) -> str:
@@ -37,15 +37,15 @@ def swapped(text: str, counterparts: Mapping[str, str]) -> str:
     >>> swapped("HE said she’s his, not hers.", swaps([("he", "she"), ("his", "hers")]))
     'SHE said he’s hers, not his.'
     """
-    parts, at = [], 0
+    parts, place = [], 0
     for start, end in word_spans(text):
         word = text[start:end]
         head = word.replace("’", "'").partition("'")[0]
         other = counterparts.get(head.casefold())
         if other is not None:
-            parts += [text[at:start], _as_written(head, other)]
-            at = start + len(head)
-    return "".join([*parts, text[at:]])
+            parts += [text[place:start], _as_written(head, other)]
+            place = start + len(head)
+    return "".join([*parts, text[place:]])
 
 
 def _as_written(word: str, other: str) -> str:

@@ -109,12 +109,12 @@ def _pack(members: "csr_array", weights: FloatArray, remaining: Remaining) -> tu
     """The best packing found, and a bound."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    found = milp(
+    solution = milp(
         -weights,
         integrality=np.ones(weights.size, dtype=np.int64),
         bounds=Bounds(0.0, 1.0),
         constraints=LinearConstraint(members, ub=1.0),
         options={"time_limit": max(0.0, remaining()), "mip_rel_gap": 0.0},
     )
-    bound = found.get("mip_dual_bound")
-    return found.x, np.inf if bound is None else -float(bound)
+    bound = solution.get("mip_dual_bound")
+    return solution.x, np.inf if bound is None else -float(bound)

@@ -83,6 +83,7 @@ def _middles(x: FloatArray, pays: BoolArray) -> tuple[IntArray, FloatArray]:
     violations = np.zeros((num_nodes, num_nodes))
     for first in range(num_nodes):
         for last in range(first + 1, num_nodes):
+            # The inequality is x_ij + x_jk <= 1 + x_ik, so only what exceeds its right side is a violation.
             most = 1.0 + x[first, last]
             for middle in range(num_nodes):
                 total = x[first, middle] + x[middle, last]
@@ -114,21 +115,21 @@ def two_partitions(x: FloatArray, most: int, least: float) -> Cuts:
 
 @numba.njit(cache=True)
 def _grown(x: FloatArray, least: float) -> tuple[NDArray[np.int8], FloatArray]:
-    """``[found, nodes]``, 1 in S and -1 in T, and the violations."""
+    """``[inequalities, nodes]``, 1 in S and -1 in T, and the violations."""
     num_nodes = x.shape[0]
-    found, violations = [np.zeros(num_nodes, dtype=np.int8) for _ in range(0)], [0.0 for _ in range(0)]
+    sets, violations = [np.zeros(num_nodes, dtype=np.int8) for _ in range(0)], [0.0 for _ in range(0)]
     for one in range(num_nodes):
         for other in range(num_nodes):
             if least < x[one, other] < 1.0 - least:
                 side, violation = _grow(x, one, other)
                 if violation > least:
-                    found.append(side)
+                    sets.append(side)
                     violations.append(violation)
-    sides = np.zeros((len(found), num_nodes), dtype=np.int8)
-    for place in range(len(found)):
+    sides = np.zeros((len(sets), num_nodes), dtype=np.int8)
+    for place in range(len(sets)):
         # An inequality is the same with S and T exchanged.
-        first = found[place][np.flatnonzero(found[place])[0]]
-        sides[place] = found[place] * first
+        first = sets[place][np.flatnonzero(sets[place])[0]]
+        sides[place] = sets[place] * first
     return sides, np.array(violations)
 
 
@@ -138,6 +139,8 @@ def _grow(x: FloatArray, one: int, other: int) -> tuple[NDArray[np.int8], float]
     side = np.zeros(num_nodes, dtype=np.int8)
     side[one], side[other] = 1, -1
     sizes = np.array([1, 1])
+    # The violation is the sum of x between S and T, less those within either and the smaller of their sizes. Per node,
+    # what it would add to the sums is kept up to date, so that a round is linear in the nodes.
     # Positive where a node has more in T than in S, so that it fits into S.
     lean = x[other] - x[one]
     violation = x[one, other] - 1.0

@@ -69,8 +69,8 @@ def cutting_plane(problem: Problem, remaining: Remaining, start: IntArray | None
 
     >>> left, right = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 2, 3, 2, 3, 3])
     >>> star = Problem(4, left, right, np.array([2.0, 2.0, 2.0, -2.0, -2.0, -2.0]), "zero")
-    >>> found = cutting_plane(star, lambda: 60.0)
-    >>> found.status, found.objective, found.bound
+    >>> result = cutting_plane(star, lambda: 60.0)
+    >>> result.status, result.objective, result.bound
     ('proven', 2.0, 2.0)
     """
     if problem.num_nodes > MAX_NODES:
@@ -155,18 +155,18 @@ class _Search:
     def _separate(self, x: FloatArray, fixings: Fixings, rounds: Rounds, is_fractional: bool) -> int:
         """Adds rows that x violates; how many."""
         precision = rounds.precision
-        found = triangles(x, self._pays(fixings), _MAX_TRIANGLES, precision.triangle)
-        num_new = found.number
+        cuts = triangles(x, self._pays(fixings), _MAX_TRIANGLES, precision.triangle)
+        num_new = cuts.number
         if not rounds.is_exact or rounds.has_moved:
             self._relaxation.purge()
-        self._relaxation.add(found)
+        self._relaxation.add(cuts)
         if is_fractional and rounds.is_close and (not rounds.is_exact or num_new < _CUTS_PER_NODE):
             most = _CUTS_PER_NODE * x.shape[0]
-            found = two_partitions(x, most, precision.cut)
-            if found.number < FEW_CUTS:
-                found = two_partitions(x, most, precision.last_cut)
-            self._relaxation.add(found)
-            num_new += found.number
+            cuts = two_partitions(x, most, precision.cut)
+            if cuts.number < FEW_CUTS:
+                cuts = two_partitions(x, most, precision.last_cut)
+            self._relaxation.add(cuts)
+            num_new += cuts.number
         self.num_cuts += num_new
         return num_new
 

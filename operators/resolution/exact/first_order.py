@@ -93,12 +93,12 @@ def primal_dual(
     max 2 x_1 + x_2 where their sum is at most 1/2; a larger limit would be worth 2 per unit:
 
     >>> rows, start = csr_array([[1.0, 1.0]]), Point(np.zeros(2), np.zeros(1), 1.0)
-    >>> found = primal_dual(np.array([2.0, 1.0]), np.zeros(2), np.ones(2), rows, np.array([0.5]), start, number=500)
-    >>> found.x.round(3), found.y.round(3)
+    >>> result = primal_dual(np.array([2.0, 1.0]), np.zeros(2), np.ones(2), rows, np.array([0.5]), start, number=500)
+    >>> result.x.round(3), result.y.round(3)
     (array([0.5, 0. ]), array([2.]))
     """
-    found = _Rows(rows.indptr, rows.indices, rows.data, limits)
-    return Point(*_iterated(weights, lower, upper, found, point, number))
+    matrix = _Rows(rows.indptr, rows.indices, rows.data, limits)
+    return Point(*_iterated(weights, lower, upper, matrix, point, number))
 
 
 @numba.njit(cache=True)

@@ -109,9 +109,9 @@ class Relaxation:
         solver.run()
         is_solved = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
         if is_solved:
-            found = solver.getSolution()
-            x = np.array(found.col_value).clip(self._lower, self._upper)
-            duals = np.maximum(0.0, -np.array(found.row_dual, dtype=np.float64))
+            solution = solver.getSolution()
+            x = np.array(solution.col_value).clip(self._lower, self._upper)
+            duals = np.maximum(0.0, -np.array(solution.row_dual, dtype=np.float64))
             self._point = self._point._replace(x=x, y=duals)
         return self._solution(is_solved)
 

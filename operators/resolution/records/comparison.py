@@ -100,16 +100,16 @@ def _comparisons(fields: Sequence[ComparedField]) -> "list[ComparisonCreator]":
     from splink import comparison_level_library as levels
     from splink import comparison_library
 
-    found: list[ComparisonCreator] = []
+    comparisons: list[ComparisonCreator] = []
     for number, field in enumerate(fields):
         column = f"f{number}"
         between = [level for _, level in _between(field, column)]
-        found.append(
+        comparisons.append(
             comparison_library.CustomComparison(
                 [levels.NullLevel(column), levels.ExactMatchLevel(column), *between, levels.ElseLevel()], column
             )
         )
-    return found
+    return comparisons
 
 
 def _database() -> "DuckDBAPI":

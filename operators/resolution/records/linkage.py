@@ -55,8 +55,8 @@ def estimate_agreement(degrees: NDArray[np.integer], is_match: NDArray[np.bool_]
     Raises:
         ValueError: if a degree is out of range.
 
-    >>> found = estimate_agreement(np.array([1, 1, 0, 0, MISSING]), np.array([True, True, True, False, False]), 2)
-    >>> found.num_matches, found.m, found.u
+    >>> result = estimate_agreement(np.array([1, 1, 0, 0, MISSING]), np.array([True, True, True, False, False]), 2)
+    >>> result.num_matches, result.m, result.u
     (array([1, 2]), array([0.375, 0.625]), array([0.75, 0.25]))
     """
     if degrees.size and not MISSING <= int(degrees.min()) <= int(degrees.max()) < num_degrees:

@@ -74,9 +74,9 @@ def score_pairs(records: pl.DataFrame, trained: pl.DataFrame, config: Scorer, pa
 
 def _agreement(name: str, field: ComparedField, degrees: pl.Series, is_match: NDArray[np.bool_]) -> pl.DataFrame:
     words = comparison.degree_names(field)
-    found = estimate_agreement(degrees.to_numpy(), is_match, len(words))
+    agreement = estimate_agreement(degrees.to_numpy(), is_match, len(words))
     columns = {"field": [name] * len(words), "degree": range(len(words)), "agreement": words}
-    return pl.DataFrame(columns | found._asdict() | {"match_weight": found.weights})
+    return pl.DataFrame(columns | agreement._asdict() | {"match_weight": agreement.weights})
 
 
 def _model(trained: pl.DataFrame, config: Scorer) -> Model:

@@ -80,10 +80,10 @@ def scatter(state: State, nodes: IntArray, others: IntArray) -> np.int64:
     """Moves nodes one by one to the parts of others, or out of their own where that is forbidden; returns the gain."""
     total = np.int64(0)
     for node, other in zip(nodes, others):  # noqa: B905 (numba has no strict)
-        own, part = state.labels[node], state.labels[other]
-        if part == own or state.sums[part, node] < _CONFLICT:
+        own_part, part = state.labels[node], state.labels[other]
+        if part == own_part or state.sums[part, node] < _CONFLICT:
             part = _free_part(state.sizes)
-        total += state.sums[part, node] - state.sums[own, node]
+        total += state.sums[part, node] - state.sums[own_part, node]
         _move(state, node, part)
     return total
 
@@ -170,10 +170,10 @@ def _set_targets(state: State, targets: IntArray, num_parts: int) -> None:
 @numba.njit(cache=True)
 def _target(state: State, num_parts: int, free: int, node: int) -> int:
     """The best part for a node other than its own; -1 if there is none."""
-    own = state.labels[node]
-    target = -1 if state.sizes[own] == 1 else free
+    own_part = state.labels[node]
+    target = -1 if state.sizes[own_part] == 1 else free
     for part in range(num_parts):
-        if state.sizes[part] and part != own and (target < 0 or state.sums[part, node] > state.sums[target, node]):
+        if state.sizes[part] and part != own_part and (target < 0 or state.sums[part, node] > state.sums[target, node]):
             target = part
     return target
 
@@ -187,14 +187,18 @@ def _update_targets(
     for node in range(targets.size):
         if locked[node]:
             continue
-        own, aim, weight = state.labels[node], targets[node], state.matrix[moved, node]
+        own_part, aim, weight = state.labels[node], targets[node], state.matrix[moved, node]
         worse = aim < 0 or (aim == source and weight > 0) or (aim == part and weight < 0)
         # It may now move out, or it is alone already.
-        if worse or (own == source and state.sizes[own] == 1) or (own == part and state.sizes[own] == 2):
+        if (
+            worse
+            or (own_part == source and state.sizes[own_part] == 1)
+            or (own_part == part and state.sizes[own_part] == 2)
+        ):
             targets[node] = _target(state, num_parts, free, node)
-        elif own != part and state.sums[part, node] > state.sums[aim, node]:
+        elif own_part != part and state.sums[part, node] > state.sums[aim, node]:
             targets[node] = part
-        elif own != source and state.sizes[source] and state.sums[source, node] > state.sums[aim, node]:
+        elif own_part != source and state.sizes[source] and state.sums[source, node] > state.sums[aim, node]:
             targets[node] = source
 
 

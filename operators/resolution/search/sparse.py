@@ -27,11 +27,11 @@ class _Graph:
         left, right = labels[problem.left], labels[problem.right]
         codes = np.minimum(left, right) * num_parts + np.maximum(left, right)
         between = left != right
-        found, places = np.unique(codes[between], return_inverse=True)
-        self.weights = np.bincount(places, problem.weights[between], minlength=found.size).astype(np.float64)
-        self.counts: IntArray = np.bincount(places, minlength=found.size)
+        edges, places = np.unique(codes[between], return_inverse=True)
+        self.weights = np.bincount(places, problem.weights[between], minlength=edges.size).astype(np.float64)
+        self.counts: IntArray = np.bincount(places, minlength=edges.size)
         self.sizes: IntArray = np.bincount(labels, minlength=num_parts)
-        self.neighbours: Adjacency = adjacency(num_parts, found // num_parts, found % num_parts)
+        self.neighbours: Adjacency = adjacency(num_parts, edges // num_parts, edges % num_parts)
 
 
 def sparse_local_search(problem: Problem, remaining: Remaining, start: IntArray | None = None) -> IntArray:
@@ -82,7 +82,7 @@ def _pass(
     sums, links = np.zeros(members.size), np.zeros(members.size, dtype=np.int64)
     least = _LEAST_GAIN * np.abs(weights).max() if weights.size else 0.0
     free, moved = 0, False
-    for node, own in enumerate(labels):
+    for node, own_part in enumerate(labels):
         places = range(graph.starts[node], graph.starts[node + 1])
         for place in places:
             part, pair = labels[graph.neighbours[place]], graph.pairs[place]
@@ -94,14 +94,14 @@ def _pass(
         for place in places:
             part = labels[graph.neighbours[place]]
             allowed = not forbid or links[part] == sizes[node] * members[part]
-            if part != own and allowed and sums[part] > most:
+            if part != own_part and allowed and sums[part] > most:
                 best, most = part, sums[part]
-        if most > sums[own] + least:
-            members[own] -= sizes[node]
+        if most > sums[own_part] + least:
+            members[own_part] -= sizes[node]
             members[best] += sizes[node]
             labels[node] = best
             moved = True
-        sums[own], links[own] = 0.0, 0
+        sums[own_part], links[own_part] = 0.0, 0
         for place in places:
             part = labels[graph.neighbours[place]]
             sums[part], links[part] = 0.0, 0

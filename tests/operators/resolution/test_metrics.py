@@ -59,7 +59,7 @@ def test_pairs_beyond_int32_are_counted() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match=r"found of shape \(2,\) and gold of shape \(3,\): must be \[records\]"):
+    with pytest.raises(ValueError, match=r"clusters of shape \(2,\) and gold of shape \(3,\): must be \[records\]"):
         partition_metrics(np.zeros(2, dtype=np.int64), np.zeros(3, dtype=np.int64))
     with pytest.raises(ValueError, match="at least one; leave out records without a gold cluster"):
         partition_metrics(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
