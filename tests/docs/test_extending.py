@@ -98,6 +98,7 @@ def test_its_test_passes(checkout):
     for name in ("tests/conftest.py", "tests/jobs/conftest.py"):
         (checkout / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, checkout / name)
+    shutil.copytree(ROOT / "tests/fixtures", checkout / "tests/fixtures")
     (checkout / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
     [text] = [block.text for block in PAGES["docs/extending.md"].blocks if "def test_texts_keep" in block.text]
     (checkout / "tests/jobs/test_word_lengths.py").write_text(text)
