@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from tiltmeter.cluster.authentication import require_token
-from tiltmeter.cluster.connection import ClusterConfig, ClusterError, _address
+from tiltmeter.cluster.connection import ClusterConfig, ClusterError, _address, _connect
 
 EXISTING = ClusterConfig(kind="existing")
 
@@ -46,6 +46,11 @@ def test_nonsense_in_the_environment_is_refused_by_its_name(ray_start, monkeypat
     monkeypatch.setenv("RAY_ADDRESS", told)
     with pytest.raises(ClusterError, match=rf"RAY_ADDRESS={told}: must be <host>:<port>.*`ray job submit`"):
         _address(EXISTING)
+
+
+def test_a_cluster_that_is_not_there_is_named():
+    with pytest.raises(ClusterError, match=r"cluster.address=127.0.0.1:1: no Ray cluster there .*`ray start --head`"):
+        _connect(ClusterConfig(kind="existing", address="127.0.0.1:1"))
 
 
 def test_an_address_of_another_kind_is_no_setting():

@@ -51,10 +51,10 @@ def units(numbers, **config):
 
 
 @pytest.fixture
-def runner(tmp_path, ray_cluster):
+def runner(tmp_path, lasting_workers):
     store = Store(str(tmp_path))
     console = Console(file=io.StringIO())
-    pool = Pool(store, max_retries=2)
+    pool = lasting_workers(store, max_retries=2)
     with pool.started(2), Display(console) as display:
         yield Runner(store, pool, display)
 

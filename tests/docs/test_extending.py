@@ -157,8 +157,8 @@ def foreign(text: str, between: str) -> str:
     return text.replace(f"conf{between}job", f"word_lengths{between}conf{between}job")
 
 
-def test_a_job_of_another_package_is_installed_run_and_shown(installed, tmp_path, joining):
+def test_a_job_of_another_package_is_installed_run_and_shown(installed, tmp_path):
     (tmp_path / "texts.csv").write_text(TEXTS)
-    words = ["job=word_lengths", "path=texts.csv", "job.unit_texts=2", "run_dir=lengths", *joining]
+    words = ["job=word_lengths", "path=texts.csv", "job.unit_texts=2", "run_dir=lengths"]
     assert "3 units done, 0 reused, 0 failed" in run(tmp_path, words, installed, ROOT / "src")
     check_results(tmp_path / "lengths")

@@ -20,7 +20,7 @@ from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 
 
 @pytest.fixture(scope="session")
-def configured(composed_once):
+def configured():
     """Builds a config from overrides, as ``tiltmeter`` would."""
 
     def compose(*overrides):

@@ -279,7 +279,7 @@ def test_a_run_directory_must_be_local(bucket, tiny):
 # --- runs -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_keeps_its_units_in_the_bucket_and_finds_them_again(bucket, tiny, ray_cluster, tmp_path):
+def test_a_run_keeps_its_units_in_the_bucket_and_finds_them_again(bucket, tiny, lasting_workers, tmp_path):
     local = execute(tiny(store=tmp_path / "store", run_dir=tmp_path / "local"))
     runs = [execute(tiny(store=bucket, run_dir=tmp_path / name)) for name in ("one", "two")]
     records = [json.loads((run / "run.json").read_text()) for run in [local, *runs]]

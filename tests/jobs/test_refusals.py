@@ -57,9 +57,10 @@ TWO = ["job=bootstrap", "corpus=[enwiki,dewiki]"]
             r"notes: neither a MediaWiki XML dump.*Once upon.*corpus.format=text",
             marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             ["embedding.num_replicas=0"],
             r"embedding.num_replicas=0: .*greater than or equal to 2; set it with embedding",
+            marks=pytest.mark.slow,
         ),
         pytest.param(["embedding.no_such_key=1"], r"embedding.no_such_key", marks=pytest.mark.slow),
         (["job=no_such_job"], r"(?s)no_such_job.*bootstrap.*survey"),
@@ -163,6 +164,7 @@ def test_a_bad_corpus_is_named_recorded_and_leaves_nothing_half_written(run_job,
     assert left_behind(broken) == []
 
 
+@pytest.mark.slow
 def test_a_failed_unit_ends_the_command_with_status_1_and_its_name(tiltmeter, joining, broken):
     status, said = refuse(tiltmeter, *joining, *FILE, "corpus.path=truncated.xml.bz2", "run_dir=run", *QUICK)
     assert status == 1
@@ -172,6 +174,7 @@ def test_a_failed_unit_ends_the_command_with_status_1_and_its_name(tiltmeter, jo
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_word_set_that_measures_nothing_ends_the_command_with_status_2(tiltmeter, joining, broken):
     status, said = refuse(tiltmeter, *joining, *FILE, "corpus.path=words.jsonl", "run_dir=run", *QUICK)
     assert status == 2
@@ -195,6 +198,7 @@ def test_a_full_disk_is_named_and_leaves_nothing_half_written(tiltmeter, joining
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_not_there_is_named(tiltmeter):
     status, said = refuse(tiltmeter, "cluster=existing", "cluster.address=127.0.0.1:1")
     assert status == 2
