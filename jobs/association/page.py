@@ -1,11 +1,10 @@
 """The page of `association`."""
 
 from tiltmeter.jobs.association.config import AssociationRun
-from tiltmeter.jobs.association.findings import preferred
+from tiltmeter.jobs.association.findings import preferred, with_effect
 from tiltmeter.jobs.association.sections import findings, sections
 from tiltmeter.jobs.embedding.page import Measure, embeddings_page
 from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.intervals import NamedSides
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
@@ -28,6 +27,6 @@ def measures(frames: Frames, level: float) -> list[Measure]:
     if "associations" not in frames:
         return []
     rows = frames["associations"]
-    num = measured(preferred(rows)).drop_nulls("effect_size_low").height
+    num = with_effect(preferred(rows)).drop_nulls("effect_size_low").height
     sides = NamedSides("effect sizes", "of effect sizes", num, original="effect size")
     return [Measure(rows, level, findings(frames), sections(frames), sides)]

@@ -1,29 +1,29 @@
 """The sections of the association tests: between groups of words (WEAT) and of single words (WEFAT)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import plotly.graph_objects as go
 import polars as pl
 
-from tiltmeter.jobs.association import dot_plots
+from tiltmeter.jobs.association.figures import association_dots, effects_and_women
 from tiltmeter.jobs.association.findings import (
-    association_finding_in_short,
+    CORRELATIONS,
+    Row,
     association_findings,
     combinations,
     p_cell,
     preferred,
+    with_effect,
 )
-from tiltmeter.jobs.association.word_association_sections import word_associations
-from tiltmeter.jobs.report.findings import by_model, folded, measured, sentences, why_nothing
+from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, sentences, split, why_nothing
+from tiltmeter.jobs.report.grids import cell, count, estimate, grid, listed, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
-from tiltmeter.jobs.report.wording import estimate, isolated, number, phrase, stars
+from tiltmeter.jobs.report.wording import isolated, number, phrase, stars
 from tiltmeter.jobs.runtime.published import Frames
 
 _STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001"
-_NUM_LISTED = 6
 _STAR_SPACE = "\u2004"
-_SUMMARY = ["similarity", "statistic", "tests", "significant", "mean d", "mean |d|"]
+_NUM_LISTED = 6
+_MIN_WORDS = 5
+"""Fewer make no chart."""
+
 _METHODS = {
     "exact": "exact, where all regroupings were counted",
     "certified": "certified, where they were bounded: it is sure to lie in the brackets",
@@ -35,24 +35,30 @@ def findings(frames: Frames) -> list[Block]:
     """Which association tests point to a side, by the similarity and statistic that WEAT is defined with."""
     if "associations" not in frames:
         return []
-    rows = frames["associations"]
-    models = by_model(preferred(rows))
+    models = by_model(preferred(frames["associations"]))
     if not models:
-        return [Bullets([why_nothing(rows, "association test")])]
-    say = association_finding_in_short if len(models) > 1 else association_findings
-    return [Bullets(sentences({label: say(part) for label, part in models.items()}))]
+        return [Bullets([why_nothing(frames["associations"], "association test")])]
+    in_short = len(models) > 1
+    said = {label: association_findings(part, in_short=in_short) for label, part in models.items()}
+    return [Bullets(sentences(said))]
 
 
 def sections(frames: Frames) -> list[Section]:
     """One section for each table of association tests that the run made."""
-    tests = [Section("associations", "Association tests", _tests(frames))] if "associations" in frames else []
-    return [*tests, *word_associations(frames)]
+    made = {
+        "associations": lambda: Section("associations", "Association tests", _tests(frames)),
+        "word_associations": lambda: Section("wefat", "Association tests of single words", _words(frames)),
+    }
+    return [section() for name, section in made.items() if name in frames]
+
+
+# --- tests of groups ------------------------------------------------------------------------------------------------
 
 
 def _tests(frames: Frames) -> list[Block]:
     rows = frames["associations"]
     blocks = folded({label: _tables(frames, part) for label, part in by_model(rows).items()}, "tests one by one")
-    found = measured(rows).drop_nulls("effect_size")
+    found = with_effect(rows)
     if found.is_empty():
         return [Paragraph(why_nothing(rows, "association test")), *blocks]
     text = (
@@ -64,93 +70,74 @@ def _tests(frames: Frames) -> list[Block]:
     return [Paragraph(text), _chart(found), *_in_short(frames), *blocks]
 
 
-# --- effect sizes ---------------------------------------------------------------------------------------------------
-
-
 def _chart(found: pl.DataFrame) -> Chart:
-    figures, question = _figures(found)
-    num = preferred(found)["test"].n_unique()
+    """Of each similarity and statistic where there is one model; else of each model, by the usual ones."""
+    usual = preferred(found)
+    parts, question = by_model(usual), "Model"
+    if len(parts) == 1:
+        # The usual combination comes first, and keeps its place.
+        parts, question = combinations(usual) | combinations(found), "Similarity, statistic"
     return Chart(
-        f"Dot plot of the effect sizes of {num} association tests, with their intervals around or beside 0.",
+        f"Dot plot of the effect sizes of {usual['test'].n_unique()} association tests, with their intervals around or "
+        "beside 0.",
         f"By cosine and mean where a model has them. {_STARS}. Lines: intervals of the replicas' own values, where "
         "there are replicas; a colour names a side where they exclude 0. For target sets of equal size d lies between "
         "−2 and 2.",
-        figures,
+        {label: association_dots(part) for label, part in parts.items()},
         question,
     )
 
 
-def _figures(found: pl.DataFrame) -> tuple[dict[str, go.Figure], str]:
-    """Of each similarity and statistic where there is one model; else of each model, by the usual ones."""
-    models = by_model(preferred(found))
-    if len(models) > 1:
-        return {label: dot_plots.associations(part) for label, part in models.items()}, "Model"
-    # The usual combination comes first, and keeps its place.
-    parts = combinations(preferred(found)) | combinations(found)
-    return {label: dot_plots.associations(part) for label, part in parts.items()}, "Similarity, statistic"
-
-
-# --- tables ---------------------------------------------------------------------------------------------------------
-
-
 def _tables(frames: Frames, rows: pl.DataFrame) -> list[Block]:
     """The tests of one model by the usual similarity and statistic, then by all of them."""
-    several = len(combinations(rows)) > 1
     usual = preferred(rows)
-    return [_tests_grid(usual), *_lost(usual), *_summary(frames, rows), *(_comparison(rows) if several else [])]
-
-
-def _tests_grid(rows: pl.DataFrame) -> Grid:
-    (how,) = combinations(rows)
-    methods = "; ".join(text for name, text in _METHODS.items() if name in rows["p_method"].to_list())
-    numeric = ["d", "p", "words"]
-    return Grid(
-        f"By {how}. Words: targets + attributes that have a vector; those that have none are left out of their sets. "
-        f"{_STARS}.{f' p is {methods}.' if methods else ''}",
-        ["test", "targets", "attributes", *numeric, "p is", "left out, or why there is no result"],
-        [_test(row) for row in rows.to_dicts()],
-        numeric,
-    )
-
-
-def _test(row: Mapping[str, Any]) -> list[str]:
-    missing = row["missing_words"] or []
-    left_out = _listed(missing) if len(missing) <= _NUM_LISTED else f"{len(missing)} words, listed below"
+    statistics = split(rows, "similarity") if len(combinations(rows)) > 1 else {}
     return [
-        row["test"],
-        f"{row['target_x']} / {row['target_y']}",
-        f"{row['attribute_a']} / {row['attribute_b']}",
-        estimate(row, "effect_size", 2),
-        p_cell(row),
-        f"{row['num_targets']} + {row['num_attributes']}",
-        phrase(row["p_method"] or "–"),
-        left_out if row["status"] == "ok" else f"{phrase(row['status'])}: {row['reason']}",
+        _tests_grid(usual),
+        *_lost(usual),
+        *_summary(frames, rows),
+        *(_by_statistic(similarity, part) for similarity, part in statistics.items()),
     ]
 
 
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(isolated(word) for word in words)
+def _tests_grid(rows: pl.DataFrame) -> Grid:
+    (combination,) = combinations(rows)
+    methods = "; ".join(text for name, text in _METHODS.items() if name in rows["p_method"].to_list())
+    return grid(
+        f"By {combination}. Words: targets + attributes that have a vector; those that have none are left out of their "
+        f"sets. {_STARS}.{f' p is {methods}.' if methods else ''}",
+        rows,
+        "test",
+        cell("targets", lambda row: f"{row['target_x']} / {row['target_y']}"),
+        cell("attributes", lambda row: f"{row['attribute_a']} / {row['attribute_b']}"),
+        estimate("effect_size", "d", 2),
+        cell("p", p_cell, is_numeric=True),
+        cell("words", lambda row: f"{row['num_targets']} + {row['num_attributes']}", is_numeric=True),
+        text("p_method", "p is", phrase),
+        cell("left out, or why there is no result", _left_out),
+    )
+
+
+def _left_out(row: Row) -> str:
+    if row["status"] != "ok":
+        return f"{phrase(row['status'])}: {row['reason']}"
+    missing = row["missing_words"] or []
+    return ", ".join(map(isolated, missing)) if len(missing) <= _NUM_LISTED else f"{len(missing)} words, listed below"
 
 
 def _lost(rows: pl.DataFrame) -> list[Details]:
     """Words without a vector, of the tests whose line has no room for them."""
     num = pl.col("missing_words").list.len()
     lost = rows.filter((num > _NUM_LISTED) | ((num > 0) & (pl.col("status") != "ok")))
-    cells = [[row["test"], _listed(row["missing_words"])] for row in lost.to_dicts()]
-    return [Details("Words that have no vector, test by test", [Grid("", ["test", "words"], cells)])] if cells else []
-
-
-def _comparison(rows: pl.DataFrame) -> list[Block]:
-    """Table 4 of Azarpanah and Farhadloo 2021, one for each similarity."""
-    parts = rows.partition_by("similarity", maintain_order=True, as_dict=True)
-    return [_by_statistic(similarity, part) for (similarity,), part in parts.items()]
+    words = grid("", lost, "test", listed("missing_words", "words"))
+    return [Details("Words that have no vector, test by test", [words])] if lost.height else []
 
 
 def _by_statistic(similarity: str, rows: pl.DataFrame) -> Grid:
     """A test that was not asked for with a statistic has an empty cell, one without a result a dash."""
     columns = {
-        phrase(statistic): dict(zip(part["test"], _starred(part), strict=True))
-        for (statistic,), part in rows.partition_by("statistic", maintain_order=True, as_dict=True).items()
+        statistic: dict(zip(part["test"], _starred(part), strict=True))
+        for statistic, part in split(rows, "statistic", label=phrase).items()
     }
     tests = rows["test"].unique(maintain_order=True)
     return Grid(
@@ -169,35 +156,83 @@ def _starred(rows: pl.DataFrame) -> list[str]:
     return [number(d, 2) + mark.ljust(width, _STAR_SPACE) for d, mark in zip(rows["effect_size"], marks, strict=True)]
 
 
+# --- all tests together ---------------------------------------------------------------------------------------------
+
+
 def _in_short(frames: Frames) -> list[Block]:
     """Where there are several models, their tests by the usual similarity and statistic."""
     models = by_model(frames["association_summary"]) if "association_summary" in frames else {}
     if len(models) < 2:
         return []
-    rows = [[label, *_summary_row(row)] for label, part in models.items() for row in preferred(part).to_dicts()]
-    return [Grid(_summary_caption(next(iter(models.values()))), ["model", *_SUMMARY], rows, numeric=_SUMMARY[2:])]
+    return [_summary_grid(labelled({label: preferred(part) for label, part in models.items()}), "model")]
 
 
 def _summary(frames: Frames, rows: pl.DataFrame) -> list[Grid]:
-    """Table 3 of Azarpanah and Farhadloo 2021 for the model of these rows; nothing where the run has no such table."""
+    """For the model of these rows; nothing where the run has no such table."""
     if "association_summary" not in frames:
         return []
-    own = frames["association_summary"].join(rows, on=["model", "language"], how="semi")
-    cells = [_summary_row(row) for row in own.to_dicts()]
-    return [Grid(_summary_caption(own), _SUMMARY, cells, numeric=_SUMMARY[2:])] if cells else []
+    summary = frames["association_summary"].join(rows, on=["model", "language"], how="semi")
+    return [_summary_grid(summary)] if summary.height else []
 
 
-def _summary_caption(rows: pl.DataFrame) -> str:
-    return (
+def _summary_grid(rows: pl.DataFrame, *names: str) -> Grid:
+    """Table 3 of Azarpanah and Farhadloo 2021."""
+    return grid(
         f"All tests together (Azarpanah and Farhadloo 2021, table 3). Significant: p < {rows['significance'][0]:g}. In "
-        "brackets: sample standard deviation over the tests."
+        "brackets: sample standard deviation over the tests.",
+        rows,
+        *names,
+        "similarity",
+        text("statistic", names=phrase),
+        count("num_tests"),
+        count("num_significant"),
+        cell("mean d", lambda row: _mean(row, "effect_size"), is_numeric=True),
+        cell("mean |d|", lambda row: _mean(row, "absolute_effect_size"), is_numeric=True),
     )
 
 
-def _summary_row(row: Mapping[str, Any]) -> list[str]:
-    effects = [
-        f"{number(row[f'mean_{name}'], 2)} ({number(row[f'sd_{name}'], 2)})"
-        for name in ("effect_size", "absolute_effect_size")
-    ]
-    counts = [f"{row[name]:,}" for name in ("num_tests", "num_significant")]
-    return [row["similarity"], phrase(row["statistic"]), *counts, *effects]
+def _mean(row: Row, name: str) -> str:
+    return f"{number(row[f'mean_{name}'], 2)} ({number(row[f'sd_{name}'], 2)})"
+
+
+# --- tests of single words ------------------------------------------------------------------------------------------
+
+
+def _words(frames: Frames) -> list[Block]:
+    rows = frames["word_associations"]
+    found = with_effect(rows)
+    if found.is_empty():
+        return [Paragraph(why_nothing(rows, "word"))]
+    text = (
+        "The word embedding factual association test (WEFAT, Caliskan et al. 2017) asks of each word which of two sets "
+        "of attributes it is nearer to: the effect size d is the difference of its mean similarities to them, in "
+        "standard deviations of its similarities to all of them."
+    )
+    return [Paragraph(text), _against_women(found.drop_nulls("percent_women")), *_correlations(frames)]
+
+
+def _against_women(rows: pl.DataFrame) -> Block:
+    tests = {label: split(part, "test", "similarity", label="{}, {}".format) for label, part in by_model(rows).items()}
+    parts = {label: part for label, part in joined(tests).items() if part.height >= _MIN_WORDS}
+    if not parts:
+        return Paragraph(
+            f"Fewer than {_MIN_WORDS} words that are measured have a known share of women to hold against."
+        )
+    return Chart(
+        "Scatter plot of the WEFAT effect size of occupations against the share of women in them.",
+        "If the vectors follow the labour market, the dots rise from left to right where the positive side is the "
+        "female one, and fall where it is the male one.",
+        {label: effects_and_women(part) for label, part in parts.items()},
+        "Show",
+    )
+
+
+def _correlations(frames: Frames) -> list[Block]:
+    rows = frames["validation"].filter(measure="wefat", against="share_women") if "validation" in frames else None
+    if rows is None or rows.is_empty():
+        return []
+    caption = (
+        "Correlation of the effect size with the share of women, with the interval of the replicas where there are "
+        "any; p-values are two-sided."
+    )
+    return [grid(caption, labelled(by_model(rows)), "model", "similarity", *CORRELATIONS)]

@@ -3,8 +3,13 @@
 import polars as pl
 
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
-from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Listing, Paragraph, Section
-from tiltmeter.jobs.report.plots import style as figures
+from tiltmeter.jobs.report import wording
+from tiltmeter.jobs.report.findings import split
+from tiltmeter.jobs.report.grids import count, grid, number, text
+from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Listing, Paragraph, Section
+from tiltmeter.jobs.report.plots.curves import curves
+from tiltmeter.jobs.report.plots.style import MALE, Figure, Look, lines
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 
 _TRAINERS = {
     "glove": "GloVe (Pennington et al. 2014)",
@@ -44,36 +49,47 @@ def corpora(rows: pl.DataFrame) -> list[Section]:
     """A table of several corpora; nothing of one, which the lead tells of."""
     if rows.height == 1:
         return []
-    numeric = ["articles", "running words", "words in the vocabulary"]
-    keys = ["num_articles", "num_tokens", "num_words"]
-    cells = [[row["corpus"], row["language"], *(f"{row[key]:,}" for key in keys)] for row in rows.to_dicts()]
-    grid = Grid("The corpora, each read and trained on its own.", ["corpus", "language", *numeric], cells, numeric)
-    return [Section("corpora", "The corpora", [grid])]
+    listed = grid(
+        "The corpora, each read and trained on its own.",
+        rows,
+        "corpus",
+        "language",
+        count("num_articles"),
+        count("num_tokens", "running words"),
+        count("num_words", "words in the vocabulary"),
+    )
+    return [Section("corpora", "The corpora", [listed])]
 
 
-def word_lists(vocabulary: pl.DataFrame) -> Section | None:
-    """How many words of each list the corpora have, as section 3.2 of Matthews et al. 2021 asks; None without lists."""
+def word_lists(vocabulary: pl.DataFrame) -> list[Section]:
+    """How many words of each list the corpora have, as section 3.2 of Matthews et al. 2021 asks; none without lists."""
     listed = vocabulary.explode("lists").drop_nulls("lists")
     if listed.is_empty():
-        return None
-    counts = (
-        listed.group_by("language", "lists", maintain_order=True)
-        .agg(
-            pl.len().alias("words"),
-            *((pl.col("status") == status).sum().alias(status) for status in ("ok", "too_rare", "absent")),
-            pl.col("count").median().alias("median count"),
-        )
-        .sort("language", "lists")
+        return []
+    counts = listed.group_by("language", "lists").agg(
+        pl.len().alias("words"),
+        *((pl.col("status") == status).sum().alias(status) for status in ("ok", "too_rare", "absent")),
+        pl.col("count").median(),
     )
-    numeric = ["words", "with a vector", "too rare", "absent", "median count"]
-    cells = [[*row[:2], *(f"{number:,.0f}" for number in row[2:])] for row in counts.iter_rows()]
-    grid = Grid("Words of each list in the corpus of its language.", ["language", "list", *numeric], cells, numeric)
-    text = (
-        "Word lists are normalised like the text, so that an entry and the text cannot miss each other by spelling; an "
-        "expression of several words is counted, and gets a vector, as one word. A listed word that is too rare or "
-        "absent keeps its row in the table vocabulary."
+    words = grid(
+        "Words of each list in the corpus of its language.",
+        counts.sort("language", "lists"),
+        "language",
+        text("lists", "list"),
+        count("words"),
+        count("ok", "with a vector"),
+        count("too_rare"),
+        count("absent"),
+        number("count", "median count", 0),
     )
-    return Section("words", "Words of the lists", [Paragraph(text), grid, *_without_vector(listed)])
+    return [Section("words", "Words of the lists", [Paragraph(_LISTS), words, *_without_vector(listed)])]
+
+
+_LISTS = (
+    "Word lists are normalised like the text, so that an entry and the text cannot miss each other by spelling; an "
+    "expression of several words is counted, and gets a vector, as one word. A listed word that is too rare or absent "
+    "keeps its row in the table vocabulary."
+)
 
 
 def _without_vector(listed: pl.DataFrame) -> list[Block]:
@@ -81,23 +97,43 @@ def _without_vector(listed: pl.DataFrame) -> list[Block]:
     return [
         Details(
             f"{language}: {rows.height:,} listed words without a vector",
-            [Listing(", ".join(f"{word} ({count})" for word, count in rows.select("word", "count").iter_rows()))],
+            [Listing(", ".join(f"{word} ({num})" for word, num in rows.select("word", "count").iter_rows()))],
         )
-        for (language,), rows in missing.group_by("language", maintain_order=True)
+        for language, rows in split(missing, "language").items()
     ]
 
 
 def training(losses: pl.DataFrame, embedding: EmbeddingConfig) -> Section:
     """The loss by epoch, of each language."""
-    text = f"Loss of {_TRAINERS[embedding.trainer.name]} in each pass over the corpus."
+    what = f"Loss of {_TRAINERS[embedding.trainer.name]} in each pass over the corpus."
     known = losses.drop_nulls("loss")
     if known.is_empty():
-        return Section("training", "Training", [Paragraph(f"{text} This trainer gives none.")])
+        return Section("training", "Training", [Paragraph(f"{what} This trainer gives none.")])
     chart = Chart(
         "Line chart: the training loss falls from epoch to epoch, for the original corpus and for the replicas.",
         "Mean over the replicas with the range from the lowest to the highest of them; dashed: the original corpus, "
         "whose counts are not those of a resampled one.",
-        {language: figures.training(rows) for (language,), rows in known.group_by("language", maintain_order=True)},
+        {language: _losses(rows) for language, rows in split(known, "language").items()},
         "Language",
     )
-    return Section("training", "Training", [Paragraph(text), chart])
+    return Section("training", "Training", [Paragraph(what), chart])
+
+
+def _losses(rows: pl.DataFrame) -> Figure:
+    """Of the original corpus, and the mean and the range over the replicas."""
+    is_original, loss = pl.col("replica") == ORIGINAL, pl.col("loss")
+    original, replicas = (
+        "original corpus",
+        f"mean and range of {rows.filter(~is_original)['replica'].n_unique()} replicas",
+    )
+    corpus = pl.when(is_original).then(pl.lit(original)).otherwise(pl.lit(replicas)).alias("corpus")
+    range_and_mean = [loss.min().alias("loss_low"), loss.max().alias("loss_high"), loss.mean()]
+    return curves(
+        rows.group_by("epoch", corpus).agg(range_and_mean),
+        "epoch",
+        "loss",
+        by="corpus",
+        looks={replicas: Look(MALE), original: Look(dash="dash")},
+        titles=("epoch", "mean loss"),
+        hover=lambda row: lines(row["corpus"], f"epoch {row['epoch']}", f"mean loss {wording.number(row['loss'], 4)}"),
+    )

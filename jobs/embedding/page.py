@@ -125,8 +125,7 @@ def _corpus_sections(config: EmbeddingsRun, frames: Frames) -> list[Section]:
     if not isinstance(config.embedding, EmbeddingConfig):
         return []
     listed = frames.scan("vocabulary").filter(pl.col("lists").list.len() > 0).collect(engine="streaming")
-    words = word_lists(listed)
-    return [*corpora(frames["corpora"]), *([words] if words else []), training(frames["training"], config.embedding)]
+    return [*corpora(frames["corpora"]), *word_lists(listed), training(frames["training"], config.embedding)]
 
 
 def _facts(config: EmbeddingsRun) -> dict[str, str]:

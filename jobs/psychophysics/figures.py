@@ -1,6 +1,7 @@
-"""Psychometric curves: how the replicas' answers turn from one cue to the other."""
+"""Pictures of the psychophysics: how replicas turn from one cue to the other, PSE and JND, and what goes with PSE."""
 
-from typing import Any
+from collections.abc import Iterator
+from operator import itemgetter
 
 import numpy as np
 import plotly.graph_objects as go
@@ -8,12 +9,37 @@ import polars as pl
 from plotly.colors import sample_colorscale
 from scipy.special import ndtr
 
-from tiltmeter.jobs.report.plots.style import FEMALE, FIRST, MALE, NEUTRAL, SECOND, STYLE, plain
-from tiltmeter.jobs.report.wording import estimate, number
+from tiltmeter.jobs.association.figures import against_women, effect_title
+from tiltmeter.jobs.report.findings import correlations
+from tiltmeter.jobs.report.plots.dots import beside, dots, ends_of, sides
+from tiltmeter.jobs.report.plots.scatter import scatter
+from tiltmeter.jobs.report.plots.style import (
+    FEMALE,
+    FIRST,
+    MALE,
+    NEUTRAL,
+    SECOND,
+    SHARES,
+    STYLE,
+    Look,
+    Row,
+    lines,
+    plain,
+)
+from tiltmeter.jobs.report.wording import estimate, interval, number
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD
 
 _NUM_SHOWN = 5
 _NUM_ON_FIT = 61
+_PSE = "PSE (mixture α)"
+_DEVIATIONS = {
+    "sd_pairs": ("sd: cue pairs", Look()),
+    "sd_replicas": ("sd: replicas", Look(SECOND, "diamond")),
+    "sd_rest": ("sd: rest", Look(NEUTRAL, "circle-open")),
+}
+
+
+# --- curves ---------------------------------------------------------------------------------------------------------
 
 
 def psychometric_curves(measured: pl.DataFrame, points: pl.DataFrame) -> go.Figure:
@@ -23,24 +49,19 @@ def psychometric_curves(measured: pl.DataFrame, points: pl.DataFrame) -> go.Figu
         measured: rows of ``psychometrics`` for the cue pair; a few between the extremes are shown at first.
         points: rows of ``psychometric_points`` for the same cue pair.
     """
-    ordered, steps = measured.sort("pse", "word"), points.partition_by("word", as_dict=True)
-    colours = _colours(ordered)
+    ordered, steps = measured.sort("pse", "word"), points.sort("alpha").partition_by("word", as_dict=True)
     shown = set(np.linspace(0, ordered.height - 1, min(_NUM_SHOWN, ordered.height)).round().astype(int).tolist())
-    figure = go.Figure()
-    for at, row in enumerate(ordered.iter_rows(named=True)):
-        look = {"legendgroup": str(at), "visible": True if at in shown else "legendonly"}
-        figure.add_traces([trace.update(look) for trace in _curve(row, steps[(row["word"],)], colours[at])])
-    figure.update_layout(template=STYLE, height=480, legend={"orientation": "v", "x": 1.02, "y": 1, "yanchor": "top"})
-    figure.update_layout(legend_title_text="occupation: PSE, JND", legend_traceorder="reversed")
-    cue = _second_cue(ordered.row(0, named=True))
+    figure = go.Figure().update_layout(template=STYLE, height=480)
+    for place, (row, colour) in enumerate(zip(ordered.to_dicts(), _colours(ordered), strict=True)):
+        look = {"legendgroup": str(place), "visible": True if place in shown else "legendonly"}
+        figure.add_traces([trace.update(look) for trace in _curve(row, steps[(row["word"],)], colour)])
+    legend = {"orientation": "v", "x": 1.02, "y": 1, "yanchor": "top", "traceorder": "reversed"}
+    figure.update_layout(legend=legend, legend_title_text="occupation: PSE, JND")
+    cue = f"{'the male cue ' if ordered['is_gender'][0] else ''}“{plain(ordered['cue_2'][0])}”"
     figure.update_xaxes(title_text=f"weight α of {cue} in the mixture", range=[0, 1])
-    figure.update_yaxes(title_text=f"share of replicas answering {cue}", range=[-0.02, 1.02], tickformat=".0%")
-    return figure.update_yaxes(tickvals=[0, 0.25, 0.5, 0.75, 1])
-
-
-def _second_cue(row: dict[str, Any]) -> str:
-    cue = f"“{plain(row['cue_2'])}”"
-    return f"the male cue {cue}" if row["is_gender"] else cue
+    return figure.update_yaxes(
+        SHARES, title_text=f"share of replicas answering {cue}", tickvals=[0, 0.25, 0.5, 0.75, 1]
+    )
 
 
 def _colours(ordered: pl.DataFrame) -> list[str]:
@@ -50,23 +71,108 @@ def _colours(ordered: pl.DataFrame) -> list[str]:
     return list(sample_colorscale([[0.0, low], [0.5, NEUTRAL], [1.0, high]], positions))
 
 
-def _curve(row: dict[str, Any], steps: pl.DataFrame, colour: str) -> list[go.Scatter]:
-    ordered = steps.sort("alpha")
-    corners = ordered.filter((pl.col("share") != pl.col("share").shift(fill_value=-1.0)) | (pl.col("alpha") == 1.0))
-    line, name = {"color": colour, "width": 1, "shape": "hv"}, f"{plain(row['word'])}: no fit"
-    replicas = go.Scatter(x=corners["alpha"], y=corners["share"], mode="lines", line=line, name=name, hoverinfo="skip")
-    if row["pse_fit"] is None or row["jnd_fit"] is None:
-        return [replicas]
-    return [replicas.update(opacity=0.6, showlegend=False), *_fit(row, row["pse_fit"], row["jnd_fit"], colour)]
+def _curve(row: Row, steps: pl.DataFrame, colour: str) -> Iterator[go.Scatter]:
+    """Steps of the replicas; the fitted cumulative normal, and the points that PSE and JND are read by."""
+    pse, jnd, word = row["pse_fit"], row["jnd_fit"], plain(row["word"])
+    corners = steps.filter((pl.col("share") != pl.col("share").shift(fill_value=-1.0)) | (pl.col("alpha") == 1.0))
+    line = {"color": colour, "width": 1, "shape": "hv"}
+    replicas = go.Scatter(x=corners["alpha"], y=corners["share"], mode="lines", line=line, hoverinfo="skip")
+    if pse is None or jnd is None:
+        yield replicas.update(name=f"{word}: no fit")
+        return
+    yield replicas.update(opacity=0.6, showlegend=False)
+    numbers = lines(word, f"PSE {estimate(row, 'pse_fit')}", f"JND {estimate(row, 'jnd_fit')}")
+    outline, hover = {"color": colour, "width": 2}, {"hovertext": numbers, "hoverinfo": "text"}
+    alphas, name = np.linspace(0.0, 1.0, _NUM_ON_FIT), f"{word}: {number(pse, 2)}, {number(jnd, 2)}"
+    shares = ndtr((alphas - pse) * JND_PER_SD / jnd)
+    yield go.Scatter(x=alphas, y=shares, mode="lines", line=outline, name=name, **hover)
+    marker = {"color": ["white", colour, "white"], "size": [7, 10, 7], "line": outline, "opacity": 1}
+    quartiles = {"x": [pse - jnd / 2, pse, pse + jnd / 2], "y": [0.25, 0.5, 0.75]}
+    yield go.Scatter(**quartiles, mode="markers", marker=marker, showlegend=False, **hover)
 
 
-def _fit(row: dict[str, Any], pse: float, jnd: float, colour: str) -> list[go.Scatter]:
-    """The fitted cumulative normal, and the points that PSE and JND are read by."""
-    alphas, outline = np.linspace(0.0, 1.0, _NUM_ON_FIT), {"color": colour, "width": 2}
-    name = f"{plain(row['word'])}: {number(pse, 2)}, {number(jnd, 2)}"
-    fit = go.Scatter(x=alphas, y=ndtr((alphas - pse) * JND_PER_SD / jnd), mode="lines", line=outline, name=name)
-    marks = go.Scatter(x=[pse - jnd / 2, pse, pse + jnd / 2], y=[0.25, 0.5, 0.75], mode="markers", showlegend=False)
-    marks.marker = {"color": ["white", colour, "white"], "size": [7, 10, 7], "line": outline, "opacity": 1}
-    numbers = f"<b>{plain(row['word'])}</b><br>PSE {estimate(row, 'pse_fit')}<br>JND {estimate(row, 'jnd_fit')}"
-    hover = {"hovertext": numbers, "hoverinfo": "text"}
-    return [trace.update(hover) for trace in (fit, marks)]
+# --- dots -----------------------------------------------------------------------------------------------------------
+
+
+def occupation_dots(rows: pl.DataFrame) -> go.Figure:
+    """PSE and JND with their intervals, as in figure 3 of Liang and Acuna 2020, and the interval of the flips.
+
+    Args:
+        rows: of ``psychometrics`` for one cue pair.
+    """
+    ordered = rows.sort("pse", "word").reverse()
+    first, second = (
+        (f"side of “{plain(ordered[cue][0])}”", colour) for cue, colour in (("cue_1", FIRST), ("cue_2", SECOND))
+    )
+    if ordered["is_gender"][0]:
+        first, second = ("female side", FEMALE), ("male side", MALE)
+    known, looks = sides(ordered, "flip", 0.5, first, second)
+    pse = {"interval": "flip", "band": "pse", "neutral": 0.5, "title": _PSE}
+    return beside(
+        dots(known, "pse", "word", by="side", looks=looks, hover=_hover, **pse),
+        dots(known, "jnd", "word", band="jnd", title="JND (mixture α)", hover=_hover),
+    )
+
+
+def pooled_dots(rows: pl.DataFrame) -> go.Figure:
+    """PSE over all gender cue pairs with its interval, beside the standard deviations that the interval is made of.
+
+    Args:
+        rows: of ``pooled_psychometrics``.
+    """
+    hovers = pl.Series("hover", map(_pooled_hover, rows.to_dicts()))
+    ordered, hover = rows.with_columns(hovers).sort("pse", "word").reverse(), itemgetter("hover")
+    known, looks = sides(ordered, "pse", 0.5, ("interval above 0.5", FEMALE), ("interval below 0.5", MALE))
+    long = ordered.unpivot(_DEVIATIONS, index=["word", "hover"], variable_name="part", value_name="deviation")
+    named = long.with_columns(pl.col("part").replace({column: name for column, (name, _) in _DEVIATIONS.items()}))
+    axis = {"title": "standard deviation (mixture α)", "ends": ends_of(named, "deviation")}
+    return beside(
+        dots(known, "pse", "word", by="side", looks=looks, neutral=0.5, title=_PSE, hover=hover),
+        dots(named, "deviation", "word", by="part", looks=dict(_DEVIATIONS.values()), hover=hover, **axis),
+    )
+
+
+def _hover(row: Row) -> str:
+    flips, women = interval(row, "flip"), row["percent_women"]
+    pairs = f"{row['num_pairs']} cue pairs, " if "num_pairs" in row else ""
+    return lines(
+        plain(row["word"]),
+        f"PSE {estimate(row, 'pse')}",
+        *([f"replicas' flips {flips}"] if flips else []),
+        f"JND {estimate(row, 'jnd')}",
+        *([] if women is None else [f"women {number(women, 0, '%')}"]),
+        f"{pairs}{row['num_replicas']} replicas",
+    )
+
+
+def _pooled_hover(row: Row) -> str:
+    deviations = (f"{name} {number(row[column], 3)}" for column, (name, _) in _DEVIATIONS.items())
+    return "<br>".join([_hover(row), *deviations])
+
+
+# --- what goes with PSE ---------------------------------------------------------------------------------------------
+
+
+def pse_and_women(rows: pl.DataFrame) -> go.Figure:
+    """PSE against the share of women, with both correlations.
+
+    Args:
+        rows: of ``psychometrics`` for one cue pair or of ``pooled_psychometrics``, with the share of women.
+    """
+    return against_women(rows, "pse", _PSE, 0.5, _hover)
+
+
+def pse_and_effects(rows: pl.DataFrame) -> go.Figure:
+    """PSE against WEFAT effect sizes, coloured by the share of women; rows with the columns of both tables."""
+    return scatter(
+        rows,
+        "effect_size",
+        "pse",
+        "word",
+        titles=(effect_title(rows), _PSE),
+        neutral=(0.0, 0.5),
+        colour="percent_women",
+        colour_title="women (%)",
+        note=correlations(rows["effect_size"], rows["pse"]).text,
+        hover=lambda row: f"{_hover(row)}<br>effect size {number(row['effect_size'], 2)}",
+    )

@@ -1,21 +1,17 @@
-"""What the tables of the psychophysics say, in sentences and a short table."""
+"""What the tables of the psychophysics say, in sentences."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import measured, on_side, why_nothing
-from tiltmeter.jobs.report.html.elements import Grid
-from tiltmeter.jobs.report.wording import estimate, interval, isolated, number, p_equals, quoted, significant
-
-_NUM_ENDS = 3
+from tiltmeter.jobs.report.findings import measured, on_side, split, why_nothing
+from tiltmeter.jobs.report.wording import estimate, isolated, p_equals, quoted, significant
 
 
 def by_cue_pair(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Measured rows by the label of their cue pair, in the order of the table."""
-    parts = measured(rows).partition_by("cue_1", "cue_2", maintain_order=True, as_dict=True)
-    return {cue_pair(*cues): part for cues, part in parts.items()}
+    return split(measured(rows), "cue_1", "cue_2", label=cue_pair)
 
 
 def cue_pair(cue_1: str, cue_2: str) -> str:
@@ -69,27 +65,22 @@ def pooled_findings(rows: pl.DataFrame) -> list[str]:
     found = measured(rows).sort("pse", "word")
     if found.is_empty():
         return []
-    lowest, highest = (_lean(found.row(at, named=True)) for at in (0, -1))
+    words = [f"{quoted(row['word'])} (PSE {estimate(row, 'pse')})" for row in found.to_dicts()]
     if found.height == 1:
-        return [f"Pooled over the gender cue pairs, it is {lowest}."]
+        return [f"Pooled over the gender cue pairs, it is {words[0]}."]
     above, below = on_side(found, "pse", 0.5)
     text = (
-        f"Pooled over the gender cue pairs, PSE is highest for {highest} and lowest for {lowest}. With its whole "
+        f"Pooled over the gender cue pairs, PSE is highest for {words[-1]} and lowest for {words[0]}. With its whole "
         f"interval, which says how far other cue words would move it, it lies above 0.5 for {above.height} of "
         f"{found.height} occupations and below for {below.height}."
     )
     return [text]
 
 
-def _lean(row: Mapping[str, Any]) -> str:
-    return f"{quoted(row['word'])} (PSE {estimate(row, 'pse')})"
-
-
 def validation_findings(rows: pl.DataFrame) -> list[str]:
     """How a model's pooled PSE goes with the share of men; nothing where that was not measured."""
-    pooled = measured(rows).filter(pl.col("cue_1").is_null() & (pl.col("measure") == "pse"))
-    found = pooled.filter(pl.col("against") == "share_men").drop_nulls("pearson").to_dicts()
-    return [_against_men(row) for row in found]
+    pooled = measured(rows).filter(pl.col("cue_1").is_null(), measure="pse", against="share_men")
+    return [_against_men(row) for row in pooled.drop_nulls("pearson").to_dicts()]
 
 
 def _against_men(row: Mapping[str, Any]) -> str:
@@ -102,31 +93,3 @@ def _against_men(row: Mapping[str, Any]) -> str:
         f"Over {row['num_occupations']} occupations, pooled PSE and the share of men have Pearson r = "
         f"{estimate(row, 'pearson', 2)} ({p_equals(row['pearson_p'])}): {verdict}."
     )
-
-
-def both_ends(pooled: pl.DataFrame, psychometrics: pl.DataFrame) -> list[Grid]:
-    """A model's occupations with the highest and lowest pooled PSE, and the gender cue pair most extreme for each."""
-    found = measured(psychometrics).filter(pl.col("is_gender"))
-    ordered = measured(pooled).join(found, on="word", how="semi").sort("pse", "word", descending=[True, False])
-    num = min(_NUM_ENDS, ordered.height // 2)
-    shown = [(row, True) for row in ordered.head(num).to_dicts()] + [
-        (row, False) for row in ordered.tail(num).to_dicts()
-    ]
-    numbers = ["PSE with that pair", "its flips"]
-    grid = Grid(
-        f"The occupations with the highest (first {num}) and the lowest PSE over all gender cue pairs (last {num}), "
-        "and the pair that puts each of them furthest up or down, with the interval of the replicas' flips. That pair "
-        "is the most extreme of several, so it overstates the lean.",
-        ["occupation", "pooled PSE", "cue pairs", "women in it", "furthest with", *numbers],
-        [_end(row, found.filter(pl.col("word") == row["word"]), highest=highest) for row, highest in shown],
-        numeric=["pooled PSE", "cue pairs", "women in it", *numbers],
-    )
-    return [grid] if num else []
-
-
-def _end(row: Mapping[str, Any], pairs: pl.DataFrame, *, highest: bool) -> list[str]:
-    extreme = pairs.sort("pse", descending=highest).row(0, named=True)
-    women = "–" if row["percent_women"] is None else f"{row['percent_women']:.0f}%"
-    numbers = [number(extreme["pse"], 3), interval(extreme, "flip")]
-    cues = cue_pair(extreme["cue_1"], extreme["cue_2"])
-    return [row["word"], estimate(row, "pse"), str(row["num_pairs"]), women, cues, *numbers]

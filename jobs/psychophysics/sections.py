@@ -5,23 +5,23 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from tiltmeter.jobs.association import dot_plots
-from tiltmeter.jobs.psychophysics.comparison_sections import comparison
-from tiltmeter.jobs.psychophysics.figures import psychometric_curves
+from tiltmeter.jobs.psychophysics.figures import occupation_dots, pooled_dots, psychometric_curves
 from tiltmeter.jobs.psychophysics.findings import (
-    both_ends,
     by_cue_pair,
+    cue_pair,
     occupation_findings,
     pooled_findings,
     validation_findings,
 )
-from tiltmeter.jobs.psychophysics.validation_sections import validation
+from tiltmeter.jobs.psychophysics.validation_sections import comparison, validation
 from tiltmeter.jobs.report.findings import by_model, folded, joined, measured, said, sentences, why_nothing
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Paragraph, Section
+from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, text
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.report.wording import interval
 from tiltmeter.jobs.runtime.published import Frames
 
 _KEY = ["model", "language", "word", "cue_1", "cue_2"]
-_ONE_MODEL = ["model", "language"]
+_NUM_ENDS = 3
 
 
 def findings(frames: Frames) -> list[Block]:
@@ -52,7 +52,7 @@ def _over_all_pairs(rows: pl.DataFrame, frames: Frames) -> list[str]:
 
 def _of(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """The part of a table that is about the same model."""
-    return table.join(rows, on=_ONE_MODEL, how="semi")
+    return table.join(rows, on=["model", "language"], how="semi")
 
 
 def sections(frames: Frames) -> list[Section]:
@@ -104,7 +104,7 @@ def _occupations(rows: pl.DataFrame) -> list[Block]:
         "first one: to the female side, with a gender pair. Thin lines: interval of the replicas' own flips, which "
         "says how far resampling the corpus moves them; a colour names a side where it excludes 0.5. Thick lines, and "
         "brackets after PSE and JND: how well so many replicas fix the number. JND: small where the replicas agree.",
-        {label: dot_plots.occupations(part) for label, part in _by_model_and_pair(rows).items()},
+        {label: occupation_dots(part) for label, part in _by_model_and_pair(rows).items()},
         "Cue pair",
     )
     text = (
@@ -138,7 +138,7 @@ def _pooled(frames: Frames) -> list[Section]:
         "Right: how far the flips differ between cue pairs, between replicas in all pairs alike, and beyond both. The "
         "interval counts replicas as observers and narrows with more of them: what another corpus like this one would "
         "change is the standard deviation between replicas itself.",
-        {label: dot_plots.pooled(part) for label, part in found.items()},
+        {label: pooled_dots(part) for label, part in found.items()},
         "Model",
     )
     deviations = {label: _deviations(part) for label, part in found.items()}
@@ -159,3 +159,31 @@ def _deviations(found: pl.DataFrame) -> list[str]:
     if between > within:
         return [f"{text} So which words stand for the two sides matters more here than which lines are in the corpus."]
     return [f"{text} So which lines are in the corpus matters at least as much as which words stand for the two sides."]
+
+
+def both_ends(pooled: pl.DataFrame, psychometrics: pl.DataFrame) -> list[Grid]:
+    """A model's occupations with the highest and lowest pooled PSE, and the gender cue pair most extreme for each."""
+    pairs = measured(psychometrics).filter("is_gender")
+    ordered = measured(pooled).join(pairs, on="word", how="semi").sort("pse", "word", descending=[True, False])
+    num = min(_NUM_ENDS, ordered.height // 2)
+    ends = [_with_furthest(ordered.head(num), pairs, highest=True), _with_furthest(ordered.tail(num), pairs)]
+    found = grid(
+        f"The occupations with the highest (first {num}) and the lowest PSE over all gender cue pairs (last {num}), "
+        "and the pair that puts each of them furthest up or down, with the interval of the replicas' flips. That pair "
+        "is the most extreme of several, so it overstates the lean.",
+        pl.concat(ends),
+        text("word", "occupation"),
+        estimate("pse", "pooled PSE"),
+        count("num_pairs", "cue pairs"),
+        number("percent_women", "women in it", 0, "%"),
+        cell("furthest with", lambda row: cue_pair(row["cue_1"], row["cue_2"])),
+        number("pair_pse", "PSE with that pair"),
+        cell("its flips", lambda row: interval(row, "flip"), is_numeric=True),
+    )
+    return [found] if num else []
+
+
+def _with_furthest(pooled: pl.DataFrame, pairs: pl.DataFrame, *, highest: bool = False) -> pl.DataFrame:
+    furthest = pairs.sort("pse", descending=highest, maintain_order=True).unique("word", keep="first")
+    flips = furthest.select("word", "cue_1", "cue_2", "flip_low", "flip_high", pair_pse="pse")
+    return pooled.join(flips, on="word", maintain_order="left")

@@ -1,28 +1,35 @@
-"""The section that holds PSE and JND against the labour market, as the external validation of Liang and Acuna 2020."""
+"""What PSE and JND are held against: the labour market, as Liang and Acuna 2020 did, and WEAT and WEFAT."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.association import scatter_plots
-from tiltmeter.jobs.psychophysics.correlation_grids import correlation_grid
+from tiltmeter.jobs.association.findings import CORRELATIONS
+from tiltmeter.jobs.psychophysics.figures import pse_and_effects, pse_and_women
 from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair
-from tiltmeter.jobs.report.findings import by_model, folded, joined, measured
+from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, said
+from tiltmeter.jobs.report.grids import Column, cell, grid
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.report.wording import estimate, p_equals, significant
 from tiltmeter.jobs.runtime.published import Frames
 
-POOLED = "all gender cue pairs"
-MIN_OCCUPATIONS = 5
+Row = Mapping[str, Any]
+
+_POOLED = "all gender cue pairs"
+_MIN_OCCUPATIONS = 5
 """Fewer make no chart."""
 
-_WHAT = {
+_CAPTIONS = {
     ("pse", "share_men"): (
         "PSE against the share p of men in the occupation. Negative: as in the labour market. Brackets: interval of "
         "the replicas' own correlations; p-values are two-sided."
     ),
     ("jnd", "dispersion"): "JND against the dispersion p(1 − p) of the share of men; p-values are two-sided.",
 }
+
+
+# --- the labour market ----------------------------------------------------------------------------------------------
 
 
 def validation(frames: Frames) -> list[Section]:
@@ -46,63 +53,129 @@ def _labour_market(frames: Frames) -> list[Block]:
         "share of men. Liang and Acuna 2020 found 0.368 (p = 0.049) for PSE and 0.401 (p = 0.031) for JND, on "
         "embeddings of their own."
     )
-    models = by_model(rows)
-    grids = folded({label: _grids(part) for label, part in models.items()}, "cue pairs one by one")
-    return [Paragraph(text), *(_pooled_grids(models) if len(models) > 1 else []), *grids, *_share_of_women(frames)]
+    models, pair = by_model(rows), cell("cue pair", _pair)
+    pooled = _grids(labelled(models).filter(pl.col("cue_1").is_null()), "model") if len(models) > 1 else []
+    grids = folded({label: _grids(part, pair) for label, part in models.items()}, "cue pairs one by one")
+    return [Paragraph(text), *pooled, *grids, _share_of_women(frames)]
 
 
-def _grids(rows: pl.DataFrame) -> list[Grid]:
-    """Of one model: a row for each cue pair, and one for all of them."""
-    return [
-        correlation_grid(what, ["cue pair"], [([_pair(row)], row) for row in part.to_dicts()])
-        for part, what in _parts(rows)
-    ]
+def _grids(rows: pl.DataFrame, name: Column | str) -> list[Grid]:
+    parts = {caption: rows.filter(measure=measure, against=other) for (measure, other), caption in _CAPTIONS.items()}
+    return [grid(caption, part, name, *CORRELATIONS) for caption, part in parts.items() if part.height]
 
 
-def _pooled_grids(models: Mapping[str, pl.DataFrame]) -> list[Grid]:
-    """Of several models: a row for each, over all gender cue pairs."""
-    pooled = [
-        rows.filter(pl.col("cue_1").is_null()).with_columns(pl.lit(label).alias("label"))
-        for label, rows in models.items()
-    ]
-    return [
-        correlation_grid(what, ["model"], [([row["label"]], row) for row in part.to_dicts()])
-        for part, what in _parts(pl.concat(pooled))
-    ]
+def _pair(row: Row) -> str:
+    return _POOLED if row["cue_1"] is None else cue_pair(row["cue_1"], row["cue_2"])
 
 
-def _parts(rows: pl.DataFrame) -> list[tuple[pl.DataFrame, str]]:
-    parts = [(rows.filter(measure=measure, against=against), what) for (measure, against), what in _WHAT.items()]
-    return [(part, what) for part, what in parts if part.height]
-
-
-def _pair(row: Mapping[str, Any]) -> str:
-    return POOLED if row["cue_1"] is None else cue_pair(row["cue_1"], row["cue_2"])
-
-
-def _share_of_women(frames: Frames) -> list[Block]:
-    shown = {
-        label: part for label, part in joined(_by_model_and_pair(frames)).items() if part.height >= MIN_OCCUPATIONS
+def _share_of_women(frames: Frames) -> Block:
+    gender = by_model(frames["psychometrics"].filter("is_gender"))
+    pooled = by_model(measured(frames["pooled_psychometrics"])) if "pooled_psychometrics" in frames else {}
+    pairs = {
+        label: ({_POOLED: pooled[label]} if label in pooled else {}) | by_cue_pair(part)
+        for label, part in gender.items()
     }
-    if not shown:
-        text = f"Fewer than {MIN_OCCUPATIONS} occupations with a share of women are measured: too few for a chart."
-        return [Paragraph(text)]
-    chart = Chart(
+    parts = _shown({label: part.drop_nulls("percent_women") for label, part in joined(pairs).items()})
+    if not parts:
+        text = f"Fewer than {_MIN_OCCUPATIONS} occupations with a share of women are measured: too few for a chart."
+        return Paragraph(text)
+    return Chart(
         "Scatter plot of the PSE of occupations against the share of women in them.",
         "The share of women is 1 − p, so signs are the opposite of those above: if the vectors followed the labour "
         "market, the dots would rise from left to right.",
-        {label: scatter_plots.share_of_women(part) for label, part in shown.items()},
+        {label: pse_and_women(part) for label, part in parts.items()},
         "Show",
     )
+
+
+def _shown(parts: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    return {label: part for label, part in parts.items() if part.height >= _MIN_OCCUPATIONS}
+
+
+# --- WEAT and WEFAT -------------------------------------------------------------------------------------------------
+
+
+def comparison(frames: Frames) -> list[Section]:
+    """PSE beside WEFAT and WEAT with the same cues, which Liang and Acuna 2020 left open; none without such rows."""
+    if "validation" not in frames:
+        return []
+    texts = {label: _comparison(part, frames) for label, part in by_model(frames["validation"]).items()}
+    blocks = [*said({label: found for label, found in texts.items() if found}), *_pse_and_effects(frames)]
+    return [Section("comparison", "How PSE compares with WEAT and WEFAT", blocks)] if blocks else []
+
+
+def _comparison(rows: pl.DataFrame, frames: Frames) -> list[str]:
+    """Whether a model's PSE and WEFAT order occupations alike, and which of them follows the labour market."""
+    together = _row(rows, "pse", "wefat")
+    pse, wefat = (_row(rows, measure, "share_men") for measure in ("pse", "wefat"))
+    texts = [*([_alike(together)] if together else []), *([_nearer(pse, wefat)] if pse and wefat else [])]
+    return [" ".join([*texts, *_between_groups(rows, frames)])] if texts else []
+
+
+def _row(rows: pl.DataFrame, measure: str, against: str) -> Row | None:
+    """The row over all gender cue pairs, if it has a result."""
+    found = measured(rows).filter(pl.col("cue_1").is_null(), measure=measure, against=against)
+    return next(found.iter_rows(named=True), None)
+
+
+def _alike(row: Row) -> str:
+    same = (
+        f"so {row['spearman'] ** 2:.0%} of the variance of their ranks is in common"
+        if significant(row["spearman_p"])
+        else "chance explains as much, so no common order can be told"
+    )
+    return (
+        f"Over {row['num_occupations']} occupations, pooled PSE and the effect size of WEFAT with the same cues have "
+        f"Spearman ρ = {estimate(row, 'spearman', 2)} ({p_equals(row['spearman_p'])}) and Pearson r = "
+        f"{estimate(row, 'pearson', 2)}: {same}."
+    )
+
+
+def _nearer(pse: Row, wefat: Row) -> str:
+    """Both are positive on the female side, so the one that follows the labour market has the lower correlation."""
+    pse_has, wefat_has = (f"r = {estimate(row, 'pearson', 2)} ({p_equals(row['pearson_p'])})" for row in (pse, wefat))
+    name, nearer, other = ("PSE", pse, wefat) if pse["pearson"] < wefat["pearson"] else ("WEFAT", wefat, pse)
+    verdict = (
+        f"{name} follows the labour market more closely, {_how_surely(nearer, other)}"
+        if nearer["pearson"] < 0 and significant(nearer["pearson_p"])
+        else "neither follows the labour market beyond chance, which would make it negative"
+    )
+    return f"With the share of men, PSE has {pse_has} and WEFAT has {wefat_has}: {verdict}."
+
+
+def _how_surely(nearer: Row, other: Row) -> str:
+    highest, lowest = nearer["pearson_high"], other["pearson_low"]
+    if highest is None or lowest is None:
+        return "but there are no intervals to say how surely"
+    return "and the intervals lie apart" if highest < lowest else "but the intervals overlap"
+
+
+def _between_groups(rows: pl.DataFrame, frames: Frames) -> list[str]:
+    """The WEAT that has the occupations themselves as targets."""
+    if "occupation_contrast" not in frames:
+        return []
+    tests = measured(frames["occupation_contrast"]).join(rows, on=["model", "language"], how="semi")
+    return [
+        f"WEAT between {row['target_x']} and {row['target_y']}, with {row['attribute_a']} and {row['attribute_b']}: "
+        f"d = {estimate(row, 'effect_size', 2)}, one-sided {p_equals(row['p_value'])}."
+        for row in tests.drop_nulls("effect_size").to_dicts()
+    ]
+
+
+def _pse_and_effects(frames: Frames) -> list[Block]:
+    if "word_associations" not in frames or "pooled_psychometrics" not in frames:
+        return []
+    keys = ["model", "language", "word"]
+    effects = measured(frames["word_associations"]).filter(similarity="cosine").drop_nulls("effect_size")
+    first = effects.unique(keys, keep="first", maintain_order=True).select(*keys, "attribute_a", "effect_size")
+    parts = _shown(by_model(measured(frames["pooled_psychometrics"]).join(first, on=keys)))
+    if not parts:
+        return []
+    chart = Chart(
+        "Scatter plot of the PSE of occupations against their WEFAT effect size, coloured by the share of women.",
+        "Each dot is an occupation; its height is its PSE over all gender cue pairs. Along a rising or falling line "
+        "both measures order the occupations alike. Dotted: where each leans to no side.",
+        {label: pse_and_effects(part) for label, part in parts.items()},
+        "Model",
+    )
     return [chart]
-
-
-def _by_model_and_pair(frames: Frames) -> dict[str, dict[str, pl.DataFrame]]:
-    parts: dict[str, dict[str, pl.DataFrame]] = {}
-    if "pooled_psychometrics" in frames:
-        pooled = measured(frames["pooled_psychometrics"]).drop_nulls("percent_women")
-        parts = {label: {POOLED: part} for label, part in by_model(pooled).items()}
-    gender = frames["psychometrics"].filter(pl.col("is_gender")).drop_nulls("percent_women")
-    for label, part in by_model(gender).items():
-        parts[label] = parts.get(label, {}) | by_cue_pair(part)
-    return parts

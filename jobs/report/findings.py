@@ -1,13 +1,13 @@
 """What a page says of rows: what was measured and what not, which belong together, how two columns correlate."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import polars as pl
 
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph
-from tiltmeter.jobs.report.wording import isolated
+from tiltmeter.jobs.report.wording import isolated, number
 from tiltmeter.operators.statistics.correlation import correlation
 
 _Part = TypeVar("_Part")
@@ -19,6 +19,15 @@ class Correlations(NamedTuple):
     pearson: float
     spearman: float
     num: int
+
+    @property
+    def text(self) -> str:
+        """Both in a line.
+
+        >>> Correlations(0.5, -0.25, 9).text
+        'Pearson r = 0.50, Spearman ρ = −0.25, n = 9'
+        """
+        return f"Pearson r = {number(self.pearson, 2)}, Spearman ρ = {number(self.spearman, 2)}, n = {self.num}"
 
 
 def correlations(x: pl.Series, y: pl.Series) -> Correlations:
@@ -63,6 +72,16 @@ def ends(rows: pl.DataFrame, name: str, num: int) -> pl.DataFrame:
     return ordered if rows.height <= 2 * num else pl.concat([ordered.head(num), ordered.tail(num)])
 
 
+def split(rows: pl.DataFrame, *columns: str, label: Callable[..., str] = str) -> dict[str, pl.DataFrame]:
+    """Rows by what they have in columns, in the order of the table.
+
+    Args:
+        label: what a part is called, given the values of the columns.
+    """
+    parts = rows.partition_by(columns, maintain_order=True, as_dict=True)
+    return {label(*values): part for values, part in parts.items()}
+
+
 # --- several models -------------------------------------------------------------------------------------------------
 
 
@@ -74,6 +93,11 @@ def by_model(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         isolated(f"{model} ({language})" if languages[model] > 1 else model): part
         for (model, language), part in parts.items()
     }
+
+
+def labelled(parts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The rows of one or more models below each other, with the label of each in place of its name."""
+    return pl.concat([rows.with_columns(model=pl.lit(label)) for label, rows in parts.items()])
 
 
 def joined(parts: Mapping[str, Mapping[str, _Part]]) -> dict[str, _Part]:

@@ -48,7 +48,7 @@ def dots(
         x: the column of numbers.
         y: the column that says on which line a dot stands; lines come as they do in the rows, the first at the top.
         by: the column of kinds, each of which has a look and a place in the legend; a name that is empty has none.
-        interval: whose ``_low`` and ``_high`` are the thin lines; x if None.
+        interval: whose ``_low`` and ``_high`` are the thin lines; x if None, unless that is the band.
         band: whose ``_low`` and ``_high`` are thick pale lines.
         neutral: the number that leans to no side.
         title: of the axis of numbers.
@@ -62,7 +62,7 @@ def dots(
     figure = _lines([label(name) for name in names], row_height)
     if neutral is not None:
         figure.add_trace(neutral_line([neutral] * 2, [-0.7, len(names) - 0.3]))
-    stems = {"interval": interval or x, "band": band}
+    stems = {"interval": interval or (x if band != x else None), "band": band}
     for kind in kinds(rows, by, looks):
         places = [heights[name] + kind.look.shift for name in kind.rows[y]]
         figure.add_traces([*_intervals(kind, places, stems), _dots(kind, places, x, words, hover)])

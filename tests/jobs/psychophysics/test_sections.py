@@ -5,7 +5,6 @@ import pytest
 
 from tiltmeter.jobs.psychophysics import sections as psychophysics_sections
 from tiltmeter.jobs.psychophysics.findings import (
-    both_ends,
     by_cue_pair,
     occupation_findings,
     pooled_findings,
@@ -85,11 +84,11 @@ def test_the_sign_against_the_share_of_men_is_explained(embeddings):
 
 
 def test_both_ends_show_the_pair_that_goes_furthest(embeddings):
-    (grid,) = both_ends(embeddings.pooled(), embeddings.psychometrics())
+    (grid,) = psychophysics_sections.both_ends(embeddings.pooled(), embeddings.psychometrics())
     assert [row[0] for row in grid.rows] == [embeddings.TAGGED, "nurse", "cook", "guard"]
     assert grid.rows[0][1:] == ["0.710 [0.660, 0.760]", "2", "60%", "she – he", "0.720", "[0.570, 0.870]"]
     assert grid.rows[-1][-3:] == ["woman – man", "0.300", "[0.150, 0.450]"]
-    assert both_ends(embeddings.pooled(words={"cook": 40.0}), embeddings.psychometrics()) == []
+    assert psychophysics_sections.both_ends(embeddings.pooled(words={"cook": 40.0}), embeddings.psychometrics()) == []
 
 
 def test_findings_of_one_model_are_a_list_and_its_ends_a_table(embeddings):

@@ -4,8 +4,14 @@ import polars as pl
 import pytest
 from scipy.special import ndtri
 
-from tiltmeter.jobs.association import dot_plots, scatter_plots
-from tiltmeter.jobs.psychophysics.figures import psychometric_curves
+from tiltmeter.jobs.association.figures import association_dots
+from tiltmeter.jobs.psychophysics.figures import (
+    occupation_dots,
+    pooled_dots,
+    pse_and_effects,
+    pse_and_women,
+    psychometric_curves,
+)
 from tiltmeter.jobs.report.findings import correlations
 from tiltmeter.jobs.report.html.elements import Chart
 
@@ -23,7 +29,7 @@ def other(embeddings):
 
 
 def dots_of(figure):
-    return {trace.name: trace for trace in figure.data if trace.mode == "markers" and trace.showlegend is not False}
+    return {trace.name: trace for trace in figure.data if "markers" in trace.mode and trace.showlegend is not False}
 
 
 # --- curves ---------------------------------------------------------------------------------------------------------
@@ -56,22 +62,22 @@ def test_curves_name_the_second_cue_and_its_gender_only_where_it_has_one(embeddi
 
 
 def test_dots_are_sorted_and_named_by_where_the_interval_of_their_flips_lies(rows):
-    figure = dot_plots.occupations(rows)
+    figure = occupation_dots(rows)
     dots = dots_of(figure)
     # The Monte Carlo intervals of 0.4 and 0.6 exclude 0.5 as well, which names no side.
     assert list(dots["female side"].x) == pytest.approx([0.7])
-    assert list(dots["interval includes 0.5"].x) == pytest.approx([0.4, 0.5, 0.6])
+    assert list(dots["interval includes 0.5"].x) == pytest.approx([0.6, 0.5, 0.4])
     assert list(dots["male side"].y) == [0]
     assert figure.layout.yaxis.ticktext[:2] == ("guard", "cook")
 
 
 def test_sides_of_a_pair_without_gender_are_its_cues(other):
-    names = list(dots_of(dot_plots.occupations(other)))
+    names = list(dots_of(occupation_dots(other)))
     assert names == ["side of “love”", "interval includes 0.5", "side of “hate”"]
 
 
 def test_the_thin_line_is_the_interval_of_the_flips_and_the_thick_one_monte_carlo(rows):
-    figure = dot_plots.occupations(rows.head(1))
+    figure = occupation_dots(rows.head(1))
     lines = {(trace.xaxis, trace.line.width): trace for trace in figure.data if trace.name is not None}
     ends = {key: list(trace.x[:2]) for key, trace in lines.items() if trace.mode == "lines"}
     assert ends[("x", 2)] == pytest.approx([0.15, 0.45])
@@ -81,13 +87,13 @@ def test_the_thin_line_is_the_interval_of_the_flips_and_the_thick_one_monte_carl
 
 
 def test_pooled_dots_have_their_interval_and_standard_deviations(embeddings):
-    dots = dots_of(dot_plots.pooled(embeddings.pooled()))
-    assert list(dots["interval above 0.5"].x) == pytest.approx([0.61, 0.71])
+    dots = dots_of(pooled_dots(embeddings.pooled()))
+    assert list(dots["interval above 0.5"].x) == pytest.approx([0.71, 0.61])
     assert list(dots["interval includes 0.5"].x) == pytest.approx([0.51])
-    assert list(dots["interval below 0.5"].x) == pytest.approx([0.31, 0.41])
+    assert list(dots["interval below 0.5"].x) == pytest.approx([0.41, 0.31])
     deviations = [list(dots[f"sd: {what}"].x) for what in ("cue pairs", "replicas", "rest")]
     assert deviations == [[0.06] * 5, [0.03] * 5, [0.01] * 5]
-    hover = dots["interval below 0.5"].customdata[0]
+    hover = dots["interval below 0.5"].customdata[-1]
     assert hover.startswith("<b>guard</b><br>PSE 0.310 [0.260, 0.360]<br>JND 0.200<br>women 20%<br>2 cue pairs, 32 rep")
 
 
@@ -97,27 +103,27 @@ def test_association_tests_carry_the_stars_of_their_p_value(embeddings):
         embeddings.association("b", -1.0, p_value=0.97),
         embeddings.association("c", 0.4),
     ]
-    figure = dot_plots.associations(embeddings.associations(*tests))
-    stars = figure.data[-1]
-    assert list(stars.x) == [0.4, -1.0, 1.0]
-    assert list(stars.text) == ["**", "", "**"]
-    dots = dots_of(figure)
-    assert list(dots["first go with first"].x) == [1.0]
-    assert list(dots["first go with second"].x) == [-1.0]
+    figure = association_dots(embeddings.associations(*tests))
+    shown = {name: (list(trace.x), list(trace.text)) for name, trace in dots_of(figure).items()}
+    assert shown == {
+        "first go with first": ([1.0], ["**"]),
+        "interval includes 0": ([0.4], ["**"]),
+        "first go with second": ([-1.0], [""]),
+    }
 
 
 def test_tests_without_replicas_are_dots_alone(embeddings):
-    figure = dot_plots.associations(embeddings.associations(embeddings.association("a", 1.0, half_width=None)))
+    figure = association_dots(embeddings.associations(embeddings.association("a", 1.0, half_width=None)))
     (segments,) = [trace for trace in figure.data if trace.mode == "lines" and trace.name is not None]
     assert set(segments.x) == {None}
-    (dots,) = [trace for trace in figure.data if trace.mode == "markers"]
+    (dots,) = [trace for trace in figure.data if "markers" in trace.mode]
     assert list(dots.x) == [1.0]
     assert not dots.showlegend, "no side is named"
 
 
 def test_rows_without_an_interval_are_told_apart_from_those_that_include_the_neutral_value(embeddings):
     tests = [embeddings.association("a", 0.1), embeddings.association("b", 1.0, half_width=None)]
-    dots = dots_of(dot_plots.associations(embeddings.associations(*tests)))
+    dots = dots_of(association_dots(embeddings.associations(*tests)))
     assert {name: list(trace.x) for name, trace in dots.items()} == {"interval includes 0": [0.1], "no interval": [1.0]}
 
 
@@ -129,22 +135,22 @@ def test_share_of_women_states_both_correlations(embeddings):
     found = correlations(rows["percent_women"], rows["pse"])
     # PSE rises in the order of SHARES; the ranks of the shares are 1, 2, 3, 5, 4: 1 - 6 (1 + 1) / (5 * 24).
     assert found.spearman == pytest.approx(0.9)
-    annotation = scatter_plots.share_of_women(rows).layout.annotations[0].text
+    annotation = pse_and_women(rows).layout.annotations[0].text
     assert annotation == f"Pearson r = {found.pearson:.2f}, Spearman ρ = 0.90, n = 5"
 
 
 def test_names_of_many_occupations_are_those_of_the_ends(embeddings):
     many = embeddings.pooled(words={f"w{at:02d}": 2.0 * at for at in range(30)})
-    dots = scatter_plots.share_of_women(many).data[-1]
+    dots = pse_and_women(many).data[-1]
     assert [name for name in dots.text if name] == ["w00", "w01", "w02", "w27", "w28", "w29"]
-    few = scatter_plots.share_of_women(embeddings.pooled()).data[-1]
+    few = pse_and_women(embeddings.pooled()).data[-1]
     assert all(few.text)
 
 
 def test_both_measures_are_coloured_by_the_share_of_women(embeddings):
     effects = embeddings.word_associations().select("word", "attribute_a", "effect_size")
     both = embeddings.pooled().join(effects, on="word", maintain_order="left")
-    dots = scatter_plots.pse_and_effect_sizes(both).data[-1]
+    dots = pse_and_effects(both).data[-1]
     assert list(dots.marker.color) == [20.0, 40.0, 50.0, 90.0, 60.0]
     assert dots.customdata[0].endswith("32 replicas<br>effect size −1.00")
 
@@ -153,7 +159,7 @@ def test_both_measures_are_coloured_by_the_share_of_women(embeddings):
 
 
 def test_every_word_is_escaped_for_plotly_which_reads_tags(embeddings, rows):
-    dots, scatter = dot_plots.occupations(rows), scatter_plots.share_of_women(rows).data[-1]
+    dots, scatter = occupation_dots(rows), pse_and_women(rows).data[-1]
     curves = psychometric_curves(rows, embeddings.points(rows))
     shown = [dots.layout.yaxis.ticktext[-1], scatter.text[-1], curves.data[-2].name.split(":")[0]]
     assert shown == ["&lt;b&gt;&amp;"] * 3
@@ -164,5 +170,5 @@ def test_every_word_is_escaped_for_plotly_which_reads_tags(embeddings, rows):
 
 def test_a_script_in_a_word_does_not_end_the_data_of_a_figure(embeddings):
     words = {"</script><script>alert(1)</script>": 10.0} | embeddings.SHARES
-    figure = dot_plots.occupations(embeddings.psychometrics(words=words).head(6))
+    figure = occupation_dots(embeddings.psychometrics(words=words).head(6))
     assert "<" not in Chart("", "", {"x": figure}).data
