@@ -7,12 +7,11 @@ import polars as pl
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.wording import phrase
 from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.jobs.resolution.page.extracts import LargeTables
-from tiltmeter.jobs.resolution.page.findings import findings, study_findings
+from tiltmeter.jobs.resolution.page.extracts import Extracts
+from tiltmeter.jobs.resolution.page.findings import findings, lead
 from tiltmeter.jobs.resolution.page.sections import sections
-from tiltmeter.jobs.resolution.page.study_sections import by_graph, study_sections
+from tiltmeter.jobs.resolution.page.study import by_graph, study_findings, study_sections
 from tiltmeter.jobs.resolution.page.words import MISSING, threshold_name
-from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.storage.files.redaction import redacted
@@ -24,24 +23,14 @@ def page(run: Run[ResolutionRun, Any], frames: Frames) -> Body:
     Tables with a row for each record, component or explanation may have millions of rows. They are left where they
     are: of their files, only the columns and rows are read that the page shows or sums up.
     """
-    config = run.config
-    large = LargeTables(*(_rows(frames, name) for name in ("clusters", "components", "explanations")))
-    facts = _facts(config, frames["pair_counts"])
-    if frames["pair_counts"].height == 1:
-        return Body(
-            "Which records are one entity",
-            facts,
-            findings(frames, large),
-            sections(frames, large, config.drawn, config.seed),
-        )
-    graphs = by_graph(frames, large)
-    return Body(
-        "Which records are one entity: a study", facts, study_findings(graphs, large), study_sections(graphs, large)
-    )
-
-
-def _rows(frames: Frames, name: str) -> pl.LazyFrame:
-    return frames.scan(name) if name in frames else pl.LazyFrame(TABLES[name].empty_table())
+    config, extracts = run.config, Extracts(frames)
+    facts, title = _facts(config, extracts.counts), "Which records are one entity"
+    if extracts.is_study:
+        graphs = by_graph(extracts)
+        found = lead(extracts, study_findings(graphs, extracts))
+        return Body(f"{title}: a study", facts, found, study_sections(graphs, extracts))
+    found = lead(extracts, findings(extracts))
+    return Body(title, facts, found, sections(extracts, config.drawn, config.seed))
 
 
 def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:

@@ -1,14 +1,15 @@
 """Drawings of a component: its records, coloured by cluster, and the pairs between them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 
-from tiltmeter.jobs.report.plots.style import FEMALE, FIRST, INK, MALE, NEUTRAL, SECOND, STYLE, plain
-from tiltmeter.jobs.resolution.page.words import Row, signed
+from tiltmeter.jobs.report.plots import style
+from tiltmeter.jobs.report.plots.style import plain
+from tiltmeter.jobs.resolution.page.words import signed
 
 MAX_RECORDS = 500
 """Of a component that is drawn."""
@@ -16,30 +17,21 @@ MAX_RECORDS = 500
 MAX_LINES = 150
 """Of each kind of pairs."""
 
-_COLOURS = (MALE, FEMALE, FIRST, SECOND, INK, NEUTRAL)
+_COLOURS = (style.MALE, style.FEMALE, style.FIRST, style.SECOND, style.INK, style.NEUTRAL)
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star")
-_ALONE = "circle-open"
 _TOGETHER, _APART = 3.0, 0.01
 """How much positive pairs pull: within a cluster, over its number of records, and between clusters."""
 
-Places = Mapping[str, Sequence[float]]
+_HOLDING, _STRAINING = "positive, together", "negative, but together"
+_LINES = {
+    "negative, apart": {"color": style.NEUTRAL, "width": 0.5, "dash": "dash"},
+    _HOLDING: {"color": style.NEUTRAL, "width": 1.5},
+    _STRAINING: {"color": style.FEMALE, "width": 1, "dash": "dash"},
+    "positive, but apart": {"color": style.faint(style.MALE, 0.5), "width": 1.5},
+}
+"""Of pairs by kind: the sign of their weight, and whether their records share a cluster."""
 
-
-class _Kind(NamedTuple):
-    """Pairs of one sign, within clusters or between them."""
-
-    name: str
-    is_positive: bool
-    is_together: bool
-    line: Mapping[str, object]
-
-
-_KINDS = (
-    _Kind("negative, apart", False, False, {"color": NEUTRAL, "width": 0.5, "dash": "dash"}),
-    _Kind("positive, together", True, True, {"color": NEUTRAL, "width": 1.5}),
-    _Kind("negative, but together", False, True, {"color": FEMALE, "width": 1, "dash": "dash"}),
-    _Kind("positive, but apart", True, False, {"color": "rgba(0,114,178,0.5)", "width": 1.5}),
-)
+_Places = Mapping[str, Sequence[float]]
 
 
 def cluster_graph(pairs: pl.DataFrame, clusters: Mapping[str, int], seed: int) -> go.Figure:
@@ -50,93 +42,85 @@ def cluster_graph(pairs: pl.DataFrame, clusters: Mapping[str, int], seed: int) -
         clusters: of each record.
         seed: of the layout.
     """
-    ends = [pl.col(end).replace_strict(clusters) for end in ("left", "right")]
-    of_kind = [pl.col("weight") > 0, ends[0] == ends[1]]
-    rows = pairs.with_columns(of_kind[0].alias("is_positive"), of_kind[1].alias("is_together"))
+    left, right = (pl.col(end).replace_strict(clusters) for end in ("left", "right"))
+    positive = pl.when(left == right).then(pl.lit(_HOLDING)).otherwise(pl.lit("positive, but apart"))
+    negative = pl.when(left == right).then(pl.lit(_STRAINING)).otherwise(pl.lit("negative, apart"))
+    rows = pairs.with_columns(pl.when(pl.col("weight") > 0).then(positive).otherwise(negative).alias("kind"))
     places = _layout(rows, clusters, seed)
-    figure = go.Figure().update_layout(template=STYLE, height=620, hovermode="closest", margin={"t": 60, "b": 10})
+    traces = [trace for kind in _LINES for trace in _pairs(rows.filter(kind=kind), kind, places)]
+    figure = go.Figure([*traces, _records(clusters, rows, places)])
+    figure.update_layout(template=style.STYLE, height=620, hovermode="closest", margin={"t": 60, "b": 10})
     figure.update_layout(legend_itemwidth=44)
-    for kind in _KINDS:
-        part = rows.filter(is_positive=kind.is_positive, is_together=kind.is_together)
-        if part.height:
-            figure.add_traces(_lines(_drawn(part, kind), part.height, kind, places))
-    figure.add_trace(_dots(clusters, rows, places))
-    figure.update_xaxes(visible=False)
-    return figure.update_yaxes(visible=False, scaleanchor="x")
+    return figure.update_xaxes(visible=False).update_yaxes(visible=False, scaleanchor="x")
 
 
-def _layout(pairs: pl.DataFrame, clusters: Mapping[str, int], seed: int) -> Places:
+def _layout(pairs: pl.DataFrame, clusters: Mapping[str, int], seed: int) -> _Places:
     """Positive pairs pull, those between clusters hardly; all records push each other away."""
     import networkx
 
     size = pl.col("left").replace_strict(clusters).replace_strict(Counter(clusters.values()))
-    pull = pl.when("is_together").then(_TOGETHER / size).otherwise(_APART)
+    pull = pl.when(kind=_HOLDING).then(_TOGETHER / size).otherwise(_APART)
     graph = networkx.Graph()
     graph.add_nodes_from(clusters)
-    graph.add_weighted_edges_from(pairs.filter("is_positive").select("left", "right", pull).rows())
-    places: Places = networkx.spring_layout(graph, seed=seed % 2**32, iterations=100, method="force")
+    graph.add_weighted_edges_from(pairs.filter(pl.col("weight") > 0).select("left", "right", pull).rows())
+    places: _Places = networkx.spring_layout(graph, seed=seed % 2**32, iterations=100, method="force")
     return places
 
 
-def _drawn(pairs: pl.DataFrame, kind: _Kind) -> list[dict[str, Any]]:
-    """Pairs of most weight; of those that hold clusters, first as many as keep each one whole."""
-    rows = pairs.sort(pl.col("weight").abs(), descending=True, maintain_order=True).to_dicts()
-    if not (kind.is_positive and kind.is_together):
-        return rows[:MAX_LINES]
-    needed = _spanning(pairs)
-    rows.sort(key=lambda row: {row["left"], row["right"]} not in needed)
-    return rows[: max(MAX_LINES, len(needed))]
+def _pairs(pairs: pl.DataFrame, kind: str, places: _Places) -> list[go.Scatter]:
+    """One trace for the lines, and dots that can't be seen at their middles, for the pointer."""
+    if pairs.is_empty():
+        return []
+    drawn = (_whole(pairs) if kind == _HOLDING else _heaviest(pairs).head(MAX_LINES)).rows()
+    rest = f" ({len(drawn)} of {pairs.height:,})" if pairs.height > len(drawn) else ""
+    ends = np.array([[places[left], places[right]] for left, right, _ in drawn])
+    # Nothing is drawn to a point that is not a number: each line ends before it.
+    x, y = np.pad(ends, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan).reshape(-1, 2).T
+    lines = go.Scatter(x=x, y=y, mode="lines", line=_LINES[kind], hoverinfo="skip", name=f"{kind}{rest}")
+    x, y = ends.mean(axis=1).T
+    dots = go.Scatter(x=x, y=y, mode="markers", marker={"opacity": 0, "size": 8}, showlegend=False)
+    names = [(f"{plain(left)} – {plain(right)}", f"{signed(weight)}, {kind}") for left, right, weight in drawn]
+    return [lines, dots.update(customdata=[style.lines(*name) for name in names], hovertemplate=style.HOVER)]
 
 
-def _spanning(pairs: pl.DataFrame) -> Set[frozenset[str]]:
-    """The heaviest pairs that connect what all of them connect."""
+def _heaviest(pairs: pl.DataFrame) -> pl.DataFrame:
+    ordered = pairs.sort(pl.col("weight").abs(), descending=True, maintain_order=True)
+    return ordered.select("left", "right", "weight")
+
+
+def _whole(pairs: pl.DataFrame) -> pl.DataFrame:
+    """The heaviest pairs that connect what all of them connect, and the heaviest of the others."""
     import networkx
 
-    graph = networkx.Graph()
-    graph.add_weighted_edges_from(pairs.select("left", "right", "weight").rows())
-    return set(map(frozenset, networkx.maximum_spanning_edges(graph, data=False)))
+    rows, graph = _heaviest(pairs), networkx.Graph()
+    graph.add_weighted_edges_from(rows.rows())
+    needed = set(map(frozenset, networkx.maximum_spanning_edges(graph, data=False)))
+    is_needed = pl.Series([{left, right} in needed for left, right, _ in rows.rows()])
+    return pl.concat([rows.filter(is_needed), rows.filter(~is_needed)]).head(max(MAX_LINES, len(needed)))
 
 
-def _lines(drawn: Sequence[Row], num: int, kind: _Kind, places: Places) -> list[go.Scatter]:
-    """One trace for the lines, and dots that can't be seen at their middles, for the pointer."""
-    ends = [[places[row[end]] for row in drawn] for end in ("left", "right")]
-    rest = f" ({len(drawn)} of {num:,})" if num > len(drawn) else ""
-    x, y = ([value for one, other in zip(*ends, strict=True) for value in (one[at], other[at], None)] for at in (0, 1))
-    lines = go.Scatter(x=x, y=y, mode="lines", line=dict(kind.line), hoverinfo="skip", name=f"{kind.name}{rest}")
-    middle = [[(one[at] + other[at]) / 2 for one, other in zip(*ends, strict=True)] for at in (0, 1)]
+def _records(clusters: Mapping[str, int], pairs: pl.DataFrame, places: _Places) -> go.Scatter:
+    """Dots; clusters differ in colour and symbol, those of one record are hollow."""
+    sizes, held = Counter(clusters.values()), _held(pairs)
+    by_size = sorted(sizes, key=lambda cluster: (-sizes[cluster], cluster))
+    looks = {
+        name: (_COLOURS[rank % len(_COLOURS)], _SYMBOLS[rank % len(_SYMBOLS)]) for rank, name in enumerate(by_size)
+    }
+    looks |= {name: (style.INK, "circle-open") for name, size in sizes.items() if size == 1}
+    colours, symbols = zip(*(looks[cluster] for cluster in clusters.values()), strict=True)
+    marker = {"color": colours, "symbol": symbols, "size": 12, "opacity": 1, "line": {"color": "white", "width": 1}}
+    x, y = np.array([places[record] for record in clusters]).T
+    dots = go.Scatter(x=x, y=y, mode="markers", marker=marker, showlegend=False, hovertemplate=style.HOVER)
+    size = {cluster: f"cluster {cluster}, {num} in all" for cluster, num in sizes.items()}
     hovers = [
-        f"<b>{plain(row['left'])} – {plain(row['right'])}</b><br>{signed(row['weight'])}, {kind.name}" for row in drawn
-    ]
-    dots = go.Scatter(x=middle[0], y=middle[1], mode="markers", marker={"opacity": 0, "size": 8}, showlegend=False)
-    return [lines, dots.update(customdata=hovers, hovertemplate="%{customdata}<extra></extra>")]
-
-
-def _dots(clusters: Mapping[str, int], pairs: pl.DataFrame, places: Places) -> go.Scatter:
-    """Records; clusters differ in colour and symbol, those of one record are hollow."""
-    counts = pl.Series(list(clusters.values())).value_counts(sort=True)
-    sizes = dict(counts.rows())
-    rank = {cluster: at for at, cluster in enumerate(sorted(sizes, key=lambda cluster: (-sizes[cluster], cluster)))}
-    looks = [_look(rank[cluster], sizes[cluster]) for cluster in clusters.values()]
-    held = dict.fromkeys(clusters, 0.0) | _held(pairs)
-    hovers = [
-        f"<b>{plain(record)}</b><br>cluster {cluster}, {sizes[cluster]} in all<br>held by {signed(held[record])}"
+        style.lines(plain(record), size[cluster], f"held by {signed(held.get(record, 0.0))}")
         for record, cluster in clusters.items()
     ]
-    x, y = ([places[record][at] for record in clusters] for at in (0, 1))
-    colours, symbols = zip(*looks, strict=True)
-    marker = {"color": colours, "symbol": symbols, "size": 12, "opacity": 1, "line": {"color": "white", "width": 1}}
-    dots = go.Scatter(x=x, y=y, mode="markers", marker=marker, customdata=hovers, showlegend=False)
-    return dots.update(hovertemplate="%{customdata}<extra></extra>")
-
-
-def _look(rank: int, size: int) -> tuple[str, str]:
-    if size == 1:
-        return INK, _ALONE
-    return _COLOURS[rank % len(_COLOURS)], _SYMBOLS[rank % len(_SYMBOLS)]
+    return dots.update(customdata=hovers)
 
 
 def _held(pairs: pl.DataFrame) -> dict[str, float]:
     """Sum of the weights between each record and the others of its cluster."""
-    together = pairs.filter("is_together")
+    together = pairs.filter(pl.col("kind").is_in([_HOLDING, _STRAINING]))
     ends = [together.select(pl.col(end).alias("record"), "weight") for end in ("left", "right")]
     return dict(pl.concat(ends).group_by("record").agg(pl.col("weight").sum()).rows())

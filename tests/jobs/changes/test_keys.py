@@ -5,11 +5,11 @@ import pkgutil
 
 import pyarrow as pa
 import pytest
+from tiltmeter.jobs.runtime.execute import _JOBS
 
 import tiltmeter.jobs as jobs
 from tiltmeter.jobs.changes.numbers import interval_columns
 from tiltmeter.jobs.embedding import tables
-from tiltmeter.jobs.runtime.execute import _JOBS
 from tiltmeter.storage.store.tables import key_columns
 
 OTHER_NAMES = {

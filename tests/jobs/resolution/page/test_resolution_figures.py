@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, cluster_graph
-from tiltmeter.jobs.resolution.page.figures import Measure, by_threshold, sizes
+from tiltmeter.jobs.resolution.page.figures import by_threshold, sizes
 
 
 def pairs_of(weights):
@@ -95,7 +95,7 @@ def test_sizes_are_counted_by_powers_of_two():
 def test_thresholds_have_quartiles_ends_and_mean_and_none_comes_first():
     values = {None: [1.0, 0.5, 0.0], -0.3: [0.75, None], 0.2: [0.25]}
     rows = [(threshold, value) for threshold, of in values.items() for value in of]
-    (box,) = by_threshold(pl.DataFrame(rows, ["threshold", "f1"], orient="row"), Measure("f1", "F1 (%)", 100.0)).data
+    (box,) = by_threshold(pl.DataFrame(rows, ["threshold", "f1"], orient="row"), "f1", "F1 (%)", 100.0).data
     assert list(box.x) == ["none", "−0.3", "0.2"]
     assert [list(part) for part in (box.lowerfence, box.q1, box.median, box.q3, box.upperfence, box.mean)] == [
         [0.0, 75.0, 25.0],

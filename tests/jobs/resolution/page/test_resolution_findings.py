@@ -3,16 +3,12 @@
 import pytest
 
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
-from tiltmeter.jobs.resolution.page.findings import findings, study_findings
-from tiltmeter.jobs.resolution.page.study_sections import by_graph
-from tiltmeter.jobs.resolution.page.words import near_miss_text
-
-NAMES = {3: "cluster 3 (“a”)"}
+from tiltmeter.jobs.resolution.page.words import explanation
 
 
 def parts(partition, frames, kind):
     """The blocks of a kind in what was found, and in how sure it is."""
-    _, found, sure = findings(frames, partition.large(frames))
+    _, found, sure = partition.body(frames).lead.parts
     return [[block for block in part.blocks if isinstance(block, kind)] for part in (found, sure)]
 
 
@@ -137,16 +133,14 @@ def test_a_partition_that_all_pairs_agree_with_says_so(partition):
 )
 def test_near_misses_have_their_reason(partition, sums, more, text):
     row = partition.near_miss("r", 3, *sums, **more)
-    assert near_miss_text(row, NAMES) == f"“r” was left out of cluster 3 (“a”): {text}"
+    assert explanation(row, "3 (“a”)") == f"“r” was left out of cluster 3 (“a”): {text}"
 
 
 # --- a study --------------------------------------------------------------------------------------------------------
 
 
 def test_a_study_tells_of_all_its_graphs(partition):
-    frames = partition.study()
-    large = partition.large(frames)
-    _, found, sure = study_findings(by_graph(frames, large), large)
+    _, found, sure = partition.body(partition.study()).lead.parts
     warning, bullets = sure.blocks
     assert bullets.items == [
         (

@@ -1,23 +1,21 @@
 """The sections of a page on a partition, and the page as a whole."""
 
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Page, Paragraph
-from tiltmeter.jobs.report.page import compose
+from tiltmeter.jobs.report.page import compose, write_report
 from tiltmeter.jobs.report.wording import number
-from tiltmeter.jobs.resolution.page.body import resolution_body, write_resolution_report
+from tiltmeter.jobs.resolution.page.body import page as resolution_page
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_RECORDS
-from tiltmeter.jobs.resolution.page.sections import sections
-from tiltmeter.jobs.resolution.page.study_sections import by_graph, study_sections
 from tiltmeter.storage.store.runs import opened
 
 
 def sections_of(partition, frames, drawn=()):
-    found = sections(partition.small(frames), partition.large(frames), drawn, seed=0)
-    return {section.anchor: section.blocks for section in found}
+    return {section.anchor: section.blocks for section in partition.body(frames, drawn=drawn).sections}
 
 
 def of_kind(blocks, kind):
@@ -162,10 +160,7 @@ def test_what_was_read_is_counted(partition):
 
 
 def test_a_study_has_thresholds_graphs_and_components(partition):
-    frames = partition.study()
-    large = partition.large(frames)
-    graphs = by_graph(partition.small(frames), large)
-    thresholds, by_name, components = study_sections(graphs, large)
+    thresholds, by_name, components = partition.body(partition.study()).sections
     (chart,), (grid,) = (of_kind(thresholds.blocks, kind) for kind in (Chart, Grid))
     assert list(chart.figures) == ["F1", "seconds", "gap"]
     # B T has no partition and no F1; that of B all is not proven.
@@ -185,8 +180,7 @@ def test_a_study_has_thresholds_graphs_and_components(partition):
 
 
 def test_every_name_is_escaped_and_no_number_is_nan(partition, html_of, figures_of):
-    frames = partition.resolved()
-    page = Page("", {}, [], sections(partition.small(frames), partition.large(frames), [0], seed=0))
+    page = Page("", {}, [], partition.body(partition.resolved(), drawn=[0]).sections)
     html = html_of(page)
     assert partition.TAGGED not in html
     assert "&lt;b&gt;&amp;" in html
@@ -197,8 +191,8 @@ def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(partition, 
     settings = ("pairs=some/folder/pairs.csv", "drawn=[0]", "time_limit=30", "seed=7")
     config = configured("job=entity_resolution", *settings)
     frames = partition.resolved()
-    published = {name: partition.arrow(name, rows) for name, rows in partition.small(frames).items()}
-    page = compose(resolution_body(config, partition.large(frames)), published, [], "")
+    published = {name: partition.arrow(name, rows) for name, rows in frames.items()}
+    page = compose(partial(resolution_page, SimpleNamespace(config=config)), published, [], "")
     assert page.facts == {
         "job": "entity_resolution",
         "from": "pairs.csv",
@@ -223,7 +217,7 @@ def test_the_report_is_written_from_the_files_of_a_run(partition, configured, tm
         for name, rows in getattr(partition, frames)().items():
             directory.write_table(name, partition.arrow(name, rows))
         runner = SimpleNamespace(records=[], failures={}, entry=None, store=None)
-        write_resolution_report(SimpleNamespace(config=config, directory=directory, runner=runner))
+        write_report(SimpleNamespace(config=config, directory=directory, runner=runner), resolution_page)
         html = (tmp_path / "run" / "report.html").read_text()
     assert "<h1>Which records are one entity" in html
     assert number(-0.25, 2) in html or frames == "study"

@@ -1,0 +1,125 @@
+"""A study: a run on many graphs, which differ in their threshold, their seed or what they are about."""
+
+from collections.abc import Iterator
+from itertools import starmap
+
+import polars as pl
+
+from tiltmeter.jobs.report import wording
+from tiltmeter.jobs.report.grids import cell, count, grid, number, optional, percent
+from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.resolution.page.extracts import Extracts
+from tiltmeter.jobs.resolution.page.figures import by_threshold
+from tiltmeter.jobs.resolution.page.sections import components
+from tiltmeter.jobs.resolution.page.words import METRICS, threshold_name
+
+_NUM_GRAPHS = 30
+_COUNTS = {
+    "num_records": "records",
+    "num_pairs": "pairs",
+    "num_components": "components",
+    "num_clusters": "clusters",
+    "num_open": "not proven",
+}
+_NAMED = ["f1", "precision", "recall", "v_measure", "adjusted_rand"]
+
+
+def by_graph(extracts: Extracts) -> pl.DataFrame:
+    """A row for each graph, with its threshold, what came of its components, and its metrics.
+
+    The gap is null where a component has no partition.
+    """
+    missing = (pl.col("bound") - pl.col("objective")).clip(0.0) / pl.max_horizontal(pl.col("objective").abs(), 1.0)
+    solved = extracts.solved.with_columns(pl.when(pl.col("num_none") == 0).then(missing).alias("gap"))
+    values = (pl.col("value").filter(metric=name).first().fill_nan(None).alias(name) for name in _NAMED)
+    metrics = extracts.metrics.group_by("graph").agg(*values)
+    rows = extracts.counts.join(solved, on="graph", how="left", maintain_order="left")
+    return rows.join(metrics, on="graph", how="left", maintain_order="left")
+
+
+def study_findings(graphs: pl.DataFrame, extracts: Extracts) -> list[str]:
+    """What stands out in the partitions of many graphs, those of :func:`by_graph`."""
+    num_thresholds = graphs["threshold"].n_unique()
+    thresholds = f" at {num_thresholds} thresholds" if num_thresholds > 1 else ""
+    num_graphs = wording.plural(graphs.height, "graph")
+    records = wording.plural(extracts.totals["num_records"], "record")
+    clusters = wording.plural(extracts.totals["num_clusters"], "cluster")
+    extent = f"{num_graphs}{thresholds} were partitioned: {records}, counted in each, fall into {clusters}."
+    return [extent, *_best_thresholds(graphs)]
+
+
+def _best_thresholds(graphs: pl.DataFrame) -> Iterator[str]:
+    means = graphs.drop_nulls("f1").group_by("threshold").agg(pl.col("f1").mean()).sort("f1", "threshold").to_dicts()
+    if means:
+        low, high = (f"{_threshold(row['threshold'])} ({wording.percent(row['f1'])})" for row in (means[0], means[-1]))
+        spread = f"highest {high} and lowest {low}" if len(means) > 1 else wording.percent(means[0]["f1"])
+        yield f"F1 against the gold clusters is on average {spread}."
+
+
+def _threshold(threshold: float | None) -> str:
+    return "without a threshold" if threshold is None else f"at the threshold {threshold_name(threshold)}"
+
+
+def study_sections(graphs: pl.DataFrame, extracts: Extracts) -> list[Section]:
+    """What the threshold does, which of the graphs of :func:`by_graph` were the hardest, and their components."""
+    return [
+        Section("thresholds", "What the threshold does", list(_thresholds(graphs))),
+        Section("graphs", "Graphs", [_hardest(graphs)]),
+        Section("components", "Components", list(components(extracts))),
+    ]
+
+
+def _thresholds(graphs: pl.DataFrame) -> Iterator[Block]:
+    yield Paragraph(
+        "Pairs of less weight than the threshold count as never scored. A higher threshold leaves fewer pairs, so that "
+        "less has to be computed; whether it costs agreement with the gold clusters is the question."
+    )
+    measures = {
+        "F1": by_threshold(graphs, "f1", "F1 (%)", 100.0),
+        "seconds": by_threshold(graphs, "seconds", "seconds").update_yaxes(type="log"),
+        "gap": by_threshold(graphs, "gap", "gap (%)", 100.0),
+    }
+    figures = {name: figure for name, figure in measures.items() if len(figure.data[0].x)}
+    if figures:
+        yield Chart(
+            "Box plots of F1, seconds and gap of all graphs, by threshold.",
+            "Boxes: the middle half of the graphs, with median (line) and mean (dashed); whiskers: all graphs.",
+            figures,
+            "Measure",
+        )
+    yield _by_threshold(graphs)
+
+
+def _by_threshold(graphs: pl.DataFrame) -> Grid:
+    gap = pl.col("gap")
+    groups = graphs.group_by("threshold").agg(
+        pl.len().alias("num_graphs"),
+        pl.col(*_COUNTS, "seconds").sum(),
+        pl.when(gap.null_count() == 0).then(gap.max()).alias("gap"),
+        pl.col(_NAMED).mean(),
+    )
+    return grid(
+        "Sums over the graphs; measures of agreement with the gold clusters: means of the graphs.",
+        groups.sort("threshold", nulls_last=False),
+        cell("threshold", lambda row: threshold_name(row["threshold"]), is_numeric=True),
+        count("num_graphs"),
+        *starmap(count, _COUNTS.items()),
+        percent("gap", "largest gap", 3),
+        number("seconds", digits=1),
+        *(optional(percent(name, METRICS[name])) for name in _NAMED),
+    )
+
+
+def _hardest(graphs: pl.DataFrame) -> Grid:
+    """The graphs with the largest gaps, and of those without any the slowest."""
+    rows = graphs.sort("gap", "seconds", descending=True, nulls_last=False, maintain_order=True)
+    cut = f" Shown: {_NUM_GRAPHS} of {graphs.height:,}." if graphs.height > _NUM_GRAPHS else ""
+    return grid(
+        f"Those with the largest gaps first, then the slowest.{cut}",
+        rows.head(_NUM_GRAPHS),
+        "graph",
+        *starmap(count, _COUNTS.items()),
+        percent("gap", digits=3),
+        number("seconds", digits=2),
+        percent("f1", "F1"),
+    )
