@@ -40,7 +40,7 @@ def _outcome(units: pl.DataFrame) -> str:
 
 def _amount(units: pl.DataFrame, action: str, noun: str) -> str:
     sizes = units.filter(action=action)["num_bytes"]
-    return f"{sizes.len():,} {noun} ({number(sizes.sum() / _MEGABYTE, 1)} MB)"
+    return f"{sizes.len():,} {noun} ({number(float(sizes.sum()) / _MEGABYTE, 1)} MB)"
 
 
 def _by_operator(units: pl.DataFrame) -> Section:
