@@ -1,237 +1,97 @@
-"""Dot plots of the gender survey: one row per pair, profession or language; rows of the public tables in."""
+"""The pictures of gender bias: dots, bars and heat maps of rows of the public tables, as pages name them."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import polars as pl
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
 
-from tiltmeter.jobs.gender.findings import pair_name
 from tiltmeter.jobs.report.findings import measured
-from tiltmeter.jobs.report.plots.style import (
-    FEMALE,
-    FIRST,
-    INK,
-    MALE,
-    NEUTRAL,
-    SECOND,
-    STYLE,
-    TEXT,
-    neutral_line,
-    plain,
-)
-from tiltmeter.jobs.report.wording import estimate
+from tiltmeter.jobs.report.plots import style
+from tiltmeter.jobs.report.plots.bars import bars
+from tiltmeter.jobs.report.plots.dots import dots, sides
+from tiltmeter.jobs.report.plots.heat import MIDDLE, heat
+from tiltmeter.jobs.report.plots.style import FEMALE, FIRST, MALE, NEUTRAL, SECOND, TEXT, Look, Row, lines, plain
+from tiltmeter.jobs.report.wording import estimate, number
+from tiltmeter.operators.statistics.correlation import cluster_order
 
-_ON_AXIS = "bias (cosine with the gender direction): male side ← 0 → female side"
 _GENDERS = {"feminine": FEMALE, "masculine": MALE, "neutral": NEUTRAL}
-_SIDES = {"feminine": ("female words", "top center"), "masculine": ("male words", "bottom center")}
+_ON_AXIS = "bias (cosine with the gender direction): male side ← 0 → female side"
+_WEIGHTED = "forms weighted by count"
 
 
-class Series(NamedTuple):
-    """What one kind of mark shows.
-
-    Attributes:
-        column: its ``_low`` and ``_high`` are the interval of the replicas.
-        shift: how far above its row the mark stands, in rows.
-    """
-
-    column: str
-    name: str
-    colour: str
-    symbol: str = "circle"
-    shift: float = 0.0
+# --- words and professions along the direction ----------------------------------------------------------------------
 
 
-def defining_words(rows: pl.DataFrame, span: Sequence[float]) -> go.Figure:
+def defining_words(rows: pl.DataFrame, ends: Sequence[float]) -> go.Figure:
     """The words of each pair along the gender direction, as in figure 1 of Matthews et al. 2021, for one language.
 
     Args:
         rows: rows of ``gender_words`` for the defining words, in the order of the word set.
-        span: ends of the axis.
+        ends: of the axis.
     """
-    items = rows["item"].unique(maintain_order=True).to_list()
-    figure = _empty([plain(pair_name(item)) for item in items], _ON_AXIS, span, row_height=54)
-    for gender, (name, place) in _SIDES.items():
-        part, series = measured(rows).filter(pl.col("gender") == gender), Series("bias", name, _GENDERS[gender])
-        heights = [len(items) - 1.0 - items.index(item) for item in part["item"]]
-        line, dots = _marks(part, heights, [_word_hover(row) for row in part.to_dicts()], series)
-        dots.update(mode="markers+text", text=[plain(word) for word in part["word"]], textposition=place)
-        figure.add_traces([line, dots.update(textfont={"color": TEXT[series.colour], "size": 14}, cliponaxis=False)])
-    return figure
+    looks = {"female words": Look(FEMALE), "male words": Look(MALE, place="bottom center")}
+    named = rows.with_columns(side=pl.col("gender").replace({"feminine": "female words", "masculine": "male words"}))
+    figure = dots(named, "bias", "item", by="side", looks=looks, neutral=0.0, words="word", hover=_word, row_height=54)
+    for words in figure.select_traces({"mode": "markers+text"}):
+        words.textfont = {"color": TEXT[words.marker.color], "size": 14}
+    return figure.update_xaxes(title_text=_ON_AXIS, range=ends)
 
 
-def _word_hover(row: Mapping[str, Any]) -> str:
-    count = [] if row["count"] is None else [f"occurs {row['count']:,} times"]
-    note = [plain(row["note"])] if row["note"] else []
-    lines = [f"<b>{plain(row['word'])}</b> ({row['gender']}; {plain(row['item'])})", f"bias {estimate(row, 'bias')}"]
-    return "<br>".join([*lines, *count, f"{row['num_replicas']} replicas", *note])
-
-
-def means_by_gender(rows: pl.DataFrame) -> go.Figure:
-    """Mean bias of the female and of the male defining words, as in figure 2 of Matthews et al. 2021.
-
-    Args:
-        rows: measured rows of ``gender_languages`` with their labels.
-    """
-    series = [Series("female_words", "female words", FEMALE), Series("male_words", "male words", MALE)]
-    return _by_language(rows, series, "mean " + _ON_AXIS)
-
-
-def direct_bias(rows: pl.DataFrame) -> go.Figure:
-    """Direct bias with both weights of the forms, the languages with the most at the top; rows as above."""
-    series = [
-        Series("direct_bias", "genders weighted equally", INK, shift=0.12),
-        Series("direct_bias_weighted", "forms weighted by count", NEUTRAL, "diamond-open", shift=-0.18),
-    ]
-    return _by_language(rows.sort("direct_bias", descending=True), series, "direct bias (mean |cosine|)")
-
-
-def _by_language(rows: pl.DataFrame, series: Sequence[Series], title: str) -> go.Figure:
-    labels = [plain(label) for label in rows["label"]]
-    figure = _empty(labels, title, span_of(rows, *(one.column for one in series)), row_height=38)
-    for one in series:
-        hovers = [
-            f"<b>{label}</b><br>{one.name}: {estimate(row, one.column)}<br>{row['num_replicas']} replicas"
-            for label, row in zip(labels, rows.to_dicts(), strict=True)
-        ]
-        figure.add_traces(_marks(rows, _heights(rows), hovers, one))
-    return figure
-
-
-def professions(rows: pl.DataFrame, words: pl.DataFrame, span: Sequence[float]) -> go.Figure:
+def professions(rows: pl.DataFrame, words: pl.DataFrame, ends: Sequence[float]) -> go.Figure:
     """Bias of professions with their forms beside them, for one language; the most female at the top.
 
     Args:
         rows: measured rows of ``gender_professions``.
         words: rows of ``gender_words`` for the professions of the same language.
-        span: ends of the axis.
+        ends: of the axis.
     """
     ordered = rows.sort("bias", "profession", descending=[True, False])
+    sided, looks = sides(ordered, "bias", 0.0, ("female side", FEMALE), ("male side", MALE))
     forms = measured(words).filter(pl.col("item").is_in(ordered["profession"].to_list()))
     several = forms.filter(pl.len().over("item") > 1)
-    mixed = ordered.filter(pl.col("profession").is_in(several["item"].to_list()))
-    figure = _empty([plain(name) for name in ordered["profession"]], _ON_AXIS, span, 34 if mixed.height else 22)
-    heights = dict(zip(ordered["profession"], _heights(ordered), strict=True))
-    for gender, colour in _GENDERS.items():
-        figure.add_trace(_strokes(several.filter(pl.col("gender") == gender), heights, gender, colour))
-    weighted = Series("bias_weighted", "forms weighted by count", NEUTRAL, "diamond-open", -0.3)
-    at = [heights[name] for name in mixed["profession"]]
-    figure.add_traces(_marks(mixed, at, [_profession_hover(row) for row in mixed.to_dicts()], weighted))
-    hovers = [_profession_hover(row) for row in ordered.to_dicts()]
-    sides = (("female side", FEMALE), ("male side", MALE))
-    figure.add_traces(_by_side(ordered, list(heights.values()), hovers, "bias", sides))
+    mixed = ordered.join(several, left_on="profession", right_on="item", how="semi", maintain_order="left")
+    marks = [
+        _numbers(sided, "bias"),
+        _numbers(mixed, "bias_weighted").with_columns(side=pl.lit(_WEIGHTED)),
+        several.with_columns(pl.format("{} form", "gender").alias("side"), profession="item", value="bias"),
+    ]
+    strokes = {f"{gender} form": Look(colour, "line-ns-open", shift=0.3) for gender, colour in _GENDERS.items()}
+    looks = strokes | {_WEIGHTED: Look(NEUTRAL, "diamond-open", shift=-0.3)} | looks
+    rows, height = pl.concat(marks, how="diagonal"), 34 if mixed.height else 22
+
+    def hover(row: Row) -> str:
+        return _word(row) if row["word"] else lines(plain(row["profession"]), *_profession(row))
+
+    figure = dots(rows, "value", "profession", by="side", looks=looks, neutral=0.0, hover=hover, row_height=height)
+    figure.update_xaxes(title_text=_ON_AXIS, range=ends)
     return _with_words(figure, ordered["profession"].to_list(), forms)
 
 
-def _strokes(forms: pl.DataFrame, heights: Mapping[str, float], gender: str, colour: str) -> go.Scatter:
-    """The forms of one gender without their intervals, above the rows of their professions."""
-    hovers = [_word_hover(row) for row in forms.to_dicts()]
-    series = Series("bias", f"{gender} form", colour, "line-ns-open", 0.3)
-    _, strokes = _marks(forms, [heights[item] for item in forms["item"]], hovers, series)
-    return strokes
+def _word(row: Row) -> str:
+    head = f"{plain(row['word'])} ({row['gender']}; {plain(row['item'])})"
+    note = [plain(row["note"])] if row["note"] else []
+    return lines(head, f"bias {estimate(row, 'bias')}", *_basis(row), *note)
 
 
-def _profession_hover(row: Mapping[str, Any]) -> str:
-    count = [] if row["count"] is None else [f"occurs {row['count']:,} times"]
-    numbers = [f"bias {estimate(row, 'bias')}", f"forms weighted by count {estimate(row, 'bias_weighted')}"]
-    forms = f"forms: {', '.join(plain(word) for word in row['forms'] or [])}"
-    return "<br>".join(
-        [f"<b>{plain(row['profession'])}</b>", *numbers, forms, *count, f"{row['num_replicas']} replicas"]
-    )
+def _profession(row: Row) -> list[str]:
+    numbers = [f"bias {estimate(row, 'bias')}", f"{_WEIGHTED} {estimate(row, 'bias_weighted')}"]
+    return [*numbers, f"forms: {', '.join(map(plain, row['forms'] or []))}", *_basis(row)]
 
 
-def pair_changes(rows: pl.DataFrame) -> go.Figure:
-    """Change of direct bias when a pair is left out, for one language, in the order of the word set."""
-    figure = _empty(
-        [plain(pair_name(pair)) for pair in rows["pair"]], "change of direct bias", span_of(rows, "change"), 30
-    )
-    hovers = [pair_hover(row) for row in rows.to_dicts()]
-    sides = (("direct bias rises", FIRST), ("direct bias falls", SECOND))
-    return figure.add_traces(_by_side(rows, _heights(rows), hovers, "change", sides))
+def _basis(row: Row) -> list[str]:
+    occurrences = [] if row["count"] is None else [f"occurs {row['count']:,} times"]
+    return [*occurrences, f"{row['num_replicas']} replicas"]
 
 
-def pair_hover(row: Mapping[str, Any]) -> str:
-    """The numbers of a pair that is left out, as they are shown under the pointer."""
-    words = " / ".join(plain(row[key]) for key in ("feminine", "masculine"))
-    numbers = {
-        "change": estimate(row, "change", 4),
-        "direct bias": estimate(row, "direct_bias"),
-        "cosine of the directions": estimate(row, "similarity"),
-        "variance along the first component": estimate(row, "first_share"),
-    }
-    lines = [f"<b>without {plain(pair_name(row['pair']))}</b> ({words})", *(f"{a} {b}" for a, b in numbers.items())]
-    return "<br>".join([*lines, f"{row['num_replicas']} replicas"])
-
-
-def span_of(rows: pl.DataFrame, *columns: str) -> list[float]:
-    """From the smallest to the largest number and interval of the columns, 0 included, and a little more."""
-    ends = [rows[f"{name}{end}"].rename("") for name in columns for end in ("", "_low", "_high")]
-    numbers = pl.concat([pl.Series([0.0]), *ends]).drop_nulls().to_numpy()
-    margin = 0.05 * (numbers.max() - numbers.min()) or 0.1
-    return [numbers.min() - margin, numbers.max() + margin]
-
-
-def _heights(rows: pl.DataFrame) -> list[float]:
-    """The first row at the top."""
-    return [float(rows.height - 1 - at) for at in range(rows.height)]
-
-
-def _empty(labels: Sequence[str], title: str, span: Sequence[float], row_height: int) -> go.Figure:
-    """A dot plot without dots: labelled rows and the line that leans to no side."""
-    ends = [-0.7, len(labels) - 0.3]
-    figure = go.Figure(neutral_line([0.0, 0.0], ends))
-    figure.update_layout(template=STYLE, height=120 + row_height * len(labels), hovermode="closest")
-    figure.update_xaxes(title_text=title, range=list(span))
-    return figure.update_yaxes(tickvals=list(range(len(labels))), ticktext=list(labels)[::-1], range=ends)
-
-
-def _marks(rows: pl.DataFrame, heights: Sequence[float], hovers: Sequence[str], series: Series) -> list[go.Scatter]:
-    """Intervals as segments and the numbers as dots over them."""
-    at, low, high = [height + series.shift for height in heights], f"{series.column}_low", f"{series.column}_high"
-    x = [end for ends in rows.select(low, high).iter_rows() for end in (*ends, None)]
-    y = [end for height in at for end in (height, height, None)]
-    group = {"legendgroup": series.name, "name": series.name}
-    line = go.Scatter(x=x, y=y, mode="lines", hoverinfo="skip", showlegend=False, **group)
-    dots = go.Scatter(x=rows[series.column], y=at, mode="markers", customdata=hovers, **group)
-    dots.update(hovertemplate="%{customdata}<extra></extra>", showlegend=rows[series.column].drop_nulls().len() > 0)
-    dots.marker = {
-        "symbol": series.symbol,
-        "size": 9,
-        "color": series.colour,
-        "line": {"width": 2, "color": series.colour},
-    }
-    return [line.update(line={"color": series.colour, "width": 2}), dots]
-
-
-def _by_side(
-    rows: pl.DataFrame,
-    heights: Sequence[float],
-    hovers: Sequence[str],
-    column: str,
-    sides: Sequence[tuple[str, str]],
-) -> list[go.Scatter]:
-    """Marks coloured by the side on which their whole interval lies."""
-    low, high = rows[f"{column}_low"], rows[f"{column}_high"]
-    above, below = (low > 0).fill_null(value=False), (high < 0).fill_null(value=False)
-    between = "no interval" if low.null_count() == rows.height else "interval includes 0"
-    parts = [
-        (above, *sides[0], "circle"),
-        (below, *sides[1], "circle"),
-        (~(above | below), between, NEUTRAL, "circle-open"),
-    ]
-    traces = []
-    for chosen, name, colour, symbol in parts:
-        at = chosen.arg_true().to_list()
-        series = Series(column, name, colour, symbol)
-        traces += _marks(rows[at], [heights[i] for i in at], [hovers[i] for i in at], series)
-    return traces
-
-
-def _with_words(figure: go.Figure, professions: Sequence[str], forms: pl.DataFrame) -> go.Figure:
+def _with_words(figure: go.Figure, names: Sequence[str], forms: pl.DataFrame) -> go.Figure:
     """The words of each profession at the right edge, unless they are all the English ones."""
     if (forms["word"] == forms["item"]).all():
         return figure
-    words = [_coloured(forms.filter(pl.col("item") == name)) for name in professions]
+    words = [_coloured(forms.filter(item=name)) for name in names]
     axis = {"overlaying": "y", "side": "right", "matches": "y", "automargin": True, "showgrid": False, "ticks": ""}
     ticks = {"tickvals": list(range(len(words))), "ticktext": words[::-1], "tickfont": {"size": 13}}
     figure.add_scatter(x=[None], y=[None], yaxis="y2", showlegend=False, hoverinfo="skip")
@@ -242,21 +102,163 @@ def _coloured(forms: pl.DataFrame) -> str:
     """The most frequent form of each gender, and dots for the others."""
     shown = []
     for gender, colour in _GENDERS.items():
-        part = forms.filter(pl.col("gender") == gender).sort("count", descending=True, maintain_order=True)
-        more = " …" if part.height > 1 else ""
-        shown += [f'<span style="color:{TEXT[colour]}">{plain(word)}{more}</span>' for word in part["word"].head(1)]
+        words = forms.filter(gender=gender).sort("count", descending=True, maintain_order=True)["word"]
+        more = " …" if words.len() > 1 else ""
+        shown += [f'<span style="color:{TEXT[colour]}">{plain(word)}{more}</span>' for word in words.head(1)]
     return "  ".join(shown)
 
 
 def shares(rows: pl.DataFrame) -> go.Figure:
     """Shares of the genders in all occurrences as bars; rows with a label and a count for each gender."""
-    total, labels = rows["feminine"] + rows["masculine"] + rows["neutral"], [plain(label) for label in rows["label"]]
-    figure = go.Figure()
-    for gender, colour in _GENDERS.items():
-        hovers = [f"<b>{label}</b><br>{gender}: {count:,}" for label, count in zip(labels, rows[gender], strict=True)]
-        bars = go.Bar(x=rows[gender] / total, y=labels, orientation="h", name=gender, marker={"color": colour})
-        figure.add_trace(bars.update(customdata=hovers, hovertemplate="%{customdata}<extra></extra>"))
-    figure.update_layout(template=STYLE, barmode="stack", bargap=0.35, height=110 + 30 * rows.height)
-    figure.update_layout(legend_traceorder="normal")
-    figure.update_xaxes(title_text="share of occurrences", tickformat=".0%", range=[0, 1])
-    return figure.update_yaxes(autorange="reversed")
+    counts = rows.unpivot([*_GENDERS], index="label", variable_name="gender", value_name="count")
+    shares = counts.with_columns(share=pl.col("count") / pl.col("count").sum().over("label"))
+    looks = {gender: Look(colour) for gender, colour in _GENDERS.items()}
+
+    def hover(row: Row) -> str:
+        return lines(plain(row["label"]), f"{row['gender']}: {row['count']:,}")
+
+    figure = bars(shares, "share", "label", by="gender", looks=looks, is_stacked=True, hover=hover)
+    return figure.update_xaxes(title_text="share of occurrences", tickformat=".0%", range=[0, 1])
+
+
+# --- languages and pairs --------------------------------------------------------------------------------------------
+
+
+def means_by_gender(rows: pl.DataFrame) -> go.Figure:
+    """Mean bias of the female and of the male defining words, as in figure 2 of Matthews et al. 2021.
+
+    Args:
+        rows: rows of ``gender_languages`` that have a direction.
+    """
+    columns = {"female words": "female_words", "male words": "male_words"}
+    return _by_language(rows, columns, [Look(FEMALE), Look(MALE)], f"mean {_ON_AXIS}")
+
+
+def direct_bias(rows: pl.DataFrame) -> go.Figure:
+    """Direct bias with both weights of the forms, the languages with the most at the top; rows as above."""
+    columns = {"genders weighted equally": "direct_bias", _WEIGHTED: "direct_bias_weighted"}
+    looks = [Look(shift=0.12), Look(NEUTRAL, "diamond-open", shift=-0.18)]
+    return _by_language(rows.sort("direct_bias", descending=True), columns, looks, "direct bias (mean |cosine|)")
+
+
+def _by_language(rows: pl.DataFrame, columns: Mapping[str, str], looks: Sequence[Look], title: str) -> go.Figure:
+    marks = pl.concat(_numbers(rows, column).with_columns(name=pl.lit(name)) for name, column in columns.items())
+    by_name = dict(zip(columns, looks, strict=True))
+
+    def hover(row: Row) -> str:
+        return lines(plain(row["label"]), f"{row['name']}: {estimate(row, 'value')}", f"{row['num_replicas']} replicas")
+
+    figure = dots(marks, "value", "label", by="name", looks=by_name, neutral=0.0, hover=hover, row_height=38)
+    return figure.update_xaxes(title_text=title)
+
+
+def _numbers(rows: pl.DataFrame, column: str) -> pl.DataFrame:
+    """The rows with a number and its interval as ``value``."""
+    return rows.with_columns(pl.col(f"{column}{end}").alias(f"value{end}") for end in ("", "_low", "_high"))
+
+
+def pair_changes(rows: pl.DataFrame) -> go.Figure:
+    """Change of direct bias when a pair is left out, for one language, in the order of the word set."""
+    sided, looks = sides(rows, "change", 0.0, ("direct bias rises", FIRST), ("direct bias falls", SECOND))
+
+    def hover(row: Row) -> str:
+        return lines(plain(row["pair"]), *_without(row))
+
+    figure = dots(sided, "change", "pair", by="side", looks=looks, neutral=0.0, hover=hover, row_height=30)
+    return figure.update_xaxes(title_text="change of direct bias")
+
+
+def _without(row: Row) -> list[str]:
+    return [
+        f"without {plain(row['feminine'])} / {plain(row['masculine'])}",
+        f"change {estimate(row, 'change', 4)}",
+        f"direct bias {estimate(row, 'direct_bias')}",
+        f"cosine of the directions {estimate(row, 'similarity')}",
+        f"variance along the first component {estimate(row, 'first_share')}",
+        f"{row['num_replicas']} replicas",
+    ]
+
+
+# --- heat maps ------------------------------------------------------------------------------------------------------
+
+
+def profession_map(rows: pl.DataFrame, names: pl.Series) -> go.Figure:
+    """Bias of professions in every language.
+
+    Args:
+        rows: rows of ``gender_professions``, those without a result as well.
+        names: the professions to be shown, from the top.
+    """
+    return _map(rows, "label", names, "bias", _profession, colours=(MALE, MIDDLE, FEMALE), title="bias")
+
+
+def pair_map(rows: pl.DataFrame) -> go.Figure:
+    """Change of direct bias without each pair, in every language; rows of ``gender_pairs``."""
+    look = {"colours": (SECOND, MIDDLE, FIRST), "title": "change of<br>direct bias", "digits": 3}
+    return _map(rows, "label", rows["pair"].unique(maintain_order=True), "change", _without, **look)
+
+
+def correlations(rows: pl.DataFrame) -> go.Figure:
+    """Pearson's r between languages under the tree of their clustering, as in figure 6 of Matthews et al. 2021.
+
+    Args:
+        rows: rows of ``language_correlation``.
+    """
+    ordered = rows.sort("position_2", "language_2")
+    names = ordered["language_2"].unique(maintain_order=True).alias("language_1")
+    look = {"colours": (SECOND, MIDDLE, FIRST), "title": "r", "ends": (-1.0, 1.0)}
+    cells = _map(ordered, "language_2", names, "correlation", _correlation, **look)
+    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.02, row_heights=[0.2, 0.8])
+    figure.add_traces(_tree(np.array(cells.data[1].z, dtype=np.float64)), 1, 1).add_traces(cells.data, 2, 1)
+    figure.update_xaxes(showgrid=False, ticks="").update_xaxes(cells.layout.xaxis.update(side="bottom"), row=2)
+    figure.update_yaxes(title_text="1 − r", rangemode="tozero", nticks=4, row=1).update_yaxes(cells.layout.yaxis, row=2)
+    return figure.update_layout(template=style.STYLE, height=260 + 40 * len(names), showlegend=False)
+
+
+def _correlation(row: Row) -> list[str]:
+    r, weighted = (estimate(row, name, 2) for name in ("correlation", "correlation_weighted"))
+    return [f"r = {r}", f"{_WEIGHTED}: r = {weighted}", f"over {row['num_professions']} professions"]
+
+
+def _map(
+    rows: pl.DataFrame, x: str, names: pl.Series, column: str, numbers: Callable[[Row], list[str]], **look: Any
+) -> go.Figure:
+    """A cell for each value of ``x`` and each name; bold where the interval of the column's number excludes 0.
+
+    Args:
+        names: of the lines, from the top; the series is called as the column that has them.
+        numbers: what is shown of a row with a result under the pointer; of any other it is why there is none.
+        look: of the heat map.
+    """
+    y = names.name
+    pairs = names.to_frame().join(rows.select(x).unique(maintain_order=True), how="cross")
+    cells = _numbers(pairs.join(rows, on=[y, x], how="left", maintain_order="left"), column)
+
+    def text(row: Row) -> str:
+        is_sided = row["value_low"] is not None and (row["value_low"] > 0 or row["value_high"] < 0)
+        value = number(row["value"], look.get("digits", 2))
+        return f"<b>{value}</b>" if is_sided else value
+
+    def hover(row: Row) -> str:
+        reason = "not on the word list" if row["status"] is None else f"{row['status']}: {plain(row['reason'])}"
+        return lines(plain(f"{row[y]}, {row[x]}"), *([reason] if row["value"] is None else numbers(row)))
+
+    known = cells.with_columns(value=pl.when(status="ok").then("value"))
+    return heat(known, x, y, "value", text=text, hover=hover, x_label=_two_lines, **look)
+
+
+def _two_lines(language: str) -> str:
+    return plain(language).replace(" (", "<br>(")
+
+
+def _tree(correlations: NDArray[np.float64]) -> list[go.Scatter]:
+    """The clustering as brackets whose height is the mean distance 1 - r of what they join."""
+    middles, tops, brackets = [float(place) for place in range(len(correlations))], [0.0] * len(correlations), []
+    for first, second, height, _ in cluster_order(correlations).linkage:
+        ends = (int(first), int(second))
+        x, y = [middles[end] for end in ends], [tops[end] for end in ends]
+        brackets.append(([x[0], *x, x[1]], [y[0], height, height, y[1]]))
+        middles.append(sum(x) / 2.0)
+        tops.append(float(height))
+    line = {"color": style.INK, "width": 1.5}
+    return [go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip") for x, y in brackets]

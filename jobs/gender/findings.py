@@ -1,14 +1,15 @@
 """What the gender tables of a run say, in sentences; a side is named only where an interval names it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import polars as pl
 
+from tiltmeter.jobs.gender.tables import TABLES
 from tiltmeter.jobs.report.findings import measured, on_side, why_nothing
+from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.wording import estimate
 
-_NAMES = {
+_LANGUAGES = {
     "ar": "Arabic",
     "de": "German",
     "en": "English",
@@ -30,46 +31,40 @@ Tables = Mapping[str, pl.DataFrame]
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
-def language_name(code: str) -> str:
-    """The name of a language with its code, or the code alone.
-
-    >>> language_name("wo"), language_name("xx")
-    ('Wolof (wo)', 'xx')
-    """
-    return f"{_NAMES[code]} ({code})" if code in _NAMES else code
-
-
-def pair_name(item: str) -> str:
-    """A defining pair as it is shown.
-
-    >>> pair_name("wife-husband")
-    'wife – husband'
-    """
-    return " – ".join(item.split("-"))
-
-
 def labelled(frames: Tables) -> dict[str, pl.DataFrame]:
-    """The frames with a column ``label``: the language, and the model where a language has several."""
+    """The gender tables of a run as pages name things.
+
+    Rows of a language have a column ``label``, which is its name, with the model where it has several. Languages that
+    are correlated have their names too, and defining pairs are written like "wife – husband".
+    """
     models = frames["gender_languages"].select("model", "language").unique(maintain_order=True)
-    repeated = models["language"].is_duplicated()
-    names = models["language"].map_elements(language_name, pl.String)
-    labels = pl.DataFrame({"name": names, "model": models["model"], "repeated": repeated}).select(
-        pl.when("repeated").then(pl.format("{}, {}", "name", "model")).otherwise("name").alias("label")
-    )
-    keyed = models.with_columns(labels)
-    return {name: _with_label(frame, keyed) for name, frame in frames.items()}
+    several = pl.col("language").is_duplicated()
+    name = _language("language")
+    keyed = models.with_columns(label=pl.when(several).then(pl.format("{}, {}", name, "model")).otherwise(name))
+    tables = {
+        table: frames[table].join(keyed, on=["model", "language"], how="left", maintain_order="left")
+        for table in TABLES
+    }
+    item = pl.when(list="defining").then(_pair("item")).otherwise("item")
+    tables["gender_words"] = tables["gender_words"].with_columns(item=item)
+    tables["gender_pairs"] = tables["gender_pairs"].with_columns(_pair("pair"))
+    if "language_correlation" in frames:
+        names = [_language("language_1"), _language("language_2")]
+        tables["language_correlation"] = frames["language_correlation"].with_columns(names)
+    return tables
 
 
-def _with_label(frame: pl.DataFrame, keyed: pl.DataFrame) -> pl.DataFrame:
-    if not {"model", "language"} <= set(frame.columns):
-        return frame
-    return frame.join(keyed, on=["model", "language"], how="left", maintain_order="left")
+def _language(column: str) -> pl.Expr:
+    return pl.col(column).replace({code: f"{name} ({code})" for code, name in _LANGUAGES.items()})
+
+
+def _pair(column: str) -> pl.Expr:
+    return pl.col(column).str.replace_all("-", " – ", literal=True)
 
 
 def by_label(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Rows by label, in the order of the table."""
-    parts = rows.partition_by("label", maintain_order=True, as_dict=True)
-    return {str(label): part for (label,), part in parts.items()}
+    return {str(label): part for (label,), part in rows.partition_by("label", as_dict=True).items()}
 
 
 def kind(rows: pl.DataFrame) -> str:
@@ -82,99 +77,88 @@ def kind(rows: pl.DataFrame) -> str:
 
 def with_direction(languages: pl.DataFrame) -> pl.DataFrame:
     """The languages that have a gender direction; some of them may have no profession to measure."""
-    return languages.filter(pl.col("first_share").is_not_null())
+    return languages.drop_nulls("first_share")
 
 
-def main_findings(frames: Tables) -> Iterator[str]:
-    """What stands out, in sentences; the frames have labels."""
-    languages, professions = frames["gender_languages"], measured(frames["gender_professions"])
+def main_findings(tables: Tables) -> Iterator[str]:
+    """What stands out, in sentences."""
+    languages, professions = tables["gender_languages"], measured(tables["gender_professions"])
     if with_direction(languages).is_empty():
         yield why_nothing(languages, "gender direction")
         return
-    yield from without_result(languages)
-    yield from direct_bias(measured(languages))
-    yield from sides(professions)
-    yield from _same_side(professions)
-    yield from most_alike(frames)
-
-
-def without_result(languages: pl.DataFrame) -> Iterator[str]:
-    """Each language that could not be measured, with the reason."""
     for row in languages.filter(pl.col("status") != "ok").to_dicts():
         yield f"Nothing can be said of professions in {row['label']}: {row['reason']}."
+    yield from _direct_bias(measured(languages))
+    if professions.height:
+        yield _sides(professions)
+        yield from _same_side(professions)
+    if "language_correlation" in tables:
+        yield from most_alike(tables["language_correlation"])
 
 
-def direct_bias(found: pl.DataFrame) -> Iterator[str]:
+def _direct_bias(languages: pl.DataFrame) -> Iterator[str]:
     """Direct bias of a language, or of those with the most and the least, and how to take it."""
-    how = "As a mean of absolute values it is above 0 for any vectors, so it means something in comparison only."
-    ordered = found.drop_nulls("direct_bias").sort("direct_bias", maintain_order=True).to_dicts()
+    caution = "As a mean of absolute values it is above 0 for any vectors, so it means something in comparison only."
+    ordered = languages.drop_nulls("direct_bias").sort("direct_bias", maintain_order=True).to_dicts()
     if len(ordered) == 1:
         [row] = ordered
-        yield f"Direct bias is {estimate(row, 'direct_bias')} over {row['num_professions']} professions. {how}"
+        yield f"Direct bias is {estimate(row, 'direct_bias')} over {row['num_professions']} professions. {caution}"
     if len(ordered) > 1:
         low, high = ordered[0], ordered[-1]
         yield (
             f"Direct bias is highest in {high['label']} ({estimate(high, 'direct_bias')}) and lowest in "
-            f"{low['label']} ({estimate(low, 'direct_bias')}){_apart(low, high)}. {how}"
+            f"{low['label']} ({estimate(low, 'direct_bias')}){_overlap(low, high)}. {caution}"
         )
 
 
-def _apart(low: Mapping[str, Any], high: Mapping[str, Any]) -> str:
+def _overlap(low: Row, high: Row) -> str:
     if low["direct_bias_high"] is None or high["direct_bias_low"] is None:
         return ""
     return f"; their intervals {'lie apart' if low['direct_bias_high'] < high['direct_bias_low'] else 'overlap'}"
 
 
-def sides(found: pl.DataFrame) -> Iterator[str]:
-    """How many measured professions lie on either side of the gender direction."""
-    if found.is_empty():
-        return
-    num = found["label"].n_unique()
-    counted = f", counted once for each of {num} {kind(found)}s," if num > 1 else ""
-    what = f"Of {found.height} measured professions{counted}"
-    if found["bias_low"].null_count() == found.height:
-        yield f"{what} none can be put on a side of the gender direction: without replicas there are no intervals."
-        return
-    above, below = on_side(found, "bias", 0.0)
-    yield (
-        f"{what} {above.height} lie on the female side and {below.height} on the male side of the gender direction "
-        f"with their whole interval; for {found.height - above.height - below.height} it includes 0."
+def _sides(professions: pl.DataFrame) -> str:
+    """How many of the measured professions lie on either side of the gender direction."""
+    num = professions["label"].n_unique()
+    counted = f", counted once for each of {num} {kind(professions)}s," if num > 1 else ""
+    what = f"Of {professions.height} measured professions{counted}"
+    if not professions["bias_low"].count():
+        return f"{what} none can be put on a side of the gender direction: without replicas there are no intervals."
+    above, below = (side.height for side in on_side(professions, "bias", 0.0))
+    return (
+        f"{what} {above} lie on the female side and {below} on the male side of the gender direction with their whole "
+        f"interval; for {professions.height - above - below} it includes 0."
     )
 
 
-def _same_side(found: pl.DataFrame) -> Iterator[str]:
+def _same_side(professions: pl.DataFrame) -> Iterator[str]:
     """The professions that lie on the same side in the most languages."""
-    measured_in = dict(found.group_by("profession").len().rows())
-    for side, rows in zip(("female", "male"), on_side(found, "bias", 0.0), strict=True):
+    totals = dict(professions.group_by("profession").len().rows())
+    for side, rows in zip(("female", "male"), on_side(professions, "bias", 0.0), strict=True):
         counts = rows.group_by("profession").len("num").filter(pl.col("num") > 1)
         most = counts.sort("num", "profession", descending=[True, False]).head(_NUM_NAMED).rows()
         if most:
-            named = ", ".join(f"{profession} ({num} of {measured_in[profession]})" for profession, num in most)
-            yield f"On the {side} side in the most {kind(found)}s, of those that have the word: {named}."
+            named = ", ".join(f"{profession} ({num} of {totals[profession]})" for profession, num in most)
+            yield f"On the {side} side in the most {kind(professions)}s, of those that have the word: {named}."
 
 
-def most_alike(frames: Tables) -> Iterator[str]:
+def most_alike(correlations: pl.DataFrame) -> Iterator[str]:
     """The two languages whose professions lean most alike, if the interval of any correlation lies above 0."""
-    if "language_correlation" not in frames:
-        return
-    rows = measured(frames["language_correlation"]).filter(pl.col("language_1") < pl.col("language_2"))
+    rows = measured(correlations).filter(pl.col("language_1") < pl.col("language_2"))
     above, below = on_side(rows, "correlation", 0.0)
+    most = "".join(
+        f"; it is highest for {row['language_1']} and {row['language_2']}, r = {estimate(row, 'correlation', 2)} over "
+        f"{row['num_professions']} professions"
+        for row in above.sort("correlation").tail(1).to_dicts()
+    )
     if rows.height:
         yield (
             f"The correlation of professions' bias between two languages lies above 0 with its whole interval for "
-            f"{above.height} and below for {below.height} of {rows.height} pairs of languages{_most(above)}."
+            f"{above.height} and below for {below.height} of {rows.height} pairs of languages{most}."
         )
 
 
-def _most(above: pl.DataFrame) -> str:
-    for row in above.sort("correlation").tail(1).to_dicts():
-        names = " and ".join(language_name(row[key]) for key in ("language_1", "language_2"))
-        r, num = estimate(row, "correlation", 2), row["num_professions"]
-        return f"; it is highest for {names}, r = {r} over {num} professions"
-    return ""
-
-
-def doubts(languages: pl.DataFrame) -> list[str]:
+def doubtful(languages: pl.DataFrame) -> list[str]:
     """What makes the direction of a language doubtful, with the variance that its first two components carry."""
     return [
         f"{row['label']}: {row['warning']} (first {row['first_share']:.0%}, second {row['second_share']:.0%})."
@@ -194,18 +178,15 @@ def strongest_pairs(rows: pl.DataFrame) -> pl.DataFrame:
 
 def on_pairs(strongest: pl.DataFrame) -> str:
     """Which pair matters most, in a language or in how many of them, and where its interval excludes 0."""
-    above, below = on_side(strongest, "change", 0.0)
+    num_sided = sum(side.height for side in on_side(strongest, "change", 0.0))
     if strongest.height == 1:
-        return _on_pair(strongest.row(0, named=True), sided=above.height + below.height == 1)
+        row = strongest.row(0, named=True)
+        doubt = "" if num_sided or row["change_low"] is None else ", an interval that includes 0"
+        change = estimate(row, "change", 4)
+        return f"The pair that matters most is {row['pair']}: without it direct bias changes by {change}{doubt}."
     counts = strongest.group_by("pair").len("num").sort("num", "pair", descending=[True, False])
-    named = ", ".join(f"{pair_name(pair)} ({num})" for pair, num in counts.rows())
+    named = ", ".join(f"{pair} ({num})" for pair, num in counts.rows())
     return (
         f"The pair that matters most, with the number of {kind(strongest)}s in which it does: {named}. The interval of "
-        f"that change excludes 0 in {above.height + below.height} of {strongest.height}."
+        f"that change excludes 0 in {num_sided} of {strongest.height}."
     )
-
-
-def _on_pair(row: Mapping[str, Any], *, sided: bool) -> str:
-    doubt = "" if sided or row["change_low"] is None else ", an interval that includes 0"
-    change = estimate(row, "change", 4)
-    return f"The pair that matters most is {pair_name(row['pair'])}: without it direct bias changes by {change}{doubt}."

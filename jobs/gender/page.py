@@ -1,10 +1,14 @@
 """The page of `gender_survey`."""
 
+import polars as pl
+
 from tiltmeter.jobs.embedding.page import Measure, embeddings_page
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.gender.config import GenderSurveyRun
-from tiltmeter.jobs.gender.sections import doubtful_directions, findings, sections
+from tiltmeter.jobs.gender.findings import doubtful, kind, labelled, main_findings, with_direction
+from tiltmeter.jobs.gender.sections import sections
 from tiltmeter.jobs.report.findings import measured
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import NamedSides
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
@@ -12,6 +16,7 @@ from tiltmeter.jobs.runtime.published import Frames
 
 _TITLE = "Gender along a direction, language by language"
 _QUESTION = "Where do professions lie between female and male words, in each language, and which languages agree on it?"
+_SAYS_LITTLE = "The bias along such a direction says little."
 
 
 def page(run: Run[GenderSurveyRun, Sources], frames: Frames) -> Body:
@@ -24,7 +29,19 @@ def measures(frames: Frames, level: float) -> list[Measure]:
     """What gender bias says on a page; nothing where it was not measured."""
     if "gender_languages" not in frames:
         return []
-    num = measured(frames["gender_professions"]).drop_nulls("bias_low").height
+    tables = labelled(frames)
+    languages = tables["gender_languages"]
+    num = measured(tables["gender_professions"]).drop_nulls("bias_low").height
     sides = NamedSides("biases", "of biases", num, original="bias")
-    doubts = doubtful_directions(frames)
-    return [Measure(frames["gender_languages"], level, findings(frames), sections(frames), sides, doubts=doubts)]
+    findings = [Bullets(list(main_findings(tables)))]
+    return [Measure(languages, level, findings, sections(tables), sides, doubts=doubts(languages))]
+
+
+def doubts(languages: pl.DataFrame) -> list[Block]:
+    """Where the bias along the direction says little: in a warning for one language, in one warning for several."""
+    reasons = doubtful(languages)
+    if len(reasons) < 2:
+        return [Paragraph(f"{reason} {_SAYS_LITTLE}", "warning") for reason in reasons]
+    num = with_direction(languages).height
+    text = f"The gender direction is doubtful in {len(reasons)} of {num} {kind(languages)}s. {_SAYS_LITTLE}"
+    return [Paragraph(text, "warning"), Details("Which, and why", [Bullets(reasons)])]

@@ -42,7 +42,7 @@ def dots(
     ends: Sequence[float] | None = None,
     row_height: int = 22,
 ) -> go.Figure:
-    """A dot for each row with a number, over the line of its interval.
+    """A dot for each row with a number, over the line of its interval; a row without one has an empty line.
 
     Args:
         x: the column of numbers.
@@ -63,7 +63,7 @@ def dots(
     if neutral is not None:
         figure.add_trace(neutral_line([neutral] * 2, [-0.7, len(names) - 0.3]))
     stems = {"interval": interval or (x if band != x else None), "band": band}
-    for kind in kinds(rows, by, looks):
+    for kind in kinds(rows.drop_nulls(x), by, looks):
         places = [heights[name] + kind.look.shift for name in kind.rows[y]]
         figure.add_traces([*_intervals(kind, places, stems), _dots(kind, places, x, words, hover)])
     return figure.update_xaxes(title_text=title, range=list(ends or ends_of(rows, x, interval, band, neutral=neutral)))

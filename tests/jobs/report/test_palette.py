@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tiltmeter.jobs.gender import heat_maps as gender_heat_maps
 from tiltmeter.jobs.report.plots import style as figures
+from tiltmeter.jobs.report.plots.heat import MIDDLE
 from tiltmeter.jobs.resolution.page import cluster_graphs
 from tiltmeter.jobs.sentiment.rating.page import figures as rating_figures
 
@@ -80,7 +80,7 @@ def test_any_two_colours_of_a_series_differ(sight):
 @pytest.mark.parametrize("sight", SIGHTS)
 @pytest.mark.parametrize("ends", [(figures.MALE, figures.FEMALE), (figures.SECOND, figures.FIRST)])
 def test_the_sides_of_a_diverging_map_differ_from_each_other_and_from_its_middle(sight, ends):
-    middle = gender_heat_maps._MIDDLE
+    middle = MIDDLE
     for share in (0.25, 0.5, 0.75, 1.0):
         below, above = (mixed(middle, end, share) for end in ends)
         assert distance(below, above, SIGHTS[sight]) > 20 * share

@@ -6,10 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tiltmeter.jobs.gender import figures as gender_figures
-from tiltmeter.jobs.gender import heat_maps as gender_heat_maps
+from tiltmeter.jobs.gender import figures
 from tiltmeter.jobs.gender.findings import by_label, labelled
-from tiltmeter.jobs.report.plots.style import FEMALE, MALE, TEXT
+from tiltmeter.jobs.report.plots.style import FEMALE, INK, MALE, TEXT
 from tiltmeter.operators.statistics.correlation import cluster_order
 
 SPAN = [-1.0, 1.0]
@@ -35,14 +34,19 @@ def of_list(frames, listed, label):
 
 def professions_of(frames, label):
     rows = by_label(labelled(frames)["gender_professions"].filter(pl.col("status") == "ok"))[label]
-    return gender_figures.professions(rows, of_list(frames, "professions", label), SPAN)
+    return figures.professions(rows, of_list(frames, "professions", label), SPAN)
+
+
+def correlations(gender, values, places):
+    frames = gender.survey() | {"language_correlation": gender.correlations(values, places)}
+    return figures.correlations(labelled(frames)["language_correlation"])
 
 
 # --- dot plots ------------------------------------------------------------------------------------------------------
 
 
 def test_defining_words_stand_on_the_row_of_their_pair_in_their_own_spelling(gender):
-    figure = gender_figures.defining_words(of_list(gender.survey(), "defining", "Arabic (ar)"), SPAN)
+    figure = figures.defining_words(of_list(gender.survey(), "defining", "Arabic (ar)"), SPAN)
     female, male = (dots(figure, f"{side} words") for side in ("female", "male"))
     assert list(female.x) == pytest.approx([0.3, 0.4])
     assert list(male.x) == pytest.approx([-0.3, -0.2])
@@ -54,13 +58,13 @@ def test_defining_words_stand_on_the_row_of_their_pair_in_their_own_spelling(gen
 
 def test_a_defining_word_without_a_vector_is_left_out_of_its_row(gender):
     boy = gender.lost("en", word="boy", list="defining", item="girl-boy", gender="masculine", note="")
-    figure = gender_figures.defining_words(gender.words(*gender.defining("en")[:3], boy), SPAN)
+    figure = figures.defining_words(gender.words(*gender.defining("en")[:3], boy), SPAN)
     assert list(dots(figure, "male words").text) == ["man"]
     assert len(figure.layout.yaxis.ticktext) == 2
 
 
 def test_means_by_gender_have_a_row_for_each_language(gender):
-    figure = gender_figures.means_by_gender(labelled(gender.survey())["gender_languages"].head(2))
+    figure = figures.means_by_gender(labelled(gender.survey())["gender_languages"].head(2))
     assert list(dots(figure, "female words").x) == [0.35, 0.35]
     assert list(dots(figure, "male words").x) == [-0.25, -0.25]
     assert figure.layout.yaxis.ticktext == ("Arabic (ar)", "English (en)")
@@ -82,32 +86,30 @@ def test_words_that_are_the_english_ones_are_not_repeated(gender):
     figure = professions_of(gender.survey(), "English (en)")
     assert "yaxis2" not in figure.layout
     assert figure.layout.yaxis.ticktext == ("judge", "&lt;b&gt;&amp;", "nurse")
-    assert not dots(figure, "forms weighted by count").showlegend
+    assert "forms weighted by count" not in {trace.name for trace in figure.data}
 
 
 def test_without_intervals_no_dot_has_the_colour_of_a_side(gender):
     frames = gender.only("en")
     none = [pl.lit(None, pl.Float64).alias(f"bias_{end}") for end in ("low", "high")]
     frames["gender_professions"] = frames["gender_professions"].with_columns(none)
-    assert list(dots(professions_of(frames, "English (en)"), "no interval").x) == pytest.approx([0.3, 0.02, -0.1])
+    points = dots(professions_of(frames, "English (en)"), "")
+    assert list(points.x) == pytest.approx([0.3, 0.02, -0.1])
+    assert (points.marker.color, points.showlegend) == (INK, False)
 
 
 def test_direct_bias_is_ordered(gender):
-    figure = gender_figures.direct_bias(labelled(gender.survey())["gender_languages"].head(2))
+    figure = figures.direct_bias(labelled(gender.survey())["gender_languages"].head(2))
     assert figure.layout.yaxis.ticktext == ("English (en)", "Arabic (ar)"), "from the bottom"
     assert list(dots(figure, "genders weighted equally").x) == [0.2, 0.1]
     assert list(dots(figure, "forms weighted by count").x) == pytest.approx([0.22, 0.12])
 
 
 def test_changes_are_coloured_by_where_direct_bias_goes(gender):
-    figure = gender_figures.pair_changes(gender.only("en")["gender_pairs"])
+    figure = figures.pair_changes(labelled(gender.only("en"))["gender_pairs"])
+    assert figure.layout.yaxis.ticktext == ("girl – boy", "woman – man"), "from the bottom"
     assert list(dots(figure, "direct bias rises").x) == [0.01]
     assert list(dots(figure, "direct bias falls").x) == [-0.02]
-
-
-def test_a_span_holds_numbers_intervals_and_0():
-    rows = pl.DataFrame({"d": [1.0, None], "d_low": [0.5, None], "d_high": [2.0, None]})
-    assert gender_figures.span_of(rows, "d") == pytest.approx([-0.1, 2.1])
 
 
 # --- heat maps ------------------------------------------------------------------------------------------------------
@@ -115,9 +117,9 @@ def test_a_span_holds_numbers_intervals_and_0():
 
 def test_the_map_of_professions_has_numbers_and_says_what_is_missing(gender):
     rows = labelled(gender.survey())["gender_professions"]
-    figure = gender_heat_maps.professions(rows, list(by_label(rows)))
+    figure = figures.profession_map(rows, pl.Series("profession", ["nurse", gender.TAGGED, "judge"]))
     missing, found = figure.data
-    assert figure.layout.yaxis.ticktext == ("nurse", "&lt;b&gt;&amp;", "judge"), "by their means 0.2, 0.02 and -0.15"
+    assert figure.layout.yaxis.ticktext == ("nurse", "&lt;b&gt;&amp;", "judge"), "as they were given"
     assert numbers(found) == [[0.3, 0.1, None], [0.02, None, None], [-0.1, -0.2, None]]
     assert numbers(missing) == [[None, None, 0], [None, 0, 0], [None, None, 0]]
     assert missing.customdata[0][2] == "<b>nurse, Wolof (wo)</b><br>no_direction: no defining pair has both words"
@@ -128,13 +130,13 @@ def test_the_map_of_professions_has_numbers_and_says_what_is_missing(gender):
 def test_bold_says_that_the_interval_excludes_0(gender):
     rows = [gender.profession("en", name, bias) for name, bias in (("a", 0.06), ("b", 0.04), ("c", -0.06))]
     known = gender.professions(*rows).with_columns(label=pl.lit("English (en)"))
-    _, found = gender_heat_maps.professions(known, ["English (en)"]).data
+    _, found = figures.profession_map(known, known["profession"]).data
     assert [text for (text,) in found.text] == ["<b>0.06</b>", "0.04", "<b>−0.06</b>"]
 
 
 def test_the_map_of_changes_keeps_the_order_of_the_pairs(gender):
     rows = labelled(gender.survey())["gender_pairs"]
-    figure = gender_heat_maps.pair_changes(rows, list(by_label(rows)))
+    figure = figures.pair_map(rows)
     assert figure.layout.yaxis.ticktext == ("woman – man", "girl – boy")
     assert numbers(figure.data[1]) == [[0.01, 0.003, None], [-0.02, 0.001, None]]
     assert figure.data[0].customdata[1][2].endswith("not on the word list")
@@ -142,7 +144,7 @@ def test_the_map_of_changes_keeps_the_order_of_the_pairs(gender):
 
 def test_languages_are_joined_at_their_mean_distance(gender):
     values = {("es", "fr"): 0.9, ("es", "zh"): 0.1, ("fr", "zh"): 0.3}
-    figure = gender_heat_maps.correlations(gender.correlations(values, {"es": 1, "fr": 0, "zh": 2}))
+    figure = correlations(gender, values, {"es": 1, "fr": 0, "zh": 2})
     first, second, _, found = figure.data
     assert figure.layout.yaxis2.ticktext == ("French (fr)", "Spanish (es)", "Chinese (zh)")
     assert numbers(found) == [[1.0, 0.9, 0.3], [0.9, 1.0, 0.1], [0.3, 0.1, 1.0]]
@@ -158,7 +160,7 @@ def test_no_two_brackets_of_the_tree_cross(gender):
     codes = [f"l{at}" for at in range(9)]
     places = {codes[leaf]: place for place, leaf in enumerate(cluster_order(r).order)}
     values = {(codes[one], codes[other]): float(r[one, other]) for one in range(9) for other in range(one)}
-    figure = gender_heat_maps.correlations(gender.correlations(values, places))
+    figure = correlations(gender, values, places)
     brackets = [(trace.x, trace.y) for trace in figure.data if trace.type == "scatter"]
     assert len(brackets) == 8
     bars = [(min(x), max(x), y[1]) for x, y in brackets]
@@ -167,7 +169,7 @@ def test_no_two_brackets_of_the_tree_cross(gender):
 
 
 def test_unknown_correlations_are_grey_with_their_reason(gender):
-    *_, missing, found = gender_heat_maps.correlations(gender.survey()["language_correlation"]).data
+    *_, missing, found = figures.correlations(gender.survey()["language_correlation"]).data
     assert numbers(found) == [[1.0, 0.9, None], [0.9, 1.0, None], [None, None, 1.0]]
     assert missing.customdata[0][2].endswith("too_few_professions: both have 0 professions, and 3 are needed")
     assert found.customdata[0][1].endswith("over 3 professions")

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.gender.findings import labelled, main_findings, most_alike, on_pairs, strongest_pairs
-from tiltmeter.jobs.gender.sections import doubtful_directions
+from tiltmeter.jobs.gender.page import doubts
 
 
 def said(frames):
@@ -58,26 +58,29 @@ def test_one_language_has_its_direct_bias_and_sides(gender):
 
 
 def test_no_two_languages_are_singled_out_if_every_interval_includes_0(gender):
-    (text,) = most_alike({"language_correlation": gender.correlations({("en", "ar"): 0.1}, {"ar": 0, "en": 1})})
+    (text,) = most_alike(gender.correlations({("en", "ar"): 0.1}, {"ar": 0, "en": 1}))
     assert text.endswith("for 0 and below for 0 of 1 pairs of languages.")
 
 
 def test_a_doubtful_direction_is_a_warning_with_its_variances(gender):
     doubt = "the first component of the pairs carries less than 2 times the second's variance"
-    frames = gender.only("en") | {"gender_languages": gender.languages(gender.language("zh", 0.1, warning=doubt))}
-    (warning,) = doubtful_directions(frames)
+
+    def of_languages(*rows):
+        return doubts(labelled(gender.only("en") | {"gender_languages": gender.languages(*rows)})["gender_languages"])
+
+    (warning,) = of_languages(gender.language("zh", 0.1, warning=doubt))
     assert warning.tone == "warning"
     text = f"Chinese (zh): {doubt} (first 60%, second 20%)."
     assert warning.text == f"{text} The bias along such a direction says little."
     both = [gender.language(code, 0.1, warning=doubt) for code in ("zh", "de")]
-    warning, details = doubtful_directions({"gender_languages": gender.languages(*both, gender.language("en", 0.1))})
+    warning, details = of_languages(*both, gender.language("en", 0.1))
     assert warning.text.startswith("The gender direction is doubtful in 2 of 3 languages.")
     assert details.blocks[0].items[0] == text
 
 
 def test_the_pair_that_matters_most_is_counted_over_languages(gender):
     strongest = strongest_pairs(labelled(gender.survey())["gender_pairs"])
-    assert strongest["pair"].to_list() == ["girl-boy", "woman-man"]
+    assert strongest["pair"].to_list() == ["girl – boy", "woman – man"]
     assert on_pairs(strongest) == (
         "The pair that matters most, with the number of languages in which it does: girl – boy (1), woman – man (1). "
         "The interval of that change excludes 0 in 1 of 2."
@@ -89,5 +92,8 @@ def test_the_pair_that_matters_most_is_counted_over_languages(gender):
     [(0.01, "−0.0200 [−0.0300, −0.0100]."), (0.03, "−0.0200 [−0.0500, 0.0100], an interval that includes 0.")],
 )
 def test_the_pair_of_one_language_has_its_change(gender, half_width, end):
-    rows = gender.pairs(gender.pair("en", "girl-boy", -0.02, half_width)).with_columns(label=pl.lit("English (en)"))
-    assert on_pairs(rows) == f"The pair that matters most is girl – boy: without it direct bias changes by {end}"
+    rows = gender.pairs(gender.pair("en", "girl-boy", -0.02, half_width))
+    assert (
+        on_pairs(labelled(gender.only("en") | {"gender_pairs": rows})["gender_pairs"])
+        == f"The pair that matters most is girl – boy: without it direct bias changes by {end}"
+    )

@@ -3,18 +3,24 @@
 import polars as pl
 import pytest
 
-from tiltmeter.jobs.gender.counts import blocks, counts_by_gender
 from tiltmeter.jobs.gender.findings import labelled
-from tiltmeter.jobs.gender.sections import findings, sections
+from tiltmeter.jobs.gender.page import measures
+from tiltmeter.jobs.gender.sections import sections
+from tiltmeter.jobs.gender.words import counts_by_gender, occurrences
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Page
 
 
+def findings(frames):
+    (measure,) = measures(frames, 0.95)
+    return measure.findings
+
+
 def anchors(frames):
-    return [section.anchor for section in sections(frames)]
+    return [section.anchor for section in sections(labelled(frames))]
 
 
 def blocks_of(frames, anchor, kind):
-    (section,) = [section for section in sections(frames) if section.anchor == anchor]
+    (section,) = [section for section in sections(labelled(frames)) if section.anchor == anchor]
     return [block for block in section.blocks if isinstance(block, kind)]
 
 
@@ -111,6 +117,11 @@ def test_of_many_professions_both_ends_are_shown(gender):
     labels = chart.figures["English (en)"].layout.yaxis.ticktext
     assert [labels[at] for at in (0, 14, 15, -1)] == ["job 0", "job 14", "job 26", "job 40"]
     assert chart.caption.startswith("The 15 highest and 15 lowest of 41 measured professions.")
+    german = {name: rows.with_columns(model=pl.lit("dewiki"), language=pl.lit("de")) for name, rows in frames.items()}
+    both = {name: pl.concat([rows, german[name]]) for name, rows in frames.items()}
+    across, _ = blocks_of(both, "professions", Chart)
+    labels = across.figures["bias"].layout.yaxis.ticktext
+    assert [labels[at] for at in (0, 14, 15, -1)] == ["job 40", "job 26", "job 14", "job 0"], "from the top"
 
 
 def test_bias_is_held_against_frequency(gender):
@@ -131,7 +142,7 @@ def test_what_has_no_result_is_listed_with_the_reason(gender):
     (grid,) = blocks_of(gender.survey(), "not-given", Grid)
     reason = "no defining pair has both words"
     assert grid.rows == [
-        ["Wolof (wo)", "language", "1", "", reason],
+        ["Wolof (wo)", "language", "1", "–", reason],
         ["Arabic (ar)", "profession", "1", gender.TAGGED, "not in the vocabulary: 'x'"],
         ["Wolof (wo)", "profession", "3", f"nurse, judge, {gender.TAGGED}", reason],
         ["Wolof (wo)", "pair", "1", "woman – man", reason],
@@ -171,7 +182,8 @@ def test_missing_words_and_notes_are_kept_for_those_who_ask(gender):
 
 def test_forms_that_share_a_note_have_it_once(gender):
     rows = [gender.word("en", "professions", "actor", text, "neutral", note="of both") for text in ("actor", "player")]
-    *_, details = blocks(labelled(gender.only("en") | {"gender_words": gender.words(*rows)})["gender_words"])
+    frames = labelled(gender.only("en") | {"gender_words": gender.words(*rows)})
+    *_, details = occurrences(frames["gender_words"])
     assert details.blocks == [Bullets(["actor (actor, player): of both."])]
 
 
@@ -179,5 +191,5 @@ def test_forms_that_share_a_note_have_it_once(gender):
 
 
 def test_every_word_is_escaped(gender, html_of):
-    page = Page("", {}, findings(gender.survey()), sections(gender.survey()))
+    page = Page("", {}, findings(gender.survey()), sections(labelled(gender.survey())))
     assert gender.TAGGED not in html_of(page)
