@@ -1,0 +1,59 @@
+"""What is installed: one package, of a version that the changelog names, whose parts import from anywhere."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tiltmeter.cluster.environment import PACKAGES
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder with what the wheel installs."""
+    folder = tmp_path_factory.mktemp("wheel")
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, ROOT], check=True)
+    [wheel] = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder / "site")
+    return folder / "site"
+
+
+def test_the_wheel_installs_one_package_with_its_settings_and_types(site):
+    names = {path.name for path in site.iterdir() if not path.name.endswith(".dist-info")}
+    assert names == {"tiltmeter"}
+    assert {path.name for path in (site / "tiltmeter").iterdir()} == {*PACKAGES, "__init__.py", "py.typed"}
+    settings = {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
+    assert {path.relative_to(site / "tiltmeter/conf") for path in site.glob("tiltmeter/conf/**/*.yaml")} == settings
+    assert (site / "tiltmeter/jobs/report/html/page.css").exists()
+
+
+def test_every_module_of_the_tree_is_in_the_wheel(site):
+    for package in PACKAGES:
+        modules = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*.py")}
+        assert {
+            path.relative_to(site / "tiltmeter") for path in (site / "tiltmeter" / package).rglob("*.py")
+        } == modules
+
+
+@pytest.mark.parametrize("module", ["operators.association", "operators.resolution", "jobs.library", "jobs.app"])
+def test_a_module_of_the_wheel_imports_from_another_folder(site, tmp_path, module):
+    program = f"import sys; sys.path.insert(0, {str(site)!r}); import tiltmeter.{module} as it; print(it.__file__)"
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert Path(ran.stdout.strip()).is_relative_to(site)
+
+
+def test_its_version_and_its_licence_are_those_that_the_pages_name():
+    [number, *_] = re.findall(r"^## ([\d.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert PROJECT["version"] in (number, f"{number}.dev0")
+    assert PROJECT["license"] == "Apache-2.0"
+    assert "Apache License 2.0" in (ROOT / "README.md").read_text()
+    assert (ROOT / "LICENSE").read_text().lstrip().startswith("Apache License")
