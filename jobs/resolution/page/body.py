@@ -27,10 +27,10 @@ def page(run: Run[ResolutionRun, Any], frames: Frames) -> Body:
     facts, title = _facts(config, extracts.counts), "Which records are one entity"
     if extracts.is_study:
         graphs = by_graph(extracts)
-        found = lead(extracts, study_findings(graphs, extracts))
-        return Body(f"{title}: a study", facts, found, study_sections(graphs, extracts))
-    found = lead(extracts, findings(extracts))
-    return Body(title, facts, found, sections(extracts, config.drawn, config.seed))
+        summary = lead(extracts, study_findings(graphs, extracts))
+        return Body(f"{title}: a study", facts, summary, study_sections(graphs, extracts))
+    summary = lead(extracts, findings(extracts))
+    return Body(title, facts, summary, sections(extracts, config.drawn, config.seed))
 
 
 def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:

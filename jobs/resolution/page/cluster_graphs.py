@@ -79,8 +79,10 @@ def _pairs(pairs: pl.DataFrame, kind: str, places: _Places) -> list[go.Scatter]:
     lines = go.Scatter(x=x, y=y, mode="lines", line=_LINES[kind], hoverinfo="skip", name=f"{kind}{rest}")
     x, y = ends.mean(axis=1).T
     dots = go.Scatter(x=x, y=y, mode="markers", marker={"opacity": 0, "size": 8}, showlegend=False)
-    names = [(f"{plain(left)} – {plain(right)}", f"{signed(weight)}, {kind}") for left, right, weight in drawn]
-    return [lines, dots.update(customdata=[style.lines(*name) for name in names], hovertemplate=style.HOVER)]
+    hovers = [
+        style.lines(f"{plain(left)} – {plain(right)}", f"{signed(weight)}, {kind}") for left, right, weight in drawn
+    ]
+    return [lines, dots.update(customdata=hovers, hovertemplate=style.HOVER)]
 
 
 def _heaviest(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -21,15 +21,14 @@ def sizes(by_size: Mapping[str, pl.DataFrame]) -> go.Figure:
         by_size: ``size, num`` of each.
     """
     counts: Counter[tuple[str, int]] = Counter()
-    for name, rows in by_size.items():
-        for size, num in rows.rows():
-            counts[name, (size - 1).bit_length()] += num
+    for kind, by_records in by_size.items():
+        for size, num in by_records.rows():
+            counts[kind, (size - 1).bit_length()] += num
     powers = range(1 + max(power for _, power in counts))
     rows = [
-        {"kind": name, "records": _between_powers(power), "num": num, "text": f"{num:,}" if num else ""}
-        for name in by_size
+        {"kind": kind, "records": _between_powers(power), "num": counts[kind, power]}
+        for kind in by_size
         for power in powers
-        for num in [counts[name, power]]
     ]
     figure = bars(
         pl.DataFrame(rows),
@@ -38,9 +37,10 @@ def sizes(by_size: Mapping[str, pl.DataFrame]) -> go.Figure:
         by="kind",
         looks=_LOOKS,
         titles=("records", "how many"),
-        text="text",
+        text="num",
         hover=lambda row: lines(f"records: {row['records']}", f"{row['kind']}: {row['num']:,}"),
     )
+    figure.update_traces(texttemplate="%{text:,}")
     # From a half on, so that a bar of one can be seen.
     ends = [math.log10(0.5), math.log10(max(counts.values())) + 0.2]
     return figure.update_yaxes(type="log", range=ends, dtick=1, tickformat=",")

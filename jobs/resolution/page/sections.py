@@ -24,7 +24,7 @@ def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Sectio
         Section("components", "Components", list(components(extracts))),
         *(_drawing(component, extracts, seed) for component in drawn),
         Section("near-misses", "Near misses", _explained("near_miss", _NEAR_MISSES, extracts)),
-        Section("disagreements", "Pairs that disagree", list(_disagreements(extracts))),
+        Section("disagreements", "Pairs that disagree", _disagreements(extracts)),
         Section("merges", "What holds the clusters", _explained("merge", _MERGES, extracts)),
         Section("gold", "Against the gold clusters", list(_agreement(extracts.metrics))),
         Section("pairs", "The pairs", [_counts(extracts.counts.row(0, named=True))]),
@@ -108,14 +108,12 @@ def _component(row: Row, extracts: Extracts, seed: int) -> Iterator[Block]:
 
 # --- explanations ---------------------------------------------------------------------------------------------------
 
-
 _FIRST = {
     "near_miss": "Those that would bring most",
     "merge": "Those that hold a record least",
     "split_pair": "The largest",
     "joined_pair": "The largest",
 }
-
 _NEAR_MISSES = (
     "A record with positive pairs into a cluster that it is not in. What it would bring is the sum of all its weights "
     "with that cluster."
