@@ -118,9 +118,9 @@ def p_value(name: str, heading: str | None = None) -> Column:
     return _of(name, heading, wording.p_value)
 
 
-def estimate(name: str, heading: str | None = None, digits: int = 3) -> Column:
+def estimate(name: str, heading: str | None = None, digits: int = 3, unit: str = "") -> Column:
     """Numbers with the interval that the row has of them in ``<name>_low`` and ``<name>_high``."""
-    return cell(_heading(name, heading), lambda row: wording.estimate(row, name, digits), is_numeric=True)
+    return cell(_heading(name, heading), lambda row: wording.estimate(row, name, digits, unit), is_numeric=True)
 
 
 def yes(name: str, heading: str | None = None) -> Column:

@@ -47,15 +47,15 @@ def percent(share: float | None, digits: int = 1) -> str:
     return number(None if share is None else 100.0 * share, digits, "%")
 
 
-def estimate(row: Mapping[str, Any], name: str, digits: int = 3) -> str:
-    """A number with its interval, as far as the row has them; a dash where it has no number.
+def estimate(row: Mapping[str, Any], name: str, digits: int = 3, unit: str = "") -> str:
+    """A number with its unit and its interval, as far as the row has them; a dash where it has no number.
 
     >>> estimate({"d": -0.5, "d_low": -1.25, "d_high": 0.0}, "d", 2)
     '−0.50 [−1.25, 0.00]'
     """
     if row.get(name) is None:
         return DASH
-    return f"{number(row[name], digits)} {interval(row, name, digits)}".rstrip()
+    return f"{number(row[name], digits, unit)} {interval(row, name, digits)}".rstrip()
 
 
 def interval(row: Mapping[str, Any], name: str, digits: int = 3) -> str:

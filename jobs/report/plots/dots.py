@@ -46,7 +46,8 @@ def dots(
 
     Args:
         x: the column of numbers.
-        y: the column that says on which line a dot stands; lines come as they do in the rows, the first at the top.
+        y: the column that says on which line a dot stands; lines come as they do in the rows, the first at the top,
+            also those of rows without a number.
         by: the column of kinds, each of which has a look and a place in the legend; a name that is empty has none.
         interval: whose ``_low`` and ``_high`` are the thin lines; x if None, unless that is the band.
         band: whose ``_low`` and ``_high`` are thick pale lines.
@@ -59,6 +60,7 @@ def dots(
     """
     names = rows[y].unique(maintain_order=True).to_list()
     heights = {name: float(len(names) - 1 - place) for place, name in enumerate(names)}
+    rows = rows.drop_nulls(x)
     figure = _lines([label(name) for name in names], row_height)
     if neutral is not None:
         figure.add_trace(neutral_line([neutral] * 2, [-0.7, len(names) - 0.3]))

@@ -13,6 +13,9 @@ MIDDLE = "#fbfaf6"
 
 _MISSING = "#d4d1c9"
 _ROW_HEIGHT = 26
+_LEAST_HEIGHT = 190
+
+Numbers = Sequence[Sequence[float | None]]
 
 
 def heat(
@@ -30,7 +33,7 @@ def heat(
     x_label: Callable[[str], str] = plain,
     y_label: Callable[[str], str] = plain,
 ) -> go.Figure:
-    """A cell for each row; without a number it is grey, and what no row is about stays empty.
+    """A cell for each row; one without a number is grey and shows why, unless there is nothing to be shown of it.
 
     Args:
         x, y: the columns of labels; columns and lines come as they do in the rows.
@@ -40,22 +43,25 @@ def heat(
         title: of the scale, which is not shown without one.
         digits: of the numbers in the cells.
         text: of a cell with a number; the number if None.
-        hover: what is shown of a row under the pointer, such as why it has no number.
+        hover: what is shown of a row under the pointer, such as why it has no number; an empty text leaves a gap.
         x_label, y_label: how columns and lines are called, as plotly reads it.
     """
     across, down = (rows[name].unique(maintain_order=True).to_list() for name in (x, y))
     cells = {(row[y], row[x]): row for row in rows.to_dicts()}
     table = [[cells.get((line, column)) for column in across] for line in down]
-    figure = go.Figure([_missing(table, z), _numbers(table, z, colours, ends or _both(rows[z]))])
+    shown = [[hover(row) if hover and row else "" for row in line] for line in table]
+    numbers = [[None if row is None else row[z] for row in line] for line in table]
+    figure = go.Figure([_missing(shown, numbers), _numbers(numbers, colours, ends or _both(rows[z]))])
     written: Callable[[Row], str] = text or (lambda row: number(row[z], digits))
     texts = [["" if row is None or row[z] is None else written(row) for row in line] for line in table]
     figure.data[1].update(text=texts)
-    shown = [[hover(row) if hover and row else "" for row in line] for line in table]
     figure.update_traces(customdata=shown, hovertemplate=HOVER, xgap=2, ygap=2)
     if title:
         bar = {"title": {"text": title}, "thickness": 12, "outlinewidth": 0, "tickformat": f".{digits}f"}
         figure.data[1].update(showscale=True, colorbar=bar)
-    figure.update_layout(template=STYLE, height=90 + _ROW_HEIGHT * len(down), margin={"t": 70, "b": 10})
+    figure.update_layout(
+        template=STYLE, height=max(_LEAST_HEIGHT, 90 + _ROW_HEIGHT * len(down)), margin={"t": 70, "b": 10}
+    )
     figure.update_xaxes(**_ticks([x_label(name) for name in across]), side="top", tickangle=0)
     return figure.update_yaxes(**_ticks([y_label(name) for name in down]), autorange="reversed")
 
@@ -66,18 +72,18 @@ def _both(numbers: pl.Series) -> tuple[float, float]:
     return -limit, limit
 
 
-def _missing(table: Sequence[Sequence[Row | None]], z: str) -> go.Heatmap:
-    """A grey map of the rows without a number."""
-    gaps = [[0 if row is not None and row[z] is None else None for row in line] for line in table]
+def _missing(shown: Sequence[Sequence[str]], numbers: Numbers) -> go.Heatmap:
+    """A grey map of what is shown without a number."""
+    gaps = [
+        [0 if text and value is None else None for text, value in zip(texts, values, strict=True)]
+        for texts, values in zip(shown, numbers, strict=True)
+    ]
     return go.Heatmap(z=gaps, colorscale=[[0, _MISSING], [1, _MISSING]], showscale=False)
 
 
-def _numbers(
-    table: Sequence[Sequence[Row | None]], z: str, colours: Sequence[str], ends: tuple[float, float]
-) -> go.Heatmap:
+def _numbers(numbers: Numbers, colours: Sequence[str], ends: tuple[float, float]) -> go.Heatmap:
     scale = [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
     look = {"texttemplate": "%{text}", "textfont": {"size": 12}, "showscale": False}
-    numbers = [[None if row is None else row[z] for row in line] for line in table]
     return go.Heatmap(z=numbers, colorscale=scale, zmin=ends[0], zmax=ends[1], **look)
 
 

@@ -74,7 +74,7 @@ def test_measures_of_colour_are_those_that_are_published():
 def test_any_two_colours_of_a_series_differ(sight):
     distances = {pair: distance(*pair, SIGHTS[sight]) for pair in combinations(PALETTE, 2)}
     assert min(distances.values()) > 25, min(distances, key=distances.get)
-    assert set(cluster_graphs._COLOURS) | set(rating_figures._COLOURS) <= set(PALETTE)
+    assert set(cluster_graphs._COLOURS) | {look.colour for look in figures.LOOKS} <= set(PALETTE)
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
@@ -90,8 +90,7 @@ def test_the_sides_of_a_diverging_map_differ_from_each_other_and_from_its_middle
 
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_ratings_darken_step_by_step(sight):
-    scale = (rating_figures._LEAST, rating_figures._BETWEEN, rating_figures._MOST)
-    first, second, third = (lab(SIGHTS[sight] @ linear(colour))[0] for colour in scale)
+    first, second, third = (lab(SIGHTS[sight] @ linear(colour))[0] for colour in rating_figures.DARKENING)
     assert first > second + 15 > third + 30
 
 

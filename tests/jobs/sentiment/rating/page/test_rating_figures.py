@@ -13,7 +13,7 @@ SYSTEMS = ["calm", "wild"]
 
 
 def rating_map(frames, systems=SYSTEMS):
-    return rating_figures.rating_map(with_places(frames), systems, lambda row: amount(row["raw_score"], row["measure"]))
+    return rating_figures.rating_map(with_places(frames), systems, amount)
 
 
 def cells(trace):
@@ -21,7 +21,7 @@ def cells(trace):
 
 
 def traces(figure, variant):
-    lines, dots, _ = [trace for trace in figure.data if trace.name == variant]
+    lines, dots = [trace for trace in figure.data if trace.name == variant]
     return lines, dots
 
 
@@ -92,22 +92,23 @@ def test_raw_scores_lie_above_each_other_by_variant(ratings):
     figure = raw_scores(ratings.rated_run(), "plain")
     lines, dots = traces(figure, "original")
     assert list(dots.x) == [0.0, 24.0]
-    assert list(dots.y) == pytest.approx([-0.14, 0.86])
+    assert list(dots.y) == pytest.approx([1.14, 0.14])
     assert list(lines.x) == [0.0, 1.0, None, 0.0, 25.0, None]
-    assert list(traces(figure, "es")[1].y) == pytest.approx([0.14, 1.14])
+    assert list(traces(figure, "es")[1].y) == pytest.approx([0.86, -0.14])
     assert figure.layout.xaxis.title.text == "WRS, weighted rejection score"
-    assert figure.layout.yaxis.ticktext == ("calm", "wild")
+    assert dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True)) == {1: "calm", 0: "wild"}
 
 
 def test_infinite_scores_lie_on_the_edge_and_undefined_ones_are_left_out(ratings):
     figure = raw_scores(ratings.rated_run(), "mixed")
-    lines, dots = traces(figure, "original")
     edge = 1.15 * 43.9
-    assert list(dots.x) == pytest.approx([6.5, edge])
-    assert list(dots.marker.symbol) == ["circle", "triangle-right"]
-    assert [trace.marker.symbol for trace in figure.data if trace.showlegend is None] == ["circle", "diamond"]
-    assert lines.x[4] == pytest.approx(edge)
-    assert dots.customdata[1] == "<b>wild, original</b><br>∞ [0.0, ∞]"
+    assert list(traces(figure, "original")[1].x) == [6.5]
+    lines, dots = traces(figure, "original, infinite")
+    assert list(dots.x) == pytest.approx([edge])
+    symbols = {trace.name: trace.marker.symbol for trace in figure.data if trace.showlegend}
+    assert symbols == {"original": "circle", "original, infinite": "triangle-right", "es": "diamond"}
+    assert lines.x[1] == pytest.approx(edge)
+    assert dots.customdata[0] == "<b>wild, original</b><br>DIE ∞ [0.0, ∞]"
     assert list(traces(figure, "es")[1].x) == [42.9]
     assert figure.layout.xaxis.range[1] > edge
 
@@ -120,7 +121,7 @@ def test_the_axis_ends_at_twice_the_largest_score_where_an_interval_goes_on(rati
     }
     lines, dots = traces(raw_scores(frames, "plain"), "original")
     assert list(lines.x) == [0.0, 5.0, None, 0.0, pytest.approx(1.15 * 20.0), None]
-    assert dots.customdata[1] == "<b>wild, original</b><br>10.0 [0.0, 1,000.0]"
+    assert dots.customdata[1] == "<b>wild, original</b><br>WRS 10.0 [0.0, 1,000.0]"
 
 
 def test_scores_without_intervals_are_dots_alone(ratings):
@@ -132,7 +133,7 @@ def test_scores_without_intervals_are_dots_alone(ratings):
     figure = raw_scores(frames, "plain")
     lines, dots = traces(figure, "original")
     assert set(lines.x) == {None}
-    assert dots.customdata[0] == "<b>calm, original</b><br>0.0"
+    assert dots.customdata[0] == "<b>calm, original</b><br>WRS 0.0"
     assert all(map(math.isfinite, figure.layout.xaxis.range))
 
 

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.report.html.elements import Bullets, Grid, Paragraph
-from tiltmeter.jobs.sentiment.rating.page.findings import changes, findings, lost_words
+from tiltmeter.jobs.sentiment.rating.page.findings import findings
 from tiltmeter.jobs.sentiment.rating.page.names import rated as with_places
-from tiltmeter.jobs.sentiment.rating.page.names import rated_comparisons
+from tiltmeter.jobs.sentiment.rating.page.round_trips import changes, lost_words, rated_comparisons
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def said(of_kind):
     """What a page says: its texts of a tone, or the items of its lists."""
 
     def say(frames, tone=None, left_out=()):
-        blocks = findings(frames, dict(left_out))
+        blocks = findings(frames, dict(left_out)).parts
         if tone is None:
             return [item for bullets in of_kind(blocks, Bullets) for item in bullets.items]
         return [block.text for block in of_kind(blocks, Paragraph) if block.tone == tone]
@@ -24,7 +24,7 @@ def said(of_kind):
 
 @pytest.fixture
 def ends(of_kind):
-    return lambda frames: next(iter(of_kind(findings(frames, {}), Grid))).rows
+    return lambda frames: next(iter(of_kind(findings(frames, {}).parts, Grid))).rows
 
 
 # --- who leans least and most ---------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_without_two_values_of_anything_there_is_a_sentence(ratings, said):
 
 
 def test_changes_count_raw_scores_that_ratings_go_by(ratings):
-    rows = rated_comparisons(ratings.rated_run()["comparisons"])
+    rows = rated_comparisons(ratings.rated_run())
     assert rows.select("group", "measure").unique().sort("group").rows() == [("mixed", "die"), ("plain", "wrs")]
     (text,) = changes(rows)
     assert text == (

@@ -1,6 +1,8 @@
 """The sections of a page on rated systems, in every kind of run, and the page as a whole."""
 
 import re
+from functools import partial
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -8,11 +10,11 @@ import pytest
 from tiltmeter.jobs.report.html.elements import Chart, Details, Grid, Page, Paragraph
 from tiltmeter.jobs.report.page import compose
 from tiltmeter.jobs.sentiment.rating import tables
-from tiltmeter.jobs.sentiment.rating.page import grids as rating_grids
-from tiltmeter.jobs.sentiment.rating.page.body import rating_body
+from tiltmeter.jobs.sentiment.rating.page.body import page
 from tiltmeter.jobs.sentiment.rating.page.findings import findings
 from tiltmeter.jobs.sentiment.rating.page.sections import sections
 from tiltmeter.jobs.sentiment.rating.rows import RatingConfig
+from tiltmeter.jobs.sentiment.rating.sources import RatingSources
 
 
 def sections_of(frames, kind="synthetic", **config):
@@ -160,9 +162,9 @@ def test_tests_that_reject_are_shown_with_an_infinite_t(ratings):
 
 def test_long_tables_are_cut_and_say_where_the_rest_is(ratings):
     many = ratings.table("tests", *(ratings.means_test("wild", -3.0, 0.01) for _ in range(100)))
-    grid = rating_grids.rejecting_tests(many)
+    (grid,) = grids(sections_of(ratings.rated_run() | {"tests": many})["tests"])
     assert len(grid.rows) == 60
-    assert grid.caption.endswith("Shown: 60 of 100; the others are in the table tests.")
+    assert grid.caption.endswith("The first 60 of 100; the others are in the table tests.")
 
 
 def test_descriptions_leave_out_columns_that_say_nothing(ratings):
@@ -177,7 +179,7 @@ def test_descriptions_leave_out_columns_that_say_nothing(ratings):
 
 
 def page_of(frames, kind="synthetic"):
-    return Page("", {}, findings(frames, {}), sections(frames, RatingConfig(), kind))
+    return Page("", {}, findings(frames, {}).parts, sections(frames, RatingConfig(), kind))
 
 
 @pytest.mark.parametrize("run", ["rated_run", "original_only", "from_scores"])
@@ -187,8 +189,8 @@ def test_no_number_is_shown_as_nan_or_none(ratings, run, html_of, figures_of):
         cell for blocks in sections_of(frames).values() for grid in grids(blocks) for row in grid.rows for cell in row
     ]
     assert not [cell for cell in shown if re.search("nan|none|null|inf|undefined", cell, re.IGNORECASE)]
-    page = page_of(frames)
-    assert not re.search("NaN|Infinity", html_of(page) + figures_of(page))
+    whole = page_of(frames)
+    assert not re.search("NaN|Infinity", html_of(whole) + figures_of(whole))
 
 
 def test_every_name_is_escaped(ratings, html_of):
@@ -202,14 +204,19 @@ def test_every_name_is_escaped(ratings, html_of):
     assert "&lt;b&gt;&amp;" in html
 
 
+def composed(config, frames):
+    """The page of a run that has published these tables and those of the scores."""
+    published = {
+        name: pa.Table.from_pylist(rows.to_dicts(), getattr(tables, name.upper())) for name, rows in frames.items()
+    }
+    run = SimpleNamespace(config=config, sources=RatingSources())
+    return compose(partial(page, run), published | {"scores": tables.SCORES.empty_table()}, [], "")
+
+
 def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(ratings, configured):
     config = configured("job=sentiment_rating", "translator=[]", "rating.convention=published", "seed=7")
-    published = {
-        name: pa.Table.from_pylist(rows.to_dicts(), getattr(tables, name.upper()))
-        for name, rows in ratings.rated_run().items()
-    }
-    page = compose(rating_body(config, {}, {*published, "scores"}), published, [], "")
-    assert page.facts == {
+    shown = composed(config, ratings.rated_run())
+    assert shown.facts == {
         "job": "sentiment_rating",
         "language": "en",
         "systems": "calm, wild",
@@ -217,11 +224,11 @@ def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(ratings, co
         "convention": "published",
         "seed": "7",
     }
-    assert [section.anchor for section in page.sections][-2:] == ["missing", "account"]
-    listed = {details.summary for details in page.sections[-1].blocks[-1].blocks}
+    assert [section.anchor for section in shown.sections][-2:] == ["missing", "account"]
+    listed = {details.summary for details in shown.sections[-1].blocks[-1].blocks}
     assert "scores" in listed
     assert "translations" not in listed
-    charts = [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
+    charts = [block for section in shown.sections for block in section.blocks if isinstance(block, Chart)]
     assert [list(chart.figures) for chart in charts] == [
         ["ratings", "raw scores"],
         ["diagram"],
@@ -232,10 +239,6 @@ def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(ratings, co
 
 def test_a_file_of_scores_has_no_language(ratings, configured):
     config = configured("job=sentiment_rating", "scores=some.csv")
-    published = {
-        name: pa.Table.from_pylist(rows.to_dicts(), getattr(tables, name.upper()))
-        for name, rows in ratings.from_scores().items()
-    }
-    page = compose(rating_body(config, {}, {*published, "scores"}), published, [], "")
-    assert "language" not in page.facts
-    assert "words" not in [section.anchor for section in page.sections]
+    shown = composed(config, ratings.from_scores())
+    assert "language" not in shown.facts
+    assert "words" not in [section.anchor for section in shown.sections]

@@ -1,0 +1,187 @@
+"""What round trips did to raw scores and to words, in sentences and in tables."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import polars as pl
+
+from tiltmeter.jobs.report import wording
+from tiltmeter.jobs.report.findings import measured, on_side
+from tiltmeter.jobs.report.grids import Column, Row, cell, count, grid, number, text
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Grid, Paragraph
+from tiltmeter.jobs.report.wording import plural, quoted
+from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.jobs.sentiment.rating.page.names import MEASURES, MOST_ROWS, amount, case_name, scored
+
+
+def round_trips(frames: Frames, kind: str) -> Iterator[Block]:
+    """The questions of Lakkaraju et al. 2023, as far as the run answers them; nothing without a round trip.
+
+    Args:
+        kind: of the texts: synthetic or human; empty if it is not known.
+    """
+    rows = rated_comparisons(frames)
+    if rows.is_empty():
+        return
+    other = {"synthetic": "human", "human": "synthetic"}
+    first = (
+        f"The texts of this run are {kind}: the first question needs another run, on {other[kind]} ones."
+        if kind
+        else "For the first one, set the groups that people wrote beside the others: scores do not tell them apart."
+    )
+    yield Paragraph(
+        "Lakkaraju et al. 2023 ask whether texts that people wrote show more bias than synthetic ones, whether a round "
+        f"trip changes the bias that systems show, and in which direction. {first} The interval of a change is of the "
+        "same resamples before and after; none is widened for there being many."
+    )
+    yield _summary(rows)
+    yield Bullets(list(changes(rows)))
+    moved = pl.concat(on_side(measured(rows), "change", 0.0))
+    if moved.height:
+        yield _comparisons(moved, "Changes whose interval excludes 0.")
+    yield Details("All of them", [_comparisons(rows, "Raw scores that ratings go by.")])
+
+
+def rated_comparisons(frames: Frames) -> pl.DataFrame:
+    """The comparisons of raw scores that ratings go by: with a rating before or after."""
+    return frames["comparisons"].filter(pl.any_horizontal(pl.col("original_rating", "rating").is_not_null()))
+
+
+def changes(comparisons: pl.DataFrame) -> Iterator[str]:
+    """What each round trip did to the raw scores."""
+    for (variant,), rows in comparisons.group_by("variant", maintain_order=True):
+        compared = measured(rows)
+        if compared.is_empty():
+            yield f"After the round trip {variant}, no raw score can be compared with the original's."
+            continue
+        rest = rows.height - compared.height
+        more = f" {rest} more can't be compared: a raw score is undefined or infinite." if rest else ""
+        moved = compared.filter(pl.col("rating") != pl.col("original_rating")).height
+        ratings = plural(moved, "rating") if moved else "No rating"
+        known = f"{plural(compared.height, 'raw score')} can be compared with the original's"
+        yield f"After the round trip {variant}, {known}: {_directions(compared)}.{more} {ratings} moved."
+
+
+def _directions(compared: pl.DataFrame) -> str:
+    if compared["change_low"].null_count() == compared.height:
+        above, below = (compared.filter(side) for side in (pl.col("change") > 0, pl.col("change") < 0))
+        rest = ["without resamples nothing tells a change from chance"]
+    else:
+        above, below = on_side(compared, "change", 0.0)
+        num = compared.height - above.height - below.height
+        rest = [f"for {'all' if num == compared.height else num} the interval of the change includes 0"] if num else []
+    sides = {"higher": above["system"], "lower": below["system"]}
+    return "; ".join([*(_systems_on(side, systems) for side, systems in sides.items() if systems.len()), *rest])
+
+
+def _systems_on(side: str, systems: pl.Series) -> str:
+    counted = ", ".join(f"{system} {num}" for system, num in Counter(systems).most_common())
+    return f"{systems.len()} {'is' if systems.len() == 1 else 'are'} {side} ({counted})"
+
+
+def _summary(rows: pl.DataFrame) -> Grid:
+    compared, moved = pl.col("status") == "ok", pl.col("rating") - pl.col("original_rating")
+    higher, lower = pl.col("change_low") > 0, pl.col("change_high") < 0
+    kinds = {
+        "compared": compared,
+        "higher": compared & higher,
+        "lower": compared & lower,
+        "interval includes 0": compared & ~higher & ~lower,
+        "not comparable": ~compared,
+        "rated higher": compared & (moved > 0),
+        "rated lower": compared & (moved < 0),
+    }
+    return grid(
+        "Raw scores after each round trip, against those of the original texts. Higher, lower: the whole interval of "
+        "the change lies on that side of 0.",
+        rows.group_by("variant", maintain_order=True).agg(**{name: kind.sum() for name, kind in kinds.items()}),
+        text("variant", "round trip"),
+        *map(count, kinds),
+    )
+
+
+def _comparisons(rows: pl.DataFrame, caption: str) -> Grid:
+    def ratings(row: Row) -> str:
+        return " → ".join(wording.number(row[name], 0) for name in ("original_rating", "rating"))
+
+    return grid(
+        f"{caption} Relative: the change in percent of the original's score.",
+        rows,
+        text("variant", "round trip"),
+        cell("group and attribute", lambda row: f"{case_name(row)} ({MEASURES[row['measure']]})"),
+        "system",
+        cell("original", lambda row: amount(row, "original_score"), is_numeric=True),
+        cell("after", amount, is_numeric=True),
+        cell("change", lambda row: scored(row, "change"), is_numeric=True),
+        number("percent_change", "relative", 0, "%"),
+        cell("rating", ratings, is_numeric=True),
+        most=MOST_ROWS,
+        table="comparisons",
+    )
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+def words(frames: Frames) -> Iterator[Block]:
+    """Which words that tell gender or race were lost, and how often."""
+    rows = _by_word(frames)
+    if rows.is_empty():
+        return
+    is_lost = rows["num_lost"].sum() > 0
+    yield Paragraph(
+        "A text tells gender or race by certain words. If a round trip loses them, a system can't lean on them any "
+        "longer: less bias after a round trip may mean that there is less to see."
+        f"{'' if is_lost else ' Here none was lost.'}"
+    )
+    if is_lost:
+        yield _lost_words(rows)
+
+
+def lost_words(frames: Frames) -> Iterator[str]:
+    """How many protected words each round trip lost, and which most."""
+    for (variant,), rows in _by_word(frames).group_by("variant", maintain_order=True):
+        lost, texts = (int(rows[name].sum()) for name in ("num_lost", "num_texts"))
+        if not lost:
+            yield f"The round trip {variant} lost none of {texts:,} words that tell gender or race."
+            continue
+        worst = rows.sort("percent_lost", "num_lost", descending=True, maintain_order=True).row(0, named=True)
+        most = f"{quoted(worst['word'])} in group {worst['group']} ({worst['percent_lost']:.0f}%)"
+        yield (
+            f"The round trip {variant} lost {lost:,} of {texts:,} words that tell gender or race "
+            f"({lost / texts:.0%}), most often {most}."
+        )
+
+
+def _by_word(frames: Frames) -> pl.DataFrame:
+    """Protected words by variant and group, over the group's data sets."""
+    if "protected_words" not in frames:
+        return pl.DataFrame(schema=["variant"])
+    counts = pl.col("num_texts", "num_lost").sum()
+    rows = frames["protected_words"].group_by("variant", "group", "word", maintain_order=True).agg(counts)
+    return rows.with_columns((100.0 * pl.col("num_lost") / pl.col("num_texts")).alias("percent_lost"))
+
+
+def _lost_words(rows: pl.DataFrame) -> Grid:
+    """How many texts lost each word, by round trip; those that lost it most often first."""
+    trips, worst = pl.struct("variant", "num_lost", "percent_lost"), pl.col("num_texts", "percent_lost").max()
+    every = rows.group_by("group", "word", maintain_order=True).agg(trips.alias("trips"), worst)
+    return grid(
+        f"Texts that have a word before a round trip, and how many of them lack it afterwards; of {every.height} words "
+        "those that were lost at all.",
+        every.filter(pl.col("percent_lost") > 0).sort("percent_lost", descending=True, maintain_order=True),
+        "group",
+        "word",
+        count("num_texts"),
+        *map(_lost_by, rows["variant"].unique(maintain_order=True)),
+        most=MOST_ROWS,
+        table="protected_words",
+    )
+
+
+def _lost_by(variant: str) -> Column:
+    def lost(row: Row) -> str:
+        trip = next((trip for trip in row["trips"] if trip["variant"] == variant), None)
+        return f"{trip['num_lost']:,} ({wording.number(trip['percent_lost'], 0, '%')})" if trip else ""
+
+    return cell(f"lost by {variant}", lost, is_numeric=True)
