@@ -12,15 +12,16 @@ import pydantic
 import pytest
 from omegaconf import OmegaConf
 from rich.console import Console
-from tiltmeter.jobs.upkeep.compare.summary import print_changes
 
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.changes.matching import num_repeated
 from tiltmeter.jobs.changes.past_runs import past_run, run_under_way
+from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.upkeep.compare import job as compare
 from tiltmeter.jobs.upkeep.compare.config import CompareJob, ComparisonRun
+from tiltmeter.jobs.upkeep.compare.page import page
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.runs import opened, read_run_table
 from tiltmeter.storage.store.tables import key_columns
@@ -45,14 +46,21 @@ def directory(history, tmp_path):
     return make
 
 
-def run_compare(before, after, where):
-    """What the job leaves in its directory."""
+def report_of(before, after, where):
+    """What the page says first of the job, which leaves its table and its page in its directory."""
     config = config_of(before, after)
-    with opened(where) as run:
-        run.begin(compare.TABLES, job="compare", versions={})
-        run.write_text("config.yaml", "job: {name: compare}\n")
+    with opened(where) as directory:
+        directory.begin(compare.JOB.tables, job="compare", versions={})
+        directory.write_text("config.yaml", "job: {name: compare}\n")
         stand_in = SimpleNamespace(records=[], failures={}, entry=None, store=None)
-        compare.run(Run(config, compare.find_runs(config, ""), stand_in, run, Console(file=io.StringIO())))
+        run = Run(config, compare.find_runs(config), stand_in, directory, Console(file=io.StringIO()))
+        compare.run(run)
+        return write_report(run, page)
+
+
+def run_compare(before, after, where):
+    """The table that the job leaves in its directory."""
+    report_of(before, after, where)
     return pl.DataFrame(read_run_table(where, "changes"))
 
 
@@ -69,23 +77,20 @@ def test_two_directories_are_compared_and_reported(directory, tmp_path):
     assert "What changed: association" in page
     assert "2026-11-21 01:02:03 UTC" in page
     assert "1 of 1 number with an interval moved beyond it, 1 of them by half its width or more" in page
-    record = compare.find_runs(config_of(before, after), "").record()
+    record = compare.find_runs(config_of(before, after)).record()
     assert record["before"] == {"name": str(before), "job": "association", "started": "2026-11-21T01:02:03+00:00"}
 
 
-def test_what_is_printed(directory, tmp_path):
+def test_what_changed_is_said_first(directory, tmp_path):
     settings = "".join(f"setting_{at}: 0\n" for at in range(12))
     before, after = directory(1, {"a": {}, "b": {}}), directory(2, {"a": {"d": 9.0}, "c": {}}, settings=settings)
-    console = Console(file=io.StringIO(), width=80)
-    print_changes(console, run_compare(before, after, tmp_path / "found"))
-    assert console.file.getvalue().splitlines()[:5] == [
-        "1 of 1 number with an interval moved beyond it, 1 of them by half its width or more; 1 table differs.",
-        "The largest move: tests: d of word a moved beyond its interval, from 1 [0, 2] to 9 [0, 2], by 8 half-widths.",
-        "1 row came, 1 row went.",
-        "How the runs were made differs: 13 settings.",
-        "  setting setting_0 is new: 0.",
-    ]
-    assert console.file.getvalue().splitlines()[-1] == "  ... and 3 more in the table changes"
+    question, findings, _ = report_of(before, after, tmp_path / "found")
+    assert [row[3] for row in question[1].rows] == [str(before), str(after)]
+    counts, largest, rows, circumstances = findings[0].items
+    assert counts.startswith("1 of 1 number with an interval moved beyond it, 1 of them by half its width or more; ")
+    assert largest.endswith("d of word a moved beyond its interval, from 1 [0, 2] to 9 [0, 2], by 8 half-widths.")
+    assert rows == "1 row came, 1 row went."
+    assert circumstances == "How the runs were made differs: 13 settings."
 
 
 def test_a_run_under_way_is_read_before_its_record_is_complete(history, tmp_path):
