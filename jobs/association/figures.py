@@ -37,24 +37,11 @@ def _label(row: Row) -> str:
     return lines(test, f"{x} / {y}", f"with {a} / {b}")
 
 
-def effects_and_women(rows: pl.DataFrame) -> Figure:
-    """WEFAT effect sizes against the share of women; rows of ``word_associations``."""
-    return against_women(rows, "effect_size", effect_title(rows), 0.0, _word_hover)
-
-
-def effect_title(rows: pl.DataFrame) -> str:
-    """What an axis of WEFAT effect sizes is called."""
-    return f"WEFAT effect size d (positive: {plain(rows['attribute_a'][0])})"
-
-
 def against_women(rows: pl.DataFrame, y: str, title: str, neutral: float, hover: Callable[[Row], str]) -> Figure:
     """A number of each occupation against the share of women in it, with both correlations.
 
     Args:
-        y: the column of the number.
-        title: of its axis.
-        neutral: the number that leans to no side.
-        hover: what is shown of a row under the pointer.
+        y: the column of the number, with the ``title`` of its axis, and the ``neutral`` number that leans to no side.
     """
     return scatter(
         rows,
@@ -69,6 +56,16 @@ def against_women(rows: pl.DataFrame, y: str, title: str, neutral: float, hover:
     )
 
 
+def effects_and_women(rows: pl.DataFrame) -> Figure:
+    """WEFAT effect sizes against the share of women; rows of ``word_associations``."""
+    return against_women(rows, "effect_size", effect_title(rows), 0.0, _word_hover)
+
+
 def _word_hover(row: Row) -> str:
     effect, women = estimate(row, "effect_size", 2), number(row["percent_women"], 0, "%")
     return lines(plain(row["word"]), f"effect size {effect}", f"women {women}")
+
+
+def effect_title(rows: pl.DataFrame) -> str:
+    """What an axis of WEFAT effect sizes is called."""
+    return f"WEFAT effect size d (positive: {plain(rows['attribute_a'][0])})"

@@ -1,5 +1,7 @@
 """The sections of the association tests: between groups of words (WEAT) and of single words (WEFAT)."""
 
+from functools import partial
+
 import polars as pl
 
 from tiltmeter.jobs.association.figures import association_dots, effects_and_women
@@ -45,14 +47,11 @@ def findings(frames: Frames) -> list[Block]:
 
 def sections(frames: Frames) -> list[Section]:
     """One section for each table of association tests that the run made."""
-    made = {
-        "associations": lambda: Section("associations", "Association tests", _tests(frames)),
-        "word_associations": lambda: Section("wefat", "Association tests of single words", _words(frames)),
-    }
-    return [section() for name, section in made.items() if name in frames]
-
-
-# --- tests of groups ------------------------------------------------------------------------------------------------
+    groups = [Section("associations", "Association tests", _tests(frames))] if "associations" in frames else []
+    words = (
+        [Section("wefat", "Association tests of single words", _words(frames))] if "word_associations" in frames else []
+    )
+    return [*groups, *words]
 
 
 def _tests(frames: Frames) -> list[Block]:
@@ -91,13 +90,13 @@ def _chart(found: pl.DataFrame) -> Chart:
 def _tables(frames: Frames, rows: pl.DataFrame) -> list[Block]:
     """The tests of one model by the usual similarity and statistic, then by all of them."""
     usual = preferred(rows)
-    statistics = split(rows, "similarity") if len(combinations(rows)) > 1 else {}
-    return [
-        _tests_grid(usual),
-        *_lost(usual),
-        *_summary(frames, rows),
-        *(_by_statistic(similarity, part) for similarity, part in statistics.items()),
-    ]
+    blocks: list[Block] = [_tests_grid(usual), *_lost(usual)]
+    if "association_summary" in frames:
+        summary = frames["association_summary"].join(rows, on=["model", "language"], how="semi")
+        blocks += [_summary(summary)] if summary.height else []
+    if len(combinations(rows)) > 1:
+        blocks += [_by_statistic(similarity, part) for similarity, part in split(rows, "similarity").items()]
+    return blocks
 
 
 def _tests_grid(rows: pl.DataFrame) -> Grid:
@@ -156,27 +155,16 @@ def _starred(rows: pl.DataFrame) -> list[str]:
     return [number(d, 2) + mark.ljust(width, _STAR_SPACE) for d, mark in zip(rows["effect_size"], marks, strict=True)]
 
 
-# --- all tests together ---------------------------------------------------------------------------------------------
-
-
 def _in_short(frames: Frames) -> list[Block]:
     """Where there are several models, their tests by the usual similarity and statistic."""
     models = by_model(frames["association_summary"]) if "association_summary" in frames else {}
-    if len(models) < 2:
-        return []
-    return [_summary_grid(labelled({label: preferred(part) for label, part in models.items()}), "model")]
+    usual = {label: preferred(part) for label, part in models.items()}
+    return [_summary(labelled(usual), "model")] if len(models) > 1 else []
 
 
-def _summary(frames: Frames, rows: pl.DataFrame) -> list[Grid]:
-    """For the model of these rows; nothing where the run has no such table."""
-    if "association_summary" not in frames:
-        return []
-    summary = frames["association_summary"].join(rows, on=["model", "language"], how="semi")
-    return [_summary_grid(summary)] if summary.height else []
-
-
-def _summary_grid(rows: pl.DataFrame, *names: str) -> Grid:
+def _summary(rows: pl.DataFrame, *names: str) -> Grid:
     """Table 3 of Azarpanah and Farhadloo 2021."""
+    means = {"mean d": "effect_size", "mean |d|": "absolute_effect_size"}
     return grid(
         f"All tests together (Azarpanah and Farhadloo 2021, table 3). Significant: p < {rows['significance'][0]:g}. In "
         "brackets: sample standard deviation over the tests.",
@@ -186,16 +174,12 @@ def _summary_grid(rows: pl.DataFrame, *names: str) -> Grid:
         text("statistic", names=phrase),
         count("num_tests"),
         count("num_significant"),
-        cell("mean d", lambda row: _mean(row, "effect_size"), is_numeric=True),
-        cell("mean |d|", lambda row: _mean(row, "absolute_effect_size"), is_numeric=True),
+        *(cell(heading, partial(_mean, name), is_numeric=True) for heading, name in means.items()),
     )
 
 
-def _mean(row: Row, name: str) -> str:
+def _mean(name: str, row: Row) -> str:
     return f"{number(row[f'mean_{name}'], 2)} ({number(row[f'sd_{name}'], 2)})"
-
-
-# --- tests of single words ------------------------------------------------------------------------------------------
 
 
 def _words(frames: Frames) -> list[Block]:

@@ -49,16 +49,13 @@ def corpora(rows: pl.DataFrame) -> list[Section]:
     """A table of several corpora; nothing of one, which the lead tells of."""
     if rows.height == 1:
         return []
-    listed = grid(
-        "The corpora, each read and trained on its own.",
-        rows,
-        "corpus",
-        "language",
+    numbers = [
         count("num_articles"),
         count("num_tokens", "running words"),
         count("num_words", "words in the vocabulary"),
-    )
-    return [Section("corpora", "The corpora", [listed])]
+    ]
+    caption = "The corpora, each read and trained on its own."
+    return [Section("corpora", "The corpora", [grid(caption, rows, "corpus", "language", *numbers)])]
 
 
 def word_lists(vocabulary: pl.DataFrame) -> list[Section]:
@@ -71,15 +68,13 @@ def word_lists(vocabulary: pl.DataFrame) -> list[Section]:
         *((pl.col("status") == status).sum().alias(status) for status in ("ok", "too_rare", "absent")),
         pl.col("count").median(),
     )
+    numbers = [count("words"), count("ok", "with a vector"), count("too_rare"), count("absent")]
     words = grid(
         "Words of each list in the corpus of its language.",
         counts.sort("language", "lists"),
         "language",
         text("lists", "list"),
-        count("words"),
-        count("ok", "with a vector"),
-        count("too_rare"),
-        count("absent"),
+        *numbers,
         number("count", "median count", 0),
     )
     return [Section("words", "Words of the lists", [Paragraph(_LISTS), words, *_without_vector(listed)])]

@@ -1,6 +1,7 @@
 """Pictures of the psychophysics: how replicas turn from one cue to the other, PSE and JND, and what goes with PSE."""
 
 from collections.abc import Iterator
+from functools import partial
 from operator import itemgetter
 
 import numpy as np
@@ -32,14 +33,9 @@ from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD
 _NUM_SHOWN = 5
 _NUM_ON_FIT = 61
 _PSE = "PSE (mixture α)"
-_DEVIATIONS = {
-    "sd_pairs": ("sd: cue pairs", Look()),
-    "sd_replicas": ("sd: replicas", Look(SECOND, "diamond")),
-    "sd_rest": ("sd: rest", Look(NEUTRAL, "circle-open")),
-}
-
-
-# --- curves ---------------------------------------------------------------------------------------------------------
+_DEVIATIONS = {"sd_pairs": "sd: cue pairs", "sd_replicas": "sd: replicas", "sd_rest": "sd: rest"}
+_LOOKS = dict(zip(_DEVIATIONS.values(), (Look(), Look(SECOND, "diamond"), Look(NEUTRAL, "circle-open")), strict=True))
+_pse_dots = partial(dots, x="pse", y="word", by="side", neutral=0.5, title=_PSE)
 
 
 def psychometric_curves(measured: pl.DataFrame, points: pl.DataFrame) -> go.Figure:
@@ -91,9 +87,6 @@ def _curve(row: Row, steps: pl.DataFrame, colour: str) -> Iterator[go.Scatter]:
     yield go.Scatter(**quartiles, mode="markers", marker=marker, showlegend=False, **hover)
 
 
-# --- dots -----------------------------------------------------------------------------------------------------------
-
-
 def occupation_dots(rows: pl.DataFrame) -> go.Figure:
     """PSE and JND with their intervals, as in figure 3 of Liang and Acuna 2020, and the interval of the flips.
 
@@ -101,15 +94,13 @@ def occupation_dots(rows: pl.DataFrame) -> go.Figure:
         rows: of ``psychometrics`` for one cue pair.
     """
     ordered = rows.sort("pse", "word").reverse()
-    first, second = (
-        (f"side of “{plain(ordered[cue][0])}”", colour) for cue, colour in (("cue_1", FIRST), ("cue_2", SECOND))
-    )
+    first, second = (f"side of “{plain(ordered[cue][0])}”" for cue in ("cue_1", "cue_2"))
+    named = (first, FIRST), (second, SECOND)
     if ordered["is_gender"][0]:
-        first, second = ("female side", FEMALE), ("male side", MALE)
-    known, looks = sides(ordered, "flip", 0.5, first, second)
-    pse = {"interval": "flip", "band": "pse", "neutral": 0.5, "title": _PSE}
+        named = ("female side", FEMALE), ("male side", MALE)
+    known, looks = sides(ordered, "flip", 0.5, *named)
     return beside(
-        dots(known, "pse", "word", by="side", looks=looks, hover=_hover, **pse),
+        _pse_dots(known, looks=looks, hover=_hover, interval="flip", band="pse"),
         dots(known, "jnd", "word", band="jnd", title="JND (mixture α)", hover=_hover),
     )
 
@@ -120,45 +111,19 @@ def pooled_dots(rows: pl.DataFrame) -> go.Figure:
     Args:
         rows: of ``pooled_psychometrics``.
     """
-    hovers = pl.Series("hover", map(_pooled_hover, rows.to_dicts()))
-    ordered, hover = rows.with_columns(hovers).sort("pse", "word").reverse(), itemgetter("hover")
+    hovers, hover = pl.Series("hover", map(_pooled_hover, rows.to_dicts())), itemgetter("hover")
+    ordered = rows.with_columns(hovers).sort("pse", "word").reverse()
     known, looks = sides(ordered, "pse", 0.5, ("interval above 0.5", FEMALE), ("interval below 0.5", MALE))
-    long = ordered.unpivot(_DEVIATIONS, index=["word", "hover"], variable_name="part", value_name="deviation")
-    named = long.with_columns(pl.col("part").replace({column: name for column, (name, _) in _DEVIATIONS.items()}))
-    axis = {"title": "standard deviation (mixture α)", "ends": ends_of(named, "deviation")}
+    parts = ordered.rename(_DEVIATIONS).unpivot([*_DEVIATIONS.values()], index=["word", "hover"], variable_name="part")
+    title, ends = "standard deviation (mixture α)", ends_of(parts, "value")
     return beside(
-        dots(known, "pse", "word", by="side", looks=looks, neutral=0.5, title=_PSE, hover=hover),
-        dots(named, "deviation", "word", by="part", looks=dict(_DEVIATIONS.values()), hover=hover, **axis),
+        _pse_dots(known, looks=looks, hover=hover),
+        dots(parts, "value", "word", by="part", looks=_LOOKS, title=title, hover=hover, ends=ends),
     )
-
-
-def _hover(row: Row) -> str:
-    flips, women = interval(row, "flip"), row["percent_women"]
-    pairs = f"{row['num_pairs']} cue pairs, " if "num_pairs" in row else ""
-    return lines(
-        plain(row["word"]),
-        f"PSE {estimate(row, 'pse')}",
-        *([f"replicas' flips {flips}"] if flips else []),
-        f"JND {estimate(row, 'jnd')}",
-        *([] if women is None else [f"women {number(women, 0, '%')}"]),
-        f"{pairs}{row['num_replicas']} replicas",
-    )
-
-
-def _pooled_hover(row: Row) -> str:
-    deviations = (f"{name} {number(row[column], 3)}" for column, (name, _) in _DEVIATIONS.items())
-    return "<br>".join([_hover(row), *deviations])
-
-
-# --- what goes with PSE ---------------------------------------------------------------------------------------------
 
 
 def pse_and_women(rows: pl.DataFrame) -> go.Figure:
-    """PSE against the share of women, with both correlations.
-
-    Args:
-        rows: of ``psychometrics`` for one cue pair or of ``pooled_psychometrics``, with the share of women.
-    """
+    """PSE against the share of women; rows of ``psychometrics`` for one cue pair or of ``pooled_psychometrics``."""
     return against_women(rows, "pse", _PSE, 0.5, _hover)
 
 
@@ -176,3 +141,20 @@ def pse_and_effects(rows: pl.DataFrame) -> go.Figure:
         note=correlations(rows["effect_size"], rows["pse"]).text,
         hover=lambda row: f"{_hover(row)}<br>effect size {number(row['effect_size'], 2)}",
     )
+
+
+def _hover(row: Row) -> str:
+    flips, women = interval(row, "flip"), row["percent_women"]
+    pairs = f"{row['num_pairs']} cue pairs, " if "num_pairs" in row else ""
+    return lines(
+        plain(row["word"]),
+        f"PSE {estimate(row, 'pse')}",
+        *([f"replicas' flips {flips}"] if flips else []),
+        f"JND {estimate(row, 'jnd')}",
+        *([] if women is None else [f"women {number(women, 0, '%')}"]),
+        f"{pairs}{row['num_replicas']} replicas",
+    )
+
+
+def _pooled_hover(row: Row) -> str:
+    return "<br>".join([_hover(row), *(f"{name} {number(row[sd], 3)}" for sd, name in _DEVIATIONS.items())])

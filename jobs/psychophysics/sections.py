@@ -20,29 +20,23 @@ from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Par
 from tiltmeter.jobs.report.wording import interval
 from tiltmeter.jobs.runtime.published import Frames
 
-_KEY = ["model", "language", "word", "cue_1", "cue_2"]
 _NUM_ENDS = 3
 
 
 def findings(frames: Frames) -> list[Block]:
-    """What stands out, in sentences."""
+    """What stands out, in sentences; of several models, what all cue pairs say of each, and the rest folded."""
     if "psychometrics" not in frames:
         return []
-    rows = frames["psychometrics"]
-    if rows.is_empty():
-        return [Bullets([why_nothing(rows, "occupation")])]
-    models = by_model(rows)
+    models = by_model(frames["psychometrics"])
+    if not models:
+        return [Bullets([why_nothing(frames["psychometrics"], "occupation")])]
+    pooled = {label: _over_all_pairs(part, frames) for label, part in models.items()}
+    single = {label: occupation_findings(part) for label, part in models.items()}
     if len(models) == 1:
-        return [Bullets([*_over_all_pairs(rows, frames), *occupation_findings(rows)])]
-    return _of_several(models, frames)
-
-
-def _of_several(models: Mapping[str, pl.DataFrame], frames: Frames) -> list[Block]:
-    """What all cue pairs say of each model, and the rest folded."""
-    short = {label: _over_all_pairs(part, frames) or occupation_findings(part) for label, part in models.items()}
-    rest = {label: [Bullets(occupation_findings(part))] for label, part in models.items()}
-    lines = Bullets(sentences({label: [" ".join(texts)] for label, texts in short.items()}))
-    return [lines, *folded(rest, "cue pair by cue pair")]
+        return [Bullets(sentences(pooled) + sentences(single))]
+    short = {label: [" ".join(pooled[label] or single[label])] for label in models}
+    rest = {label: [Bullets(texts)] for label, texts in single.items()}
+    return [Bullets(sentences(short)), *folded(rest, "cue pair by cue pair")]
 
 
 def _over_all_pairs(rows: pl.DataFrame, frames: Frames) -> list[str]:
@@ -59,25 +53,23 @@ def sections(frames: Frames) -> list[Section]:
     """What was measured, one section per question; where nothing was measured, it says why."""
     if "psychometrics" not in frames:
         return []
-    rows = frames["psychometrics"]
-    if measured(rows).is_empty():
-        nothing = [Paragraph(why_nothing(rows, "occupation"))]
-        return [Section("occupations", "PSE and JND of the occupations", nothing)]
+    rows, title = frames["psychometrics"], "PSE and JND of the occupations"
+    parts = joined({label: by_cue_pair(part) for label, part in by_model(rows).items()})
+    if not parts:
+        return [Section("occupations", title, [Paragraph(why_nothing(rows, "occupation"))])]
     return [
-        *([Section("curves", "Psychometric curves", _curves(frames))] if "psychometric_points" in frames else []),
-        Section("occupations", "PSE and JND of the occupations", _occupations(rows)),
+        *_curves(frames, parts),
+        Section("occupations", title, _occupations(parts)),
         *_pooled(frames),
         *validation(frames),
         *comparison(frames),
     ]
 
 
-def _by_model_and_pair(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    return joined({label: by_cue_pair(part) for label, part in by_model(rows).items()})
-
-
-def _curves(frames: Frames) -> list[Block]:
-    parts, points = _by_model_and_pair(frames["psychometrics"]), frames["psychometric_points"]
+def _curves(frames: Frames, parts: Mapping[str, pl.DataFrame]) -> list[Section]:
+    if "psychometric_points" not in frames:
+        return []
+    points, key = frames["psychometric_points"], ["model", "language", "word", "cue_1", "cue_2"]
     chart = Chart(
         "Line chart: the share of replicas that answer the second cue rises with the weight of that cue; one stepped "
         "line and one fitted curve per occupation.",
@@ -86,7 +78,7 @@ def _curves(frames: Frames) -> list[Block]:
         "occupation leans to the first cue, the further to the right its curve; colours follow that order and name no "
         "side. Brackets: how well so many replicas fix the number. Shown at first are the two ends and a few "
         "occupations between them; a click in the legend shows or hides one.",
-        {label: psychometric_curves(part, points.join(part, on=_KEY, how="semi")) for label, part in parts.items()},
+        {label: psychometric_curves(part, points.join(part, on=key, how="semi")) for label, part in parts.items()},
         "Cue pair",
     )
     text = (
@@ -94,17 +86,17 @@ def _curves(frames: Frames) -> list[Block]:
         "mixture α leads from the first cue (0) to the second (1); of a gender pair, the first is the female one. An "
         "occupation that leans to neither side is answered half and half at α = 0.5 (Liang and Acuna 2020, figure 2)."
     )
-    return [Paragraph(text), chart]
+    return [Section("curves", "Psychometric curves", [Paragraph(text), chart])]
 
 
-def _occupations(rows: pl.DataFrame) -> list[Block]:
+def _occupations(parts: Mapping[str, pl.DataFrame]) -> list[Block]:
     chart = Chart(
         "Dot plot: point of subjective equality and just noticeable difference of every measured occupation.",
         "PSE above 0.5 (dotted line): more of the second cue is needed for balance, so the occupation leans to the "
         "first one: to the female side, with a gender pair. Thin lines: interval of the replicas' own flips, which "
         "says how far resampling the corpus moves them; a colour names a side where it excludes 0.5. Thick lines, and "
         "brackets after PSE and JND: how well so many replicas fix the number. JND: small where the replicas agree.",
-        {label: occupation_dots(part) for label, part in _by_model_and_pair(rows).items()},
+        {label: occupation_dots(part) for label, part in parts.items()},
         "Cue pair",
     )
     text = (
@@ -112,9 +104,6 @@ def _occupations(rows: pl.DataFrame) -> list[Block]:
         "noticeable difference (JND) is 1.349 standard deviations of their flips (Liang and Acuna 2020, figure 3)."
     )
     return [Paragraph(text), chart]
-
-
-# --- all cue pairs together -----------------------------------------------------------------------------------------
 
 
 def _pooled(frames: Frames) -> list[Section]:
@@ -151,14 +140,15 @@ def _deviations(found: pl.DataFrame) -> list[str]:
     """What spreads the flips: the medians of the standard deviations over occupations."""
     pairs, replicas, rest = (found[f"sd_{name}"].to_numpy() for name in ("pairs", "replicas", "rest"))
     between, within, common = (float(np.median(sd)) for sd in (pairs, np.hypot(replicas, rest), replicas))
+    matters = "which lines are in the corpus matters at least as much as which words stand for the two sides"
+    if between > within:
+        matters = "which words stand for the two sides matters more here than which lines are in the corpus"
     text = (
         f"In the median over {found.height} occupations, the flips have a standard deviation of {between:.3f} between "
         f"cue pairs, and of {within:.3f} between the replicas of one pair; the part that all pairs share has "
-        f"{common:.3f}."
+        f"{common:.3f}. So {matters}."
     )
-    if between > within:
-        return [f"{text} So which words stand for the two sides matters more here than which lines are in the corpus."]
-    return [f"{text} So which lines are in the corpus matters at least as much as which words stand for the two sides."]
+    return [text]
 
 
 def both_ends(pooled: pl.DataFrame, psychometrics: pl.DataFrame) -> list[Grid]:
