@@ -16,19 +16,11 @@ import pytest
 import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
-from tiltmeter.jobs.measures import tables as measure_tables
-from tiltmeter.jobs.runtime.execute import _JOBS
 
 from tests.docs.pages import PAGES, ROOT, Command, quoted
-from tiltmeter.jobs.changes.tables import CHANGES
-from tiltmeter.jobs.classifiers.decoys import tables as decoy_tables
+from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.command import build
-from tiltmeter.jobs.embedding import tables
-from tiltmeter.jobs.resolution import tables as resolution_tables
-from tiltmeter.jobs.sentiment.rating import tables as sentiment_tables
-from tiltmeter.jobs.upkeep.overnight import tables as night_tables
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs
-from tiltmeter.jobs.upkeep.prune import job as prune
 
 NOT_RUN = {
     "make": "runs the tests, or sets up an environment",
@@ -161,7 +153,7 @@ def test_every_line_of_a_night_has_settings_that_exist_and_are_valid(compose):
         build(*compose(list(job.words), {}))
 
 
-JOB_OF_PAGE = {"README.md": "survey"} | {f"docs/{job}.md": job for job in _JOBS if f"docs/{job}.md" in PAGES}
+JOB_OF_PAGE = {"README.md": "survey"} | {f"docs/{job}.md": job for job in catalogue.names() if f"docs/{job}.md" in PAGES}
 _VALUE = re.compile(r"`[^`]+`|[-+.\d_e]+|null|true|false")
 """What is a value, and not said in words."""
 
@@ -196,32 +188,28 @@ def test_settings_that_a_page_lists_have_the_values_that_it_says(compose):
 def test_the_table_of_jobs_has_every_job_and_tables_that_it_publishes():
     rows = {quoted(row[0])[0]: row for row in PAGES["README.md"].tables("job")}
     assert set(rows) == {path.stem for path in ROOT.glob("conf/job/*.yaml")}
-    for name in set(rows) & set(_JOBS):
-        assert set(quoted(rows[name][2])) <= set(_JOBS[name].tables), name
+    for name in catalogue.names():
+        assert set(quoted(rows[name][2])) <= set(catalogue.job(name).tables), name
 
 
 def test_pages_of_jobs_list_tables_that_they_publish():
     for page, job in JOB_OF_PAGE.items():
         listed = {name for row in PAGES[page].tables("table") for name in quoted(row[0])}
-        assert listed <= set(_JOBS[job].tables), page
+        assert listed <= set(catalogue.job(job).tables), page
         assert listed or page in ("README.md", "docs/compare.md", "docs/survey.md"), page
 
 
-SCHEMAS = {
-    "run": [tables, measure_tables],
-    "rated": [sentiment_tables],
-    "gru": [sentiment_tables],
-    "resolved": [resolution_tables],
-    "night": [night_tables],
-    "pruned": [prune],
-    "decoyed": [decoy_tables],
+RUNS = {
+    "run": ("survey", "gender_survey"),
+    "rated": ("sentiment_rating",),
+    "gru": ("gru_training",),
+    "resolved": ("entity_resolution",),
+    "night": ("overnight",),
+    "pruned": ("prune",),
+    "decoyed": ("decoy_benchmark",),
+    "compared": ("compare",),
 }
-"""The modules with the schemas of the tables in the run directories that the pages read."""
-
-
-def schemas(modules) -> dict[str, pa.Schema]:
-    found = {name: schema for module in modules for name, schema in vars(module).items()}
-    return {name.lower(): schema for name, schema in found.items() if isinstance(schema, pa.Schema)}
+"""The run directories that the pages read, and the jobs whose tables are in them."""
 
 
 def column_of(field: pa.Field) -> pa.Array:
@@ -232,7 +220,7 @@ def column_of(field: pa.Field) -> pa.Array:
     if pa.types.is_string(kind):
         return pa.array(["music", "art", "music"] if field.name != "word" else ["music", "art", "king"])
     if pa.types.is_fixed_size_list(kind):
-        return pa.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], kind)
+        return pa.array([[1.0] * kind.list_size] * 3, kind)
     if pa.types.is_list(kind):
         return pa.array([[], None, []], kind)
     if pa.types.is_boolean(kind):
@@ -246,13 +234,17 @@ def column_of(field: pa.Field) -> pa.Array:
 def results(tmp_path_factory):
     """Run directories with tables of the declared schemas, as the pages' code reads them."""
     folder = tmp_path_factory.mktemp("results")
-    found = {place: schemas(modules) for place, modules in SCHEMAS.items()} | {"compared": {"changes": CHANGES}}
-    found["run"]["embeddings/en_replica_0000"] = tables.embeddings(2)
-    for place, of_place in found.items():
-        for name, schema in of_place.items():
-            path = folder / place / f"{name}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(pa.Table.from_arrays([column_of(field) for field in schema], schema=schema), path)
+    for place, jobs in RUNS.items():
+        published = {name: schema for job in jobs for name, schema in catalogue.job(job).tables.items()}
+        for name, schema in published.items():
+            parts = ["embeddings/en_replica_0000"] if name == "embeddings" else [name]
+            for part in parts:
+                path = folder / place / f"{part}.parquet"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                pq.write_table(pa.Table.from_arrays([column_of(field) for field in schema], schema=schema), path)
+        tables = {name: {"rows": 3} for name in published}
+        record = {"job": jobs[0], "versions": {}, "status": "succeeded", "tables": tables}
+        (folder / place / "run.json").write_text(json.dumps(record))
     return folder
 
 
