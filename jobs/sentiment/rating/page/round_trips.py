@@ -167,8 +167,8 @@ def _lost_words(rows: pl.DataFrame) -> Grid:
     trips, worst = pl.struct("variant", "num_lost", "percent_lost"), pl.col("num_texts", "percent_lost").max()
     totals = rows.group_by("group", "word", maintain_order=True).agg(trips.alias("trips"), worst)
     return grid(
-        f"Texts that have a word before a round trip, and how many of them lack it afterwards; of {totals.height} words "
-        "those that were lost at all.",
+        "Texts that have a word before a round trip, and how many of them lack it afterwards; of "
+        f"{totals.height} words those that were lost at all.",
         totals.filter(pl.col("percent_lost") > 0).sort("percent_lost", descending=True, maintain_order=True),
         "group",
         "word",
