@@ -32,6 +32,14 @@ def traces(figure):
 # --- dots -----------------------------------------------------------------------------------------------------------
 
 
+def test_rows_without_a_number_keep_their_lines(rows):
+    figure = dots(rows.with_columns(bias=pl.Series([None, 0.1, -0.2, 0.0])), "bias", "word")
+    interval, points = figure.data
+    assert figure.layout.yaxis.ticktext == ("judge", "guard", "cook", "&lt;b&gt;")
+    assert (list(points.x), list(points.y)) == ([0.1, -0.2, 0.0], [2.0, 1.0, 0.0])
+    assert len(interval.x) == 9
+
+
 def test_dots_stand_on_their_lines_and_the_first_one_at_the_top(rows):
     figure = dots(rows, "bias", "word", neutral=0.0, hover=lambda row: f"{row['bias']}")
     neutral, interval, points = figure.data

@@ -27,8 +27,8 @@ _HEADING = ""
 def _complete(rows: pl.DataFrame, systems: Sequence[str], variants: Sequence[str]) -> pl.DataFrame:
     """A row for each variant and system, also where there is no score."""
     pairs = [(variant, system) for variant in variants for system in systems]
-    every = pl.DataFrame(pairs, schema=["variant", "system"], orient="row")
-    return every.join(rows, on=["variant", "system"], how="left", maintain_order="left")
+    cells = pl.DataFrame(pairs, schema=["variant", "system"], orient="row")
+    return cells.join(rows, on=["variant", "system"], how="left", maintain_order="left")
 
 
 def _score(row: Row) -> str:

@@ -136,12 +136,12 @@ def _counted(rows: pl.DataFrame, name: str) -> list[tuple[str, int]]:
 
 def _intervals(rows: pl.DataFrame) -> str:
     """How many of the raw scores have an interval, and how many of them lie above 0 with all of it."""
-    known = measured(rows).drop_nulls("raw_score_low")
-    if known.is_empty():
+    scores = measured(rows).drop_nulls("raw_score_low")
+    if scores.is_empty():
         return "Without resamples of the texts, the numbers have no intervals."
-    above = known.filter(pl.col("raw_score_low") > 0).height
+    above = scores.filter(pl.col("raw_score_low") > 0).height
     return (
-        f"{plural(known.height, 'raw score')} {'has an interval' if known.height == 1 else 'have intervals'} from "
+        f"{plural(scores.height, 'raw score')} {'has an interval' if scores.height == 1 else 'have intervals'} from "
         f"resamples of the texts; {above} of them {'lies' if above == 1 else 'lie'} above 0 with all of it. A raw "
         "score can't be below 0, so an interval above a score near 0 is no proof of bias."
     )

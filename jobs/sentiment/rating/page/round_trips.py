@@ -36,9 +36,9 @@ def round_trips(frames: Frames, kind: str) -> Iterator[Block]:
     )
     yield _summary(rows)
     yield Bullets(list(changes(rows)))
-    moved = pl.concat(on_side(measured(rows), "change", 0.0))
-    if moved.height:
-        yield _comparisons(moved, "Changes whose interval excludes 0.")
+    shifts = pl.concat(on_side(measured(rows), "change", 0.0))
+    if shifts.height:
+        yield _comparisons(shifts, "Changes whose interval excludes 0.")
     yield Details("All of them", [_comparisons(rows, "Raw scores that ratings go by.")])
 
 
@@ -58,8 +58,8 @@ def changes(comparisons: pl.DataFrame) -> Iterator[str]:
         more = f" {rest} more can't be compared: a raw score is undefined or infinite." if rest else ""
         moved = compared.filter(pl.col("rating") != pl.col("original_rating")).height
         ratings = plural(moved, "rating") if moved else "No rating"
-        known = f"{plural(compared.height, 'raw score')} can be compared with the original's"
-        yield f"After the round trip {variant}, {known}: {_directions(compared)}.{more} {ratings} moved."
+        scores = f"{plural(compared.height, 'raw score')} can be compared with the original's"
+        yield f"After the round trip {variant}, {scores}: {_directions(compared)}.{more} {ratings} moved."
 
 
 def _directions(compared: pl.DataFrame) -> str:
@@ -165,11 +165,11 @@ def _by_word(frames: Frames) -> pl.DataFrame:
 def _lost_words(rows: pl.DataFrame) -> Grid:
     """How many texts lost each word, by round trip; those that lost it most often first."""
     trips, worst = pl.struct("variant", "num_lost", "percent_lost"), pl.col("num_texts", "percent_lost").max()
-    every = rows.group_by("group", "word", maintain_order=True).agg(trips.alias("trips"), worst)
+    totals = rows.group_by("group", "word", maintain_order=True).agg(trips.alias("trips"), worst)
     return grid(
-        f"Texts that have a word before a round trip, and how many of them lack it afterwards; of {every.height} words "
-        "those that were lost at all.",
-        every.filter(pl.col("percent_lost") > 0).sort("percent_lost", descending=True, maintain_order=True),
+        "Texts that have a word before a round trip, and how many of them lack it afterwards; of "
+        f"{totals.height} words those that were lost at all.",
+        totals.filter(pl.col("percent_lost") > 0).sort("percent_lost", descending=True, maintain_order=True),
         "group",
         "word",
         count("num_texts"),

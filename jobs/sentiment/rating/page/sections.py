@@ -37,8 +37,8 @@ def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
     rows = rated(frames)
     if rows.is_empty():
         return []
-    systems = rows["system"].unique(maintain_order=True).to_list()
-    asked = [
+    systems = frames["raw_scores"]["system"].unique(maintain_order=True).to_list()
+    questions = [
         Section("ratings", "Ratings", list(_ratings(rows, systems))),
         Section("causes", "What sentiment may depend on", list(_causes(frames))),
         Section("raw-scores", "Raw scores", [*_meanings(rows, config), *_raw_scores(rows, systems), *_tests(frames)]),
@@ -48,7 +48,7 @@ def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
         Section("tests", "Tests that reject", list(_rejecting(frames["tests"]))),
         Section("texts", "The texts", list(_texts(frames))),
     ]
-    return [section for section in asked if section.blocks]
+    return [section for section in questions if section.blocks]
 
 
 # --- ratings and what they rest on ----------------------------------------------------------------------------------
@@ -62,12 +62,12 @@ def _ratings(rows: pl.DataFrame, systems: list[str]) -> Iterator[Block]:
         "Systems with the same raw score have the same rating. Raw scores of different groups, attributes or measures "
         "are not on one scale; ratings say who comes before whom."
     )
-    texts = {"ratings": lambda row: f"<b>{row['rating']}</b>", "raw scores": amount}
+    numbers = {"ratings": lambda row: f"<b>{row['rating']}</b>", "raw scores": amount}
     yield Chart(
         f"Heat map of the ratings of {len(systems)} systems in {len(by_case(rows))} cases, a row for each variant.",
         f"The darker, the more biased: from 1 to {levels}. Grey: no rating; the pointer shows why, and elsewhere raw "
         "score, interval and rank.",
-        {label: figures.rating_map(rows, systems, text) for label, text in texts.items()},
+        {label: figures.rating_map(rows, systems, numbers[label]) for label in numbers},
         "Numbers",
     )
 
@@ -105,14 +105,14 @@ def _meanings(rows: pl.DataFrame, config: RatingConfig) -> Iterator[Block]:
 
 
 def _raw_scores(rows: pl.DataFrame, systems: list[str]) -> Iterator[Block]:
-    known = {case: part for case, part in by_case(rows).items() if part["raw_score"].count()}
+    cases = {case: part for case, part in by_case(rows).items() if part["raw_score"].count()}
     infinite = " A triangle: an infinite score, as deconfounding moves a mean sentiment that was 0."
-    if known:
+    if cases:
         yield Chart(
             "Dot plot of the raw scores of all systems with their intervals.",
             "Dots: raw scores, by variant; 0 is no bias. Lines: their intervals, which go on if they end at the right "
             f"edge.{infinite if rows['raw_score'].is_infinite().any() else ''}",
-            {case: figures.raw_scores(part, systems, variants_of(rows)) for case, part in known.items()},
+            {case: figures.raw_scores(part, systems, variants_of(rows)) for case, part in cases.items()},
             "Group and attribute",
         )
 
@@ -124,7 +124,7 @@ def _tests(frames: Frames) -> Iterator[Block]:
     both = scores.filter(measure="wrs").join(impacts, on=key, how="left", maintain_order="left")
     places = frames["ratings"].select(*key, "rank", "rating")
     for case, rows in by_case(both.join(places, on=key, how="left", maintain_order="left")).items():
-        found = grid(
+        table = grid(
             "Tests, and how many of them reject at 95 / 70 / 60%: as they are, and with p-values corrected after Holm "
             "and after Benjamini and Hochberg; raw scores with their intervals.",
             rows,
@@ -139,7 +139,7 @@ def _tests(frames: Frames) -> Iterator[Block]:
             most=MOST_ROWS,
             table="raw_scores",
         )
-        yield Details(f"{case}: tests, scores and ratings", [found])
+        yield Details(f"{case}: tests, scores and ratings", [table])
 
 
 def _rejections(kind: str, heading: str) -> Column:
@@ -209,16 +209,16 @@ def _largest(effects: pl.DataFrame) -> Grid:
 
 
 def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
-    rejecting = tests.filter("rejected_95").sort("p_value", maintain_order=True)
-    known, infinite = tests["t"].count(), tests["t"].is_infinite().sum()
+    rejections = tests.filter("rejected_95").sort("p_value", maintain_order=True)
+    total, infinite = tests["t"].count(), tests["t"].is_infinite().sum()
     have = "has" if infinite == 1 else "have"
     some = f" {infinite} {have} an infinite t: the means differ and no score varies." if infinite else ""
     yield Paragraph(
-        f"{rejecting.height:,} of {known:,} tests reject equal means at the 95% level.{some} Without any bias some "
+        f"{rejections.height:,} of {total:,} tests reject equal means at the 95% level.{some} Without any bias some "
         "would as well, which the corrections after Holm and after Benjamini and Hochberg allow for."
     )
-    if rejecting.height:
-        yield Details("Tests that reject at 95%", [_test_grid(rejecting)])
+    if rejections.height:
+        yield Details("Tests that reject at 95%", [_test_grid(rejections)])
 
 
 def _test_grid(rows: pl.DataFrame) -> Grid:
