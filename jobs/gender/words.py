@@ -4,7 +4,7 @@ import polars as pl
 
 from tiltmeter.jobs.gender.figures import shares
 from tiltmeter.jobs.gender.findings import Tables, by_label, kind
-from tiltmeter.jobs.report.grids import Row, cell, count, grid, percent, text
+from tiltmeter.jobs.report.grids import count, grid, listed, percent, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph
 from tiltmeter.jobs.report.wording import isolated
 
@@ -74,34 +74,27 @@ def _grid(counted: pl.DataFrame) -> Grid:
 
 
 def _without_vector(words: pl.DataFrame) -> list[Block]:
-    parts = by_label(words.filter(status="missing_words"))
+    totals = {label: part.height for label, part in by_label(words).items()}
     return [
-        Details(
-            f"{label}: {part.height} of {words.filter(label=label).height} listed words have no vector",
-            [Bullets([_item(item) for item in part.partition_by("list", "item")])],
-        )
-        for label, part in parts.items()
+        Details(f"{label}: {part.height} of {totals[label]} listed words have no vector", [Bullets(_items(part))])
+        for label, part in by_label(words.filter(status="missing_words")).items()
     ]
+
+
+def _items(words: pl.DataFrame) -> list[str]:
+    """Pairs and professions with their words, unless they are the English one."""
+    parts = words.partition_by("list", "item", as_dict=True)
+    return [item if part["word"].to_list() == [item] else _with_words(part) for (_, item), part in parts.items()]
 
 
 def _notes(words: pl.DataFrame) -> list[Block]:
-    return [
-        Details(
-            f"{label}: notes on the words",
-            [
-                Bullets(
-                    [f"{_with_words(item)}: {item['note'][0]}." for item in part.partition_by("list", "item", "note")]
-                )
-            ],
-        )
-        for label, part in by_label(words.filter(pl.col("note") != "")).items()
-    ]
+    noted = by_label(words.filter(pl.col("note") != ""))
+    return [Details(f"{label}: notes on the words", [Bullets(_with_notes(part))]) for label, part in noted.items()]
 
 
-def _item(words: pl.DataFrame) -> str:
-    """A pair or profession with its words, unless they are the English one."""
-    item = str(words["item"][0])
-    return item if words["word"].to_list() == [item] else _with_words(words)
+def _with_notes(words: pl.DataFrame) -> list[str]:
+    parts = words.partition_by("list", "item", "note")
+    return [f"{_with_words(part)}: {part['note'][0]}." for part in parts]
 
 
 def _with_words(words: pl.DataFrame) -> str:
@@ -113,29 +106,22 @@ def _with_words(words: pl.DataFrame) -> str:
 
 def without_result(tables: Tables) -> list[Block]:
     """Languages, professions and pairs without a result, by their status."""
-    columns = {"language": "gender_languages", "profession": "gender_professions", "pair": "gender_pairs"}
-    rows = pl.concat(_lost(tables[name], what) for what, name in columns.items())
-    if rows.is_empty():
-        return []
-    return [
-        grid(
-            f"What has no result: the first {_NUM_NAMED} by name, and the reason of the first.",
-            rows,
-            text("label", kind(tables["gender_languages"])),
-            "what",
-            count("num", "number"),
-            cell("which", _which),
-            text("reason", "why"),
-        )
-    ]
+    # Languages are named in the first column already.
+    lost = {"language": 0, "profession": _NUM_NAMED, "pair": _NUM_NAMED}
+    rows = pl.concat(_lost(tables[f"gender_{what}s"], what, num) for what, num in lost.items())
+    by_status = grid(
+        f"What has no result: the first {_NUM_NAMED} by name, and the reason of the first.",
+        rows,
+        text("label", kind(tables["gender_languages"])),
+        "what",
+        count("num", "number"),
+        listed("which"),
+        text("reason", "why"),
+    )
+    return [by_status] if rows.height else []
 
 
-def _lost(rows: pl.DataFrame, what: str) -> pl.DataFrame:
-    named = pl.col(what).head(_NUM_NAMED).alias("which")
+def _lost(rows: pl.DataFrame, what: str, num_named: int) -> pl.DataFrame:
     lost = rows.filter(pl.col("status") != "ok").group_by("label", "status", maintain_order=True)
-    return lost.agg(pl.len().alias("num"), named, pl.col("reason").first(), pl.lit(what).alias("what"))
-
-
-def _which(row: Row) -> str:
-    """A language stands in the first column already."""
-    return "" if row["what"] == "language" else ", ".join(row["which"])
+    which = pl.col(what).head(num_named).alias("which")
+    return lost.agg(pl.len().alias("num"), which, pl.col("reason").first(), pl.lit(what).alias("what"))
