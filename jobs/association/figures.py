@@ -43,7 +43,7 @@ def against_women(rows: pl.DataFrame, y: str, title: str, neutral: float, hover:
     Args:
         y: the column of the number, with the ``title`` of its axis, and the ``neutral`` number that leans to no side.
     """
-    return scatter(
+    figure = scatter(
         rows,
         "percent_women",
         y,
@@ -54,6 +54,7 @@ def against_women(rows: pl.DataFrame, y: str, title: str, neutral: float, hover:
         note=correlations(rows["percent_women"], rows[y]).text,
         hover=hover,
     )
+    return figure.update_yaxes(tickformat=".2f")
 
 
 def effects_and_women(rows: pl.DataFrame) -> Figure:

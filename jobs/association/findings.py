@@ -1,15 +1,13 @@
 """What the tables of the association tests say: in sentences, and as cells of their tables."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import polars as pl
 
 from tiltmeter.jobs.report import grids
 from tiltmeter.jobs.report.findings import by_model, measured, on_side, split, why_nothing
+from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.wording import SIGNIFICANCE, estimate, number, p_equals, p_value, phrase, stars
-
-Row = Mapping[str, Any]
 
 
 def combinations(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:

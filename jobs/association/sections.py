@@ -7,7 +7,6 @@ import polars as pl
 from tiltmeter.jobs.association.figures import association_dots, effects_and_women
 from tiltmeter.jobs.association.findings import (
     CORRELATIONS,
-    Row,
     association_findings,
     combinations,
     p_cell,
@@ -15,7 +14,7 @@ from tiltmeter.jobs.association.findings import (
     with_effect,
 )
 from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, sentences, split, why_nothing
-from tiltmeter.jobs.report.grids import cell, count, estimate, grid, listed, text
+from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, listed, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import isolated, number, phrase, stars
 from tiltmeter.jobs.runtime.published import Frames
@@ -47,26 +46,23 @@ def findings(frames: Frames) -> list[Block]:
 
 def sections(frames: Frames) -> list[Section]:
     """One section for each table of association tests that the run made."""
-    groups = [Section("associations", "Association tests", _tests(frames))] if "associations" in frames else []
-    words = (
-        [Section("wefat", "Association tests of single words", _words(frames))] if "word_associations" in frames else []
-    )
-    return [*groups, *words]
+    made = {"associations": _tests, "word_associations": _words}
+    return [section(frames) for name, section in made.items() if name in frames]
 
 
-def _tests(frames: Frames) -> list[Block]:
-    rows = frames["associations"]
+def _tests(frames: Frames) -> Section:
+    rows, title = frames["associations"], "Association tests"
     blocks = folded({label: _tables(frames, part) for label, part in by_model(rows).items()}, "tests one by one")
     found = with_effect(rows)
     if found.is_empty():
-        return [Paragraph(why_nothing(rows, "association test")), *blocks]
+        return Section("associations", title, [Paragraph(why_nothing(rows, "association test")), *blocks])
     text = (
         "In the word embedding association test (WEAT, Caliskan et al. 2017), an effect size d above 0 says that the "
         "first targets go with the first attributes, and the second with the second. Its p-value is one-sided: the "
         "share of the regroupings of the targets by chance that make d at least as large. So it is near 1 where d is "
         "far below 0, and a test that leans against its expectation gets no star."
     )
-    return [Paragraph(text), _chart(found), *_in_short(frames), *blocks]
+    return Section("associations", title, [Paragraph(text), _chart(found), *_in_short(frames), *blocks])
 
 
 def _chart(found: pl.DataFrame) -> Chart:
@@ -182,26 +178,26 @@ def _mean(name: str, row: Row) -> str:
     return f"{number(row[f'mean_{name}'], 2)} ({number(row[f'sd_{name}'], 2)})"
 
 
-def _words(frames: Frames) -> list[Block]:
-    rows = frames["word_associations"]
+def _words(frames: Frames) -> Section:
+    rows, title = frames["word_associations"], "Association tests of single words"
     found = with_effect(rows)
     if found.is_empty():
-        return [Paragraph(why_nothing(rows, "word"))]
+        return Section("wefat", title, [Paragraph(why_nothing(rows, "word"))])
     text = (
         "The word embedding factual association test (WEFAT, Caliskan et al. 2017) asks of each word which of two sets "
         "of attributes it is nearer to: the effect size d is the difference of its mean similarities to them, in "
         "standard deviations of its similarities to all of them."
     )
-    return [Paragraph(text), _against_women(found.drop_nulls("percent_women")), *_correlations(frames)]
+    charts = _against_women(found.drop_nulls("percent_women"))
+    return Section("wefat", title, [Paragraph(text), charts, *_correlations(frames)])
 
 
 def _against_women(rows: pl.DataFrame) -> Block:
     tests = {label: split(part, "test", "similarity", label="{}, {}".format) for label, part in by_model(rows).items()}
     parts = {label: part for label, part in joined(tests).items() if part.height >= _MIN_WORDS}
     if not parts:
-        return Paragraph(
-            f"Fewer than {_MIN_WORDS} words that are measured have a known share of women to hold against."
-        )
+        few = f"Fewer than {_MIN_WORDS} words that are measured have a known share of women to hold against."
+        return Paragraph(few)
     return Chart(
         "Scatter plot of the WEFAT effect size of occupations against the share of women in them.",
         "If the vectors follow the labour market, the dots rise from left to right where the positive side is the "

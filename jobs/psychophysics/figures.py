@@ -129,7 +129,7 @@ def pse_and_women(rows: pl.DataFrame) -> go.Figure:
 
 def pse_and_effects(rows: pl.DataFrame) -> go.Figure:
     """PSE against WEFAT effect sizes, coloured by the share of women; rows with the columns of both tables."""
-    return scatter(
+    figure = scatter(
         rows,
         "effect_size",
         "pse",
@@ -141,6 +141,7 @@ def pse_and_effects(rows: pl.DataFrame) -> go.Figure:
         note=correlations(rows["effect_size"], rows["pse"]).text,
         hover=lambda row: f"{_hover(row)}<br>effect size {number(row['effect_size'], 2)}",
     )
+    return figure.update_yaxes(tickformat=".2f")
 
 
 def _hover(row: Row) -> str:

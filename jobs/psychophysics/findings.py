@@ -1,11 +1,9 @@
 """What the tables of the psychophysics say, in sentences."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
 from tiltmeter.jobs.report.findings import measured, on_side, split, why_nothing
+from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.wording import estimate, isolated, p_equals, quoted, significant
 
 
@@ -83,7 +81,7 @@ def validation_findings(rows: pl.DataFrame) -> list[str]:
     return [_against_men(row) for row in pooled.drop_nulls("pearson").to_dicts()]
 
 
-def _against_men(row: Mapping[str, Any]) -> str:
+def _against_men(row: Row) -> str:
     verdict = "positive, where vectors that follow the labour market would make it negative"
     if row["pearson"] < 0:
         verdict = "negative, as where the vectors follow the labour market"

@@ -1,7 +1,6 @@
 """What PSE and JND are held against: the labour market, as Liang and Acuna 2020 did, and WEAT and WEFAT."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import polars as pl
 
@@ -9,12 +8,10 @@ from tiltmeter.jobs.association.findings import CORRELATIONS
 from tiltmeter.jobs.psychophysics.figures import pse_and_effects, pse_and_women
 from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair
 from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, said
-from tiltmeter.jobs.report.grids import Column, cell, grid
+from tiltmeter.jobs.report.grids import Column, Row, cell, grid
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import estimate, p_equals, significant
 from tiltmeter.jobs.runtime.published import Frames
-
-Row = Mapping[str, Any]
 
 _POOLED = "all gender cue pairs"
 _MIN_OCCUPATIONS = 5
@@ -29,22 +26,17 @@ _CAPTIONS = {
 }
 
 
-# --- the labour market ----------------------------------------------------------------------------------------------
-
-
 def validation(frames: Frames) -> list[Section]:
     """PSE against the share of men and JND against its dispersion; no section where the run has no such table."""
     if "validation" not in frames:
         return []
-    return [Section("validation", "PSE, JND and the labour market", _labour_market(frames))]
-
-
-def _labour_market(frames: Frames) -> list[Block]:
     rows = frames["validation"].filter(pl.col("measure").is_in(["pse", "jnd"]) & (pl.col("against") != "wefat"))
-    if rows.is_empty():
-        return [
-            Paragraph("The word set has no shares of women and men, so there is nothing to hold PSE and JND against.")
-        ]
+    nothing = "The word set has no shares of women and men, so there is nothing to hold PSE and JND against."
+    blocks = [Paragraph(nothing)] if rows.is_empty() else _labour_market(by_model(rows), frames)
+    return [Section("validation", "PSE, JND and the labour market", blocks)]
+
+
+def _labour_market(models: Mapping[str, pl.DataFrame], frames: Frames) -> list[Block]:
     text = (
         "If the vectors follow the labour market, an occupation leans to the male cue where men are many, and is "
         "answered less sharply where both are: PSE then goes with the share p of men, and JND with its dispersion "
@@ -53,19 +45,15 @@ def _labour_market(frames: Frames) -> list[Block]:
         "share of men. Liang and Acuna 2020 found 0.368 (p = 0.049) for PSE and 0.401 (p = 0.031) for JND, on "
         "embeddings of their own."
     )
-    models, pair = by_model(rows), cell("cue pair", _pair)
+    pair = cell("cue pair", lambda row: cue_pair(row["cue_1"], row["cue_2"]) if row["cue_1"] else _POOLED)
     pooled = _grids(labelled(models).filter(pl.col("cue_1").is_null()), "model") if len(models) > 1 else []
-    grids = folded({label: _grids(part, pair) for label, part in models.items()}, "cue pairs one by one")
-    return [Paragraph(text), *pooled, *grids, _share_of_women(frames)]
+    single = folded({label: _grids(part, pair) for label, part in models.items()}, "cue pairs one by one")
+    return [Paragraph(text), *pooled, *single, _share_of_women(frames)]
 
 
 def _grids(rows: pl.DataFrame, name: Column | str) -> list[Grid]:
     parts = {caption: rows.filter(measure=measure, against=other) for (measure, other), caption in _CAPTIONS.items()}
     return [grid(caption, part, name, *CORRELATIONS) for caption, part in parts.items() if part.height]
-
-
-def _pair(row: Row) -> str:
-    return _POOLED if row["cue_1"] is None else cue_pair(row["cue_1"], row["cue_2"])
 
 
 def _share_of_women(frames: Frames) -> Block:
@@ -77,8 +65,8 @@ def _share_of_women(frames: Frames) -> Block:
     }
     parts = _shown({label: part.drop_nulls("percent_women") for label, part in joined(pairs).items()})
     if not parts:
-        text = f"Fewer than {_MIN_OCCUPATIONS} occupations with a share of women are measured: too few for a chart."
-        return Paragraph(text)
+        few = f"Fewer than {_MIN_OCCUPATIONS} occupations with a share of women are measured: too few for a chart."
+        return Paragraph(few)
     return Chart(
         "Scatter plot of the PSE of occupations against the share of women in them.",
         "The share of women is 1 − p, so signs are the opposite of those above: if the vectors followed the labour "
@@ -90,9 +78,6 @@ def _share_of_women(frames: Frames) -> Block:
 
 def _shown(parts: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {label: part for label, part in parts.items() if part.height >= _MIN_OCCUPATIONS}
-
-
-# --- WEAT and WEFAT -------------------------------------------------------------------------------------------------
 
 
 def comparison(frames: Frames) -> list[Section]:

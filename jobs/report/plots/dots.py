@@ -135,8 +135,10 @@ def _segments(kind: Kind, heights: Sequence[float], stem: str, line: Mapping[str
 def _dots(
     kind: Kind, heights: Sequence[float], x: str, words: str | None, hover: Callable[[Row], str] | None
 ) -> go.Scatter:
-    look = kind.look
-    marker = {"symbol": look.symbol, "size": 9, "color": look.colour, "line": {"width": 2, "color": look.colour}}
+    look, is_open = kind.look, kind.look.symbol.endswith("-open")
+    # An open symbol of plotly's would let the line of the interval through.
+    marker = {"symbol": look.symbol.removesuffix("-open"), "size": 9, "line": {"width": 2, "color": look.colour}}
+    marker["color"] = "white" if is_open else look.colour
     named = {} if words is None else {"text": [plain(word) for word in kind.rows[words]], "textposition": look.place}
     mode = "markers" if words is None else "markers+text"
     trace = go.Scatter(x=kind.rows[x], y=list(heights), mode=mode, marker=marker, cliponaxis=False, **named)

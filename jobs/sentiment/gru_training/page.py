@@ -74,7 +74,7 @@ def _losses(training: pl.DataFrame) -> Chart:
         by="part",
         looks=_LOOKS,
         titles=("epoch", "loss (nats)"),
-        hover=lambda row: lines(row["part"], f"epoch {row['epoch']}: {wording.number(row['loss'], 4)}"),
+        hover=lambda row: lines(row["part"], f"epoch {row['epoch']}", f"loss (nats) {wording.number(row['loss'], 4)}"),
     )
     return Chart(
         "Line chart of the loss on the training and on the development part, epoch by epoch.",

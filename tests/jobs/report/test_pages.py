@@ -178,7 +178,7 @@ def test_the_numbers_of_a_chart_are_a_table_of_what_the_pointer_shows(together):
     assert guard in rows
     assert "<b>&" in [row[0] for row in rows]
     (losses,) = [rows for alt, rows in tables.items() if alt.startswith("Line chart of the loss")]
-    assert losses[:2] == [["what", "epoch", "loss (nats)"], ["training", "1", "1"]]
+    assert losses[:2] == [["what", "epoch", "loss (nats)"], ["training", "1", "1.0000"]]
 
 
 def test_lines_that_are_not_shown_at_first_are_chosen_from_the_keyboard(together):

@@ -70,7 +70,8 @@ def test_sides_are_named_by_intervals_alone(rows):
         "male side": [-0.2],
         "no interval": [0.0],
     }
-    assert [trace.marker.color for trace in points.values()][:3] == [FEMALE, NEUTRAL, MALE]
+    assert [trace.marker.line.color for trace in points.values()][:3] == [FEMALE, NEUTRAL, MALE]
+    assert points["interval includes 0"].marker.color == "white", "the line does not show through"
 
 
 def test_without_any_interval_no_side_is_named(rows):
