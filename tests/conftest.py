@@ -13,7 +13,7 @@ import boto3
 import hypothesis
 import pytest
 
-pytest_plugins = [f"tests.fixtures.{name}" for name in ("cluster", "compositions", "history", "pages")]
+pytest_plugins = [f"tests.fixtures.{name}" for name in ("checkpoints", "cluster", "compositions", "history", "pages")]
 
 ROOT = Path(__file__).parent.parent
 

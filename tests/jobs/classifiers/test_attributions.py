@@ -4,8 +4,6 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
-from transformers import BertConfig, BertForSequenceClassification
 
 from tiltmeter.jobs.classifiers.attributions import explain
 from tiltmeter.jobs.classifiers.models import checkpoint_model, model_table, trained_model
@@ -121,13 +119,9 @@ def test_a_gold_class_that_the_model_lacks_is_refused(here, trained) -> None:
         explain(here, {"small": trained}, [ref], METHOD, 0, explained="gold")
 
 
-def test_checkpoints_are_explained_by_the_same_stage(here, trained, sentences, tmp_path) -> None:
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "fil", "##m", "."]
-    (tmp_path / "vocab.txt").write_text("\n".join(pieces))
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    labels = {0: "bad", 1: "good"}
-    BertForSequenceClassification(BertConfig(vocab_size=10, id2label=labels, **sizes)).save_pretrained(tmp_path)
+def test_checkpoints_are_explained_by_the_same_stage(here, trained, sentences, write_bert, tmp_path) -> None:
+    pieces, labels = ["good", "bad", "fil", "##m", "."], {0: "bad", 1: "good"}
+    write_bert(tmp_path, pieces, "BertForSequenceClassification", id2label=labels)
     models = {"bert": checkpoint_model(str(tmp_path), None, "model"), "small": trained}
     found = rows_of(here, models, sentences)
     assert [row["word"] for row in found["bert"]] == [row["word"] for row in found["small"]]

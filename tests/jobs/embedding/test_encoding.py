@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.covariance import oas
-from transformers import BertConfig, BertModel, BertTokenizerFast
+from transformers import BertModel
 
 from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.stages import UnitsFailed
@@ -18,20 +18,14 @@ WORDS = [word for words in SETS.values() for word in words]
 
 
 @pytest.fixture(scope="module")
-def model():
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 12, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 16}
-    return BertModel(BertConfig(vocab_size=5 + len(WORDS), max_position_embeddings=8, **sizes)).eval()
+def folder(write_bert, tmp_path_factory):
+    place = tmp_path_factory.mktemp("encoders") / "tiny-bert"
+    return write_bert(place, WORDS, num_hidden_layers=3, max_position_embeddings=8)
 
 
 @pytest.fixture(scope="module")
-def folder(model, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("encoders") / "tiny-bert"
-    model.save_pretrained(folder)
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
+def model(folder):
+    return BertModel.from_pretrained(folder).eval()
 
 
 @pytest.fixture(scope="module")

@@ -124,18 +124,10 @@ def test_tables_are_the_same_on_two_workers(run_job, benchmark, reviews, tmp_pat
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
+def checkpoint(write_bert, tmp_path_factory):
     """An untrained BERT of few dimensions that knows the words of the reviews."""
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    place = tmp_path_factory.mktemp("bert")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *GOOD, *BAD, *NOUNS, "zq", "##0", "##1", "is", "the", "no"]
-    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(place)
-    torch.manual_seed(0)
-    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    BertModel(BertConfig(vocab_size=len(words), max_position_embeddings=32, **size)).save_pretrained(place)
-    return place
+    words = [*GOOD, *BAD, *NOUNS, "zq", "##0", "##1", "is", "the", "no"]
+    return write_bert(tmp_path_factory.mktemp("bert"), words, hidden_size=16)
 
 
 @pytest.mark.slow

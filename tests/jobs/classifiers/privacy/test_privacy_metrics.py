@@ -182,15 +182,19 @@ def test_a_valence_outside_the_scale_fails_with_the_setting(run_job, dialogues, 
 
 
 @pytest.mark.slow
-def test_a_checkpoint_is_fine_tuned_as_every_model(run_job, dialogues, tmp_path):
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sorry", "damn", "then", "it", "is", "he", "she", "said"]
-    words += [word for own in TELLS.values() for word in own]
-    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(tmp_path / "bert")
-    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    model = BertModel(BertConfig(vocab_size=len(words), max_position_embeddings=16, **size))
-    model.save_pretrained(tmp_path / "bert")
+def test_a_checkpoint_is_fine_tuned_as_every_model(run_job, write_bert, dialogues, tmp_path):
+    words = [
+        "sorry",
+        "damn",
+        "then",
+        "it",
+        "is",
+        "he",
+        "she",
+        "said",
+        *(word for own in TELLS.values() for word in own),
+    ]
+    write_bert(tmp_path / "bert", words, hidden_size=16, max_position_embeddings=16)
     names = "General,PrivAdv,PrivAug,PrivBias,GenderCtrl,ArtNoise,PrivEP,PrivAdvEP"
     found = run_job(
         *(*dialogues, *SMALL, f"models.checkpoint={tmp_path / 'bert'}", f"models.names=[{names}]"),

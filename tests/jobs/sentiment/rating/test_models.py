@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import sentencepiece
 import torch
-from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast, MarianConfig, MarianMTModel
+from transformers import MarianConfig, MarianMTModel
 
 from tiltmeter.jobs.sentiment.translation.apertium import TranslationError
 from tiltmeter.jobs.sentiment.translation.translation import _Translating
@@ -32,18 +32,11 @@ FEW = [
 
 
 @pytest.fixture(scope="module")
-def classifier(tmp_path_factory):
+def classifier(write_bert, tmp_path_factory):
     """A BERT with random weights and the labels of sentiment."""
+    settings = {"id2label": {0: "NEGATIVE", 1: "POSITIVE"}, "initializer_range": 1.0}
     folder = tmp_path_factory.mktemp("classifier") / "tiny"
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    labels = {"id2label": {0: "NEGATIVE", 1: "POSITIVE"}, "initializer_range": 1.0}
-    config = BertConfig(vocab_size=len(vocabulary), max_position_embeddings=32, **sizes, **labels)
-    BertForSequenceClassification(config).save_pretrained(folder)
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
+    return write_bert(folder, WORDS, "BertForSequenceClassification", **settings)
 
 
 @pytest.fixture(scope="module")

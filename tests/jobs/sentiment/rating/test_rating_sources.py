@@ -1,8 +1,6 @@
 """What a rating needs is looked for before any work, and refused with what would mend it."""
 
 import pytest
-import torch
-from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.sentiment.rating.sources import find_sources
@@ -90,14 +88,8 @@ def test_wrong_settings_are_refused(configured, settings, message):
 
 
 @pytest.fixture(scope="module")
-def headless(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models") / "headless"
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    BertModel(BertConfig(vocab_size=8, max_position_embeddings=16, **sizes)).save_pretrained(folder)
-    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "feels"]))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    return folder
+def headless(write_bert, tmp_path_factory):
+    return write_bert(tmp_path_factory.mktemp("models") / "headless", ["good", "bad", "feels"])
 
 
 def test_a_model_without_a_sentiment_head_is_refused_before_the_run(found, headless):
