@@ -153,7 +153,9 @@ def test_every_line_of_a_night_has_settings_that_exist_and_are_valid(compose):
         build(*compose(list(job.words), {}))
 
 
-JOB_OF_PAGE = {"README.md": "survey"} | {f"docs/{job}.md": job for job in catalogue.names() if f"docs/{job}.md" in PAGES}
+JOB_OF_PAGE = {"README.md": "survey"} | {
+    f"docs/{job}.md": job for job in catalogue.names() if f"docs/{job}.md" in PAGES
+}
 _VALUE = re.compile(r"`[^`]+`|[-+.\d_e]+|null|true|false")
 """What is a value, and not said in words."""
 
