@@ -5,11 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tiltmeter.jobs.runtime.wording import plural
-
 _MOST_CHARACTERS = 80
-
-several = plural
 
 
 def amount(value: float | None) -> str:
