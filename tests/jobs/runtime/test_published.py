@@ -7,8 +7,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body, write_report
-from tiltmeter.jobs.runtime.published import PublishedTable, ReadWhenAsked, published_tables
+from tiltmeter.jobs.runtime.published import Frames, PublishedTable, published_tables
 from tiltmeter.storage.store.runs import opened
 from tiltmeter.storage.store.tables import column
 
@@ -33,7 +34,7 @@ def directory(tmp_path):
 
 
 def test_a_table_is_read_when_it_is_asked_for_and_once(directory):
-    frames = ReadWhenAsked({name: table.rows for name, table in published_tables(directory).items()})
+    frames = Frames({name: table.rows for name, table in published_tables(directory).items()})
     (directory.path / "scores.parquet").unlink()
     assert list(frames) == ["words", "scores"]
     assert ("scores" in frames, "never" in frames, len(frames)) == (True, False, 2)
@@ -55,16 +56,13 @@ def test_a_table_in_memory_and_one_in_a_folder_are_alike(directory, tmp_path):
     assert read.schema.field("text").metadata[b"description"] == b"a text"
 
 
-def test_a_report_counts_and_describes_tables_that_its_body_is_not_given(directory):
-    given = {}
-
-    def body(frames):
-        given.update({name: frame.to_dicts() for name, frame in frames.items()})
-        return Body("A run", {}, [], [])
+def test_a_report_counts_and_describes_tables_that_its_page_does_not_read(directory):
+    def page(run, frames):
+        assert frames.scan("words").filter(pl.col("count") > 1).collect().to_dicts() == [{"word": "b", "count": 2}]
+        return Body("A run", {}, Lead([], []), [])
 
     run = SimpleNamespace(directory=directory, runner=SimpleNamespace(records=[], failures={}, entry=None, store=None))
-    write_report(run, body, large_tables=["scores"], rows={"words": pl.col("count") > 1})
-    assert given == {"words": [{"word": "b", "count": 2}]}
+    assert write_report(run, page) == Lead([], [])
     html = (directory.path / "report.html").read_text()
     assert "no_score" in html
     assert "why not" in html
