@@ -8,7 +8,6 @@ import numpy as np
 import plotly.graph_objects as go
 import polars as pl
 from plotly.colors import sample_colorscale
-from scipy.special import ndtr
 
 from tiltmeter.jobs.association.figures import against_women, effect_title
 from tiltmeter.jobs.report.findings import correlations
@@ -69,6 +68,8 @@ def _colours(ordered: pl.DataFrame) -> list[str]:
 
 def _curve(row: Row, steps: pl.DataFrame, colour: str) -> Iterator[go.Scatter]:
     """Steps of the replicas; the fitted cumulative normal, and the points that PSE and JND are read by."""
+    from scipy.special import ndtr
+
     pse, jnd, word = row["pse_fit"], row["jnd_fit"], plain(row["word"])
     corners = steps.filter((pl.col("share") != pl.col("share").shift(fill_value=-1.0)) | (pl.col("alpha") == 1.0))
     line = {"color": colour, "width": 1, "shape": "hv"}

@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import unit_vectors
@@ -65,6 +64,8 @@ def precision(vectors: NDArray[np.floating], estimator: Estimator = "shrinkage")
     array([[ 0.4631, -0.0571],
            [-0.0571,  0.3989]])
     """
+    from scipy import linalg
+
     doubles = np.asarray(vectors, dtype=np.float64)
     _check(doubles, estimator)
     if estimator == "graphical_lasso":

@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
@@ -84,6 +83,8 @@ def pairwise(
     >>> pairwise(words, attributes, "mahalanobis", np.array([[[4.0, 0.0], [0.0, 1.0]]])).round(4)
     array([[[7.2111, 2.2361]]])
     """
+    from scipy.spatial.distance import cdist
+
     orientation(measure)
     _check_sets(words=words, attributes=attributes)
     if (precision is not None) != (measure == "mahalanobis"):

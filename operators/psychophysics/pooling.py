@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD
@@ -147,6 +146,8 @@ def _mean_squares(squares: FloatArray, freedom: FloatArray) -> FloatArray:
 
 def _half_width(means: FloatArray, freedom: FloatArray, level: float) -> FloatArray:
     """Half the interval's width ``[occupations]`` in units of 1 / sqrt(P R); 0 where all mean squares are 0."""
+    from scipy.special import stdtrit
+
     total = means[0] + means[1] - means[2]
     shares = means / np.where(total > 0, total, np.nan)
     satterthwaite = 1.0 / (shares**2 / freedom).sum(axis=0)

@@ -12,9 +12,6 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
-from scipy.special import betaincc
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
@@ -161,6 +158,9 @@ def cluster_order(correlations: NDArray[np.floating]) -> ClusterTree:
     >>> cluster_order(np.array([[1.0, 0.1, 0.9], [0.1, 1.0, 0.3], [0.9, 0.3, 1.0]])).order
     [0, 2, 1]
     """
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     _check_matrix(correlations)
     size = len(correlations)
     if size < 2:
@@ -233,6 +233,8 @@ def _deviations(values: NDArray[np.floating], kept: NDArray[np.bool_]) -> FloatA
 
 
 def _p_value(r: float, num: int) -> float:
+    from scipy.special import betaincc
+
     # r^2 of independent normal columns has a beta distribution, which is Student's t of T and takes r = 1 as it is.
     return float(2.0 * betaincc(num / 2 - 1, num / 2 - 1, (1.0 + abs(r)) / 2.0))
 

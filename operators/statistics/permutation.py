@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
@@ -211,6 +210,8 @@ def _common_step(offsets: FloatArray) -> float:
 
 
 def _clopper_pearson(hits: int, num_draws: int) -> tuple[float, float]:
+    from scipy.special import betaincinv
+
     tail = (1.0 - _LEVEL) / 2.0
     low = betaincinv(hits, num_draws - hits + 1, tail) if hits > 0 else 0.0
     high = betaincinv(hits + 1, num_draws - hits, 1.0 - tail) if hits < num_draws else 1.0

@@ -1,7 +1,6 @@
 """Probit regression on many rows at once: the cumulative normal that fits observed response shares best."""
 
 import numpy as np
-from scipy.special import erfcx
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
@@ -60,6 +59,8 @@ def _hazards(x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     Through erfcx(u) = exp(u^2) erfc(u), which does not underflow in the tail; erfcx(-u) = 2 exp(u^2) - erfcx(u).
     """
+    from scipy.special import erfcx
+
     u = np.abs(x) / np.sqrt(2.0)
     tail = erfcx(u)
     # Beyond |x| = 37 the exponential is infinite and its hazard 0, which is right.

@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
@@ -162,6 +161,8 @@ def two_sample_t(first: Moments, second: Moments, convention: Convention = DEFIN
     >>> [round(float(value), 4) for value in two_sample_t(result.of(0), result.of(1))]
     [-1.7321, 1.6842, 0.2482]
     """
+    from scipy.special import stdtr
+
     v1, v2 = first.variance / first.num, second.variance / second.num
     difference = snapped(first.mean - second.mean)
     error = np.asarray(np.sqrt(v1 + v2) + convention.offset)
