@@ -263,7 +263,7 @@ def test_a_bucket_that_is_not_there_or_not_ours_is_refused_before_any_work(
     config = tiny(store=uri(server, **wrong), run_dir=tmp_path / "run")
     monkeypatch.setattr("tenacity.nap.time.sleep", Mock(side_effect=AssertionError("it was tried again")))
     monkeypatch.setattr(
-        "tiltmeter.jobs.execute.connected", Mock(side_effect=AssertionError("a cluster was looked for"))
+        "tiltmeter.cluster.connection.connected", Mock(side_effect=AssertionError("a cluster was looked for"))
     )
     with pytest.raises(StorageError, match=rf"{message}.*choose another place with store=<path or URI>") as refusal:
         execute(config)

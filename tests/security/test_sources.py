@@ -31,7 +31,7 @@ NEEDED_ARGUMENTS = {
     "torch.load": "weights_only=True",
 }
 LOADS_MODELS = (".from_pretrained", ".from_config")
-IMPORT_BY_NAME = {"jobs/resolution/solvers.py", "jobs/runtime/job.py"}
+IMPORT_BY_NAME = {"operators/resolution/solvers.py", "jobs/runtime/job.py"}
 """The names come from tables of their own."""
 
 

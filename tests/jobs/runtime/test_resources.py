@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from tiltmeter.cluster.config import ClusterError
-from tiltmeter.jobs.association.config import AssociationJob
 from tiltmeter.jobs.catalogue import job
 from tiltmeter.jobs.embedding.resources import num_tokens
 from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
@@ -40,6 +39,13 @@ def bootstrap(configured):
     """The config of a run that trains, with other settings of its embeddings."""
     config = configured("job=bootstrap")
     return lambda **settings: replace(config, embedding=replace(config.embedding, **settings))
+
+
+@pytest.fixture(scope="module")
+def association(configured):
+    """The config of a run that measures other embeddings."""
+    config = configured("job=association")
+    return lambda embedding: replace(config, embedding=embedding, corpora=())
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +97,8 @@ def test_a_gpu_that_must_be_there_and_is_not_is_refused_before_any_work(bootstra
         asked(bootstrap(device="cuda"), texts=[text(1)])
 
 
-def test_an_encoder_asks_for_its_weights_in_single_precision(bootstrap, checkpoint):
-    config = replace(bootstrap(), job=AssociationJob(), embedding=EncoderEmbedding("encoder", str(checkpoint)))
+def test_an_encoder_asks_for_its_weights_in_single_precision(association, checkpoint):
+    config = association(EncoderEmbedding("encoder", str(checkpoint)))
     found = {"checkpoints": {"tiny": SimpleNamespace(folder=str(checkpoint))}}
     [ask] = asked(config, **found)
     assert ask.parts == {"torch, transformers and a batch of texts": 1000, "weights of tiny": 6}
@@ -108,12 +114,12 @@ def test_a_rating_asks_for_each_of_its_models(rating, checkpoint):
     assert asked(config, systems={}, round_trips={}) == []
 
 
-def test_files_that_are_read_whole_are_asked_for_by_their_size(configured, bootstrap):
+def test_files_that_are_read_whole_are_asked_for_by_their_size(configured, association):
     resolution = configured("job=entity_resolution", "pairs=pairs.parquet")
     [pairs] = asked(resolution, files={"pairs": found_file("pairs.parquet", 100)})
     assert pairs.parts == {"a worker itself": 400, "pairs of a file of 100 MB": 1200}
     files = {"a": [found_file("a.bin", 100)], "b": [found_file("b.vec.gz", 300)]}
-    [vectors] = asked(replace(bootstrap(), job=AssociationJob(), embedding=FileEmbedding("file", "a.bin")), files=files)
+    [vectors] = asked(association(FileEmbedding("file", "a.bin")), files=files)
     assert vectors.parts == {"a worker itself": 400, "vectors of a file of 300 MB": 600}
 
 

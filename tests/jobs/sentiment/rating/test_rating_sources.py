@@ -13,7 +13,7 @@ RATING = "job=sentiment_rating"
 
 @pytest.fixture
 def found(configured):
-    return lambda *settings: find_sources(configured(RATING, *settings), "store")
+    return lambda *settings: find_sources(configured(RATING, *settings))
 
 
 @pytest.fixture
