@@ -29,7 +29,14 @@ _WILDCARD = re.compile(r"(\*\*/|\*\*|\*)")
 _WILDCARD_MEANS = {"**/": r"(?:(?!\.)[^/]+/)*", "**": ".*", "*": r"(?!(?<=/)\.)[^/]*"}
 """Hidden files have to be named in full."""
 
+
+def _several(path: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (path,) if isinstance(path, str) else path
+
+
 _Path = Annotated[str, Field(min_length=1)]
+Paths = Annotated[_Path | Annotated[tuple[_Path, ...], Field(min_length=1)], pydantic.AfterValidator(_several)]
+"""A path or several, kept as several: a path and a list of it ask the same, and their runs are of one series."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -48,14 +55,14 @@ class CorpusConfig:
 
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
-    path: _Path | Annotated[tuple[_Path, ...], Field(min_length=1)]
+    path: Paths
     format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "parquet", "text"] = "auto"
     download: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths, however many."""
-        return (self.path,) if isinstance(self.path, str) else self.path
+        return _several(self.path)
 
 
 class FoundFile(NamedTuple):

@@ -14,13 +14,12 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.vectors.selection import Selection, neighbours, vectors_table
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.corpora.sources import FoundFile, find_files
+from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
 
-_Path = Annotated[str, Field(min_length=1)]
 _MIN_REPLICAS = 2
 _MOST_CAPITALISED = 0.01
 _ENDINGS = (".bz2", ".gz", ".zst", ".txt", ".bin", ".vec", ".kv", ".parquet", ".model")
@@ -42,7 +41,7 @@ class FileEmbedding:
     """
 
     kind: Literal["file"]
-    path: _Path | Annotated[tuple[_Path, ...], Field(min_length=1)]
+    path: Paths
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")] = "en"
     format: Literal["auto", ExportFormat] = "auto"
     allow_pickle: bool = False

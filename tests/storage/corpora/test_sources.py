@@ -221,3 +221,7 @@ def test_a_file_that_shrinks_is_not_called_damaged(folder):
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(InputError, match="changed while it was read"):
         list(read_pages(source, split(source, 1)[0]))
+
+
+def test_a_path_and_a_list_of_it_are_one_config():
+    assert CorpusConfig("sample", "en", "a.txt") == CorpusConfig("sample", "en", ("a.txt",))
