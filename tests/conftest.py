@@ -17,7 +17,6 @@ pytest_plugins = [f"tests.fixtures.{name}" for name in ("checkpoints", "cluster"
 
 ROOT = Path(__file__).parent.parent
 
-# All libraries together have millions of objects, which the collector would look through again and again.
 gc.set_threshold(50_000, 20, 100)
 
 # Triton heeds it when it is imported, which any test that loads torch may do before those of the GPU kernel.
@@ -27,6 +26,12 @@ if not Path("/dev/nvidiactl").exists():
 # The first example of a test may wait for a compiler; no example is slow after that.
 hypothesis.settings.register_profile("tiltmeter", deadline=None)
 hypothesis.settings.load_profile("tiltmeter")
+
+
+def pytest_collection_finish():
+    """All libraries together have a million objects, which the collector need not look through again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

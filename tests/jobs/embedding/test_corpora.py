@@ -222,7 +222,7 @@ def test_rounds_of_combining_and_ranges_of_tiles_change_no_sum(
 
 
 @pytest.mark.slow
-def test_memory_keeps_to_its_setting_until_training(run_job, tmp_path):
+def test_memory_keeps_to_its_setting_until_training(run_job, new_workers, tmp_path):
     run = run_job(
         "job=bootstrap",
         "cluster.worker_megabytes=600",
