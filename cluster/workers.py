@@ -3,6 +3,7 @@
 import gc
 import re
 import resource
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -192,6 +193,9 @@ def _unit_lost(unit: Unit, what: str, error: RayError) -> Failure:
 
 
 class _Worker:
+    _num_modules, _is_batch_frozen = 0, False
+    """What the garbage collector no longer looks through: so many modules, and perhaps what a batch had then."""
+
     def __init__(self, store_root: str) -> None:
         self.store = Store(store_root)
 
@@ -208,16 +212,33 @@ class _Worker:
 
     def _do(self, work: Work, units: Sequence[Unit]) -> Iterator[Report]:
         started = time.monotonic()
-        gc.unfreeze()
+        self._free_last_batch()
         for unit, tables in work(self.store, units):
             finished = self.store.commit(unit, tables)
-            # Arrow keeps what it has freed, on top of which the next unit would allocate.
-            # A function that numba compiles stays in a cycle of references with the arguments of this call.
-            gc.collect()
-            # The modules that the first unit imported are not looked through after each of the others.
-            gc.freeze()
-            pa.default_memory_pool().release_unused()
+            self._free_unit()
             now = time.monotonic()
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
             yield Report(finished, now - started, peak)
             started = now
+
+    @classmethod
+    def _free_last_batch(cls) -> None:
+        """Free what was frozen in the midst of a batch, when its modules were; without them nothing is left of it."""
+        if cls._is_batch_frozen:
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
+            cls._is_batch_frozen = False
+
+    @classmethod
+    def _free_unit(cls) -> None:
+        """Free what a unit needed; modules that it imported are looked through once, and not after each of the others.
+
+        A function that numba compiles stays in a cycle of references with the arguments of its call. Arrow keeps what
+        it has freed, on top of which the next unit would allocate.
+        """
+        gc.collect()
+        if cls._num_modules != len(sys.modules):
+            gc.freeze()
+            cls._num_modules, cls._is_batch_frozen = len(sys.modules), True
+        pa.default_memory_pool().release_unused()

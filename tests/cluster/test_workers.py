@@ -1,8 +1,11 @@
 """Units on real Ray actors: failures, deaths, reuse. Work functions are at module level, as Ray needs them."""
 
+import gc
 import io
 import os
 import signal
+import sys
+import weakref
 from pathlib import Path
 
 import pyarrow as pa
@@ -152,3 +155,32 @@ def test_what_ray_tells_of_other_processes_is_left_out():
     )
     assert _unit_lost(Unit("a/1", "a", {}), "it died", error).error.endswith("Memory usage 9B.")
     assert "secret" not in _unit_lost(Unit("a/1", "a", {}), "it died", error).traceback
+
+
+class Circle:
+    """It refers to itself, so that only the garbage collector frees it."""
+
+    def __init__(self):
+        self.itself = self
+
+
+def test_what_a_unit_leaves_is_freed_and_what_it_imports_is_looked_through_once(tmp_path, monkeypatch):
+    circles, collected = weakref.WeakSet(), []
+
+    def square_with_circles(store, units):
+        held = Circle()
+        circles.add(held)
+        for unit in units:
+            circles.add(Circle())
+            if unit.config["n"] == 0:
+                monkeypatch.setitem(sys.modules, "imported_by_the_first_unit", sys)
+            yield unit, square(store, unit)
+            collected.append((len(circles), gc.get_freeze_count()))
+
+    worker = workers._Worker(str(tmp_path))
+    for batch in ([0, 1, 2], [3, 4], [5, 6]):
+        list(worker.run(square_with_circles, units(batch)))
+    kept, frozen = zip(*collected, strict=True)
+    # That of the first batch was alive when the modules were frozen: it goes when the second begins.
+    assert kept == (1, 1, 1, 1, 1, 1, 1)
+    assert 0 < frozen[-1] <= frozen[3]
