@@ -1,8 +1,10 @@
 """Pictures of the psychophysics: how replicas turn from one cue to the other, PSE and JND, and what goes with PSE."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import itemgetter
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -49,7 +51,7 @@ def psychometric_curves(measured: pl.DataFrame, points: pl.DataFrame) -> go.Figu
     figure = go.Figure().update_layout(template=STYLE, height=480)
     for place, (row, colour) in enumerate(zip(ordered.to_dicts(), _colours(ordered), strict=True)):
         look = {"legendgroup": str(place), "visible": True if place in shown else "legendonly"}
-        figure.add_traces([trace.update(look) for trace in _curve(row, steps[(row["word"],)], colour)])
+        figure.add_traces(list(_curve(row, steps[(row["word"],)], colour, look)))
     legend = {"orientation": "v", "x": 1.02, "y": 1, "yanchor": "top", "traceorder": "reversed"}
     figure.update_layout(legend=legend, legend_title_text="occupation: PSE, JND")
     cue = f"{'the male cue ' if ordered['is_gender'][0] else ''}“{plain(ordered['cue_2'][0])}”"
@@ -66,22 +68,20 @@ def _colours(ordered: pl.DataFrame) -> list[str]:
     return list(sample_colorscale([[0.0, low], [0.5, NEUTRAL], [1.0, high]], positions))
 
 
-def _curve(row: Row, steps: pl.DataFrame, colour: str) -> Iterator[go.Scatter]:
+def _curve(row: Row, steps: pl.DataFrame, colour: str, look: Mapping[str, Any]) -> Iterator[go.Scatter]:
     """Steps of the replicas; the fitted cumulative normal, and the points that PSE and JND are read by."""
-    from scipy.special import ndtr
-
     pse, jnd, word = row["pse_fit"], row["jnd_fit"], plain(row["word"])
     corners = steps.filter((pl.col("share") != pl.col("share").shift(fill_value=-1.0)) | (pl.col("alpha") == 1.0))
     line = {"color": colour, "width": 1, "shape": "hv"}
-    replicas = go.Scatter(x=corners["alpha"], y=corners["share"], mode="lines", line=line, hoverinfo="skip")
-    if pse is None or jnd is None:
-        yield replicas.update(name=f"{word}: no fit")
+    is_fitted = pse is not None and jnd is not None
+    named = {"opacity": 0.6, "showlegend": False} if is_fitted else {"name": f"{word}: no fit"}
+    yield go.Scatter(x=corners["alpha"], y=corners["share"], mode="lines", line=line, hoverinfo="skip", **named, **look)
+    if not is_fitted:
         return
-    yield replicas.update(opacity=0.6, showlegend=False)
     numbers = lines(word, f"PSE {estimate(row, 'pse_fit')}", f"JND {estimate(row, 'jnd_fit')}")
-    outline, hover = {"color": colour, "width": 2}, {"hovertext": numbers, "hoverinfo": "text"}
+    outline, hover = {"color": colour, "width": 2}, {"hovertext": numbers, "hoverinfo": "text", **look}
     alphas, name = np.linspace(0.0, 1.0, _NUM_ON_FIT), f"{word}: {number(pse, 2)}, {number(jnd, 2)}"
-    shares = ndtr((alphas - pse) * JND_PER_SD / jnd)
+    shares = [NormalDist(pse, jnd / JND_PER_SD).cdf(alpha) for alpha in alphas]
     yield go.Scatter(x=alphas, y=shares, mode="lines", line=outline, name=name, **hover)
     marker = {"color": ["white", colour, "white"], "size": [7, 10, 7], "line": outline, "opacity": 1}
     quartiles = {"x": [pse - jnd / 2, pse, pse + jnd / 2], "y": [0.25, 0.5, 0.75]}

@@ -141,8 +141,8 @@ def _dots(
     marker["color"] = "white" if is_open else look.colour
     named = {} if words is None else {"text": [plain(word) for word in kind.rows[words]], "textposition": look.place}
     mode = "markers" if words is None else "markers+text"
-    trace = go.Scatter(x=kind.rows[x], y=list(heights), mode=mode, marker=marker, cliponaxis=False, **named)
-    return trace.update(showlegend=bool(kind.name), **_group(kind), **hovers(kind.rows, hover))
+    shown = {"showlegend": bool(kind.name), "cliponaxis": False, **_group(kind), **hovers(kind.rows, hover)}
+    return go.Scatter(x=kind.rows[x], y=list(heights), mode=mode, marker=marker, **named, **shown)
 
 
 def _group(kind: Kind) -> dict[str, str]:
