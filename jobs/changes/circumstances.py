@@ -1,9 +1,10 @@
 """Which settings, inputs and versions are others."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tiltmeter.jobs.changes.inputs import Input, inputs
+from tiltmeter.jobs.changes.leaves import leaves
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import Change
 from tiltmeter.jobs.changes.wording import as_text, told, told_both
@@ -13,55 +14,19 @@ _PLACES = {"run_dir", "series", "store"}
 
 _MOST_ITEMS = 5
 
-Path = tuple[str, ...]
-
 
 def circumstances(before: PastRun, after: PastRun) -> list[Change]:
     """Settings, inputs and versions that differ between two runs."""
     return [
         *_changes("setting", _settings(before), _settings(after)),
-        *_changes("input", _inputs(before), _inputs(after)),
+        *_changes("input", *(inputs(run.record.get("inputs", {})) for run in (before, after))),
         *_changes("version", _versions(before), _versions(after)),
     ]
-
-
-def leaves(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every value of nested mappings and lists with the keys that lead to it; mappings in a list go by their name.
-
-    >>> list(leaves({"corpora": [{"name": "en", "path": ["a", "b"]}], "seed": 0}))
-    [(('corpora', 'en', 'path'), ['a', 'b']), (('seed',), 0)]
-    """
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            yield from leaves(value, (*path, str(key)))
-    elif isinstance(node, list) and node and all(isinstance(item, Mapping) for item in node):
-        yield from leaves(_named(node), path)
-    else:
-        yield path, node
-
-
-def _named(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    names = [str(item.get("name")) for item in items]
-    if len({*names} - {"None"}) < len(items):
-        return {str(number): item for number, item in enumerate(items)}
-    return {name: _without_name(item) for name, item in zip(names, items, strict=True)}
-
-
-def _without_name(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in item.items() if key != "name"}
 
 
 def _settings(run: PastRun) -> dict[str, Any]:
     plain = {key: value for key, value in run.settings.items() if key not in _PLACES}
     return {".".join(path): value for path, value in leaves(plain)}
-
-
-def _inputs(run: PastRun) -> dict[str, str]:
-    """Every input with what is recorded of it, such as its size and version."""
-    found: dict[Path, list[str]] = defaultdict(list)
-    for path, value in leaves(run.record.get("inputs", {})):
-        found[path[:-1]].append(f"{path[-1]} {as_text(value)}" if path else str(value))
-    return {"/".join(path): ", ".join(values) for path, values in found.items()}
 
 
 def _versions(run: PastRun) -> dict[str, Any]:
@@ -84,6 +49,8 @@ def _moved(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> st
         return f"is new: {_told(after[name])}"
     if name not in after:
         return f"is gone: it was {_told(before[name])}"
+    if isinstance(before[name], Input) and isinstance(after[name], Input):
+        return after[name].change_from(before[name])
     if isinstance(before[name], list) and isinstance(after[name], list):
         return _lists(before[name], after[name])
     if before[name] is None or after[name] is None:
@@ -93,11 +60,11 @@ def _moved(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> st
 
 def _text(value: Any) -> str | None:
     # A setting that is null is there.
-    return "null" if value is None else as_text(value)
+    return "null" if value is None else str(value) if isinstance(value, Input) else as_text(value)
 
 
 def _told(value: Any) -> str:
-    return "null" if value is None else told(value)
+    return "null" if value is None else str(value) if isinstance(value, Input) else told(value)
 
 
 def _lists(before: Sequence[Any], after: Sequence[Any]) -> str:

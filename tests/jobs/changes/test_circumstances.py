@@ -4,6 +4,9 @@ import pytest
 
 from tiltmeter.jobs.changes.comparing import compare
 
+_EVENING = 1_763_750_063_000_000_001
+"""Of 21 November 2025, in nanoseconds."""
+
 
 def sentences(before, after):
     return [row["sentence"] for row in compare(before, after).to_pylist()]
@@ -52,8 +55,41 @@ def test_inputs_are_compared_by_their_names(history):
     before = {"en": of(a=(1, "x"), b=(2, "x")), "translator.es": {"there": {"version": "3.9"}}}
     after = {"en": of(b=(2, "y"), a=(1, "x")), "de": of(c=(3, "x")), "translator.es": {"there": {"version": "3.9"}}}
     assert sentences(history.run({}, inputs=before), history.run({}, inputs=after)) == [
-        "input en/b was “bytes 2, version x” and is “bytes 2, version y” now.",
-        "input de/c is new: “bytes 3, version x”.",
+        "input en/b changed, of the same size.",
+        "input de/c is new: 3 bytes, version x.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ((10**9, _EVENING), (1_012_000_000, _EVENING + 10**9), "changed on 2025-11-21 18:34:24 UTC, 12 MB more"),
+        ((2_000, _EVENING), (1_999, _EVENING + 1), "changed on 2025-11-21 18:34:23 UTC, 1 byte less"),
+        ((2_000, _EVENING), (2_000, _EVENING + 1), "changed on 2025-11-21 18:34:23 UTC, of the same size"),
+        ((2_000, '"etag"'), (4_500, "Fri, 20 Nov 2026 10:00:00 GMT"), "changed, 2.5 kB more"),
+        ((2_000, "x"), (4_500, "x"), "has 2.5 kB more"),
+        (None, (2_000, _EVENING), "is new: file.csv, 2 kB, changed on 2025-11-21 18:34:23 UTC"),
+        ((2_000, _EVENING), None, "is gone: it was file.csv, 2 kB, changed on 2025-11-21 18:34:23 UTC"),
+    ],
+)
+def test_a_change_of_a_file_is_told_by_its_time_and_size(history, before, after, sentence):
+    def run(file):
+        entry = file and {"name": "file.csv", "bytes": file[0], "version": str(file[1])}
+        return history.run({}, inputs={"records": entry} if entry else {})
+
+    [row] = compare(run(before), run(after)).to_pylist()
+    assert row["sentence"].startswith(f"input records {sentence}")
+    assert str(_EVENING)[:10] not in str(row)
+
+
+def test_inputs_that_are_no_files_are_told_by_what_is_recorded(history):
+    before, after = (
+        {"checkpoint": "abc", "model": [{"version": "1"}]},
+        {"checkpoint": "abd", "model": [{"version": "2"}]},
+    )
+    assert sentences(history.run({}, inputs=before), history.run({}, inputs=after)) == [
+        "input checkpoint was “abc” and is “abd” now.",
+        "input model/0 was “version 1” and is “version 2” now.",
     ]
 
 
