@@ -49,13 +49,14 @@ def _moved(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> st
         return f"is new: {_told(after[name])}"
     if name not in after:
         return f"is gone: it was {_told(before[name])}"
-    if isinstance(before[name], Input) and isinstance(after[name], Input):
-        return after[name].change_from(before[name])
-    if isinstance(before[name], list) and isinstance(after[name], list):
-        return _lists(before[name], after[name])
-    if before[name] is None or after[name] is None:
-        return f"was {_told(before[name])} and is {_told(after[name])} now"
-    return told_both(before[name], after[name])
+    one, other = before[name], after[name]
+    if isinstance(one, Input) and isinstance(other, Input):
+        return other.change_from(one)
+    if isinstance(one, list) and isinstance(other, list):
+        return _lists(one, other)
+    if one is None or other is None:
+        return f"was {_told(one)} and is {_told(other)} now"
+    return told_both(one, other)
 
 
 def _text(value: Any) -> str | None:

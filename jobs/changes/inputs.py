@@ -36,8 +36,8 @@ class Input:
         one, other = before.recorded, self.recorded
         different = {name for name in {**one, **other} if one.get(name) != other.get(name)}
         moment = _moment(other.get(_VERSION))
-        sizes = one.get(_SIZE), other.get(_SIZE)
-        if not different <= {_SIZE, _VERSION} or not all(isinstance(size, int) for size in sizes):
+        sizes = [size for size in (one.get(_SIZE), other.get(_SIZE)) if isinstance(size, int)]
+        if not different <= {_SIZE, _VERSION} or len(sizes) < 2:
             return told_both(str(before), str(self))
         if _VERSION not in different:
             return f"has {_growth(*sizes)}"
