@@ -10,9 +10,12 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from tiltmeter.jobs.psychophysics.figures import psychometric_curves
+from tiltmeter.jobs.report.grids import grid
 from tiltmeter.jobs.report.html.elements import Chart, Details, Grid, Page, Paragraph, Section, render
 
-PHONE, DESK = 390, 1280
+PHONE, DESK, PAPER = 390, 1280, 672
+"""Widths in pixels; A4 less 16 mm at each side is 672.8."""
+
 SCRIPT = (Path(__file__).parent / "facts.js").read_text(encoding="utf-8")
 NUM_CHARTS = {
     "survey": 11,
@@ -107,6 +110,41 @@ def test_a_page_is_drawn_at_both_widths_and_everybody_can_use_it(kind, pages, op
     tab.run(OPEN)
     for width in (PHONE, DESK):
         check(tab, NUM_CHARTS[kind], len(page.lead) + len(page.sections), width)
+    tab.close()
+
+
+COMPONENTS = [
+    {"component": "1", "records": "1,204", "pairs": "12,040", "clusters": "377", "status": "time limit"}
+    | {"objective": "−12,345.67", "bound": "−12,346.78", "gap": "0.009%", "seconds": "600.1", "cuts": "1,234"}
+    | {"branches": "12,345", "solver": "branch and cut"}
+]
+"""A table as wide as those of a run whose components are not all proven."""
+
+CUT = """[...document.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth).map(
+  (box) => [box.ariaLabel, box.clientWidth, box.scrollWidth]
+)"""
+
+
+def without_charts(blocks):
+    for block in blocks:
+        if isinstance(block, Details):
+            yield Details(block.summary, list(without_charts(block.blocks)))
+        elif not isinstance(block, Chart):
+            yield block
+
+
+def test_no_table_of_any_kind_is_cut_at_a_desk_or_on_paper(pages, opened):
+    made = [pages[kind]() for kind in NUM_CHARTS]
+    tables = [section for page in made for section in page.sections]
+    tables += [Section("components", "Components", [grid("All.", COMPONENTS, *COMPONENTS[0])])]
+    kept = [Section(section.anchor, section.title, list(without_charts(section.blocks))) for section in tables]
+    tab = opened(Page("Tables", {}, [block for page in made for block in page.lead], kept), DESK)
+    tab.run(OPEN)
+    assert tab.run(CUT) == []
+    assert tab.run("document.documentElement.scrollWidth - innerWidth") <= 0
+    tab.resize(PAPER)
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    assert tab.run(CUT) == []
     tab.close()
 
 
