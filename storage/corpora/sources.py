@@ -1,7 +1,6 @@
 """The files of a corpus: found under what the config names, and told apart by their content."""
 
 import importlib.util
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,16 +17,13 @@ from tiltmeter.storage.corpora.pages import Format, Source
 from tiltmeter.storage.corpora.recognition import Recognised, recognised
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state, is_web, reading, resolve, state_of, uri_of
+from tiltmeter.storage.files.listing import file_identity, listed_files
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.files.state import FileState
 
 _PACKAGE_SCHEME = "package://"
 _NUM_THREADS = 16
 _SETTING = "corpus.path"
-_HIDDEN = (".", "_")
-_WILDCARD = re.compile(r"(\*\*/|\*\*|\*)")
-_WILDCARD_MEANS = {"**/": r"(?:(?!\.)[^/]+/)*", "**": ".*", "*": r"(?!(?<=/)\.)[^/]*"}
-"""Hidden files have to be named in full."""
 
 
 def _several(path: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -86,12 +82,14 @@ class FoundFile(NamedTuple):
 def find_sources(config: CorpusConfig) -> list[Source]:
     """The files of a corpus, in the order of its paths and within a folder or wildcard by name.
 
-    Hidden files of a folder are left out, and so is the index of a multistream dump: it isn't needed.
+    Hidden files of a folder are left out, and so is the index of a multistream dump: it isn't needed. A file to which
+    several links lead below one folder comes once.
 
     Raises:
         InputError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
     """
     files = find_files(config.paths, _SETTING)
+    _check_each_once(files)
     names = _names([unquote(redacted(file.uri)) if "://" in file.uri else file.uri for file in files])
     name, number = Counter(names).most_common(1)[0]
     if number > 1:
@@ -127,6 +125,14 @@ def find_file(path: str, setting: str) -> FoundFile:
     if len(files) > 1:
         raise InputError(f"{_where(path, setting)}: names {len(files)} files; give one")
     return files[0]
+
+
+def _check_each_once(files: Sequence[FoundFile]) -> None:
+    """Several paths may lead to one file, by links or as they stand."""
+    known: dict[tuple[int, int] | str, str] = {}
+    for file in files:
+        if (uri := known.setdefault(file_identity(file.uri), file.uri)) != file.uri:
+            raise InputError(f"corpus.path: {redacted(uri)} and {redacted(file.uri)} are one file; name it once")
 
 
 def _where(path: str, setting: str = _SETTING) -> str:
@@ -173,29 +179,14 @@ def _found(path: str, setting: str) -> Iterator[FoundFile]:
     if info.is_file:
         yield FoundFile(uri_of(info.path, beside), state_of(info), is_named=True)
         return
-    files = _listed(filesystem, place, path) if "*" in place or info.type == fs.FileType.Directory else []
+    files = []
+    if "*" in place or info.type == fs.FileType.Directory:
+        with reading(path):
+            files = listed_files(filesystem, place)
     if not files:
         what = "no file matches" if "*" in place else "there is no file"
         raise InputError(f"{_where(path, setting)}: {what} {place}; set {setting} to one that is there")
     yield from (FoundFile(uri_of(file.path, beside), state_of(file), is_named=False) for file in files)
-
-
-def _listed(filesystem: fs.FileSystem, place: str, path: str) -> list[fs.FileInfo]:
-    """Files under a folder, or that match a path with wildcards, by name."""
-    folder = place.partition("*")[0].rpartition("/")[0] if "*" in place else place.rstrip("/")
-    pattern = "".join(_WILDCARD_MEANS.get(part, re.escape(part)) for part in _WILDCARD.split(place))
-    with reading(path):
-        is_deep = "/" in place[len(folder) + 1 :] or "**" in place or "*" not in place
-        infos = filesystem.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True, recursive=is_deep))
-    if "*" in place:
-        chosen = [info for info in infos if info.is_file and re.fullmatch(pattern, info.path)]
-    else:
-        chosen = [info for info in infos if info.is_file and not _is_hidden(info.path[len(folder) :])]
-    return sorted(chosen, key=lambda info: info.path)
-
-
-def _is_hidden(below: str) -> bool:
-    return any(part.startswith(_HIDDEN) for part in below.split("/"))
 
 
 def _in_package(uri: str, setting: str) -> str:

@@ -29,10 +29,10 @@ def resolve(uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of a path or URI, and the path within it.
 
     Raises:
-        InputError: if Arrow knows no such file system.
+        InputError: if Arrow knows no such file system, or a path is not UTF-8.
     """
     if "://" not in uri:
-        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(uri))
+        return fs.LocalFileSystem(), in_utf8(os.path.abspath(os.path.expanduser(uri)))
     try:
         filesystem, path = fs.FileSystem.from_uri(uri)
     except (pa.ArrowException, OSError) as error:
@@ -41,6 +41,20 @@ def resolve(uri: str) -> tuple[fs.FileSystem, str]:
         message = str(error).replace(uri, name)
         raise InputError(f"{name}: neither a path nor a URI of a known file system ({message})") from None
     return filesystem, path
+
+
+def in_utf8(path: str) -> str:
+    """A local path, if it can be written in UTF-8, as tables and records are.
+
+    Raises:
+        InputError: if it can't: Python has the other bytes of a name as halves of surrogate pairs.
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        raise InputError(f"{shown}: this path is not in UTF-8; rename it, or choose another") from None
+    return path
 
 
 def uri_of(path: str, beside: str) -> str:

@@ -16,6 +16,7 @@ from tiltmeter.operators.association import covariance
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.listing import file_identity
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
@@ -74,10 +75,10 @@ class FileEmbedding:
 
     @staticmethod
     def _check_replicas(found: Sequence[FoundFile]) -> None:
-        uris = [file.uri for file in found]
-        if len(found) < _MIN_REPLICAS + 1 or len(set(uris)) < len(uris):
+        num_different = len({file_identity(file.uri) for file in found})
+        if len(found) < _MIN_REPLICAS + 1 or num_different < len(found):
             raise InputError(
-                f"embedding.path: {len(set(uris))} different files of {len(uris)}, but embedding.replicas=true takes "
+                f"embedding.path: {num_different} different files of {len(found)}, but embedding.replicas=true takes "
                 f"the original's and those of {_MIN_REPLICAS} replicas or more, each once; name them in this order, or "
                 "set embedding.replicas=false"
             )

@@ -116,6 +116,17 @@ def test_empty_and_repeated_files_are_refused(folder):
         _sources(folder / "part-1", folder / "part-*")
 
 
+def test_one_file_by_two_names_is_read_once_or_refused(folder):
+    expected = _sources(folder)
+    (folder / "b/back").symlink_to("..")
+    (folder / "a-link").symlink_to("part-1")
+    os.link(folder / "part-2", folder / "z-link")
+    assert _sources(folder) == expected
+    for link, other in (("a-link", "part-1"), ("z-link", "part-2")):
+        with pytest.raises(InputError, match=rf"{other} and \S+{link} are one file; name it once"):
+            _sources(folder / other, folder / link)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
