@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -13,6 +14,8 @@ from tiltmeter.storage.files.redaction import redacted
 
 _PARQUET = b"PAR1"
 _HEAD_BYTES = 2**20
+_REPEATED = "_duplicated_0"
+"""What Polars adds to the name of a column of CSV that has come before."""
 
 
 def record_columns(uri: str, *, header: bool = True) -> list[str]:
@@ -21,19 +24,11 @@ def record_columns(uri: str, *, header: bool = True) -> list[str]:
     Raises:
         InputError: if it can't be read as a table.
     """
-    with opened(uri) as file:
-        head = unpacked(file).read(_HEAD_BYTES)
-    if not head.startswith(_PARQUET):
-        with _table_expected(uri):
-            return _csv(head, uri, header, num_rows=0 if header else 1).columns
-    if not file_state(uri).has_ranges:
-        return read_records(uri).columns
-    with opened(uri) as file:
-        return list(pq.read_schema(file).names)
+    return _opening(uri, header).columns
 
 
 def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool = True) -> None:
-    """Refuse a file without the columns.
+    """Refuse a file without the columns, or with several of one name.
 
     Args:
         needed: their names.
@@ -41,14 +36,51 @@ def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool
         header: as for :func:`read_records`.
 
     Raises:
-        InputError: naming what is missing, and what there is.
+        InputError: naming what is missing, and what there is, or what is repeated.
     """
     names = record_columns(uri, header=header)
+    if repeated := [name for name in needed if names.count(name) > 1 or f"{name}{_REPEATED}" in names]:
+        raise InputError(
+            f"{setting}: {redacted(uri)} has column {', '.join(map(repr, repeated))} more than once: rename the others"
+        )
     if missing := [name for name in needed if name not in names]:
         raise InputError(
             f"{setting}: {redacted(uri)} has no column {', '.join(map(repr, missing))}; its columns are "
             f"{', '.join(map(repr, names))}"
         )
+
+
+def check_rows(uri: str, setting: str) -> None:
+    """Refuse a file that has names of columns and nothing else.
+
+    Raises:
+        InputError: naming it.
+    """
+    if _opening(uri, header=True).is_empty:
+        raise InputError(f"{setting}: {redacted(uri)} has no rows: there must be one at least")
+
+
+class _Opening(NamedTuple):
+    """Of a file that is large and not Parquet, it is not known whether it is empty; it is taken not to be."""
+
+    columns: list[str]
+    is_empty: bool
+
+
+def _opening(uri: str, header: bool) -> _Opening:
+    with opened(uri) as file:
+        head = unpacked(file).read(_HEAD_BYTES)
+    if not head.startswith(_PARQUET):
+        is_whole = len(head) < _HEAD_BYTES
+        with _table_expected(uri):
+            rows = _csv(head, uri, header, num_rows=1 if is_whole or not header else 0)
+        return _Opening(rows.columns, is_whole and rows.is_empty())
+    if not file_state(uri).has_ranges:
+        rows = read_records(uri)
+        return _Opening(rows.columns, rows.is_empty())
+    with opened(uri) as file:
+        footer = pq.read_metadata(file)
+    return _Opening(list(footer.schema.to_arrow_schema().names), footer.num_rows == 0)
 
 
 def read_records(uri: str, columns: Sequence[str] | None = None, *, header: bool = True) -> pl.DataFrame:

@@ -1,16 +1,21 @@
 """The config of `entity_resolution`: where scored pairs come from, and how they are partitioned."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 import pydantic
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from tiltmeter.jobs.resolution.records.config import RecordScorer
-from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.operators.resolution.problem import Missing
-from tiltmeter.storage.files.redaction import redacted
 
+T = TypeVar("T")
+
+_CHECKED = ConfigDict(extra="forbid", allow_inf_nan=False)
 _Path = Annotated[str, Field(min_length=1)]
+_Some = Annotated[tuple[T, ...], Field(min_length=1), AfterValidator(each_once)]
+"""One or more, each once."""
+
 Solver = Literal["cutting_plane", "local_search", "quadratic_set_packing", "set_packing", "hierarchical"]
 
 
@@ -21,7 +26,7 @@ class EntityResolutionJob:
     name: Literal["entity_resolution"] = "entity_resolution"
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@pydantic.dataclasses.dataclass(frozen=True, config=_CHECKED)
 class MentionStudy:
     """Mentions with gold chains, whose pairs get synthetic scores, as in the threshold study of Vadrevu et al. 2021.
 
@@ -36,15 +41,15 @@ class MentionStudy:
     """
 
     path: _Path
-    topics: tuple[str, ...] | None = None
-    classes: tuple[str, ...] | None = None
-    seeds: Annotated[tuple[int, ...], Field(min_length=1)] = (0,)
-    thresholds: Annotated[tuple[float | None, ...], Field(min_length=1)] = (None,)
+    topics: _Some[str] | None = None
+    classes: _Some[str] | None = None
+    seeds: _Some[Annotated[int, Field(ge=0, lt=2**63)]] = (0,)
+    thresholds: _Some[float | None] = (None,)
     mean: Annotated[float, Field(gt=0)] = 0.5
     sd: Annotated[float, Field(gt=0)] = 0.3
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CHECKED)
 class ResolutionRun(CommonConfig):
     """A run of ``entity_resolution``.
 
@@ -69,7 +74,7 @@ class ResolutionRun(CommonConfig):
     threshold: float | None = None
     solver: Solver = "cutting_plane"
     time_limit: Annotated[float, Field(gt=0)] = 60.0
-    drawn: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    drawn: Annotated[tuple[Annotated[int, Field(ge=0)], ...], AfterValidator(each_once)] = ()
 
     @pydantic.model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -82,7 +87,3 @@ class ResolutionRun(CommonConfig):
         if self.mentions is not None and (self.threshold is not None or self.gold is not None):
             raise ValueError("threshold, gold: a study has its own; set mentions.thresholds, and leave out gold")
         return self
-
-
-def _shown(path: str | None) -> str | None:
-    return None if path is None else redacted(path)

@@ -1,6 +1,7 @@
 """The graphs of a run: scored pairs from a file, or synthetic ones of a study, with their records numbered."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +13,16 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import MentionStudy, ResolutionRun
+from tiltmeter.jobs.resolution.sources import DOCUMENT, PROBABILITY, WEIGHT, optional_columns
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic as synthetic_scores
+from tiltmeter.operators.resolution.ids import as_ids
 from tiltmeter.operators.resolution.pairs import ScoredPairs, clean_pairs, weights_of
 from tiltmeter.operators.resolution.synthetic import synthetic_scores as scores_of
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import numbers, read_records, record_columns
+from tiltmeter.storage.records import numbers, read_records
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _ENDS = ("left", "right")
@@ -77,10 +80,13 @@ def _study_units(config: ResolutionRun, study: MentionStudy, file: FoundFile) ->
     """A graph for each topic, class, seed and threshold."""
     units = {}
     for topic, kind in _parts(study, file):
+        about = f"topic {topic} {kind}"
         for seed in study.seeds:
             for threshold in study.thresholds:
-                scored = "all pairs" if threshold is None else f"T {threshold:g}"
-                name = f"topic {topic} {kind}, seed {seed}, {scored}"
+                scored = "all pairs" if threshold is None else f"T {_exact(threshold)}"
+                name = f"{about}, seed {seed}, {scored}"
+                if name in units:
+                    raise InputError(f"mentions: {about!r} names two graphs of {redacted(file.uri)}; rename a topic")
                 how = {
                     "file": file.identity,
                     "part": [topic, kind],
@@ -93,22 +99,34 @@ def _study_units(config: ResolutionRun, study: MentionStudy, file: FoundFile) ->
     return units
 
 
+def _exact(threshold: float) -> str:
+    """With six digits, unless these are of another number.
+
+    >>> _exact(-0.3), _exact(-0.30000001)
+    ('-0.3', '-0.30000001')
+    """
+    short = f"{threshold:g}"
+    return short if float(short) == threshold else repr(threshold)
+
+
 def _parts(study: MentionStudy, file: FoundFile) -> list[tuple[str, str]]:
     """Topics and classes with at least two mentions."""
-    rows = read_records(file.uri, ["topic", "mention_class"]).select(pl.all().cast(pl.String))
+    rows = _ids(file.uri, ["topic", "mention_class"], "mentions")
     counts = rows.group_by("topic", "mention_class").len().filter(pl.col("len") > 1)
     for column, chosen in (("topic", study.topics), ("mention_class", study.classes)):
         if chosen is not None:
             if unknown := [name for name in chosen if name not in rows[column]]:
                 raise InputError(f"mentions: {redacted(file.uri)} has no {column} {', '.join(unknown)}")
             counts = counts.filter(pl.col(column).is_in(chosen))
+    if counts.is_empty():
+        raise InputError(f"mentions: {redacted(file.uri)} has no two mentions of one topic and class to be compared")
     return [(topic, kind) for topic, kind, _ in counts.sort("topic", "mention_class").rows()]
 
 
 def _read(_: Store, unit: Unit) -> Tables:
     if "file" in unit.config:
         return _synthetic(unit)
-    return _from_files(unit.config["files"], unit.config["threshold"], unit.config["missing"])
+    return read_pairs(unit.config["files"], unit.config["threshold"], unit.config["missing"])
 
 
 def _synthetic(unit: Unit) -> Tables:
@@ -122,8 +140,8 @@ def _synthetic(unit: Unit) -> Tables:
 
 def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
     """Columns ``record, chain_id``; an id need only be unique within its document, where the file tells documents."""
-    names = [name for name in ("document", "mention_id") if name in record_columns(uri)]
-    rows = read_records(uri, list({*_CHAIN, *names})).select(pl.all().cast(pl.String))
+    names = [*optional_columns(uri, [DOCUMENT], "mentions.path"), "mention_id"]
+    rows = _ids(uri, [*dict.fromkeys([*_CHAIN, *names])], "mentions")
     mentions = rows.filter(topic=topic, mention_class=kind).sort(*reversed(names))
     found = mentions.select(pl.concat_str(names, separator="/").alias("record"), "chain_id")
     if repeated := found.filter(pl.col("record").is_duplicated())["record"].unique(maintain_order=True).to_list():
@@ -134,33 +152,68 @@ def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
     return found
 
 
-def _from_files(files: Mapping[str, Any], threshold: float | None, missing: str) -> Tables:
-    where = f"pairs={redacted(files['pairs']['uri'])}"
-    rows = read_records(files["pairs"]["uri"])
-    weights = _weights(rows, where)
-    known = pl.concat([rows[end].cast(pl.String) for end in _ENDS])
-    gold = read_gold(files["gold"]["uri"], known) if "gold" in files else None
-    ids, [left, right] = numbered(rows, [] if gold is None else [gold["record"]])
-    del rows, known
+def _ids(uri: str, columns: Sequence[str], setting: str) -> pl.DataFrame:
+    """Columns of ids, of which no row lacks any."""
+    where, rows = f"{setting}={redacted(uri)}", read_records(uri, columns)
+    with _refused(where):
+        ids = pl.DataFrame([as_ids(rows[name]) for name in columns])
+    for name in columns:
+        if ids[name].has_nulls():
+            row = ids[name].is_null().arg_true()[0] + 1
+            raise InputError(f"{where}: row {row} lacks its {name}; every row needs {', '.join(columns)}")
+    return ids
+
+
+@contextmanager
+def _refused(where: str) -> Iterator[None]:
     try:
-        pairs = clean_pairs(left, right, weights, threshold)
+        yield
     except ValueError as error:
         raise InputError(f"{where}: {error}") from error
+
+
+def read_pairs(files: Mapping[str, Any], threshold: float | None, missing: str) -> Tables:
+    """The tables of the graph of a file of scored pairs.
+
+    Args:
+        files: what :meth:`FoundFile.identity` says of ``pairs`` and, if there are some, of ``gold``.
+
+    Raises:
+        InputError: naming the row that can't be used.
+    """
+    where = f"pairs={redacted(files['pairs']['uri'])}"
+    uri = files["pairs"]["uri"]
+    [score] = optional_columns(uri, (WEIGHT, PROBABILITY), "pairs")
+    rows = read_records(uri, [*_ENDS, score])
+    weights, ends = _weights(rows, score, where), _ends(rows, where)
+    gold = read_gold(files["gold"]["uri"], pl.concat(ends)) if "gold" in files else None
+    ids, [left, right] = numbered(ends, [] if gold is None else [gold["record"]])
+    del rows, ends
+    with _refused(where):
+        pairs = clean_pairs(left, right, weights, threshold)
     clusters = None if gold is None else ids.to_frame("record").join(gold, on="record", how="left")["cluster"]
     return graph_tables("pairs", ids, pairs, clusters, threshold, missing)
 
 
-def _weights(rows: pl.DataFrame, where: str) -> np.typing.NDArray[np.float64]:
-    column = "weight" if "weight" in rows.columns else "match_probability"
+def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
+    kinds = [rows[end].dtype for end in _ENDS]
+    if sorted((kind.is_integer(), kind.is_float()) for kind in kinds) == [(False, True), (True, False)]:
+        raise InputError(
+            f"{where}: left is {kinds[0]} and right is {kinds[1]}, so that 1 and 1.0 would be two records; give both "
+            "one type"
+        )
+    with _refused(where):
+        return [as_ids(rows[end]) for end in _ENDS]
+
+
+def _weights(rows: pl.DataFrame, column: str, where: str) -> np.typing.NDArray[np.float64]:
     found = rows[column] if rows[column].dtype.is_float() else numbers(rows, column, where)
     if found.has_nulls() or (missing := rows.select(pl.any_horizontal(pl.col(_ENDS).is_null())).to_series()).any():
         row = (found.is_null() if found.has_nulls() else missing).arg_true()[0] + 1
         raise InputError(f"{where}: row {row} lacks its left, right or {column}; every pair needs them")
     values = found.to_numpy()
-    try:
-        return weights_of(values) if column == "match_probability" else values.astype(np.float64)
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from error
+    with _refused(where):
+        return weights_of(values) if column == PROBABILITY else values.astype(np.float64)
 
 
 def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
@@ -173,9 +226,10 @@ def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
         InputError: if there is none, or a record is in several clusters.
     """
     where = f"gold={redacted(uri)}"
-    gold = read_records(uri, ["record", "cluster"]).drop_nulls()
-    clusters = gold["cluster"].cast(pl.String).rank("dense").cast(pl.Int64).alias("cluster")
-    gold = gold.select(pl.col("record").cast(pl.String)).hstack([clusters]).unique(maintain_order=True)
+    rows = read_records(uri, ["record", "cluster"])
+    with _refused(where):
+        named = pl.DataFrame([as_ids(rows[name]) for name in rows.columns]).drop_nulls()
+    gold = named.with_columns(pl.col("cluster").rank("dense").cast(pl.Int64)).unique(maintain_order=True)
     if gold["record"].n_unique() < gold.height:
         twice = gold.filter(pl.col("record").is_duplicated())["record"][0]
         raise InputError(f"{where}: the record {twice!r} is in several clusters; give each record one row")
@@ -184,9 +238,10 @@ def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
     return gold
 
 
-def numbered(rows: pl.DataFrame, others: Sequence[pl.Series]) -> tuple[pl.Series, list[np.typing.NDArray[np.int64]]]:
-    """The ids as text, sorted, and the number of each pair's records; records of ``others`` get a number too."""
-    ends = [rows[end].cast(pl.String) for end in _ENDS]
+def numbered(
+    ends: Sequence[pl.Series], others: Sequence[pl.Series]
+) -> tuple[pl.Series, list[np.typing.NDArray[np.int64]]]:
+    """The ids, sorted, and the number of each pair's records; records of ``others`` get a number too."""
     ids = pl.concat([*(end.unique() for end in ends), *others]).unique().sort()
     place = pl.DataFrame({"record": ids, "number": np.arange(ids.len())})
     return ids, [

@@ -1,35 +1,65 @@
 """The files of a resolution, found before any work."""
 
+from collections.abc import Sequence
+
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import record_columns
+from tiltmeter.storage.records import check_columns, check_rows, record_columns
 
-_WEIGHTS = ("weight", "match_probability")
+WEIGHT, PROBABILITY, DOCUMENT = "weight", "match_probability", "document"
+"""Columns that a file may have or not."""
+
+_CLUSTERS = ("record", "cluster")
 
 
 def find_sources(config: ResolutionRun) -> Files:
     """Look for the files: pairs, gold, records, labelled, clusters, mentions.
 
     Raises:
-        InputError: if one is missing, can't be read, or lacks a column.
+        InputError: if one is missing, can't be read, has no rows, or lacks a column or has it twice.
     """
-    files = {}
+    scorer, study = config.records, config.mentions
+    wanted = {
+        "pairs": (config.pairs, "pairs", ("left", "right")),
+        "gold": (config.gold, "gold", _CLUSTERS),
+        "records": (scorer and scorer.path, "records.path", scorer.columns if scorer else ()),
+        "labelled": (scorer and scorer.labelled, "records.labelled", ("left", "right", "is_match")),
+        "clusters": (scorer and scorer.clusters, "records.clusters", _CLUSTERS),
+        "mentions": (study and study.path, "mentions.path", ("topic", "mention_id", "mention_class", "chain_id")),
+    }
+    files = {name: _found(path, setting, columns) for name, (path, setting, columns) in wanted.items() if path}
     if config.pairs is not None:
-        files["pairs"] = find_table(config.pairs, "pairs", ("left", "right"))
-        there = record_columns(files["pairs"].uri)
-        if not any(name in there for name in _WEIGHTS):
-            raise InputError(f"pairs: {redacted(config.pairs)} has no column 'weight' or 'match_probability'")
-    if config.gold is not None:
-        files["gold"] = find_table(config.gold, "gold", ("record", "cluster"))
-    if config.records is not None:
-        files["records"] = find_table(config.records.path, "records.path", config.records.columns)
-        if config.records.labelled is not None:
-            files["labelled"] = find_table(config.records.labelled, "records.labelled", ("left", "right", "is_match"))
-        if config.records.clusters is not None:
-            files["clusters"] = find_table(config.records.clusters, "records.clusters", ("record", "cluster"))
-    if config.mentions is not None:
-        columns = ("topic", "mention_id", "mention_class", "chain_id")
-        files["mentions"] = find_table(config.mentions.path, "mentions.path", columns)
+        _check_weights(files["pairs"].uri)
     return Files(files)
+
+
+def _found(path: str, setting: str, columns: Sequence[str]) -> FoundFile:
+    file = find_table(path, setting, columns)
+    check_rows(file.uri, setting)
+    return file
+
+
+def optional_columns(uri: str, names: Sequence[str], setting: str) -> list[str]:
+    """Those of the columns that a file has.
+
+    Raises:
+        InputError: if it has one of them twice.
+    """
+    there = record_columns(uri)
+    chosen = [name for name in names if name in there]
+    check_columns(uri, chosen, setting)
+    return chosen
+
+
+def _check_weights(uri: str) -> None:
+    match optional_columns(uri, (WEIGHT, PROBABILITY), "pairs"):
+        case []:
+            raise InputError(f"pairs: {redacted(uri)} has no column {WEIGHT!r} or {PROBABILITY!r}")
+        case [_, _]:
+            raise InputError(
+                f"pairs: {redacted(uri)} has both {WEIGHT!r} and {PROBABILITY!r}, which may contradict each other; "
+                "leave in one of them"
+            )

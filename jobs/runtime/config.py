@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -11,13 +11,15 @@ from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.store.registry import is_series
 
+T = TypeVar("T")
+
 
 class ConfigError(Refusal, ValueError):
     """A setting is wrong; the message names the key, the value, what is allowed and how to set it."""
 
 
-def each_once(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, if none of them comes twice.
+def each_once(names: tuple[T, ...]) -> tuple[T, ...]:
+    """The names or numbers, if none of them comes twice.
 
     Raises:
         ValueError: naming those that do.

@@ -64,7 +64,8 @@ def partition(
             one type.
 
     Raises:
-        ValueError: if the columns differ in length, a weight is not finite, or the solver is unknown.
+        ValueError: if the columns differ in length, an id or a weight is not finite, the weights add up to more than
+            1e300, or the solver is unknown.
 
     >>> partition(["a", "b", "a"], ["b", "c", "c"], [2.0, 1.0, -3.0])
     Partition(records=array(['a', 'b', 'c'], dtype='<U1'), clusters=array([0, 0, 1]), status='proven', objective=2.0, \
@@ -74,6 +75,8 @@ bound=2.0)
     if not ends[0].shape == ends[1].shape == values.shape == (values.size,):
         shapes = ", ".join(str(column.shape) for column in (*ends, values))
         raise ValueError(f"left, right and weights have shapes {shapes}: must all be [pairs]")
+    if any(end.dtype.kind == "f" and not np.isfinite(end).all() for end in ends):
+        raise ValueError("left and right: an id is not a finite number; give every record an id")
     records, numbers = np.unique(np.concatenate(ends), return_inverse=True)
     low, high = np.split(numbers, 2)
     parts = components_of(records.size, clean_pairs(low, high, values, threshold))

@@ -9,6 +9,9 @@ from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "scored_pairs/1"
 
+MAX_SUM = 1e300
+"""Of absolute weights: what is computed of them, such as differences of their sums, stays finite."""
+
 
 class ScoredPairs(NamedTuple):
     """Attributes:
@@ -41,7 +44,7 @@ def clean_pairs(
         weights: ``[pairs]``, finite.
 
     Raises:
-        ValueError: if a weight is not finite, naming its row.
+        ValueError: if a weight is not finite, naming its row, or the absolute weights add up to more than ``MAX_SUM``.
 
     >>> left, right = np.array([1, 0, 2, 0]), np.array([0, 1, 2, 2])
     >>> pairs = clean_pairs(left, right, np.array([0.5, 0.25, 1.0, -0.5]), threshold=0.0)
@@ -53,6 +56,7 @@ def clean_pairs(
     if not np.isfinite(weights).all():
         row = int(np.flatnonzero(~np.isfinite(weights))[0])
         raise ValueError(f"weight {weights[row]} in row {row + 1} of the pairs: must be a finite number")
+    _check_sums(weights)
     apart = left != right
     low, high = np.minimum(left, right)[apart].astype(np.int64), np.maximum(left, right)[apart].astype(np.int64)
     span = int(high.max(initial=0)) + 1
@@ -76,6 +80,18 @@ def clean_pairs(
         int(surplus[differ].sum()),
         int((~kept).sum()),
     )
+
+
+def _check_sums(weights: NDArray[np.floating]) -> None:
+    sizes = np.abs(weights.astype(np.float64))
+    with np.errstate(over="ignore"):
+        total = sizes.sum()
+    if total > MAX_SUM:
+        row = int(sizes.argmax())
+        raise ValueError(
+            f"weight {weights[row]} in row {row + 1} of the pairs: all weights, without their signs, must add up to "
+            f"{MAX_SUM:g} or less; divide them by one number"
+        )
 
 
 def weights_of(probabilities: NDArray[np.floating]) -> FloatArray:

@@ -5,6 +5,7 @@ al. 2021 (xER). Of all partitions of the nodes, find one that maximises the sum 
 positive weight speaks for two records being one entity, a negative one against it.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,7 +102,9 @@ class Result(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Distance of bound and objective, in units of the larger of 1 and the objective."""
+        """Distance of bound and objective, in units of the larger of 1 and the objective; inf if one is not finite."""
+        if not (math.isfinite(self.bound) and math.isfinite(self.objective)):
+            return math.inf
         return max(0.0, self.bound - self.objective) / max(1.0, abs(self.objective))
 
 
@@ -110,16 +113,17 @@ def result(
 ) -> Result:
     """Labels with what they are worth: proven if the bound, rounded down to a multiple of the step, is no better.
 
-    Labels that put a forbidden pair together are no partition: the status is ``none``.
+    Labels that put a forbidden pair together are no partition: the status is ``none``. A bound that is not a number
+    bounds nothing and counts as inf; neither it nor an objective that is not finite proves anything.
     """
+    bound = math.inf if math.isnan(bound) else bound
     objective = problem.objective(labels)
     if objective == -np.inf:
         return Result("none", np.arange(problem.num_nodes), objective, bound, num_cuts, num_branches)
     rounded = np.floor(bound / problem.step + TOLERANCE) * problem.step if problem.step else bound
     best = max(float(rounded), objective)
-    is_proven = best - objective <= TOLERANCE * max(1.0, abs(objective))
-    status: Status = "proven" if is_proven else "feasible"
-    return Result(status, canonical(labels), objective, best, num_cuts, num_branches)
+    found = Result("feasible", canonical(labels), objective, best, num_cuts, num_branches)
+    return found._replace(status="proven") if found.gap <= TOLERANCE else found
 
 
 def canonical(labels: NDArray[np.integer]) -> NDArray[np.int64]:

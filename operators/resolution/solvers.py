@@ -1,12 +1,14 @@
 """The solvers by name, all with one interface, and what they are spared."""
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 
 import numpy as np
 
-from tiltmeter.operators.resolution.problem import Problem, Remaining, Result
+from tiltmeter.operators.resolution.problem import Problem, Remaining, Result, result
 from tiltmeter.operators.resolution.reductions import solved
 
 Solve = Callable[[Problem, Remaining], Result]
@@ -23,6 +25,9 @@ _PLACES: Mapping[str, tuple[str, str]] = {
 
 _REDUCING = ("cutting_plane", "local_search")
 
+_SMALL, _LARGE = 2.0**-10, 2.0**50
+"""Tolerances of solvers are absolute, and HiGHS takes 1e20 for infinite: between these is the largest weight."""
+
 
 def solver(name: str) -> tuple[str, Solve]:
     """A solver's version and function; what it needs is imported only where it runs.
@@ -38,9 +43,22 @@ def solver(name: str) -> tuple[str, Solve]:
 
 
 def reducing_solver(name: str) -> Solve:
-    """Solves what reductions leave of a problem; baselines are given the problem as it is, for comparison."""
+    """Solves what reductions leave of a problem; baselines are given the problem as it is, for comparison.
+
+    Weights of any size: where they are far from 1, in units of a power of two in which they are not.
+    """
     _, solve = solver(name)
-    return partial(_solved, solve) if name in _REDUCING else solve
+    return partial(_scaled, partial(_solved, solve) if name in _REDUCING else solve)
+
+
+def _scaled(solve: Solve, problem: Problem, remaining: Remaining) -> Result:
+    largest = float(np.abs(problem.weights).max(initial=0.0))
+    if not largest or _SMALL <= largest <= _LARGE:
+        return solve(problem, remaining)
+    _, exponent = math.frexp(largest)
+    found = solve(replace(problem, weights=np.ldexp(problem.weights, -exponent)), remaining)
+    objective, bound = (float(np.ldexp(value, exponent)) for value in (found.objective, found.bound))
+    return found._replace(objective=objective, bound=bound)
 
 
 def _solved(solve: Solve, problem: Problem, remaining: Remaining) -> Result:
@@ -56,5 +74,4 @@ def all_together(problem: Problem) -> Result | None:
     num_missing = problem.num_nodes * (problem.num_nodes - 1) // 2 - problem.weights.size
     if (problem.weights < 0).any() or (num_missing and problem.missing == "forbid"):
         return None
-    total = float(problem.weights.sum())
-    return Result("proven", np.zeros(problem.num_nodes, dtype=np.int64), total, total)
+    return result(problem, np.zeros(problem.num_nodes, dtype=np.int64), float(problem.weights.sum()))

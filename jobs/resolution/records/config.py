@@ -11,7 +11,7 @@ from tiltmeter.operators.resolution.records.scorer import Scorer
 _Path = Annotated[str, Field(min_length=1)]
 
 
-@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class RecordScorer(Scorer):
     """A scorer, with its files; each unit scores a part.
 

@@ -13,6 +13,7 @@ from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.pairs import Graph, graph_of, graph_tables, numbered, read_gold
 from tiltmeter.jobs.resolution.records.config import RecordScorer
 from tiltmeter.operators.resolution import pairs as scored_pairs
+from tiltmeter.operators.resolution.ids import as_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
 from tiltmeter.operators.resolution.records import linkage as record_linkage
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
@@ -61,7 +62,7 @@ def _train(_: Store, unit: Unit) -> Tables:
         gold = read_records(files["clusters"]["uri"], ["record", "cluster"])
         labelled, training = draw_labelled(records, gold, scorer, seed), training_clusters(gold, scorer, seed)["record"]
     else:
-        labelled = read_records(files["labelled"]["uri"])
+        labelled = read_records(files["labelled"]["uri"], ["left", "right", "is_match"])
     trained = train_scorer(records, labelled, scorer)
     yield "agreements", trained.select(tables.AGREEMENTS.names).to_arrow().cast(tables.AGREEMENTS)
     yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
@@ -79,8 +80,8 @@ def _score(store: Store, unit: Unit) -> Tables:
 def _gather(store: Store, unit: Unit) -> Tables:
     files: Mapping[str, Any] = unit.config["files"]
     rows = pl.concat(pl.DataFrame(store.read(ref)) for ref in unit.inputs["pairs"])
-    every = read_records(files["records"]["uri"], [unit.config["id"]]).to_series().cast(pl.String)
-    ids, [left, right] = numbered(rows, [every])
+    every = as_ids(read_records(files["records"]["uri"], [unit.config["id"]]).to_series())
+    ids, [left, right] = numbered([rows["left"], rows["right"]], [every])
     pairs = clean_pairs(left, right, weights_of(rows["match_probability"].to_numpy()), unit.config["threshold"])
     clusters = None
     if "gold" in files:

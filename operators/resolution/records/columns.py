@@ -4,6 +4,7 @@ from itertools import groupby
 
 import polars as pl
 
+from tiltmeter.operators.resolution.ids import as_ids, as_text
 from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
 
 ID = "id"
@@ -30,7 +31,7 @@ def prepare(records: pl.DataFrame, config: Scorer) -> pl.DataFrame:
 
 
 def _ids(column: pl.Series) -> pl.Series:
-    ids = column.cast(pl.String)
+    ids = as_ids(column)
     if ids.has_nulls():
         raise ValueError(f"a record has no {column.name!r}: every record needs an id; set records.id")
     if not ids.is_unique().all():
@@ -40,7 +41,7 @@ def _ids(column: pl.Series) -> pl.Series:
 
 
 def _text(column: pl.Series) -> pl.Series:
-    text = column.cast(pl.String).str.normalize("NFKC").str.to_lowercase()
+    text = as_text(column).str.normalize("NFKC").str.to_lowercase()
     return text.str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
 
 

@@ -5,6 +5,7 @@ import polars as pl
 
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.resolution.ids import as_ids, as_text
 from tiltmeter.operators.resolution.records import comparison
 from tiltmeter.operators.resolution.records.columns import ID, check_blocks, prepare
 from tiltmeter.operators.resolution.records.comparison import IDS
@@ -25,7 +26,7 @@ def training_clusters(gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataF
     Raises:
         ValueError: if a record is in two clusters.
     """
-    gold = gold.select(pl.col("record", "cluster").cast(pl.String)).unique().sort("record")
+    gold = pl.DataFrame([as_ids(gold[name]) for name in ("record", "cluster")]).unique().sort("record")
     if not gold["record"].is_unique().all():
         twice = gold.filter(pl.col("record").is_duplicated())["record"][0]
         raise ValueError(f"record {twice!r} is in several clusters: must be in one; set records.clusters")
@@ -62,7 +63,7 @@ def check_labelled(labelled: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     """Labelled pairs with the lesser id to the left, each once, in order."""
     if missing := [name for name in (*IDS, "is_match") if name not in labelled.columns]:
         raise ValueError(f"labelled pairs have no column {missing[0]!r}; set records.labelled")
-    ends = [labelled[end].cast(pl.String) for end in IDS]
+    ends = [as_ids(labelled[end]) for end in IDS]
     pairs = pl.DataFrame([*ends, _truths(labelled["is_match"])])
     for end in IDS:
         unknown = pairs.filter(~pl.col(end).is_in(ids.implode()).fill_null(value=False))
@@ -77,7 +78,7 @@ def check_labelled(labelled: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
 
 
 def _truths(column: pl.Series) -> pl.Series:
-    text = column.cast(pl.String).str.strip_chars().str.to_lowercase()
+    text = as_text(column).str.strip_chars().str.to_lowercase()
     truths = text.replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
     if truths.has_nulls():
         raise ValueError(

@@ -11,7 +11,7 @@ Kind = Literal["string", "code", "exact", "number", "date"]
 _Length = Annotated[int, Field(ge=1)] | None
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class ComparedField:
     """How two values of a column are compared.
 
@@ -34,7 +34,7 @@ class ComparedField:
         return self
 
 
-@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Scorer:
     """How pairs of records get their match probability.
 

@@ -1,0 +1,169 @@
+"""What a user may give to be resolved: every column once, every id one record, and a row at least."""
+
+import polars as pl
+import pytest
+
+from tiltmeter.jobs.resolution.pairs import read_graphs, read_pairs
+from tiltmeter.jobs.resolution.sources import find_sources
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.errors import InputError
+
+SCORER = ("records.id=id", "records.fields={name: {kind: string}}", "records.blocking=[{name: 2}]")
+MENTIONS = "topic,mention_id,mention_class,chain_id\n"
+
+
+@pytest.fixture
+def found(configured, tmp_path):
+    """The files of a run; each is given as text, by the setting that names it."""
+
+    def find(*settings, **texts):
+        keys = {"records": "records.path", "labelled": "records.labelled", "clusters": "records.clusters"}
+        for name, text in texts.items():
+            (tmp_path / f"{name}.csv").write_text(text)
+        keys |= {"mentions": "mentions.path"}
+        paths = [f"{keys.get(name, name)}={tmp_path}/{name}.csv" for name in texts]
+        groups = {"records": "+records=csv", "mentions": "+mentions=study"}
+        config = configured(
+            "job=entity_resolution", *(groups[name] for name in texts if name in groups), *paths, *settings
+        )
+        return config, find_sources(config).files
+
+    return find
+
+
+def graph(tmp_path, pairs, gold=None):
+    """Tables by name of pairs, and of gold, given as columns of any type."""
+    pl.DataFrame(pairs).write_parquet(tmp_path / "pairs.parquet")
+    files = {"pairs": {"uri": str(tmp_path / "pairs.parquet")}}
+    if gold is not None:
+        pl.DataFrame(gold).write_parquet(tmp_path / "gold.parquet")
+        files["gold"] = {"uri": str(tmp_path / "gold.parquet")}
+    return {name: pl.DataFrame(table) for name, table in read_pairs(files, None, "forbid")}
+
+
+# --- before any work ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "settings", "setting"),
+    [
+        ({"pairs": "left,right,weight\n"}, (), "pairs"),
+        ({"pairs": "left,right,weight\na,b,1\n", "gold": "record,cluster\n"}, (), "gold"),
+        ({"records": "id,name\n", "clusters": "record,cluster\na,1\n"}, SCORER, "records.path"),
+        ({"records": "id,name\n1,a\n", "clusters": "record,cluster\n"}, SCORER, "records.clusters"),
+        ({"records": "id,name\n1,a\n", "labelled": "left,right,is_match\n"}, SCORER, "records.labelled"),
+        ({"mentions": MENTIONS}, (), "mentions.path"),
+    ],
+)
+def test_a_file_with_a_header_only_is_refused(found, texts, settings, setting):
+    with pytest.raises(InputError, match=rf"^{setting}: .* has no rows: there must be one at least"):
+        found(*settings, **texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "settings", "message"),
+    [
+        ({"pairs": "left,right,weight,weight\na,b,1,-1\n"}, (), "has column 'weight' more than once"),
+        ({"pairs": "left,left,right,weight\na,b,c,1\n"}, (), "has column 'left' more than once"),
+        ({"pairs": "left,right,weight,match_probability\na,b,1,0.1\n"}, (), "has both 'weight' and 'match_probab"),
+        ({"pairs": "left,right,weight\na,b,1\n", "gold": "record,cluster,cluster\na,1,2\n"}, (), "column 'cluster' m"),
+        ({"records": "id,name,name\n1,a,b\n", "clusters": "record,cluster\n1,1\n"}, SCORER, "column 'name' more"),
+    ],
+)
+def test_columns_of_which_one_would_be_taken_silently_are_refused(found, texts, settings, message):
+    with pytest.raises(InputError, match=message):
+        found(*settings, **texts)
+
+
+def test_columns_that_are_not_read_may_come_twice_or_have_no_name(found):
+    _, files = found(pairs="left,right,weight,note,note,,\na,b,1,x,y,,\n")
+    tables = dict(read_pairs({"pairs": {"uri": files["pairs"].uri}}, None, "forbid"))
+    assert tables["pairs"].to_pydict() == {"left": [0], "right": [1], "weight": [1.0]}
+
+
+# --- ids of pairs and gold ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("left", "records"),
+    [
+        ([0.0, -0.0], ["0.0", "2.5"]),
+        ([b"caf\xc3\xa9", b"caf\xc3\xa9"], ["2.5", "café"]),
+        (["a", "b"], ["2.5", "a", "b"]),
+    ],
+)
+def test_one_id_is_one_record_whatever_its_type(tmp_path, left, records):
+    tables = graph(tmp_path, {"left": left, "right": [2.5, 2.5], "weight": [1.0, 1.0]})
+    assert tables["records"]["record"].to_list() == records
+    assert tables["pair_counts"]["num_repeated"].to_list() == [3 - len(records)]
+
+
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        ([1.0, float("nan")], "left (NaN|nan) in row 2 is no id"),
+        ([b"a", b"\xff"], "column 'left' of type Binary can't be read as text"),
+        ([[1], [2]], r"column 'left' of type List\(Int64\) can't be read as text"),
+        ([1, 2], "left is Int64 and right is Float64, so that 1 and 1.0 would be two records"),
+        (["a", None], "row 2 lacks its left, right or weight"),
+    ],
+)
+def test_what_is_no_id_is_refused(tmp_path, left, message):
+    with pytest.raises(InputError, match=message):
+        graph(tmp_path, {"left": left, "right": [2.5, 2.5], "weight": [1.0, 1.0]})
+
+
+def test_gold_clusters_are_told_apart_as_records_are(tmp_path):
+    pairs = {"left": ["a", "b"], "right": ["b", "c"], "weight": [1.0, 1.0]}
+    gold = graph(tmp_path, pairs, {"record": ["a", "b", "c"], "cluster": [0.0, -0.0, 1.0]})["gold"]
+    assert gold["cluster"].to_list() == [1, 1, 2]
+    with pytest.raises(InputError, match=r"cluster (NaN|nan) in row 2 is no id"):
+        graph(tmp_path, pairs, {"record": ["a", "b", "c"], "cluster": [0.0, float("nan"), 1.0]})
+    unknown = graph(tmp_path, pairs, {"record": ["a", "b", "c"], "cluster": [0, None, 1]})["gold"]
+    assert unknown["cluster"].to_list() == [1, None, 2]
+
+
+def test_weights_that_add_up_to_more_than_a_number_holds_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"weight 1e\+308 in row 1 of the pairs: all weights"):
+        graph(tmp_path, {"left": ["a", "b"], "right": ["b", "c"], "weight": [1e308, 1e308]})
+
+
+# --- studies --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("1,m1,event,c1\n,m2,event,c1\n", "row 2 lacks its topic"),
+        ("a,m1,b c,c1\na,m2,b c,c1\na b,m1,c,c1\na b,m2,c,c1\n", "'topic a b c' names two graphs"),
+        ("1,m1,event,c1\n2,m2,event,c1\n", "has no two mentions of one topic and class"),
+    ],
+)
+def test_mentions_of_which_no_graph_can_be_made_are_refused(found, rows, message):
+    config, files = found(mentions=MENTIONS + rows)
+    with pytest.raises(InputError, match=message):
+        read_graphs(None, config, files)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "mentions.thresholds=[0.0,-0.0]",
+        "mentions.thresholds=[null,null]",
+        "mentions.seeds=[1,1]",
+        "mentions.topics=[a,a]",
+    ],
+)
+def test_graphs_of_a_study_that_would_be_one_are_refused(configured, setting):
+    with pytest.raises(ConfigError, match="named more than once: name each once"):
+        configured("job=entity_resolution", "+mentions=study", "mentions.path=mentions.csv", setting)
+
+
+@pytest.mark.parametrize("key", ["threshold", "time_limit", "mentions.mean", "mentions.sd", "mentions.thresholds"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_settings_that_are_not_finite_are_refused(configured, key, value):
+    is_study = key.startswith("mentions")
+    source = ["+mentions=study", "mentions.path=m.csv"] if is_study else ["pairs=pairs.csv"]
+    given = f"[{value}]" if key.endswith("thresholds") else value
+    with pytest.raises(ConfigError, match=rf"{key}={value}: input should be (a finite number|greater than 0)"):
+        configured("job=entity_resolution", *source, f"{key}={given}")
