@@ -57,7 +57,10 @@ def measure_associations(
     models = [model for model in whole(runner, models) if chosen[model.name]]
     if not models:
         return {}
-    needed = {name: {words for test in found.values() for words in _attributes(test)} for name, found in chosen.items()}
+    needed = {
+        name: {words for test in associations.values() for words in _attributes(test)}
+        for name, associations in chosen.items()
+    }
     precisions = covariances(runner, models, needed, config.covariance)
     units = {
         model.name: _units(model, chosen[model.name], config, seed, precisions.get(model.name, {}))
@@ -106,11 +109,12 @@ def _measure_test(store: Store, unit: Unit) -> Tables:
     precisions = None
     if refs := unit.inputs["precisions"]:
         half = len(refs) // 2
-        (of_a, problem_a), (of_b, problem_b) = (read_precisions(store, part) for part in (refs[:half], refs[half:]))
-        precisions = Precisions(of_a, of_b, problem_a or problem_b)
+        first, first_problem = read_precisions(store, refs[:half])
+        second, second_problem = read_precisions(store, refs[half:])
+        precisions = Precisions(first, second, first_problem or second_problem)
     rows = associate(lookup, unit.config["name"], unit.config["test"], config, precisions, unit.config.get("seed"))
-    of = {key: unit.config[key] for key in ("model", "language")}
-    yield "associations", table_of([of | row for row in rows], tables.ASSOCIATIONS)
+    key = {name: unit.config[name] for name in ("model", "language")}
+    yield "associations", table_of([key | row for row in rows], tables.ASSOCIATIONS)
 
 
 def _summary_unit(model: Model, measured: Sequence[TableRef], config: AssociationConfig) -> Unit:
@@ -121,12 +125,12 @@ def _summary_unit(model: Model, measured: Sequence[TableRef], config: Associatio
 def _summarise(store: Store, unit: Unit) -> Tables:
     """Table 3 of Azarpanah and Farhadloo 2021."""
     measured = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["associations"]])
-    found = pl.col("status") == "ok"
-    effect, size = (pl.col(name).filter(found) for name in ("effect_size", "absolute_effect_size"))
+    is_ok = pl.col("status") == "ok"
+    effect, size = (pl.col(name).filter(is_ok) for name in ("effect_size", "absolute_effect_size"))
     significance = unit.config["significance"]
     summary = measured.group_by("model", "language", "similarity", "statistic", maintain_order=True).agg(
-        found.sum().alias("num_tests"),
-        (found & (pl.col("p_value") < significance)).sum().alias("num_significant"),
+        is_ok.sum().alias("num_tests"),
+        (is_ok & (pl.col("p_value") < significance)).sum().alias("num_significant"),
         pl.lit(significance).alias("significance"),
         effect.mean().alias("mean_effect_size"),
         effect.std().alias("sd_effect_size"),

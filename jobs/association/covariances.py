@@ -53,7 +53,7 @@ def _units(model: Model, needed: Collection[tuple[str, ...]], estimator: Estimat
 def _by_set(needed: Collection[tuple[str, ...]], refs: Sequence[TableRef]) -> PrecisionTables:
     """The units are in the order of the sets, which is sorted, and within a set of the replicas."""
     num = len(refs) // len(needed)
-    return {words: refs[at * num : (at + 1) * num] for at, words in enumerate(sorted(needed))}
+    return {words: refs[index * num : (index + 1) * num] for index, words in enumerate(sorted(needed))}
 
 
 def _estimate(store: Store, unit: Unit) -> Tables:
@@ -71,8 +71,8 @@ def _estimate(store: Store, unit: Unit) -> Tables:
 
 def read_precisions(store: Store, refs: Sequence[TableRef]) -> tuple[NDArray[np.float64], str]:
     """The matrices ``[1 + replicas, dims, dims]``, NaN where there is none, and why that of the original is missing."""
-    found = [store.read(ref) for ref in refs]
-    dims = found[0].schema.field("row").type.list_size
+    parts = [store.read(ref) for ref in refs]
+    dims = parts[0].schema.field("row").type.list_size
     missing = np.full((dims, dims), np.nan)
-    matrices = [missing if table["problem"][0].as_py() else matrix(table["row"]) for table in found]
-    return np.stack(matrices), found[0]["problem"][0].as_py()
+    matrices = [missing if table["problem"][0].as_py() else matrix(table["row"]) for table in parts]
+    return np.stack(matrices), parts[0]["problem"][0].as_py()

@@ -58,8 +58,8 @@ def associate(
         "missing_words": lookup.missing([word for words in sets for word in words]),
     }
     reason = _unusable(lookup, test, present, config)
-    found = _without_result(config, reason) if reason else _sweep(lookup, present, config, precisions)
-    return [row | measured | _p_value(scores, len(present[0]), name, config, seed) for measured, scores in found]
+    results = _without_result(config, reason) if reason else _sweep(lookup, present, config, precisions)
+    return [row | measured | _p_value(scores, len(present[0]), name, config, seed) for measured, scores in results]
 
 
 def _unusable(lookup: Lookup, test: Association, present: Sequence[list[str]], config: AssociationConfig) -> Row:

@@ -15,7 +15,7 @@ _MIN_OCCUPATIONS = 3
 
 
 def validated(
-    of: Mapping[str, Any],
+    key: Mapping[str, Any],
     values: NDArray[np.float64],
     against: NDArray[np.float64],
     level: float,
@@ -25,24 +25,24 @@ def validated(
     """Both correlations over occupations.
 
     Args:
-        of: ``measure``, ``against`` and whatever else tells the row apart.
+        key: ``measure``, ``against`` and the other columns that identify the row.
         values: ``[occupations]``, the point estimates; NaN where an occupation has none.
         against: ``[occupations]``.
         level: coverage of the intervals.
         replicas: ``[replicas, occupations]``, the replicas' own values, from which the intervals come.
         replicas_against: the same of the other side, where it differs between replicas.
     """
-    found = correlation(values, against)
+    result = correlation(values, against)
     row = {
-        **of,
-        **found._asdict(),
-        "num_occupations": found.num,
+        **key,
+        **result._asdict(),
+        "num_occupations": result.num,
         **_intervals(replicas, replicas_against, against, level),
     }
     del row["num"]
-    if found.num < _MIN_OCCUPATIONS:
-        return row | failed("too_few_occupations", f"{found.num} occupations have both, {_MIN_OCCUPATIONS} are needed")
-    if np.isnan(found.pearson):
+    if result.num < _MIN_OCCUPATIONS:
+        return row | failed("too_few_occupations", f"{result.num} occupations have both, {_MIN_OCCUPATIONS} are needed")
+    if np.isnan(result.pearson):
         return row | failed("constant", "all occupations have the same value on one side")
     return row | OK
 

@@ -66,42 +66,47 @@ def _units(model: Model, config: AssociationConfig, tests: Sequence[str] | None)
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
-    lookup, how = Lookup(store, unit.inputs["vectors"]), unit.config
-    similarities = [similarity for similarity in how["config"].similarities if similarity != "mahalanobis"]
-    parts = [_measure_with(lookup, similarity, how) for similarity in similarities]
+    lookup, settings = Lookup(store, unit.inputs["vectors"]), unit.config
+    similarities = [similarity for similarity in settings["config"].similarities if similarity != "mahalanobis"]
+    parts = [_measure_with(lookup, similarity, settings) for similarity in similarities]
     yield "word_associations", table_of([row for rows, _ in parts for row in rows], tables.WORD_ASSOCIATIONS)
     yield "validation", table_of([row for _, row in parts], tables.VALIDATION)
 
 
-def _measure_with(lookup: Lookup, similarity: Measure, how: Mapping[str, Any]) -> tuple[list[Row], Row]:
+def _measure_with(lookup: Lookup, similarity: Measure, settings: Mapping[str, Any]) -> tuple[list[Row], Row]:
     """A row for each occupation, and how they go with the share of women."""
-    test: Wefat = how["test"]
-    config: AssociationConfig = how["config"]
-    occupations: Occupations = how["occupations"]
+    test: Wefat = settings["test"]
+    config: AssociationConfig = settings["config"]
+    occupations: Occupations = settings["occupations"]
     a, b = (lookup.present(named.words) for named in (test.attribute_a, test.attribute_b))
     lack = _too_few(test, a, b, config)
     words = list(occupations.percent_women)
     nothing = np.full((1 + lookup.num_replicas, len(words)), np.nan)
     effects = nothing if lack else _effects(lookup, words, a, b, similarity, config.ddof)
-    of = {"model": how["model"], "language": how["language"], "test": how["name"], "similarity": similarity}
+    key = {
+        "model": settings["model"],
+        "language": settings["language"],
+        "test": settings["name"],
+        "similarity": similarity,
+    }
     rows = [
         {
-            **of,
+            **key,
             "attribute_a": test.attribute_a.name,
             "attribute_b": test.attribute_b.name,
             "word": word,
-            **estimate("effect_size", effects[:, at], config.level),
+            **estimate("effect_size", effects[:, index], config.level),
             "ddof": config.ddof,
             "percent_women": percent,
             "num_attributes": len(a) + len(b),
             "num_replicas": 0,
-            **(lack or (lookup.basis(effects[:, at]) if word in lookup else missing_words([word]))),
+            **(lack or (lookup.basis(effects[:, index]) if word in lookup else missing_words([word]))),
         }
-        for at, (word, percent) in enumerate(occupations.percent_women.items())
+        for index, (word, percent) in enumerate(occupations.percent_women.items())
     ]
     original, replicas = original_and_replicas(effects)
     women = np.array(list(occupations.percent_women.values())) / 100.0
-    against = of | {"measure": "wefat", "against": "share_women"}
+    against = key | {"measure": "wefat", "against": "share_women"}
     return rows, validated(against, original, women, config.level, replicas) | lack
 
 

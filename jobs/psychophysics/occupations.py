@@ -27,7 +27,7 @@ def against_labour_market(
     words: Sequence[str],
     flips: NDArray[np.float64],
     means: Pooled,
-    how: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> list[Row]:
     """PSE against the share of men, JND against its dispersion, and both against WEFAT.
 
@@ -36,26 +36,26 @@ def against_labour_market(
         words: the occupations.
         flips: ``[gender pairs, occupations, replicas]``.
         means: of the occupations over all pairs.
-        how: the unit's config.
+        settings: the unit's config.
     """
-    women = np.array([how["occupations"].percent_women[word] for word in words]) / 100.0
-    of, level = {"model": how["model"], "language": how["language"]}, how["config"].level
+    women = np.array([settings["occupations"].percent_women[word] for word in words]) / 100.0
+    key, level = {"model": settings["model"], "language": settings["language"]}, settings["config"].level
     rows = [
         row
-        for pair, of_pair in zip(how["gender_pairs"], flips, strict=True)
-        for row in _validated_pair(of | dict(zip(("cue_1", "cue_2"), pair, strict=True)), of_pair, 1.0 - women, level)
+        for pair, of_pair in zip(settings["gender_pairs"], flips, strict=True)
+        for row in _validated_pair(key | dict(zip(("cue_1", "cue_2"), pair, strict=True)), of_pair, 1.0 - women, level)
     ]
     # [replicas, occupations], the mean of each replica over the pairs that it has
     over_pairs = mean_bias(flips.transpose(2, 1, 0))
-    rows.append(validated(of | _is("pse", "share_men"), means.pse, 1.0 - women, level, over_pairs))
-    rows.append(validated(of | _is("jnd", "dispersion"), means.jnd, dispersion(women), level))
-    return [*rows, *_compared(lookup, words, of, means.pse, over_pairs, 1.0 - women, how)]
+    rows.append(validated(key | _is("pse", "share_men"), means.pse, 1.0 - women, level, over_pairs))
+    rows.append(validated(key | _is("jnd", "dispersion"), means.jnd, dispersion(women), level))
+    return [*rows, *_compared(lookup, words, key, means.pse, over_pairs, 1.0 - women, settings)]
 
 
-def _validated_pair(of: Row, flips: NDArray[np.float64], men: NDArray[np.float64], level: float) -> Iterator[Row]:
+def _validated_pair(key: Row, flips: NDArray[np.float64], men: NDArray[np.float64], level: float) -> Iterator[Row]:
     pse, jnd = moments(flips)
-    yield validated(of | _is("pse", "share_men"), pse, men, level, flips.T)
-    yield validated(of | _is("jnd", "dispersion"), jnd, dispersion(men), level)
+    yield validated(key | _is("pse", "share_men"), pse, men, level, flips.T)
+    yield validated(key | _is("jnd", "dispersion"), jnd, dispersion(men), level)
 
 
 def _is(measure: str, against: str) -> Row:
@@ -65,39 +65,39 @@ def _is(measure: str, against: str) -> Row:
 def _compared(
     lookup: Lookup,
     words: Sequence[str],
-    of: Row,
+    key: Row,
     pse: NDArray[np.float64],
     means: NDArray[np.float64],
     men: NDArray[np.float64],
-    how: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> Iterator[Row]:
     """WEFAT with the cues as attributes: how it goes with the labour market, and PSE with it."""
-    female, male = (lookup.present(list(dict.fromkeys(cues))) for cues in zip(*how["gender_pairs"], strict=True))
+    female, male = (lookup.present(list(dict.fromkeys(cues))) for cues in zip(*settings["gender_pairs"], strict=True))
     if min(len(female), len(male)) == 0:
         return
     vectors = lookup(words)
     to_female, to_male = (pairwise(vectors, lookup(cues), "cosine") for cues in (female, male))
-    effects, replicas = original_and_replicas(wefat(to_female, to_male, "cosine", how["config"].ddof))
-    of, level = of | {"similarity": "cosine", "test": "cues"}, how["config"].level
-    yield validated(of | _is("wefat", "share_men"), effects, men, level, replicas)
-    yield validated(of | _is("pse", "wefat"), pse, effects, level, means, replicas)
+    effects, replicas = original_and_replicas(wefat(to_female, to_male, "cosine", settings["config"].ddof))
+    key, level = key | {"similarity": "cosine", "test": "cues"}, settings["config"].level
+    yield validated(key | _is("wefat", "share_men"), effects, men, level, replicas)
+    yield validated(key | _is("pse", "wefat"), pse, effects, level, means, replicas)
 
 
-def contrast(lookup: Lookup, how: Mapping[str, Any]) -> list[Row]:
+def contrast(lookup: Lookup, settings: Mapping[str, Any]) -> list[Row]:
     """WEAT of occupations with mostly women against those with mostly men, with the cues as attributes."""
-    percent_women = how["occupations"].percent_women
+    percent_women = settings["occupations"].percent_women
     women = tuple(word for word, percent in percent_women.items() if percent > _HALF)
     men = tuple(word for word, percent in percent_women.items() if percent < _HALF)
     if not women or not men:
         return []
-    female, male = (tuple(dict.fromkeys(cues)) for cues in zip(*how["gender_pairs"], strict=True))
+    female, male = (tuple(dict.fromkeys(cues)) for cues in zip(*settings["gender_pairs"], strict=True))
     test = Association(
-        how["occupations"].source,
+        settings["occupations"].source,
         NamedWords("occupations with mostly women", women),
         NamedWords("occupations with mostly men", men),
         NamedWords("female cues", female),
         NamedWords("male cues", male),
     )
-    config = AssociationConfig(ddof=how["config"].ddof, level=how["config"].level)
-    of = {"model": how["model"], "language": how["language"]}
-    return [of | row for row in associate(lookup, "occupations", test, config)]
+    config = AssociationConfig(ddof=settings["config"].ddof, level=settings["config"].level)
+    key = {"model": settings["model"], "language": settings["language"]}
+    return [key | row for row in associate(lookup, "occupations", test, config)]

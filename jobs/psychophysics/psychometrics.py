@@ -57,7 +57,7 @@ def measure_psychometrics(
 
 def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
     wordset = model.wordset
-    how = {
+    settings = {
         "model": model.name,
         "language": model.language,
         "gender_pairs": wordset.cue_pairs,
@@ -67,23 +67,23 @@ def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
         "seed": seed,
         "operators": [association.VERSION, correlation.VERSION, permutation.VERSION, pooling.VERSION],
     }
-    return Unit(psychophysics.VERSION, model.name, how, {"vectors": vectors_of(model)})
+    return Unit(psychophysics.VERSION, model.name, settings, {"vectors": vectors_of(model)})
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
-    lookup, how = Lookup(store, unit.inputs["vectors"]), unit.config
-    words = sorted(how["occupations"].percent_women)
-    gender, others = how["gender_pairs"], how["other_pairs"]
+    lookup, settings = Lookup(store, unit.inputs["vectors"]), unit.config
+    words = sorted(settings["occupations"].percent_women)
+    gender, others = settings["gender_pairs"], settings["other_pairs"]
     flips = np.stack([_flips(lookup, words, pair) for pair in (*gender, *others)])
     keys = [(word, *pair) for pair in (*gender, *others) for word in words]
     replicas = flips[..., ORIGINAL + 1 :].reshape(len(keys), -1)
-    yield "psychometrics", _psychometrics(lookup, keys, flips.reshape(len(keys), -1), how)
-    yield "psychometric_points", _points(keys, replicas, how)
+    yield "psychometrics", _psychometrics(lookup, keys, flips.reshape(len(keys), -1), settings)
+    yield "psychometric_points", _points(keys, replicas, settings)
     of_gender = flips[: len(gender), :, ORIGINAL + 1 :]
-    means = pooled(of_gender.swapaxes(0, 1), how["config"].level)
-    yield "pooled_psychometrics", _pooled(words, means, how)
-    yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, how), VALIDATION)
-    yield "occupation_contrast", table_of(contrast(lookup, how), ASSOCIATIONS)
+    means = pooled(of_gender.swapaxes(0, 1), settings["config"].level)
+    yield "pooled_psychometrics", _pooled(words, means, settings)
+    yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, settings), VALIDATION)
+    yield "occupation_contrast", table_of(contrast(lookup, settings), ASSOCIATIONS)
 
 
 def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArray[np.float64]:
@@ -92,30 +92,33 @@ def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArr
     return flip_points(lookup(words), cue_1, cue_2).T
 
 
-def _psychometrics(lookup: Lookup, keys: Sequence[Key], flips: NDArray[np.float64], how: Mapping[str, Any]) -> pa.Table:
-    config: PsychophysicsConfig = how["config"]
-    replicas, num_gender = flips[:, ORIGINAL + 1 :], len(how["occupations"].percent_women) * len(how["gender_pairs"])
-    found = psychometrics_of(replicas, how["seed"], config.num_resamples, config.level)
+def _psychometrics(
+    lookup: Lookup, keys: Sequence[Key], flips: NDArray[np.float64], settings: Mapping[str, Any]
+) -> pa.Table:
+    config: PsychophysicsConfig = settings["config"]
+    women = settings["occupations"].percent_women
+    replicas, num_gender = flips[:, ORIGINAL + 1 :], len(women) * len(settings["gender_pairs"])
+    results = psychometrics_of(replicas, settings["seed"], config.num_resamples, config.level)
     spread = percentile_interval(replicas, config.level)
     rows = [
         {
-            **_of(how),
+            **_model_columns(settings),
             **dict(zip(("word", "cue_1", "cue_2"), key, strict=True)),
             "is_gender": row < num_gender,
             "flip_original": flips[row, ORIGINAL],
             "flip_low": spread.low[row],
             "flip_high": spread.high[row],
-            "percent_women": how["occupations"].percent_women[key[0]],
-            **{name: column[row] for name, column in found._asdict().items()},
-            **_verdict(lookup.missing(key), int(found.num_replicas[row])),
+            "percent_women": women[key[0]],
+            **{name: column[row] for name, column in results._asdict().items()},
+            **_verdict(lookup.missing(key), int(results.num_replicas[row])),
         }
         for row, key in enumerate(keys)
     ]
     return table_of(rows, tables.PSYCHOMETRICS)
 
 
-def _of(how: Mapping[str, Any]) -> Row:
-    return {"model": how["model"], "language": how["language"]}
+def _model_columns(settings: Mapping[str, Any]) -> Row:
+    return {"model": settings["model"], "language": settings["language"]}
 
 
 def _verdict(missing: Sequence[str], num_replicas: int) -> Row:
@@ -126,12 +129,12 @@ def _verdict(missing: Sequence[str], num_replicas: int) -> Row:
     return OK
 
 
-def _points(keys: Sequence[Key], replicas: NDArray[np.float64], how: Mapping[str, Any]) -> pa.Table:
+def _points(keys: Sequence[Key], replicas: NDArray[np.float64], settings: Mapping[str, Any]) -> pa.Table:
     measured = np.flatnonzero(np.isfinite(replicas).any(axis=1)).tolist()
     shares = response_curve(replicas[measured], _ALPHAS)
     word, cue_1, cue_2 = (np.repeat([keys[row][part] for row in measured], _ALPHAS.size) for part in range(3))
     columns = {
-        **{name: np.full(word.size, value) for name, value in _of(how).items()},
+        **{name: np.full(word.size, value) for name, value in _model_columns(settings).items()},
         "word": word,
         "cue_1": cue_1,
         "cue_2": cue_2,
@@ -141,11 +144,11 @@ def _points(keys: Sequence[Key], replicas: NDArray[np.float64], how: Mapping[str
     return pa.table(columns).cast(tables.PSYCHOMETRIC_POINTS)
 
 
-def _pooled(words: Sequence[str], means: Pooled, how: Mapping[str, Any]) -> pa.Table:
-    women = how["occupations"].percent_women
+def _pooled(words: Sequence[str], means: Pooled, settings: Mapping[str, Any]) -> pa.Table:
+    women = settings["occupations"].percent_women
     rows = [
         {
-            **_of(how),
+            **_model_columns(settings),
             "word": word,
             **{name: column[row] for name, column in means._asdict().items()},
             "percent_women": women[word],
