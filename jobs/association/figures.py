@@ -6,8 +6,9 @@ import polars as pl
 
 from tiltmeter.jobs.report.findings import correlations
 from tiltmeter.jobs.report.plots.dots import dots, sides
+from tiltmeter.jobs.report.plots.figure import Figure
 from tiltmeter.jobs.report.plots.scatter import scatter
-from tiltmeter.jobs.report.plots.style import FIRST, SECOND, Figure, Row, lines, plain
+from tiltmeter.jobs.report.plots.style import FIRST, SECOND, Row, lines, plain
 from tiltmeter.jobs.report.wording import estimate, number, p_equals, stars
 
 
@@ -16,7 +17,7 @@ def association_dots(rows: pl.DataFrame) -> Figure:
     words = pl.DataFrame({"label": map(_label, rows.to_dicts()), "stars": map(stars, rows["p_value"])})
     first, second = ("first go with first", FIRST), ("first go with second", SECOND)
     known, looks = sides(rows.hstack(words), "effect_size", 0.0, first, second)
-    figure = dots(
+    return dots(
         known,
         "effect_size",
         "label",
@@ -25,11 +26,11 @@ def association_dots(rows: pl.DataFrame) -> Figure:
         neutral=0.0,
         title="effect size d (standard deviations)",
         words="stars",
+        words_size=16,
         hover=lambda row: f"{row['label']}<br>d {estimate(row, 'effect_size', 2)}<br>{p_equals(row['p_value'])}",
         label=str,
         row_height=72,
     )
-    return figure.update_traces(textfont_size=16)
 
 
 def _label(row: Row) -> str:
@@ -43,7 +44,7 @@ def against_women(rows: pl.DataFrame, y: str, title: str, neutral: float, hover:
     Args:
         y: the column of the number, with the ``title`` of its axis, and the ``neutral`` number that leans to no side.
     """
-    figure = scatter(
+    return scatter(
         rows,
         "percent_women",
         y,
@@ -54,7 +55,6 @@ def against_women(rows: pl.DataFrame, y: str, title: str, neutral: float, hover:
         note=correlations(rows["percent_women"], rows[y]).text,
         hover=hover,
     )
-    return figure.update_yaxes(tickformat=".2f")
 
 
 def effects_and_women(rows: pl.DataFrame) -> Figure:

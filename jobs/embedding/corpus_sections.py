@@ -8,7 +8,8 @@ from tiltmeter.jobs.report.findings import split
 from tiltmeter.jobs.report.grids import count, grid, number, text
 from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Listing, Paragraph, Section
 from tiltmeter.jobs.report.plots.curves import curves
-from tiltmeter.jobs.report.plots.style import MALE, Figure, Look, lines
+from tiltmeter.jobs.report.plots.figure import Figure
+from tiltmeter.jobs.report.plots.style import MALE, Look, lines
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 
 _TRAINERS = {

@@ -1,47 +1,47 @@
 """The pictures of gender bias: dots, bars and heat maps of rows of the public tables, as pages name them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from tiltmeter.jobs.report.findings import measured
-from tiltmeter.jobs.report.plots import style
 from tiltmeter.jobs.report.plots.bars import bars
 from tiltmeter.jobs.report.plots.dots import dots, sides
+from tiltmeter.jobs.report.plots.figure import UNNAMED, Figure, Trace, axis, figure, line, ticks
 from tiltmeter.jobs.report.plots.heat import MIDDLE, heat
-from tiltmeter.jobs.report.plots.style import FEMALE, FIRST, MALE, NEUTRAL, SECOND, TEXT, Look, Row, lines, plain
+from tiltmeter.jobs.report.plots.style import FEMALE, FIRST, INK, MALE, NEUTRAL, SECOND, TEXT, Look, Row, lines, plain
 from tiltmeter.jobs.report.wording import estimate, number
 from tiltmeter.operators.statistics.correlation import cluster_order
 
 _GENDERS = {"feminine": FEMALE, "masculine": MALE, "neutral": NEUTRAL}
 _ON_AXIS = "bias (cosine with the gender direction): male side ← 0 → female side"
 _WEIGHTED = "forms weighted by count"
+_along = partial(dots, by="side", neutral=0.0, title=_ON_AXIS)
 
 
 # --- words and professions along the direction ----------------------------------------------------------------------
 
 
-def defining_words(rows: pl.DataFrame, ends: Sequence[float]) -> go.Figure:
+def defining_words(rows: pl.DataFrame, ends: Sequence[float]) -> Figure:
     """The words of each pair along the gender direction, as in figure 1 of Matthews et al. 2021, for one language.
 
     Args:
         rows: rows of ``gender_words`` for the defining words, in the order of the word set.
         ends: of the axis.
     """
-    looks = {"female words": Look(FEMALE), "male words": Look(MALE, place="bottom center")}
+    male = Look(MALE, place="bottom center", letters=TEXT[MALE])
+    looks = {"female words": Look(FEMALE, letters=TEXT[FEMALE]), "male words": male}
     named = rows.with_columns(side=pl.col("gender").replace({"feminine": "female words", "masculine": "male words"}))
-    figure = dots(named, "bias", "item", by="side", looks=looks, neutral=0.0, words="word", hover=_word, row_height=54)
-    for words in figure.select_traces({"mode": "markers+text"}):
-        words.textfont = {"color": TEXT[words.marker.color], "size": 14}
-    return figure.update_xaxes(title_text=_ON_AXIS, range=ends)
+    return _along(
+        named, "bias", "item", looks=looks, words="word", words_size=14, hover=_word, ends=ends, row_height=54
+    )
 
 
-def professions(rows: pl.DataFrame, words: pl.DataFrame, ends: Sequence[float]) -> go.Figure:
+def professions(rows: pl.DataFrame, words: pl.DataFrame, ends: Sequence[float]) -> Figure:
     """Bias of professions with their forms beside them, for one language; the most female at the top.
 
     Args:
@@ -66,9 +66,8 @@ def professions(rows: pl.DataFrame, words: pl.DataFrame, ends: Sequence[float]) 
     def hover(row: Row) -> str:
         return _word(row) if row["word"] else lines(plain(row["profession"]), *_profession(row))
 
-    figure = dots(rows, "value", "profession", by="side", looks=looks, neutral=0.0, hover=hover, row_height=height)
-    figure.update_xaxes(title_text=_ON_AXIS, range=ends)
-    return _with_words(figure, ordered["profession"].to_list(), forms)
+    drawn = _along(rows, "value", "profession", looks=looks, ends=ends, hover=hover, row_height=height)
+    return _with_words(drawn, ordered["profession"].to_list(), forms)
 
 
 def _word(row: Row) -> str:
@@ -87,15 +86,14 @@ def _basis(row: Row) -> list[str]:
     return [*occurrences, f"{row['num_replicas']} replicas"]
 
 
-def _with_words(figure: go.Figure, names: Sequence[str], forms: pl.DataFrame) -> go.Figure:
+def _with_words(drawn: Figure, names: Sequence[str], forms: pl.DataFrame) -> Figure:
     """The words of each profession at the right edge, unless they are all the English ones."""
     if (forms["word"] == forms["item"]).all():
-        return figure
-    words = [_coloured(forms.filter(item=name)) for name in names]
-    axis = {"overlaying": "y", "side": "right", "matches": "y", "automargin": True, "showgrid": False, "ticks": ""}
-    ticks = {"tickvals": list(range(len(words))), "ticktext": words[::-1], "tickfont": {"size": 13}}
-    figure.add_scatter(x=[None], y=[None], yaxis="y2", showlegend=False, hoverinfo="skip")
-    return figure.update_layout(yaxis2=axis | ticks)
+        return drawn
+    words = ticks([_coloured(forms.filter(item=name)) for name in reversed(names)])
+    place = {"overlaying": "y", "side": "right", "matches": "y", "automargin": True, "showgrid": False, "ticks": ""}
+    nothing = line([None], [None], {}, yaxis="y2", **UNNAMED)
+    return drawn.with_traces(nothing).with_layout(yaxis2={**place, **words, "tickfont": {"size": 13}})
 
 
 def _coloured(forms: pl.DataFrame) -> str:
@@ -108,7 +106,7 @@ def _coloured(forms: pl.DataFrame) -> str:
     return "  ".join(shown)
 
 
-def shares(rows: pl.DataFrame) -> go.Figure:
+def shares(rows: pl.DataFrame) -> Figure:
     """Shares of the genders in all occurrences as bars; rows with a label and a count for each gender."""
     counts = rows.unpivot([*_GENDERS], index="label", variable_name="gender", value_name="count")
     shares = counts.with_columns(share=pl.col("count") / pl.col("count").sum().over("label"))
@@ -117,14 +115,15 @@ def shares(rows: pl.DataFrame) -> go.Figure:
     def hover(row: Row) -> str:
         return lines(plain(row["label"]), f"{row['gender']}: {row['count']:,}")
 
-    figure = bars(shares, "share", "label", by="gender", looks=looks, is_stacked=True, hover=hover)
-    return figure.update_xaxes(title_text="share of occurrences", tickformat=".0%", range=[0, 1])
+    titles = ("share of occurrences", "")
+    drawn = bars(shares, "share", "label", by="gender", looks=looks, is_stacked=True, titles=titles, hover=hover)
+    return drawn.with_layout(xaxis={"tickformat": ".0%", "range": [0, 1]})
 
 
 # --- languages and pairs --------------------------------------------------------------------------------------------
 
 
-def means_by_gender(rows: pl.DataFrame) -> go.Figure:
+def means_by_gender(rows: pl.DataFrame) -> Figure:
     """Mean bias of the female and of the male defining words, as in figure 2 of Matthews et al. 2021.
 
     Args:
@@ -134,22 +133,21 @@ def means_by_gender(rows: pl.DataFrame) -> go.Figure:
     return _by_language(rows, columns, [Look(FEMALE), Look(MALE)], f"mean {_ON_AXIS}")
 
 
-def direct_bias(rows: pl.DataFrame) -> go.Figure:
+def direct_bias(rows: pl.DataFrame) -> Figure:
     """Direct bias with both weights of the forms, the languages with the most at the top; rows as above."""
     columns = {"genders weighted equally": "direct_bias", _WEIGHTED: "direct_bias_weighted"}
     looks = [Look(shift=0.12), Look(NEUTRAL, "diamond-open", shift=-0.18)]
     return _by_language(rows.sort("direct_bias", descending=True), columns, looks, "direct bias (mean |cosine|)")
 
 
-def _by_language(rows: pl.DataFrame, columns: Mapping[str, str], looks: Sequence[Look], title: str) -> go.Figure:
+def _by_language(rows: pl.DataFrame, columns: Mapping[str, str], looks: Sequence[Look], title: str) -> Figure:
     marks = pl.concat(_numbers(rows, column).with_columns(name=pl.lit(name)) for name, column in columns.items())
     by_name = dict(zip(columns, looks, strict=True))
 
     def hover(row: Row) -> str:
         return lines(plain(row["label"]), f"{row['name']}: {estimate(row, 'value')}", f"{row['num_replicas']} replicas")
 
-    figure = dots(marks, "value", "label", by="name", looks=by_name, neutral=0.0, hover=hover, row_height=38)
-    return figure.update_xaxes(title_text=title)
+    return dots(marks, "value", "label", by="name", looks=by_name, neutral=0.0, title=title, hover=hover, row_height=38)
 
 
 def _numbers(rows: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -157,15 +155,14 @@ def _numbers(rows: pl.DataFrame, column: str) -> pl.DataFrame:
     return rows.with_columns(pl.col(f"{column}{end}").alias(f"value{end}") for end in ("", "_low", "_high"))
 
 
-def pair_changes(rows: pl.DataFrame) -> go.Figure:
+def pair_changes(rows: pl.DataFrame) -> Figure:
     """Change of direct bias when a pair is left out, for one language, in the order of the word set."""
     sided, looks = sides(rows, "change", 0.0, ("direct bias rises", FIRST), ("direct bias falls", SECOND))
 
     def hover(row: Row) -> str:
         return lines(plain(row["pair"]), *_without(row))
 
-    figure = dots(sided, "change", "pair", by="side", looks=looks, neutral=0.0, hover=hover, row_height=30)
-    return figure.update_xaxes(title_text="change of direct bias")
+    return _along(sided, "change", "pair", looks=looks, title="change of direct bias", hover=hover, row_height=30)
 
 
 def _without(row: Row) -> list[str]:
@@ -182,7 +179,7 @@ def _without(row: Row) -> list[str]:
 # --- heat maps ------------------------------------------------------------------------------------------------------
 
 
-def profession_map(rows: pl.DataFrame, names: pl.Series) -> go.Figure:
+def profession_map(rows: pl.DataFrame, names: pl.Series) -> Figure:
     """Bias of professions in every language.
 
     Args:
@@ -192,13 +189,13 @@ def profession_map(rows: pl.DataFrame, names: pl.Series) -> go.Figure:
     return _map(rows, "label", names, "bias", _profession, colours=(MALE, MIDDLE, FEMALE), title="bias")
 
 
-def pair_map(rows: pl.DataFrame) -> go.Figure:
+def pair_map(rows: pl.DataFrame) -> Figure:
     """Change of direct bias without each pair, in every language; rows of ``gender_pairs``."""
     look = {"colours": (SECOND, MIDDLE, FIRST), "title": "change of<br>direct bias", "digits": 3}
     return _map(rows, "label", rows["pair"].unique(maintain_order=True), "change", _without, **look)
 
 
-def correlations(rows: pl.DataFrame) -> go.Figure:
+def correlations(rows: pl.DataFrame) -> Figure:
     """Pearson's r between languages under the tree of their clustering, as in figure 6 of Matthews et al. 2021.
 
     Args:
@@ -208,11 +205,16 @@ def correlations(rows: pl.DataFrame) -> go.Figure:
     names = ordered["language_2"].unique(maintain_order=True).alias("language_1")
     look = {"colours": (SECOND, MIDDLE, FIRST), "title": "r", "ends": (-1.0, 1.0)}
     cells = _map(ordered, "language_2", names, "correlation", _correlation, **look)
-    figure = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.02, row_heights=[0.2, 0.8])
-    figure.add_traces(_tree(np.array(cells.data[1].z, dtype=np.float64)), 1, 1).add_traces(cells.data, 2, 1)
-    figure.update_xaxes(showgrid=False, ticks="").update_xaxes(cells.layout.xaxis.update(side="bottom"), row=2)
-    figure.update_yaxes(title_text="1 − r", rangemode="tozero", nticks=4, row=1).update_yaxes(cells.layout.yaxis, row=2)
-    return figure.update_layout(template=style.STYLE, height=260 + 40 * len(names), showlegend=False)
+    tree = _tree(np.array(cells.data[1]["z"], dtype=np.float64))
+    return figure(
+        *tree,
+        *(trace | {"yaxis": "y2"} for trace in cells.data),
+        height=260 + 40 * len(names),
+        showlegend=False,
+        xaxis=cells.layout["xaxis"] | {"side": "bottom", "anchor": "y2"},
+        yaxis=axis("1 − r", rangemode="tozero", nticks=4, domain=[0.804, 1.0]),
+        yaxis2=cells.layout["yaxis"] | {"domain": [0.0, 0.784]},
+    )
 
 
 def _correlation(row: Row) -> list[str]:
@@ -222,7 +224,7 @@ def _correlation(row: Row) -> list[str]:
 
 def _map(
     rows: pl.DataFrame, x: str, names: pl.Series, column: str, numbers: Callable[[Row], list[str]], **look: Any
-) -> go.Figure:
+) -> Figure:
     """A cell for each value of ``x`` and each name; bold where the interval of the column's number excludes 0.
 
     Args:
@@ -251,7 +253,7 @@ def _two_lines(language: str) -> str:
     return plain(language).replace(" (", "<br>(")
 
 
-def _tree(correlations: NDArray[np.float64]) -> list[go.Scatter]:
+def _tree(correlations: NDArray[np.float64]) -> list[Trace]:
     """The clustering as brackets whose height is the mean distance 1 - r of what they join."""
     middles, tops, brackets = [float(place) for place in range(len(correlations))], [0.0] * len(correlations), []
     for first, second, height, _ in cluster_order(correlations).linkage:
@@ -260,5 +262,4 @@ def _tree(correlations: NDArray[np.float64]) -> list[go.Scatter]:
         brackets.append(([x[0], *x, x[1]], [y[0], height, height, y[1]]))
         middles.append(sum(x) / 2.0)
         tops.append(float(height))
-    line = {"color": style.INK, "width": 1.5}
-    return [go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip") for x, y in brackets]
+    return [line(x, y, {"color": INK, "width": 1.5}, hoverinfo="skip") for x, y in brackets]

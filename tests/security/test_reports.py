@@ -2,7 +2,6 @@
 
 from html.parser import HTMLParser
 
-import plotly.graph_objects as go
 import polars as pl
 import pytest
 
@@ -19,7 +18,8 @@ from tiltmeter.jobs.report.html.elements import (
     Section,
     render,
 )
-from tiltmeter.jobs.report.plots.style import plain
+from tiltmeter.jobs.report.plots.figure import figure
+from tiltmeter.jobs.report.plots.style import HOVER, plain
 from tiltmeter.jobs.resolution.page.cluster_graphs import cluster_graph
 
 HOSTILE = [
@@ -76,7 +76,7 @@ def page_of(text: str) -> str:
         Listing(text),
         Details(text, [Paragraph(text)]),
         Part(text, [Listing(text)]),
-        Chart(text, text, {"one": go.Figure(), f"{text} two": go.Figure()}, text),
+        Chart(text, text, {"one": figure(), f"{text} two": figure()}, text),
     ]
     return render(Page(text, {text: text}, blocks, [Section("one", text, blocks)]))
 
@@ -112,23 +112,23 @@ def test_charts_are_told_that_a_text_is_text(text):
     assert "<" not in plain(text)
     names = [f"{text}{end}" for end in "abc"]
     pairs = pl.DataFrame({"left": names[:2], "right": names[1:], "weight": [1.0, -1.0]})
-    figure = as_json([cluster_graph(pairs, dict.fromkeys(names[:2], 0) | {names[2]: 1}, 0)])
+    drawn = as_json([cluster_graph(pairs, dict.fromkeys(names[:2], 0) | {names[2]: 1}, 0)])
     for tag in ("<a", "<script", "<img", "<style", "<base"):
-        assert tag not in figure
+        assert tag not in drawn
 
 
 @pytest.mark.slow
 def test_nothing_of_it_runs_in_a_browser(browser, tmp_path):
     """The same in labels, hovers and legends of a chart, in Chromium."""
     labels = [plain(text) for text in HOSTILE]
-    figure = go.Figure(go.Bar(x=labels, y=[1] * len(labels), name=labels[0], text=labels, customdata=labels))
-    figure.update_traces(hovertemplate="%{customdata}", showlegend=True).update_layout(title_text=labels[5])
+    bar = {"type": "bar", "x": labels, "y": [1] * len(labels), "text": labels, "customdata": labels}
+    chart = figure({**bar, "name": labels[0], "hovertemplate": HOVER, "showlegend": True}, title={"text": labels[5]})
     blocks = [Paragraph(text) for text in HOSTILE]
     path = tmp_path / "report.html"
-    path.write_text(render(Page("T", {}, [], [Section("s", "S", [*blocks, Chart("A", "B", {"f": figure})])])), "utf-8")
+    path.write_text(render(Page("T", {}, [], [Section("s", "S", [*blocks, Chart("A", "B", {"f": chart})])])), "utf-8")
     tab = browser.open(path, 1280)
     tab.run("typeof drawn === 'undefined' ? null : drawn")
     assert tab.run("typeof pwned") == "undefined"
     assert tab.run("document.querySelectorAll('.plot a, .plot img, main img, base').length") == 0
-    assert tab.run("document.querySelectorAll('.plot .xtick').length") == len(set(labels))
+    assert tab.run("document.querySelectorAll('.plot g.xtick').length") == len(set(labels))
     assert tab.problems == []

@@ -20,6 +20,7 @@ from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid, Paragraph,
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.plots.curves import curves
+from tiltmeter.jobs.report.plots.figure import Figure
 from tiltmeter.jobs.report.plots.style import (
     FEMALE,
     FIRST,
@@ -28,7 +29,6 @@ from tiltmeter.jobs.report.plots.style import (
     NEUTRAL,
     SECOND,
     SHARES,
-    Figure,
     Look,
     Row,
     lines,
@@ -166,4 +166,4 @@ def _curves(rows: pl.DataFrame, chance: str, title: str) -> Figure:
     figure = curves(
         rows, "budget", chance, by="method", looks=_LOOKS, titles=titles, hover=hover, label=METHODS.__getitem__
     )
-    return figure.update_xaxes(rangemode="tozero").update_yaxes(SHARES)
+    return figure.with_layout(xaxis={"rangemode": "tozero"}, yaxis=SHARES)

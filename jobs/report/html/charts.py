@@ -4,13 +4,15 @@ import base64
 import gzip
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
+import polars as pl
 from plotly.offline import get_plotlyjs
+
+from tiltmeter.jobs.report.plots.figure import Figure
 
 _DIGITS = 5
 """Of the numbers of a figure: one part in ten thousand of an axis is less than a pixel, even of an enlarged one."""
@@ -31,30 +33,23 @@ def plotly() -> str:
     return packed(get_plotlyjs())
 
 
-def as_json(figures: Iterable[go.Figure]) -> str:
+def as_json(figures: Iterable[Figure]) -> str:
     """Figures as a JSON list, whose numbers have the digits that can be seen.
 
-    >>> as_json([go.Figure(go.Scatter(x=np.array([1.0, np.nan]), y=[1 / 3, 2]))])[:61]
-    '[{"data":[{"x":[1.0,null],"y":[0.33333,2],"type":"scatter"}],'
+    >>> as_json([Figure([{"x": np.array([1.0, np.nan]), "y": [1 / 3, 2]}], {})])
+    '[{"data":[{"x":[1.0,null],"y":[0.33333,2]}],"layout":{}}]'
     """
-    shown = [{name: _plain(part) for name, part in figure.to_plotly_json().items()} for figure in figures]
+    shown = [{"data": _plain(figure.data), "layout": _plain(figure.layout)} for figure in figures]
     return json.dumps(shown, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, dict) and "bdata" in value:
-        return _plain(_decoded(**value))
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(part) for part in value]
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple | pl.Series):
+        return [_plain(part) for part in value]
     return value
-
-
-def _decoded(dtype: str, bdata: str, shape: str = "-1") -> list[Any]:
-    """The numbers of an array as plotly writes it: its bytes in base64."""
-    numbers = np.frombuffer(base64.b64decode(bdata), dtype)
-    nested: list[Any] = numbers.reshape([int(length) for length in shape.split(",")]).tolist()
-    return nested

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import jinja2
-import plotly.graph_objects as go
 
 from tiltmeter.jobs.report.html.charts import as_json, packed, plotly
+from tiltmeter.jobs.report.plots.figure import Figure
 
 _HERE = Path(__file__).parent
 _HEIGHT = 450
@@ -74,7 +74,7 @@ class Chart:
     kind: ClassVar[str] = "chart"
     alt: str
     caption: str
-    figures: Mapping[str, go.Figure]
+    figures: Mapping[str, Figure]
     question: str = "Show"
 
     @property
@@ -85,7 +85,8 @@ class Chart:
     @property
     def height(self) -> int:
         """Of the figure that is shown first, in pixels, so that nothing moves when it is drawn."""
-        return next(iter(self.figures.values())).layout.height or _HEIGHT
+        height: int = next(iter(self.figures.values())).layout.get("height", _HEIGHT)
+        return height
 
 
 @dataclass(frozen=True)

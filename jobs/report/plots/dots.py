@@ -1,28 +1,14 @@
 """Dot plots: numbers with their intervals, one row below the other."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-import plotly.graph_objects as go
 import polars as pl
-from plotly.subplots import make_subplots
 
-from tiltmeter.jobs.report.plots.style import (
-    INK,
-    NEUTRAL,
-    STYLE,
-    Kind,
-    Look,
-    Row,
-    faint,
-    hovers,
-    kinds,
-    neutral_line,
-    plain,
-    span,
-)
+from tiltmeter.jobs.report.plots.figure import UNNAMED, Figure, Trace, axis, figure, line, marks, neutral_line, ticks
+from tiltmeter.jobs.report.plots.style import INK, NEUTRAL, Kind, Look, Row, faint, hovers, kinds, plain, span
 
-_NO_LOOKS: Mapping[str, Look] = {}
+_GAP = 0.04
+"""Between panels, as a share of the width."""
 
 
 def dots(
@@ -31,44 +17,49 @@ def dots(
     y: str,
     *,
     by: str | None = None,
-    looks: Mapping[str, Look] = _NO_LOOKS,
+    looks: Mapping[str, Look] | None = None,
     interval: str | None = None,
     band: str | None = None,
     neutral: float | None = None,
     title: str = "",
     words: str | None = None,
+    words_size: int = 13,
     hover: Callable[[Row], str] | None = None,
     label: Callable[[str], str] = plain,
     ends: Sequence[float] | None = None,
     row_height: int = 22,
-) -> go.Figure:
+) -> Figure:
     """A dot for each row with a number, over the line of its interval; a row without one has an empty line.
 
     Args:
         x: the column of numbers.
         y: the column that says on which line a dot stands; lines come as they do in the rows, the first at the top,
             also those of rows without a number.
-        by: the column of kinds, each of which has a look and a place in the legend; a name that is empty has none.
         interval: whose ``_low`` and ``_high`` are the thin lines; x if None, unless that is the band.
         band: whose ``_low`` and ``_high`` are thick pale lines.
         neutral: the number that leans to no side.
-        title: of the axis of numbers.
         words: the column of words beside the dots.
-        hover: what is shown of a row under the pointer.
         label: how a line is called, as plotly reads it.
         ends: of the axis; they hold all numbers and intervals if None.
     """
     names = rows[y].unique(maintain_order=True).to_list()
     heights = {name: float(len(names) - 1 - place) for place, name in enumerate(names)}
     rows = rows.drop_nulls(x)
-    figure = _lines([label(name) for name in names], row_height)
-    if neutral is not None:
-        figure.add_trace(neutral_line([neutral] * 2, [-0.7, len(names) - 0.3]))
-    stems = {"interval": interval or (x if band != x else None), "band": band}
-    for kind in kinds(rows.drop_nulls(x), by, looks):
+    across, up = ends or ends_of(rows, x, interval, band, neutral=neutral), [-0.7, len(names) - 0.3]
+    stems = {"band": band, "interval": interval or (x if band != x else None)}
+    traces = [] if neutral is None else [neutral_line([neutral] * 2, up)]
+    for kind in kinds(rows, by, looks):
         places = [heights[name] + kind.look.shift for name in kind.rows[y]]
-        figure.add_traces([*_intervals(kind, places, stems), _dots(kind, places, x, words, hover)])
-    return figure.update_xaxes(title_text=title, range=list(ends or ends_of(rows, x, interval, band, neutral=neutral)))
+        group = {"legendgroup": kind.name, "name": plain(kind.name)}
+        dot = _dots(kind, places, x, words, words_size) | hovers(kind.rows, hover)
+        traces += [trace | group for trace in (*_intervals(kind, places, stems), dot)]
+    return figure(
+        *traces,
+        height=110 + row_height * len(names),
+        hovermode="closest",
+        xaxis=axis(title, range=across),
+        yaxis={"range": up, **ticks([label(name) for name in reversed(names)])},
+    )
 
 
 def ends_of(rows: pl.DataFrame, *names: str | None, neutral: float | None = 0.0) -> list[float]:
@@ -96,54 +87,42 @@ def sides(
     return known.with_columns(pl.col("side").replace("", none)), looks
 
 
-def beside(*figures: go.Figure) -> go.Figure:
+def beside(*figures: Figure) -> Figure:
     """Dot plots of the same lines as panels of one figure."""
-    whole = make_subplots(cols=len(figures), shared_yaxes=True, horizontal_spacing=0.04)
-    for col, figure in enumerate(figures, start=1):
-        whole.add_traces(figure.data, rows=1, cols=col)
-        whole.update_xaxes(figure.layout.xaxis, col=col)
-        whole.update_yaxes({"tickvals": figure.layout.yaxis.tickvals, "range": figure.layout.yaxis.range}, col=col)
-    whole.update_yaxes(ticktext=figures[0].layout.yaxis.ticktext, col=1)
-    return whole.update_layout(template=STYLE, height=figures[0].layout.height, hovermode="closest")
+    first, width = figures[0].layout, (1 + _GAP) / len(figures)
+    panels, traces = {}, []
+    for num, panel in enumerate(figures):
+        end = "" if num == 0 else str(num + 1)
+        domain = [num * width, (num + 1) * width - _GAP]
+        shared = {"matches": "y", "showticklabels": False} if num else {}
+        panels[f"xaxis{end}"] = panel.layout["xaxis"] | {"anchor": f"y{end}", "domain": domain}
+        panels[f"yaxis{end}"] = panel.layout["yaxis"] | {"anchor": f"x{end}"} | shared
+        traces += [trace | {"xaxis": f"x{end}", "yaxis": f"y{end}"} for trace in panel.data]
+    return figure(*traces, height=first["height"], hovermode="closest", **panels)
 
 
-def _lines(labels: Sequence[str], row_height: int) -> go.Figure:
-    """A plot without dots: a line for each label, the first at the top."""
-    figure = go.Figure().update_layout(template=STYLE, height=110 + row_height * len(labels), hovermode="closest")
-    ticks = {"tickvals": list(range(len(labels))), "ticktext": list(labels)[::-1]}
-    return figure.update_yaxes(range=[-0.7, len(labels) - 0.3], **ticks)
-
-
-def _intervals(kind: Kind, heights: Sequence[float], stems: Mapping[str, str | None]) -> list[go.Scatter]:
+def _intervals(kind: Kind, heights: Sequence[float], stems: Mapping[str, str | None]) -> list[Trace]:
     """Lines and not error bars: an estimate from the original corpus may lie outside its percentile interval."""
     colour = kind.look.colour
-    widths = {"band": {"width": 8, "color": faint(colour, 0.4)}, "interval": {"width": 2, "color": colour}}
-    return [
-        _segments(kind, heights, str(stems[name]), line)
-        for name, line in widths.items()
-        if f"{stems[name]}_low" in kind.rows.columns
-    ]
-
-
-def _segments(kind: Kind, heights: Sequence[float], stem: str, line: Mapping[str, Any]) -> go.Scatter:
-    spans = kind.rows.select(f"{stem}_low", f"{stem}_high").iter_rows()
-    x = [end for ends in spans for end in (*ends, None)]
+    looks = {"band": {"width": 8, "color": faint(colour, 0.4)}, "interval": {"width": 2, "color": colour}}
+    drawn = {name: stem for name, stem in stems.items() if f"{stem}_low" in kind.rows.columns}
     y = [height for place in heights for height in (place, place, None)]
-    return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False, **_group(kind))
+    return [line(_ends(kind.rows, str(stem)), y, looks[name], **UNNAMED) for name, stem in drawn.items()]
 
 
-def _dots(
-    kind: Kind, heights: Sequence[float], x: str, words: str | None, hover: Callable[[Row], str] | None
-) -> go.Scatter:
+def _ends(rows: pl.DataFrame, stem: str) -> list[float | None]:
+    """Of lines for each row."""
+    return [end for ends in rows.select(f"{stem}_low", f"{stem}_high").iter_rows() for end in (*ends, None)]
+
+
+def _dots(kind: Kind, heights: Sequence[float], x: str, words: str | None, words_size: int) -> Trace:
     look, is_open = kind.look, kind.look.symbol.endswith("-open")
     # An open symbol of plotly's would let the line of the interval through.
     marker = {"symbol": look.symbol.removesuffix("-open"), "size": 9, "line": {"width": 2, "color": look.colour}}
     marker["color"] = "white" if is_open else look.colour
-    named = {} if words is None else {"text": [plain(word) for word in kind.rows[words]], "textposition": look.place}
-    mode = "markers" if words is None else "markers+text"
-    shown = {"showlegend": bool(kind.name), "cliponaxis": False, **_group(kind), **hovers(kind.rows, hover)}
-    return go.Scatter(x=kind.rows[x], y=list(heights), mode=mode, marker=marker, **named, **shown)
-
-
-def _group(kind: Kind) -> dict[str, str]:
-    return {"legendgroup": kind.name, "name": plain(kind.name)}
+    dots = marks(kind.rows[x], heights, marker, showlegend=bool(kind.name), cliponaxis=False)
+    if words is None:
+        return dots
+    texts = [plain(word) for word in kind.rows[words]]
+    font = {"size": words_size, "color": look.letters}
+    return dots | {"mode": "markers+text", "text": texts, "textposition": look.place, "textfont": font}

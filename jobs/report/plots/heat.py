@@ -1,11 +1,12 @@
 """Heat maps: a number for each pair of labels, as colour and as text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-import plotly.graph_objects as go
 import polars as pl
 
-from tiltmeter.jobs.report.plots.style import FEMALE, HOVER, MALE, STYLE, Row, plain
+from tiltmeter.jobs.report.plots.figure import Figure, Trace, figure, ticks
+from tiltmeter.jobs.report.plots.style import FEMALE, HOVER, MALE, Row, plain
 from tiltmeter.jobs.report.wording import number
 
 MIDDLE = "#fbfaf6"
@@ -32,7 +33,7 @@ def heat(
     hover: Callable[[Row], str] | None = None,
     x_label: Callable[[str], str] = plain,
     y_label: Callable[[str], str] = plain,
-) -> go.Figure:
+) -> Figure:
     """A cell for each row; one without a number is grey and shows why, unless there is nothing to be shown of it.
 
     Args:
@@ -43,7 +44,7 @@ def heat(
         title: of the scale, which is not shown without one.
         digits: of the numbers in the cells.
         text: of a cell with a number; the number if None.
-        hover: what is shown of a row under the pointer, such as why it has no number; an empty text leaves a gap.
+        hover: of a row without a number it says why; an empty text leaves a gap.
         x_label, y_label: how columns and lines are called, as plotly reads it.
     """
     across, down = (rows[name].unique(maintain_order=True).to_list() for name in (x, y))
@@ -51,19 +52,20 @@ def heat(
     table = [[cells.get((line, column)) for column in across] for line in down]
     shown = [[hover(row) if hover and row else "" for row in line] for line in table]
     numbers = [[None if row is None else row[z] for row in line] for line in table]
-    figure = go.Figure([_missing(shown, numbers), _numbers(numbers, colours, ends or _both(rows[z]))])
     written: Callable[[Row], str] = text or (lambda row: number(row[z], digits))
     texts = [["" if row is None or row[z] is None else written(row) for row in line] for line in table]
-    figure.data[1].update(text=texts)
-    figure.update_traces(customdata=shown, hovertemplate=HOVER, xgap=2, ygap=2)
+    colouring = _colouring(colours, ends or _both(rows[z]))
     if title:
         bar = {"title": {"text": title}, "thickness": 12, "outlinewidth": 0, "tickformat": f".{digits}f"}
-        figure.data[1].update(showscale=True, colorbar=bar)
-    figure.update_layout(
-        template=STYLE, height=max(_LEAST_HEIGHT, 90 + _ROW_HEIGHT * len(down)), margin={"t": 70, "b": 10}
+        colouring |= {"showscale": True, "colorbar": bar}
+    return figure(
+        _map(_gaps(shown, numbers), shown, {"colorscale": [[0, _MISSING], [1, _MISSING]], "showscale": False}),
+        _map(numbers, shown, colouring) | {"text": texts, "texttemplate": "%{text}", "textfont": {"size": 12}},
+        height=max(_LEAST_HEIGHT, 90 + _ROW_HEIGHT * len(down)),
+        margin={"t": 70, "b": 10},
+        xaxis=_labels(map(x_label, across), side="top", tickangle=0),
+        yaxis=_labels(map(y_label, down), autorange="reversed"),
     )
-    figure.update_xaxes(**_ticks([x_label(name) for name in across]), side="top", tickangle=0)
-    return figure.update_yaxes(**_ticks([y_label(name) for name in down]), autorange="reversed")
 
 
 def _both(numbers: pl.Series) -> tuple[float, float]:
@@ -72,20 +74,22 @@ def _both(numbers: pl.Series) -> tuple[float, float]:
     return -limit, limit
 
 
-def _missing(shown: Sequence[Sequence[str]], numbers: Numbers) -> go.Heatmap:
-    """A grey map of what is shown without a number."""
-    gaps = [
+def _map(z: Numbers, shown: Sequence[Sequence[str]], look: Mapping[str, Any]) -> Trace:
+    return {"type": "heatmap", "z": z, "xgap": 2, "ygap": 2, "customdata": shown, "hovertemplate": HOVER, **look}
+
+
+def _gaps(shown: Sequence[Sequence[str]], numbers: Numbers) -> Numbers:
+    """A number where something is shown without one."""
+    return [
         [0 if text and value is None else None for text, value in zip(texts, values, strict=True)]
         for texts, values in zip(shown, numbers, strict=True)
     ]
-    return go.Heatmap(z=gaps, colorscale=[[0, _MISSING], [1, _MISSING]], showscale=False)
 
 
-def _numbers(numbers: Numbers, colours: Sequence[str], ends: tuple[float, float]) -> go.Heatmap:
+def _colouring(colours: Sequence[str], ends: tuple[float, float]) -> dict[str, Any]:
     scale = [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
-    look = {"texttemplate": "%{text}", "textfont": {"size": 12}, "showscale": False}
-    return go.Heatmap(z=numbers, colorscale=scale, zmin=ends[0], zmax=ends[1], **look)
+    return {"colorscale": scale, "zmin": ends[0], "zmax": ends[1], "showscale": False}
 
 
-def _ticks(texts: Sequence[str]) -> dict[str, object]:
-    return {"tickvals": list(range(len(texts))), "ticktext": list(texts), "showgrid": False, "ticks": ""}
+def _labels(texts: Iterable[str], **settings: Any) -> dict[str, Any]:
+    return {**ticks(list(texts)), "showgrid": False, "ticks": "", **settings}

@@ -1,25 +1,16 @@
 """Scatter plots: a dot for each row, whose height is one number and whose place along the axis another."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-import plotly.graph_objects as go
 import polars as pl
 
-from tiltmeter.jobs.report.plots.style import (
-    FEMALE,
-    INK,
-    MALE,
-    NEUTRAL,
-    STYLE,
-    Row,
-    hovers,
-    neutral_line,
-    plain,
-    span,
-)
+from tiltmeter.jobs.report.plots.figure import Figure, axis, figure, marks, neutral_line
+from tiltmeter.jobs.report.plots.style import FEMALE, INK, MALE, NEUTRAL, Row, hovers, plain, span
 
 _MAX_WORDS = 20
 _NUM_ENDS = 3
+_ABOVE = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "yanchor": "bottom", "yshift": 10, "showarrow": False}
 
 
 def scatter(
@@ -35,35 +26,34 @@ def scatter(
     colour_title: str = "",
     note: str = "",
     hover: Callable[[Row], str] | None = None,
-) -> go.Figure:
+) -> Figure:
     """Dots with words beside them: all words, or those of the highest and the lowest dots where they are many.
 
     Args:
         x, y: the columns of numbers.
         words: the column of words.
-        titles: of both axes.
         neutral: the numbers of x and y that lean to no side, as dotted lines.
         x_ends: of the axis; they hold all numbers if None.
         colour: a column of percentages, from male to female.
         note: above the plot, such as how x and y correlate.
-        hover: what is shown of a row under the pointer.
     """
-    ends = [list(x_ends or _ends(rows[x], neutral[0])), _ends(rows[y], neutral[1])]
-    figure = go.Figure().update_layout(template=STYLE, height=480, showlegend=False)
-    if neutral[1] is not None:
-        figure.add_trace(neutral_line(ends[0], [neutral[1]] * 2))
-    if neutral[0] is not None:
-        figure.add_trace(neutral_line([neutral[0]] * 2, ends[1]))
-    dots = go.Scatter(x=rows[x], y=rows[y], mode="markers+text", marker={"color": INK, "size": 9}, cliponaxis=False)
-    dots.update(text=_words(rows[y], rows[words]), textposition="top center", textfont={"size": 12})
+    across, up = x_ends or _ends(rows[x], neutral[0]), _ends(rows[y], neutral[1])
+    lines = [] if neutral[1] is None else [neutral_line(across, [neutral[1]] * 2)]
+    lines += [] if neutral[0] is None else [neutral_line([neutral[0]] * 2, up)]
+    look: dict[str, Any] = {"color": INK, "size": 9}
     if colour and not rows[colour].null_count():
-        dots.update(marker=_coloured(rows[colour], colour_title))
-    figure.add_trace(dots.update(**hovers(rows, hover)))
-    if note:
-        at_top = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "yanchor": "bottom", "yshift": 10}
-        figure.add_annotation(text=note, showarrow=False, **at_top)
-    figure.update_xaxes(title_text=titles[0], range=ends[0])
-    return figure.update_yaxes(title_text=titles[1], range=ends[1])
+        look |= _coloured(rows[colour], colour_title)
+    named = {"text": _words(rows[y], rows[words]), "textposition": "top center", "textfont": {"size": 12}}
+    dots = marks(rows[x], rows[y], look, cliponaxis=False) | {"mode": "markers+text"} | named | hovers(rows, hover)
+    return figure(
+        *lines,
+        dots,
+        height=480,
+        showlegend=False,
+        annotations=[{"text": note, **_ABOVE}] if note else [],
+        xaxis=axis(titles[0], range=across),
+        yaxis=axis(titles[1], range=up, tickformat=".2f"),
+    )
 
 
 def _ends(numbers: pl.Series, neutral: float | None) -> list[float]:
@@ -76,7 +66,7 @@ def _words(heights: pl.Series, words: pl.Series) -> list[str]:
     return [plain(word) if shown else "" for word, shown in zip(words, named, strict=True)]
 
 
-def _coloured(percentages: pl.Series, title: str) -> dict[str, object]:
+def _coloured(percentages: pl.Series, title: str) -> dict[str, Any]:
     bar = {"title": {"text": title, "font": {"size": 13}}, "thickness": 12, "len": 0.6, "outlinewidth": 0}
     scale = [[0.0, MALE], [0.5, NEUTRAL], [1.0, FEMALE]]
     return {"color": percentages, "colorscale": scale, "cmin": 0, "cmax": 100, "colorbar": bar}

@@ -4,7 +4,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import plotly.graph_objects as go
+import numpy as np
 import polars as pl
 
 from tiltmeter.jobs.report.wording import isolated
@@ -18,8 +18,8 @@ TEXT = {FEMALE: "#a84a00", MALE: "#00639c", NEUTRAL: "#5b5b57"}
 
 _FAINT = "#e4e1da"
 _AXIS = {"gridcolor": _FAINT, "zeroline": False, "title": {"font": {"size": 14}, "standoff": 12}}
-STYLE = go.layout.Template(
-    layout={
+TEMPLATE = {
+    "layout": {
         "font": {"family": "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif", "size": 13, "color": INK},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
@@ -37,8 +37,8 @@ STYLE = go.layout.Template(
         "xaxis": {"ticks": "outside", "automargin": True, **_AXIS},
         "yaxis": {"automargin": True, **_AXIS},
     }
-)
-
+}
+"""Of all figures, as plotly.js knows it."""
 
 HOVER = "%{customdata}<extra></extra>"
 """Shows what a mark has as its own text under the pointer."""
@@ -48,9 +48,6 @@ SHARES = {"range": [-0.02, 1.02], "tickformat": ".0%"}
 
 Row = Mapping[str, Any]
 
-Figure = go.Figure
-"""What a plot is, for modules that draw nothing on their own."""
-
 
 class Look(NamedTuple):
     """How the marks of one kind look.
@@ -58,7 +55,7 @@ class Look(NamedTuple):
     Attributes:
         dash: of a line.
         shift: how far above its row a dot stands, in rows.
-        place: of the word beside a dot, if it has one.
+        place, letters: where the word beside a dot stands, if it has one, and its colour.
     """
 
     colour: str = INK
@@ -66,6 +63,7 @@ class Look(NamedTuple):
     dash: str = "solid"
     shift: float = 0.0
     place: str = "top center"
+    letters: str = INK
 
 
 LOOKS = tuple(
@@ -80,28 +78,28 @@ LOOKS = tuple(
 
 
 class Kind(NamedTuple):
-    """The rows of one kind: its name, its look, and where its rows stand among all of them."""
+    """The rows of one kind, its name and its look."""
 
     name: str
     look: Look
     rows: pl.DataFrame
-    places: list[int]
 
 
-def kinds(rows: pl.DataFrame, by: str | None, looks: Mapping[str, Look]) -> list[Kind]:
+def kinds(rows: pl.DataFrame, by: str | None, looks: Mapping[str, Look] | None) -> list[Kind]:
     """Rows by their kind: first those that have a look, in the order of the looks, then the others as they come.
 
     Args:
         by: the column that names kinds; all rows are of one kind without a name if None.
     """
+    given = looks or {}
     if by is None:
-        return [Kind("", looks.get("", Look()), rows, list(range(rows.height)))]
-    names = rows[by].unique(maintain_order=True).to_list()
-    others = iter(LOOKS * (1 + len(names) // len(LOOKS)))
-    ordered = {name: looks[name] for name in looks if name in names}
-    ordered |= {name: next(others) for name in names if name not in looks}
-    places = {name: (rows[by] == name).arg_true().to_list() for name in ordered}
-    return [Kind(name, look, rows[places[name]], places[name]) for name, look in ordered.items()]
+        return [Kind("", given.get("", Look()), rows)]
+    parts = {str(name): part for (name,), part in rows.group_by(by, maintain_order=True)}
+    ordered = {name: look for name, look in given.items() if name in parts}
+    ordered |= {
+        name: LOOKS[place % len(LOOKS)] for place, name in enumerate(name for name in parts if name not in given)
+    }
+    return [Kind(name, look, parts[name]) for name, look in ordered.items()]
 
 
 def hovers(rows: pl.DataFrame, hover: Callable[[Row], str] | None) -> dict[str, Any]:
@@ -126,8 +124,22 @@ def faint(colour: str, opacity: float) -> str:
     >>> faint("#0072b2", 0.25)
     'rgba(0,114,178,0.25)'
     """
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity})"
+    return f"rgba({','.join(map(str, _channels(colour)))},{opacity})"
+
+
+def shades(colours: Sequence[str], num: int) -> list[str]:
+    """So many colours, from the first to the last of those given; the one in the middle if it is one.
+
+    >>> shades(["#000000", "#0000ff"], 3)
+    ['rgb(0,0,0)', 'rgb(0,0,128)', 'rgb(0,0,255)']
+    """
+    places = np.linspace(0, len(colours) - 1, num) if num > 1 else [(len(colours) - 1) / 2]
+    mixed = [np.interp(places, range(len(colours)), channel) for channel in zip(*map(_channels, colours), strict=True)]
+    return [f"rgb({red:.0f},{green:.0f},{blue:.0f})" for red, green, blue in zip(*mixed, strict=True)]
+
+
+def _channels(colour: str) -> list[int]:
+    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
 
 
 def span(*numbers: pl.Series | Sequence[float], margin: float = 0.05) -> list[float]:
@@ -149,9 +161,3 @@ def plain(text: object) -> str:
     '&lt;b&gt;&amp;'
     """
     return isolated(html.escape(str(text), quote=False))
-
-
-def neutral_line(x: list[float], y: list[float]) -> go.Scatter:
-    """The value that leans to no side, as a line; a trace, because plotly draws grids over shapes below traces."""
-    line = {"color": INK, "width": 1.5, "dash": "dot"}
-    return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 import polars as pl
+from numpy.typing import NDArray
 
 from tiltmeter.jobs.report.plots import style
+from tiltmeter.jobs.report.plots.figure import Figure, Trace, figure, line, marks
 from tiltmeter.jobs.report.plots.style import plain
 from tiltmeter.jobs.resolution.page.words import signed
 
@@ -34,7 +36,7 @@ _LINES = {
 _Places = Mapping[str, Sequence[float]]
 
 
-def cluster_graph(pairs: pl.DataFrame, clusters: Mapping[str, int], seed: int) -> go.Figure:
+def cluster_graph(pairs: pl.DataFrame, clusters: Mapping[str, int], seed: int) -> Figure:
     """The records of a component as dots, near those of their cluster, with lines for their pairs.
 
     Args:
@@ -48,10 +50,16 @@ def cluster_graph(pairs: pl.DataFrame, clusters: Mapping[str, int], seed: int) -
     rows = pairs.with_columns(pl.when(pl.col("weight") > 0).then(positive).otherwise(negative).alias("kind"))
     places = _layout(rows, clusters, seed)
     traces = [trace for kind in _LINES for trace in _pairs(rows.filter(kind=kind), kind, places)]
-    figure = go.Figure([*traces, _records(clusters, rows, places)])
-    figure.update_layout(template=style.STYLE, height=620, hovermode="closest", margin={"t": 60, "b": 10})
-    figure.update_layout(legend_itemwidth=44)
-    return figure.update_xaxes(visible=False).update_yaxes(visible=False, scaleanchor="x")
+    return figure(
+        *traces,
+        _records(clusters, rows, places),
+        height=620,
+        hovermode="closest",
+        margin={"t": 60, "b": 10},
+        legend={"itemwidth": 44},
+        xaxis={"visible": False},
+        yaxis={"visible": False, "scaleanchor": "x"},
+    )
 
 
 def _layout(pairs: pl.DataFrame, clusters: Mapping[str, int], seed: int) -> _Places:
@@ -67,7 +75,7 @@ def _layout(pairs: pl.DataFrame, clusters: Mapping[str, int], seed: int) -> _Pla
     return places
 
 
-def _pairs(pairs: pl.DataFrame, kind: str, places: _Places) -> list[go.Scatter]:
+def _pairs(pairs: pl.DataFrame, kind: str, places: _Places) -> list[Trace]:
     """One trace for the lines, and dots that can't be seen at their middles, for the pointer."""
     if pairs.is_empty():
         return []
@@ -76,13 +84,16 @@ def _pairs(pairs: pl.DataFrame, kind: str, places: _Places) -> list[go.Scatter]:
     ends = np.array([[places[left], places[right]] for left, right, _ in drawn])
     # Nothing is drawn to a point that is not a number: each line ends before it.
     x, y = np.pad(ends, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan).reshape(-1, 2).T
-    lines = go.Scatter(x=x, y=y, mode="lines", line=_LINES[kind], hoverinfo="skip", name=f"{kind}{rest}")
-    x, y = ends.mean(axis=1).T
-    dots = go.Scatter(x=x, y=y, mode="markers", marker={"opacity": 0, "size": 8}, showlegend=False)
+    lines = line(x, y, _LINES[kind], hoverinfo="skip", name=f"{kind}{rest}")
     hovers = [
         style.lines(f"{plain(left)} – {plain(right)}", f"{signed(weight)}, {kind}") for left, right, weight in drawn
     ]
-    return [lines, dots.update(customdata=hovers, hovertemplate=style.HOVER)]
+    return [lines, _dots(ends.mean(axis=1), {"opacity": 0, "size": 8}, hovers)]
+
+
+def _dots(places: NDArray[np.float64], look: Mapping[str, Any], hovers: Sequence[str]) -> Trace:
+    x, y = places.T
+    return marks(x, y, look, showlegend=False, customdata=hovers, hovertemplate=style.HOVER)
 
 
 def _heaviest(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -101,7 +112,7 @@ def _whole(pairs: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([rows.filter(is_needed), rows.filter(~is_needed)]).head(max(MAX_LINES, len(needed)))
 
 
-def _records(clusters: Mapping[str, int], pairs: pl.DataFrame, places: _Places) -> go.Scatter:
+def _records(clusters: Mapping[str, int], pairs: pl.DataFrame, places: _Places) -> Trace:
     """Dots; clusters differ in colour and symbol, those of one record are hollow."""
     sizes, held = Counter(clusters.values()), _held(pairs)
     by_size = sorted(sizes, key=lambda cluster: (-sizes[cluster], cluster))
@@ -111,14 +122,12 @@ def _records(clusters: Mapping[str, int], pairs: pl.DataFrame, places: _Places) 
     looks |= {name: (style.INK, "circle-open") for name, size in sizes.items() if size == 1}
     colours, symbols = zip(*(looks[cluster] for cluster in clusters.values()), strict=True)
     marker = {"color": colours, "symbol": symbols, "size": 12, "opacity": 1, "line": {"color": "white", "width": 1}}
-    x, y = np.array([places[record] for record in clusters]).T
-    dots = go.Scatter(x=x, y=y, mode="markers", marker=marker, showlegend=False, hovertemplate=style.HOVER)
     size = {cluster: f"cluster {cluster}, {num} in all" for cluster, num in sizes.items()}
     hovers = [
         style.lines(plain(record), size[cluster], f"held by {signed(held.get(record, 0.0))}")
         for record, cluster in clusters.items()
     ]
-    return dots.update(customdata=hovers)
+    return _dots(np.array([places[record] for record in clusters]), marker, hovers)
 
 
 def _held(pairs: pl.DataFrame) -> dict[str, float]:

@@ -4,17 +4,17 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
-import plotly.graph_objects as go
 import polars as pl
 
 from tiltmeter.jobs.report.plots.bars import bars
-from tiltmeter.jobs.report.plots.style import FEMALE, MALE, STYLE, Look, lines
+from tiltmeter.jobs.report.plots.figure import Figure, axis, figure
+from tiltmeter.jobs.report.plots.style import FEMALE, MALE, Look, lines
 from tiltmeter.jobs.resolution.page.words import threshold_name
 
 _LOOKS = {"components": Look(MALE), "clusters": Look(FEMALE)}
 
 
-def sizes(by_size: Mapping[str, pl.DataFrame]) -> go.Figure:
+def sizes(by_size: Mapping[str, pl.DataFrame]) -> Figure:
     """How many components and clusters there are, by their records in powers of 2.
 
     Args:
@@ -30,20 +30,19 @@ def sizes(by_size: Mapping[str, pl.DataFrame]) -> go.Figure:
         for kind in by_size
         for power in powers
     ]
-    figure = bars(
-        pl.DataFrame(rows),
+    drawn = bars(
+        pl.DataFrame(rows).with_columns(amount=pl.col("num").map_elements("{:,}".format, pl.String)),
         "records",
         "num",
         by="kind",
         looks=_LOOKS,
         titles=("records", "how many"),
-        text="num",
+        text="amount",
         hover=lambda row: lines(f"records: {row['records']}", f"{row['kind']}: {row['num']:,}"),
     )
-    figure.update_traces(texttemplate="%{text:,}")
     # From a half on, so that a bar of one can be seen.
     ends = [math.log10(0.5), math.log10(max(counts.values())) + 0.2]
-    return figure.update_yaxes(type="log", range=ends, dtick=1, tickformat=",")
+    return drawn.with_layout(yaxis={"type": "log", "range": ends, "dtick": 1, "tickformat": ","})
 
 
 def _between_powers(power: int) -> str:
@@ -51,7 +50,7 @@ def _between_powers(power: int) -> str:
     return f"{high:,}" if low >= high else f"{low:,}–{high:,}"
 
 
-def by_threshold(graphs: pl.DataFrame, column: str, title: str, scale: float = 1.0) -> go.Figure:
+def by_threshold(graphs: pl.DataFrame, column: str, title: str, scale: float = 1.0) -> Figure:
     """Boxes of a number of the graphs, one for each threshold: quartiles, ends and mean.
 
     Args:
@@ -64,6 +63,6 @@ def by_threshold(graphs: pl.DataFrame, column: str, title: str, scale: float = 1
     groups = graphs.drop_nulls(column).group_by("threshold").agg(*quantiles, value.mean().alias("mean"))
     boxes = groups.sort("threshold", nulls_last=False)
     numbers = {name: boxes[name].to_list() for name in (*ends, "mean")}
-    box = go.Box(x=list(map(threshold_name, boxes["threshold"])), **numbers, marker_color=MALE, line_width=1.5)
-    figure = go.Figure(box.update(boxmean=True, showlegend=False)).update_layout(template=STYLE, height=380)
-    return figure.update_xaxes(title_text="threshold", type="category").update_yaxes(title_text=title)
+    look = {"marker": {"color": MALE}, "line": {"width": 1.5}, "boxmean": True, "showlegend": False}
+    box = {"type": "box", "x": list(map(threshold_name, boxes["threshold"])), **numbers, **look}
+    return figure(box, height=380, xaxis=axis("threshold", type="category"), yaxis=axis(title))

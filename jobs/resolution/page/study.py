@@ -69,10 +69,10 @@ def _thresholds(graphs: pl.DataFrame) -> Iterator[Block]:
     )
     measures = {
         "F1": by_threshold(graphs, "f1", "F1 (%)", 100.0),
-        "seconds": by_threshold(graphs, "seconds", "seconds").update_yaxes(type="log"),
+        "seconds": by_threshold(graphs, "seconds", "seconds").with_layout(yaxis={"type": "log"}),
         "gap": by_threshold(graphs, "gap", "gap (%)", 100.0),
     }
-    figures = {name: figure for name, figure in measures.items() if len(figure.data[0].x)}
+    figures = {name: figure for name, figure in measures.items() if len(figure.data[0]["x"])}
     if figures:
         yield Chart(
             "Box plots of F1, seconds and gap of all graphs, by threshold.",

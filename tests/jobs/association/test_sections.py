@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from tests.fixtures.figures import drawn
 from tiltmeter.jobs.association import sections as association_sections
 from tiltmeter.jobs.association.findings import association_findings, p_cell, preferred
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Paragraph
@@ -192,7 +193,7 @@ def test_tests_without_any_result_keep_their_table(embeddings):
 def test_single_words_are_plotted_against_the_share_of_women(embeddings):
     found = blocks(embeddings.survey(), "wefat")
     (chart,) = of_kind(Chart, found)
-    figure = chart.figures["jobs, cosine"]
+    figure = drawn(chart.figures["jobs, cosine"])
     assert list(figure.data[-1].x) == [20.0, 40.0, 50.0, 90.0, 60.0]
     assert list(figure.data[-1].y) == pytest.approx([-1.0, -0.5, 0.0, 0.5, 1.0])
     assert figure.layout.yaxis.title.text == "WEFAT effect size d (positive: female terms)"

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from tests.fixtures.figures import drawn
 from tiltmeter.jobs.psychophysics import sections as psychophysics_sections
 from tiltmeter.jobs.psychophysics.findings import (
     by_cue_pair,
@@ -146,7 +147,7 @@ def test_the_curves_of_a_model_are_made_of_its_own_points(embeddings):
     frames = embeddings.together(embeddings.survey(), embeddings.survey(of=FARSI))
     charts = blocks(frames, "curves")[-1].figures
     alone = blocks(embeddings.survey(), "curves")[-1].figures
-    assert charts["fawiki: she – he"].to_json() == alone["she – he"].to_json()
+    assert drawn(charts["fawiki: she – he"]) == drawn(alone["she – he"])
 
 
 def test_the_standard_deviations_say_what_matters_more(embeddings):
@@ -267,7 +268,7 @@ def test_an_order_that_chance_explains_is_not_claimed(embeddings):
 
 def test_occupations_are_plotted_by_both_measures(embeddings):
     (chart,) = of_kind(Chart, blocks(embeddings.survey(), "comparison"))
-    dots = chart.figures["enwiki"].data[-1]
+    dots = drawn(chart.figures["enwiki"]).data[-1]
     assert list(dots.x) == pytest.approx([-1.0, -0.5, 0.0, 0.5, 1.0])
     assert list(dots.y) == pytest.approx([0.31, 0.41, 0.51, 0.61, 0.71])
 

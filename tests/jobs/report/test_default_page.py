@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from tests.fixtures.figures import drawn
 from tiltmeter.jobs.report.default_page import page_of
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid
 from tiltmeter.jobs.report.page import compose
@@ -64,7 +65,7 @@ def test_a_table_shows_numbers_with_their_intervals_and_units(page):
 def test_each_number_with_an_interval_has_a_dot_plot_by_what_tells_rows_apart(page):
     [chart] = [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
     assert chart.caption == "How far it leans; lines are intervals."
-    [figure] = chart.figures.values()
+    [figure] = map(drawn, chart.figures.values())
     assert list(figure.layout.yaxis.ticktext) == ["b", "a"]
     assert [list(trace.x) for trace in figure.data if trace.mode == "markers"] == [[1.5, -0.5]]
 

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from scipy.special import ndtri
 
+from tests.fixtures.figures import drawn
 from tiltmeter.jobs.association.figures import association_dots
 from tiltmeter.jobs.psychophysics.figures import (
     occupation_dots,
@@ -36,7 +37,7 @@ def dots_of(figure):
 
 
 def test_the_fitted_curve_runs_through_its_marks(embeddings, rows):
-    steps, fit, marks = psychometric_curves(rows.head(1), embeddings.points(rows).head(101)).data
+    steps, fit, marks = drawn(psychometric_curves(rows.head(1), embeddings.points(rows).head(101))).data
     assert list(marks.x) == pytest.approx([0.2, 0.3, 0.4])
     # PSE 0.3 and JND 0.2, so that the standard deviation is 0.2 / 1.349.
     assert fit.x[24] == pytest.approx(0.4)
@@ -47,14 +48,14 @@ def test_the_fitted_curve_runs_through_its_marks(embeddings, rows):
 
 def test_an_occupation_without_a_fit_shows_its_steps_alone(embeddings, rows):
     without = rows.head(1).with_columns(pl.lit(None, pl.Float64).alias("jnd_fit"))
-    (steps,) = psychometric_curves(without, embeddings.points(rows)).data
+    (steps,) = drawn(psychometric_curves(without, embeddings.points(rows))).data
     assert steps.name == "guard: no fit"
 
 
 def test_curves_name_the_second_cue_and_its_gender_only_where_it_has_one(embeddings, rows, other):
-    gender = psychometric_curves(rows, embeddings.points(rows)).layout
+    gender = drawn(psychometric_curves(rows, embeddings.points(rows))).layout
     assert gender.xaxis.title.text == "weight α of the male cue “man” in the mixture"
-    plain = psychometric_curves(other, embeddings.points(other)).layout
+    plain = drawn(psychometric_curves(other, embeddings.points(other))).layout
     assert plain.yaxis.title.text == "share of replicas answering “hate”"
 
 
@@ -62,7 +63,7 @@ def test_curves_name_the_second_cue_and_its_gender_only_where_it_has_one(embeddi
 
 
 def test_dots_are_sorted_and_named_by_where_the_interval_of_their_flips_lies(rows):
-    figure = occupation_dots(rows)
+    figure = drawn(occupation_dots(rows))
     dots = dots_of(figure)
     # The Monte Carlo intervals of 0.4 and 0.6 exclude 0.5 as well, which names no side.
     assert list(dots["female side"].x) == pytest.approx([0.7])
@@ -72,12 +73,12 @@ def test_dots_are_sorted_and_named_by_where_the_interval_of_their_flips_lies(row
 
 
 def test_sides_of_a_pair_without_gender_are_its_cues(other):
-    names = list(dots_of(occupation_dots(other)))
+    names = list(dots_of(drawn(occupation_dots(other))))
     assert names == ["side of “love”", "interval includes 0.5", "side of “hate”"]
 
 
 def test_the_thin_line_is_the_interval_of_the_flips_and_the_thick_one_monte_carlo(rows):
-    figure = occupation_dots(rows.head(1))
+    figure = drawn(occupation_dots(rows.head(1)))
     lines = {(trace.xaxis, trace.line.width): trace for trace in figure.data if trace.name is not None}
     ends = {key: list(trace.x[:2]) for key, trace in lines.items() if trace.mode == "lines"}
     assert ends[("x", 2)] == pytest.approx([0.15, 0.45])
@@ -87,7 +88,7 @@ def test_the_thin_line_is_the_interval_of_the_flips_and_the_thick_one_monte_carl
 
 
 def test_pooled_dots_have_their_interval_and_standard_deviations(embeddings):
-    dots = dots_of(pooled_dots(embeddings.pooled()))
+    dots = dots_of(drawn(pooled_dots(embeddings.pooled())))
     assert list(dots["interval above 0.5"].x) == pytest.approx([0.71, 0.61])
     assert list(dots["interval includes 0.5"].x) == pytest.approx([0.51])
     assert list(dots["interval below 0.5"].x) == pytest.approx([0.41, 0.31])
@@ -103,7 +104,7 @@ def test_association_tests_carry_the_stars_of_their_p_value(embeddings):
         embeddings.association("b", -1.0, p_value=0.97),
         embeddings.association("c", 0.4),
     ]
-    figure = association_dots(embeddings.associations(*tests))
+    figure = drawn(association_dots(embeddings.associations(*tests)))
     shown = {name: (list(trace.x), list(trace.text)) for name, trace in dots_of(figure).items()}
     assert shown == {
         "first go with first": ([1.0], ["**"]),
@@ -113,7 +114,7 @@ def test_association_tests_carry_the_stars_of_their_p_value(embeddings):
 
 
 def test_tests_without_replicas_are_dots_alone(embeddings):
-    figure = association_dots(embeddings.associations(embeddings.association("a", 1.0, half_width=None)))
+    figure = drawn(association_dots(embeddings.associations(embeddings.association("a", 1.0, half_width=None))))
     (segments,) = [trace for trace in figure.data if trace.mode == "lines" and trace.name is not None]
     assert set(segments.x) == {None}
     (dots,) = [trace for trace in figure.data if "markers" in trace.mode]
@@ -123,7 +124,7 @@ def test_tests_without_replicas_are_dots_alone(embeddings):
 
 def test_rows_without_an_interval_are_told_apart_from_those_that_include_the_neutral_value(embeddings):
     tests = [embeddings.association("a", 0.1), embeddings.association("b", 1.0, half_width=None)]
-    dots = dots_of(association_dots(embeddings.associations(*tests)))
+    dots = dots_of(drawn(association_dots(embeddings.associations(*tests))))
     assert {name: list(trace.x) for name, trace in dots.items()} == {"interval includes 0": [0.1], "no interval": [1.0]}
 
 
@@ -135,22 +136,22 @@ def test_share_of_women_states_both_correlations(embeddings):
     found = correlations(rows["percent_women"], rows["pse"])
     # PSE rises in the order of SHARES; the ranks of the shares are 1, 2, 3, 5, 4: 1 - 6 (1 + 1) / (5 * 24).
     assert found.spearman == pytest.approx(0.9)
-    annotation = pse_and_women(rows).layout.annotations[0].text
+    annotation = drawn(pse_and_women(rows)).layout.annotations[0].text
     assert annotation == f"Pearson r = {found.pearson:.2f}, Spearman ρ = 0.90, n = 5"
 
 
 def test_names_of_many_occupations_are_those_of_the_ends(embeddings):
     many = embeddings.pooled(words={f"w{at:02d}": 2.0 * at for at in range(30)})
-    dots = pse_and_women(many).data[-1]
+    dots = drawn(pse_and_women(many)).data[-1]
     assert [name for name in dots.text if name] == ["w00", "w01", "w02", "w27", "w28", "w29"]
-    few = pse_and_women(embeddings.pooled()).data[-1]
+    few = drawn(pse_and_women(embeddings.pooled())).data[-1]
     assert all(few.text)
 
 
 def test_both_measures_are_coloured_by_the_share_of_women(embeddings):
     effects = embeddings.word_associations().select("word", "attribute_a", "effect_size")
     both = embeddings.pooled().join(effects, on="word", maintain_order="left")
-    dots = pse_and_effects(both).data[-1]
+    dots = drawn(pse_and_effects(both)).data[-1]
     assert list(dots.marker.color) == [20.0, 40.0, 50.0, 90.0, 60.0]
     assert dots.customdata[0].endswith("32 replicas<br>effect size −1.00")
 
@@ -159,8 +160,8 @@ def test_both_measures_are_coloured_by_the_share_of_women(embeddings):
 
 
 def test_every_word_is_escaped_for_plotly_which_reads_tags(embeddings, rows):
-    dots, scatter = occupation_dots(rows), pse_and_women(rows).data[-1]
-    curves = psychometric_curves(rows, embeddings.points(rows))
+    dots, scatter = drawn(occupation_dots(rows)), drawn(pse_and_women(rows)).data[-1]
+    curves = drawn(psychometric_curves(rows, embeddings.points(rows)))
     shown = [dots.layout.yaxis.ticktext[-1], scatter.text[-1], curves.data[-2].name.split(":")[0]]
     assert shown == ["&lt;b&gt;&amp;"] * 3
     assert scatter.customdata[-1].startswith(

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from tests.fixtures.figures import drawn
 from tiltmeter.jobs.report.plots.bars import bars
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.dots import beside, dots, sides
@@ -33,7 +34,7 @@ def traces(figure):
 
 
 def test_rows_without_a_number_keep_their_lines(rows):
-    figure = dots(rows.with_columns(bias=pl.Series([None, 0.1, -0.2, 0.0])), "bias", "word")
+    figure = drawn(dots(rows.with_columns(bias=pl.Series([None, 0.1, -0.2, 0.0])), "bias", "word"))
     interval, points = figure.data
     assert figure.layout.yaxis.ticktext == ("judge", "guard", "cook", "&lt;b&gt;")
     assert (list(points.x), list(points.y)) == ([0.1, -0.2, 0.0], [2.0, 1.0, 0.0])
@@ -41,7 +42,7 @@ def test_rows_without_a_number_keep_their_lines(rows):
 
 
 def test_dots_stand_on_their_lines_and_the_first_one_at_the_top(rows):
-    figure = dots(rows, "bias", "word", neutral=0.0, hover=lambda row: f"{row['bias']}")
+    figure = drawn(dots(rows, "bias", "word", neutral=0.0, hover=lambda row: f"{row['bias']}"))
     neutral, interval, points = figure.data
     assert list(neutral.x) == [0.0, 0.0]
     assert list(interval.x[:3]) == [0.2, 0.5, None]
@@ -55,7 +56,7 @@ def test_dots_stand_on_their_lines_and_the_first_one_at_the_top(rows):
 
 
 def test_a_row_without_a_number_has_a_line_and_no_dot(rows):
-    figure = dots(rows.with_columns(bias=pl.when(pl.col("word") != "cook").then("bias")), "bias", "word")
+    figure = drawn(dots(rows.with_columns(bias=pl.when(pl.col("word") != "cook").then("bias")), "bias", "word"))
     assert list(figure.data[-1].x) == [0.3, -0.2, 0.0]
     assert list(figure.data[-1].y) == [3.0, 1.0, 0.0]
     assert "cook" in figure.layout.yaxis.ticktext
@@ -63,7 +64,7 @@ def test_a_row_without_a_number_has_a_line_and_no_dot(rows):
 
 def test_sides_are_named_by_intervals_alone(rows):
     named, looks = sides(rows, "bias", 0.0, ("female side", FEMALE), ("male side", MALE))
-    points = traces(dots(named, "bias", "word", by="side", looks=looks))
+    points = traces(drawn(dots(named, "bias", "word", by="side", looks=looks)))
     assert {name: list(trace.x) for name, trace in points.items()} == {
         "female side": [0.3],
         "interval includes 0": [0.1],
@@ -76,25 +77,27 @@ def test_sides_are_named_by_intervals_alone(rows):
 
 def test_without_any_interval_no_side_is_named(rows):
     named, looks = sides(rows.tail(1), "bias", 0.0, ("a", FEMALE), ("b", MALE))
-    assert traces(dots(named, "bias", "word", by="side", looks=looks)) == {}
+    assert traces(drawn(dots(named, "bias", "word", by="side", looks=looks))) == {}
 
 
 def test_kinds_of_one_line_stand_above_each_other(rows):
     both = pl.concat([rows.with_columns(kind=pl.lit(kind)) for kind in ("before", "after")])
-    points = traces(dots(both, "bias", "word", by="kind", looks={"before": Look(shift=0.2), "after": Look(shift=-0.2)}))
+    points = traces(
+        drawn(dots(both, "bias", "word", by="kind", looks={"before": Look(shift=0.2), "after": Look(shift=-0.2)}))
+    )
     assert list(points["before"].y) == [3.2, 2.2, 1.2, 0.2]
     assert list(points["after"].y) == [2.8, 1.8, 0.8, -0.2]
 
 
 def test_panels_keep_their_axes(rows):
-    figure = beside(dots(rows, "bias", "word", title="left"), dots(rows, "bias_low", "word", title="right"))
+    figure = drawn(beside(dots(rows, "bias", "word", title="left"), dots(rows, "bias_low", "word", title="right")))
     assert [axis.title.text for axis in (figure.layout.xaxis, figure.layout.xaxis2)] == ["left", "right"]
     assert figure.data[-1].xaxis == "x2"
 
 
 def test_a_wide_band_lies_below_the_thin_interval(rows):
     wide = rows.with_columns(pse_low=pl.col("bias") - 1, pse_high=pl.col("bias") + 1)
-    band, interval, _ = dots(wide, "bias", "word", band="pse").data
+    band, interval, _ = drawn(dots(wide, "bias", "word", band="pse")).data
     assert (band.line.width, interval.line.width) == (8, 2)
     assert list(band.x[:2]) == pytest.approx([-0.7, 1.3])
 
@@ -104,7 +107,7 @@ def test_a_wide_band_lies_below_the_thin_interval(rows):
 
 def test_cells_without_a_number_are_grey_and_those_of_no_row_empty():
     rows = pl.DataFrame({"x": ["en", "de", "en"], "y": ["cook", "cook", "guard"], "bias": [0.25, -0.5, None]})
-    missing, numbers = heat(rows, "x", "y", "bias", hover=lambda row: row["y"]).data
+    missing, numbers = drawn(heat(rows, "x", "y", "bias", hover=lambda row: row["y"])).data
     assert [list(line) for line in missing.z] == [[None, None], [0, None]]
     assert [list(line) for line in numbers.z] == [[0.25, -0.5], [None, None]]
     assert [list(line) for line in numbers.text] == [["0.25", "−0.50"], ["", ""]]
@@ -114,8 +117,8 @@ def test_cells_without_a_number_are_grey_and_those_of_no_row_empty():
 
 def test_a_scale_has_a_title_or_is_not_shown():
     rows = pl.DataFrame({"x": ["a"], "y": ["b"], "z": [1.0]})
-    assert not heat(rows, "x", "y", "z").data[1].showscale
-    assert heat(rows, "x", "y", "z", title="bias").data[1].colorbar.title.text == "bias"
+    assert not drawn(heat(rows, "x", "y", "z")).data[1].showscale
+    assert drawn(heat(rows, "x", "y", "z", title="bias")).data[1].colorbar.title.text == "bias"
 
 
 # --- curves, scatter plots, bars ------------------------------------------------------------------------------------
@@ -123,23 +126,23 @@ def test_a_scale_has_a_title_or_is_not_shown():
 
 def test_curves_have_a_band_where_rows_have_an_interval():
     rows = pl.DataFrame({"step": [2, 1], "p": [0.8, 0.5], "p_low": [0.7, 0.4], "p_high": [0.9, 0.6]})
-    low, high, line = curves(rows, "step", "p").data
+    low, high, line = drawn(curves(rows, "step", "p")).data
     assert [list(trace.y) for trace in (low, high, line)] == [[0.4, 0.7], [0.6, 0.9], [0.5, 0.8]]
-    assert len(curves(rows.select("step", "p"), "step", "p").data) == 1
+    assert len(drawn(curves(rows.select("step", "p"), "step", "p")).data) == 1
 
 
 def test_the_words_of_many_dots_are_those_of_the_ends():
     many = pl.DataFrame({"x": [0.0] * 30, "y": [float(place) for place in range(30)]})
     words = many.with_columns(word=pl.format("w{}", pl.int_range(30)))
-    (dots,) = scatter(words, "x", "y", "word", note="r = 1").data
+    (dots,) = drawn(scatter(words, "x", "y", "word", note="r = 1")).data
     assert [word for word in dots.text if word] == ["w0", "w1", "w2", "w27", "w28", "w29"]
-    assert all(scatter(words.head(20), "x", "y", "word").data[0].text)
+    assert all(drawn(scatter(words.head(20), "x", "y", "word")).data[0].text)
 
 
 def test_bars_lie_where_the_categories_are_y():
     rows = pl.DataFrame({"language": ["en", "de"], "num": [3, 4], "kind": ["a", "a"]})
-    (lying,) = bars(rows, "num", "language", by="kind").data
-    (standing,) = bars(rows, "language", "num", by="kind").data
+    (lying,) = drawn(bars(rows, "num", "language", by="kind")).data
+    (standing,) = drawn(bars(rows, "language", "num", by="kind")).data
     assert (lying.orientation, standing.orientation) == ("h", "v")
     assert (list(lying.x), list(standing.x)) == ([3, 4], ["en", "de"])
 

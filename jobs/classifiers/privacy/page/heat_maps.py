@@ -3,8 +3,9 @@
 import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.report.plots.figure import Figure
 from tiltmeter.jobs.report.plots.heat import heat
-from tiltmeter.jobs.report.plots.style import Figure, lines, plain
+from tiltmeter.jobs.report.plots.style import lines, plain
 from tiltmeter.jobs.report.wording import number
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.text.listed_words import WordList

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import plotly.graph_objects as go
 import polars as pl
 
-from tiltmeter.jobs.report.plots.style import FEMALE, INK, SECOND, STYLE
+from tiltmeter.jobs.report.plots.figure import UNNAMED, Figure, Trace, figure, line
+from tiltmeter.jobs.report.plots.style import FEMALE, INK, SECOND
 from tiltmeter.jobs.report.wording import listed
 from tiltmeter.jobs.sentiment.rating.page.names import MEASURES, attribute
 from tiltmeter.jobs.sentiment.rating.rows import PROTECTED
@@ -23,7 +23,14 @@ _LINES = {
     "confounding": {"color": SECOND, "width": 2},
     "tested": {"color": FEMALE, "width": 3, "dash": "dash"},
 }
-_BOX = {"bgcolor": "white", "bordercolor": INK, "borderwidth": 1.5, "borderpad": 6, "font": {"size": 14}}
+_BOX = {
+    "bgcolor": "white",
+    "bordercolor": INK,
+    "borderwidth": 1.5,
+    "borderpad": 6,
+    "font": {"size": 14},
+    "showarrow": False,
+}
 
 
 class CausalModel(NamedTuple):
@@ -53,20 +60,22 @@ def _model(rows: pl.DataFrame, measures: tuple[tuple[str, str], ...]) -> CausalM
     return CausalModel(attributes, "die" in rows["measure"], confounding or together, measures)
 
 
-def diagram(model: CausalModel) -> go.Figure:
+def diagram(model: CausalModel) -> Figure:
     """Attributes, emotion and sentiment, with arrows from causes to what depends on them."""
     places = dict(zip(model.attributes, _SIDES, strict=False)) | _PLACES
     if not model.has_emotion:
         del places["emotion"]
     arrows = list(_arrows(model))
-    figure = go.Figure([_arrow(kind, places[cause], places[effect]) for kind, cause, effect in arrows])
-    for kind in dict.fromkeys(kind for kind, *_ in arrows):
-        figure.add_scatter(x=[None], y=[None], mode="lines", line=_LINES[kind], name=kind)
-    for name, (x, y) in places.items():
-        figure.add_annotation(x=x, y=y, text=name, showarrow=False, **_BOX)
-    figure.update_layout(template=STYLE, width=360, height=210, margin={"l": 0, "r": 0, "b": 0})
-    figure.update_xaxes(visible=False, range=[-0.35, 2.35])
-    return figure.update_yaxes(visible=False, range=[-0.25, 1.25])
+    return figure(
+        *(_arrow(kind, places[cause], places[effect]) for kind, cause, effect in arrows),
+        *(line([None], [None], _LINES[kind], name=kind) for kind in dict.fromkeys(kind for kind, *_ in arrows)),
+        annotations=[{"x": x, "y": y, "text": name, **_BOX} for name, (x, y) in places.items()],
+        width=360,
+        height=210,
+        margin={"l": 0, "r": 0, "b": 0},
+        xaxis={"visible": False, "range": [-0.35, 2.35]},
+        yaxis={"visible": False, "range": [-0.25, 1.25]},
+    )
 
 
 def _arrows(model: CausalModel) -> Iterator[tuple[str, str, str]]:
@@ -77,13 +86,12 @@ def _arrows(model: CausalModel) -> Iterator[tuple[str, str, str]]:
     yield from (("tested", name, "sentiment") for name in model.attributes)
 
 
-def _arrow(kind: str, cause: tuple[float, float], effect: tuple[float, float]) -> go.Scatter:
+def _arrow(kind: str, cause: tuple[float, float], effect: tuple[float, float]) -> Trace:
     """A line whose head ends at the border of the box that it points to."""
     x, y = zip(cause, effect, strict=True)
     head = {"symbol": "arrow", "angleref": "previous", "size": [0, 13], "color": _LINES[kind]["color"], "opacity": 1}
     head["standoff"] = [0, _ABOVE if x[0] == x[1] else _BESIDE]
-    look = {"mode": "lines+markers", "line": _LINES[kind], "marker": head, "hoverinfo": "skip"}
-    return go.Scatter(x=x, y=y, name=kind, showlegend=False, **look)
+    return line(x, y, _LINES[kind], name=kind, marker=head, **UNNAMED) | {"mode": "lines+markers"}
 
 
 def meaning(model: CausalModel, groups: Sequence[str]) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from tiltmeter.jobs.report.plots.dots import dots
+from tiltmeter.jobs.report.plots.figure import Figure
 from tiltmeter.jobs.report.plots.heat import heat
-from tiltmeter.jobs.report.plots.style import LOOKS, Figure, Look, Row, lines, plain
+from tiltmeter.jobs.report.plots.style import LOOKS, Look, Row, lines, plain
 from tiltmeter.jobs.sentiment.rating.page.names import MEASURES, attribute, by_case, scored, variants_of
 
 DARKENING = ("#f6ecd9", "#e0aa6a", "#7a2f00")
@@ -61,10 +62,9 @@ def rating_map(rows: pl.DataFrame, systems: Sequence[str], text: Callable[[Row],
         x_label=lambda system: plain(system).replace("_", "<br>"),
         y_label=lambda line: plain(labels[line]),
     )
-    headings = [place for place, variant in enumerate(labels.values()) if variant == _HEADING]
-    for place, part in zip(headings, cases.values(), strict=True):
-        figure.add_annotation(_heading(part.row(0, named=True), place))
-    return figure
+    places = [place for place, variant in enumerate(labels.values()) if variant == _HEADING]
+    named = zip(cases.values(), places, strict=True)
+    return figure.with_layout(annotations=[_heading(part.row(0, named=True), place) for part, place in named])
 
 
 def _cells(case: str, rows: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:

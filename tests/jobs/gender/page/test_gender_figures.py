@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.fixtures.figures import drawn
 from tiltmeter.jobs.gender import figures
 from tiltmeter.jobs.gender.findings import by_label, labelled
 from tiltmeter.jobs.report.plots.style import FEMALE, INK, MALE, TEXT
@@ -34,19 +35,19 @@ def of_list(frames, listed, label):
 
 def professions_of(frames, label):
     rows = by_label(labelled(frames)["gender_professions"].filter(pl.col("status") == "ok"))[label]
-    return figures.professions(rows, of_list(frames, "professions", label), SPAN)
+    return drawn(figures.professions(rows, of_list(frames, "professions", label), SPAN))
 
 
 def correlations(gender, values, places):
     frames = gender.survey() | {"language_correlation": gender.correlations(values, places)}
-    return figures.correlations(labelled(frames)["language_correlation"])
+    return drawn(figures.correlations(labelled(frames)["language_correlation"]))
 
 
 # --- dot plots ------------------------------------------------------------------------------------------------------
 
 
 def test_defining_words_stand_on_the_row_of_their_pair_in_their_own_spelling(gender):
-    figure = figures.defining_words(of_list(gender.survey(), "defining", "Arabic (ar)"), SPAN)
+    figure = drawn(figures.defining_words(of_list(gender.survey(), "defining", "Arabic (ar)"), SPAN))
     female, male = (dots(figure, f"{side} words") for side in ("female", "male"))
     assert list(female.x) == pytest.approx([0.3, 0.4])
     assert list(male.x) == pytest.approx([-0.3, -0.2])
@@ -58,13 +59,13 @@ def test_defining_words_stand_on_the_row_of_their_pair_in_their_own_spelling(gen
 
 def test_a_defining_word_without_a_vector_is_left_out_of_its_row(gender):
     boy = gender.lost("en", word="boy", list="defining", item="girl-boy", gender="masculine", note="")
-    figure = figures.defining_words(gender.words(*gender.defining("en")[:3], boy), SPAN)
+    figure = drawn(figures.defining_words(gender.words(*gender.defining("en")[:3], boy), SPAN))
     assert list(dots(figure, "male words").text) == ["man"]
     assert len(figure.layout.yaxis.ticktext) == 2
 
 
 def test_means_by_gender_have_a_row_for_each_language(gender):
-    figure = figures.means_by_gender(labelled(gender.survey())["gender_languages"].head(2))
+    figure = drawn(figures.means_by_gender(labelled(gender.survey())["gender_languages"].head(2)))
     assert list(dots(figure, "female words").x) == [0.35, 0.35]
     assert list(dots(figure, "male words").x) == [-0.25, -0.25]
     assert figure.layout.yaxis.ticktext == ("Arabic (ar)", "English (en)")
@@ -99,14 +100,14 @@ def test_without_intervals_no_dot_has_the_colour_of_a_side(gender):
 
 
 def test_direct_bias_is_ordered(gender):
-    figure = figures.direct_bias(labelled(gender.survey())["gender_languages"].head(2))
+    figure = drawn(figures.direct_bias(labelled(gender.survey())["gender_languages"].head(2)))
     assert figure.layout.yaxis.ticktext == ("English (en)", "Arabic (ar)"), "from the bottom"
     assert list(dots(figure, "genders weighted equally").x) == [0.2, 0.1]
     assert list(dots(figure, "forms weighted by count").x) == pytest.approx([0.22, 0.12])
 
 
 def test_changes_are_coloured_by_where_direct_bias_goes(gender):
-    figure = figures.pair_changes(labelled(gender.only("en"))["gender_pairs"])
+    figure = drawn(figures.pair_changes(labelled(gender.only("en"))["gender_pairs"]))
     assert figure.layout.yaxis.ticktext == ("girl – boy", "woman – man"), "from the bottom"
     assert list(dots(figure, "direct bias rises").x) == [0.01]
     assert list(dots(figure, "direct bias falls").x) == [-0.02]
@@ -117,7 +118,7 @@ def test_changes_are_coloured_by_where_direct_bias_goes(gender):
 
 def test_the_map_of_professions_has_numbers_and_says_what_is_missing(gender):
     rows = labelled(gender.survey())["gender_professions"]
-    figure = figures.profession_map(rows, pl.Series("profession", ["nurse", gender.TAGGED, "judge"]))
+    figure = drawn(figures.profession_map(rows, pl.Series("profession", ["nurse", gender.TAGGED, "judge"])))
     missing, found = figure.data
     assert figure.layout.yaxis.ticktext == ("nurse", "&lt;b&gt;&amp;", "judge"), "as they were given"
     assert numbers(found) == [[0.3, 0.1, None], [0.02, None, None], [-0.1, -0.2, None]]
@@ -130,13 +131,13 @@ def test_the_map_of_professions_has_numbers_and_says_what_is_missing(gender):
 def test_bold_says_that_the_interval_excludes_0(gender):
     rows = [gender.profession("en", name, bias) for name, bias in (("a", 0.06), ("b", 0.04), ("c", -0.06))]
     known = gender.professions(*rows).with_columns(label=pl.lit("English (en)"))
-    _, found = figures.profession_map(known, known["profession"]).data
+    _, found = drawn(figures.profession_map(known, known["profession"])).data
     assert [text for (text,) in found.text] == ["<b>0.06</b>", "0.04", "<b>−0.06</b>"]
 
 
 def test_the_map_of_changes_keeps_the_order_of_the_pairs(gender):
     rows = labelled(gender.survey())["gender_pairs"]
-    figure = figures.pair_map(rows)
+    figure = drawn(figures.pair_map(rows))
     assert figure.layout.yaxis.ticktext == ("woman – man", "girl – boy")
     assert numbers(figure.data[1]) == [[0.01, 0.003, None], [-0.02, 0.001, None]]
     assert figure.data[0].customdata[1][2].endswith("not on the word list")
@@ -169,7 +170,7 @@ def test_no_two_brackets_of_the_tree_cross(gender):
 
 
 def test_unknown_correlations_are_grey_with_their_reason(gender):
-    *_, missing, found = figures.correlations(gender.survey()["language_correlation"]).data
+    *_, missing, found = drawn(figures.correlations(gender.survey()["language_correlation"])).data
     assert numbers(found) == [[1.0, 0.9, None], [0.9, 1.0, None], [None, None, 1.0]]
     assert missing.customdata[0][2].endswith("too_few_professions: both have 0 professions, and 3 are needed")
     assert found.customdata[0][1].endswith("over 3 professions")

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from tests.fixtures.figures import drawn
 from tiltmeter.jobs.gender.findings import labelled
 from tiltmeter.jobs.gender.page import measures
 from tiltmeter.jobs.gender.sections import sections
@@ -72,7 +73,7 @@ def test_choosers_name_languages_in_the_order_of_the_table(gender):
     words, _ = blocks_of(gender.survey(), "gender-direction", Chart)
     assert words.question == "Language"
     assert list(words.figures) == ["English (en)", "Arabic (ar)"]
-    assert len({figure.layout.xaxis.range for figure in words.figures.values()}) == 1
+    assert len({tuple(figure.layout["xaxis"]["range"]) for figure in words.figures.values()}) == 1
     (changes,) = blocks_of(gender.survey(), "left-out", Chart)
     assert list(changes.figures) == ["all languages", "English (en)", "Arabic (ar)"]
 
@@ -102,8 +103,8 @@ def test_professions_of_two_languages_are_compared(gender):
     across, each = blocks_of(gender.survey(), "professions", Chart)
     # The third profession has a result in English only.
     assert across.caption.startswith("All 2 professions that at least two languages have")
-    assert across.figures["bias"].layout.yaxis.ticktext == ("nurse", "judge")
-    assert len(each.figures["English (en)"].layout.yaxis.ticktext) == 3
+    assert drawn(across.figures["bias"]).layout.yaxis.ticktext == ("nurse", "judge")
+    assert len(drawn(each.figures["English (en)"]).layout.yaxis.ticktext) == 3
 
 
 def test_of_many_professions_both_ends_are_shown(gender):
@@ -114,13 +115,13 @@ def test_of_many_professions_both_ends_are_shown(gender):
         "gender_words": gender.words(*gender.defining("en"), *words),
     }
     (chart,) = blocks_of(frames, "professions", Chart)
-    labels = chart.figures["English (en)"].layout.yaxis.ticktext
+    labels = drawn(chart.figures["English (en)"]).layout.yaxis.ticktext
     assert [labels[at] for at in (0, 14, 15, -1)] == ["job 0", "job 14", "job 26", "job 40"]
     assert chart.caption.startswith("The 15 highest and 15 lowest of 41 measured professions.")
     german = {name: rows.with_columns(model=pl.lit("dewiki"), language=pl.lit("de")) for name, rows in frames.items()}
     both = {name: pl.concat([rows, german[name]]) for name, rows in frames.items()}
     across, _ = blocks_of(both, "professions", Chart)
-    labels = across.figures["bias"].layout.yaxis.ticktext
+    labels = drawn(across.figures["bias"]).layout.yaxis.ticktext
     assert [labels[at] for at in (0, 14, 15, -1)] == ["job 40", "job 26", "job 14", "job 0"], "from the top"
 
 
@@ -164,7 +165,7 @@ def test_a_word_that_stands_in_two_pairs_counts_once(gender):
 
 def test_counts_are_shares_in_the_chart_and_numbers_in_the_grid(gender):
     chart, grid = blocks_of(gender.survey(), "gender-words", Chart | Grid)
-    feminine, masculine, _ = chart.figures["forms of professions"].data
+    feminine, masculine, _ = drawn(chart.figures["forms of professions"]).data
     assert list(feminine.x) == pytest.approx([0.0, 1 / 41])
     assert masculine.customdata[1] == "<b>Arabic (ar)</b><br>masculine: 30"
     assert grid.rows[:2] == [

@@ -6,10 +6,11 @@ import json
 import re
 
 import numpy as np
-import plotly.graph_objects as go
+import polars as pl
 
 from tiltmeter.jobs.report.html.charts import as_json, plotly
 from tiltmeter.jobs.report.html.elements import Chart, Details, Grid, Listing, Page, Paragraph, Part, Section, render
+from tiltmeter.jobs.report.plots.figure import Figure
 
 
 def page(*blocks):
@@ -17,26 +18,32 @@ def page(*blocks):
 
 
 def test_figures_keep_the_digits_that_can_be_seen():
-    trace = go.Scatter(x=np.array([[1.23456789, np.inf]]).ravel(), y=[1234567, 0.000123456], customdata=[["a", 0.1]])
-    (figure,) = json.loads(as_json([go.Figure(trace)]))
+    trace = {
+        "x": np.array([1.23456789, np.inf]),
+        "y": [1234567, 0.000123456],
+        "text": pl.Series(["a"]),
+        "customdata": [["a", 0.1]],
+    }
+    (figure,) = json.loads(as_json([Figure([trace], {"xaxis": {"range": (0, 1 / 3)}})]))
     assert figure["data"] == [
-        {"type": "scatter", "x": [1.2346, None], "y": [1234567, 0.00012346], "customdata": [["a", 0.1]]}
+        {"x": [1.2346, None], "y": [1234567, 0.00012346], "text": ["a"], "customdata": [["a", 0.1]]}
     ]
+    assert figure["layout"] == {"xaxis": {"range": [0, 0.33333]}}
 
 
 def test_arrays_of_two_dimensions_keep_their_shape():
-    (figure,) = json.loads(as_json([go.Figure(go.Heatmap(z=np.arange(6.0).reshape(2, 3)))]))
+    (figure,) = json.loads(as_json([Figure([{"z": np.arange(6.0).reshape(2, 3)}], {})]))
     assert figure["data"][0]["z"] == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
 
 
 def test_the_figures_of_a_page_are_unpacked_as_they_were():
-    chart = Chart("A.", "B.", {"one": go.Figure(go.Bar(y=[1])), "two": go.Figure(go.Bar(y=[2]))})
+    chart = Chart("A.", "B.", {"one": Figure([{"y": [1]}], {}), "two": Figure([{"y": [2]}], {})})
     packed = re.search(r'<script type="text/plain">(.*?)</script>', page(chart)).group(1)
     assert json.loads(gzip.decompress(base64.b64decode(packed))) == json.loads(as_json(chart.figures.values()))
 
 
 def test_only_a_page_with_a_chart_carries_the_library_wherever_the_chart_stands():
-    chart = Chart("A.", "B.", {"one": go.Figure()})
+    chart = Chart("A.", "B.", {"one": Figure([], {})})
     assert plotly() not in page(Paragraph("x"))
     assert plotly() in page(Details("d", [chart]))
     assert plotly() in render(Page("T", {}, [Part("p", [chart])], []))

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from tests.fixtures.figures import drawn
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, cluster_graph
 from tiltmeter.jobs.resolution.page.figures import by_threshold, sizes
 
@@ -14,9 +15,9 @@ def pairs_of(weights):
 
 
 @pytest.fixture(scope="module")
-def drawn(partition):
+def graph(partition):
     clusters = {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1, partition.TAGGED: 2}
-    return cluster_graph(pairs_of(partition.PAIRS), clusters, seed=0)
+    return drawn(cluster_graph(pairs_of(partition.PAIRS), clusters, seed=0))
 
 
 def hovers(figure, name):
@@ -28,20 +29,20 @@ def hovers(figure, name):
 # --- the graph of a component ---------------------------------------------------------------------------------------
 
 
-def test_pairs_are_lines_by_sign_and_by_cluster_the_heaviest_first(drawn):
-    assert [trace.name for trace in drawn.data if trace.mode == "lines"] == [
+def test_pairs_are_lines_by_sign_and_by_cluster_the_heaviest_first(graph):
+    assert [trace.name for trace in graph.data if trace.mode == "lines"] == [
         *("negative, apart", "positive, together", "negative, but together", "positive, but apart")
     ]
-    assert hovers(drawn, "positive, but apart") == [
+    assert hovers(graph, "positive, but apart") == [
         "<b>b – &lt;b&gt;&amp;</b><br>+0.75, positive, but apart",
         "<b>c – d</b><br>+0.50, positive, but apart",
     ]
-    dashes = {trace.name: trace.line.dash for trace in drawn.data if trace.mode == "lines"}
+    dashes = {trace.name: trace.line.dash for trace in graph.data if trace.mode == "lines"}
     assert {name for name, dash in dashes.items() if dash} == {"negative, apart", "negative, but together"}
 
 
-def test_records_say_what_holds_them_and_clusters_differ_in_colour_and_shape(drawn):
-    dots = drawn.data[-1]
+def test_records_say_what_holds_them_and_clusters_differ_in_colour_and_shape(graph):
+    dots = graph.data[-1]
     assert list(dots.customdata) == [
         "<b>a</b><br>cluster 0, 3 in all<br>held by +2.00",
         "<b>b</b><br>cluster 0, 3 in all<br>held by +0.75",
@@ -56,17 +57,17 @@ def test_records_say_what_holds_them_and_clusters_differ_in_colour_and_shape(dra
     assert looks[-1][1] == "circle-open"
 
 
-def test_records_of_a_cluster_are_drawn_near_each_other(drawn):
-    x, y = (list(values) for values in (drawn.data[-1].x, drawn.data[-1].y))
+def test_records_of_a_cluster_are_drawn_near_each_other(graph):
+    x, y = (list(values) for values in (graph.data[-1].x, graph.data[-1].y))
     distance = {(a, b): (x[a] - x[b]) ** 2 + (y[a] - y[b]) ** 2 for a in range(5) for b in range(5)}
     assert max(distance[0, 1], distance[0, 2], distance[1, 2], distance[3, 4]) < min(distance[2, 3], distance[0, 4])
 
 
-def test_the_same_seed_draws_the_same(partition, drawn):
+def test_the_same_seed_draws_the_same(partition, graph):
     clusters = {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1, partition.TAGGED: 2}
-    again, other = (cluster_graph(pairs_of(partition.PAIRS), clusters, seed) for seed in (0, 1))
-    assert again.to_json() == drawn.to_json()
-    assert other.to_json() != drawn.to_json()
+    again, other = (drawn(cluster_graph(pairs_of(partition.PAIRS), clusters, seed)) for seed in (0, 1))
+    assert again.to_json() == graph.to_json()
+    assert other.to_json() != graph.to_json()
 
 
 def test_of_many_pairs_those_of_most_weight_are_drawn_and_those_that_keep_a_cluster_whole():
@@ -74,7 +75,7 @@ def test_of_many_pairs_those_of_most_weight_are_drawn_and_those_that_keep_a_clus
     names = [f"{at:02}" for at in range(20)]
     weights = {(a, b): 1.0 + int(b) / 100 for a in names for b in names if a < b < "19"}
     weights |= {(a, "19"): 0.01 for a in names[:19]}
-    figure = cluster_graph(pairs_of(weights), dict.fromkeys(names, 0), seed=0)
+    figure = drawn(cluster_graph(pairs_of(weights), dict.fromkeys(names, 0), seed=0))
     shown = hovers(figure, f"positive, together ({MAX_LINES} of {len(weights)})")
     assert len(shown) == MAX_LINES
     assert sum("– 19" in text for text in shown) == 1
@@ -85,7 +86,7 @@ def test_of_many_pairs_those_of_most_weight_are_drawn_and_those_that_keep_a_clus
 
 def test_sizes_are_counted_by_powers_of_two():
     components = pl.DataFrame({"size": [1, 2, 3, 4, 9], "num": [5, 1, 2, 3, 1]})
-    figure = sizes({"components": components, "clusters": pl.DataFrame({"size": [1], "num": [20]})})
+    figure = drawn(sizes({"components": components, "clusters": pl.DataFrame({"size": [1], "num": [20]})}))
     first, second = figure.data
     assert list(first.x) == ["1", "2", "3–4", "5–8", "9–16"]
     assert list(first.y) == [5, 1, 5, 0, 1]
@@ -95,7 +96,7 @@ def test_sizes_are_counted_by_powers_of_two():
 def test_thresholds_have_quartiles_ends_and_mean_and_none_comes_first():
     values = {None: [1.0, 0.5, 0.0], -0.3: [0.75, None], 0.2: [0.25]}
     rows = [(threshold, value) for threshold, of in values.items() for value in of]
-    (box,) = by_threshold(pl.DataFrame(rows, ["threshold", "f1"], orient="row"), "f1", "F1 (%)", 100.0).data
+    (box,) = drawn(by_threshold(pl.DataFrame(rows, ["threshold", "f1"], orient="row"), "f1", "F1 (%)", 100.0)).data
     assert list(box.x) == ["none", "−0.3", "0.2"]
     assert [list(part) for part in (box.lowerfence, box.q1, box.median, box.q3, box.upperfence, box.mean)] == [
         [0.0, 75.0, 25.0],

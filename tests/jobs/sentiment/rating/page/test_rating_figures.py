@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from tests.fixtures.figures import drawn
 from tiltmeter.jobs.sentiment.rating.page import figures as rating_figures
 from tiltmeter.jobs.sentiment.rating.page.causal_diagrams import causal_models, diagram, meaning
 from tiltmeter.jobs.sentiment.rating.page.names import amount
@@ -13,7 +14,7 @@ SYSTEMS = ["calm", "wild"]
 
 
 def rating_map(frames, systems=SYSTEMS):
-    return rating_figures.rating_map(with_places(frames), systems, amount)
+    return drawn(rating_figures.rating_map(with_places(frames), systems, amount))
 
 
 def cells(trace):
@@ -27,10 +28,10 @@ def traces(figure, variant):
 
 def arrows(model):
     """From where to where, by what the arrow is called."""
-    figure = diagram(model)
+    figure = drawn(diagram(model))
     places = {(box.x, box.y): box.text for box in figure.layout.annotations}
-    drawn = [trace for trace in figure.data if trace.x[0] is not None]
-    return {(trace.name, *(places[end] for end in zip(trace.x, trace.y, strict=True))) for trace in drawn}
+    lines = [trace for trace in figure.data if trace.x[0] is not None]
+    return {(trace.name, *(places[end] for end in zip(trace.x, trace.y, strict=True))) for trace in lines}
 
 
 # --- the map of all ratings -----------------------------------------------------------------------------------------
@@ -85,7 +86,7 @@ def test_names_are_escaped_for_plotly_which_reads_tags(ratings):
 
 def raw_scores(frames, group):
     rows = with_places(frames).filter(group=group)
-    return rating_figures.raw_scores(rows, SYSTEMS, ["original", "es"])
+    return drawn(rating_figures.raw_scores(rows, SYSTEMS, ["original", "es"]))
 
 
 def test_raw_scores_lie_above_each_other_by_variant(ratings):
