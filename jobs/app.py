@@ -14,8 +14,8 @@ from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.catalogue import settings_packages
 from tiltmeter.jobs.command import CONFIG, SETTINGS, build, execute
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.hydra_limits import confine_hydra
 from tiltmeter.jobs.runtime.redaction import RedactedStream
+from tiltmeter.jobs.runtime.settings.hydra_limits import confine_hydra
 from tiltmeter.jobs.upkeep.overnight.config import JobsFailed
 from tiltmeter.storage.errors import Refusal
 

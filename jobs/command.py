@@ -5,9 +5,10 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from tiltmeter.jobs.catalogue import job
-from tiltmeter.jobs.runtime import composition
+from tiltmeter.jobs.catalogue import job, settings_packages
 from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.runtime.settings import composition
+from tiltmeter.jobs.runtime.settings.files import SettingsFolders
 
 SETTINGS, CONFIG = "tiltmeter.conf", "tiltmeter"
 """The package of the settings, and the file in it that names the others."""
@@ -24,7 +25,8 @@ def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
         ConfigError: naming every wrong key at once.
     """
     settings = composition.plain(composed)
-    return composition.build(job(settings["job"]["name"]).config, settings, overrides)
+    folders = SettingsFolders(f"pkg://{package}" for package in (*settings_packages(), SETTINGS))
+    return composition.build(job(settings["job"]["name"]).config, settings, overrides, folders)
 
 
 def execute(config: CommonConfig) -> Path:

@@ -2,9 +2,10 @@
 
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from tiltmeter.jobs.runtime.wording import listed as listed
 from tiltmeter.jobs.runtime.wording import plural as plural
 
 DASH = "–"
@@ -118,15 +119,6 @@ def significant(p: float | None) -> bool:
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as a sentence lists them.
-
-    >>> listed(["a"]), listed(["a", "b", "c"]), listed([])
-    ('a', 'a, b and c', '')
-    """
-    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
 def phrase(name: str) -> str:

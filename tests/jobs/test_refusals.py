@@ -79,7 +79,10 @@ def test_the_command_ends_at_once_and_leaves_nothing(tiltmeter, tmp_path, argume
     [
         (["corpus=file", "corpus.path=x.xml"], r"corpus.language has no value: set it with corpus.language=<value>"),
         (["embedding.trainer.epochs=many"], r"embedding.trainer.epochs=many: .*valid integer"),
-        (["+embedding.no_such_key=1"], r"embedding.no_such_key=1: unexpected keyword argument"),
+        (
+            ["+embedding.num_replica=4"],
+            r"embedding.num_replica=4: there is no such setting; did you mean embedding.num_repl",
+        ),
         (["seed=-1"], r"seed=-1: .*greater than or equal to 0"),
         (
             ["corpus.enwiki_sample.language=de", "job=association"],

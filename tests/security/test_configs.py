@@ -7,17 +7,16 @@ from pathlib import Path
 
 import hydra
 import hydra._internal.hydra as hydra_command
+import hydra._internal.utils as hydra_utils
 import pytest
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import ConfigCompositionException
 from omegaconf import OmegaConf
 from omegaconf.resolvers import oc
-from yaml.constructor import ConstructorError
 
 from tiltmeter.jobs.app import main
 from tiltmeter.jobs.command import build
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.hydra_limits import confine_hydra
+from tiltmeter.jobs.runtime.settings.hydra_limits import confine_hydra
 
 SECRET = "hunter2-Zq7xW"
 STORE = f"store='s3://AKIAEXAMPLE:{SECRET}@bucket/store?region=us-east-1'"
@@ -37,6 +36,7 @@ def confined(monkeypatch):
     """For the length of a test; other tests compose configs as well."""
     monkeypatch.setattr(sys, "argv", ["tiltmeter"])
     monkeypatch.setattr(hydra_command, "ConfigLoaderImpl", hydra_command.ConfigLoaderImpl)
+    monkeypatch.setattr(hydra_utils, "run_and_report", hydra_utils.run_and_report)
     confine_hydra()
     yield
     OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
@@ -107,27 +107,25 @@ def test_a_file_that_describes_a_corpus_is_composed(compose):
     ],
 )
 def test_a_file_cannot_reach_what_hydra_runs(compose, key, text):
-    with pytest.raises(
-        ConfigCompositionException, match=rf"hydra\.{key} is .*: must be .*may not choose what code runs"
-    ):
+    with pytest.raises(ConfigError, match=rf"hydra\.{key} is .*: must be .*may not choose what code runs"):
         compose(f"# @package _global_\n{text}\n")
 
 
 @pytest.mark.parametrize("package", ["hydra.callbacks.x", "hydra.job.env_set", "hydra.launcher"])
 def test_nor_by_the_place_that_its_first_line_names(compose, package):
-    with pytest.raises(ConfigCompositionException, match=r"hydra\.[\w.]+ is .*must be"):
+    with pytest.raises(ConfigError, match=r"hydra\.[\w.]+ is .*must be"):
         compose(f"# @package {package}\n_target_: os.mkdir\n")
 
 
 def test_nor_by_a_group_of_its_own(compose):
     sweeper = "_target_: os.mkdir\nx: {_target_: os.mkdir}\n"
     text = "# @package _global_\ndefaults: [override /hydra/sweeper: theirs]\n"
-    with pytest.raises(ConfigCompositionException, match=r"hydra\.sweeper is .*must be"):
+    with pytest.raises(ConfigError, match=r"hydra\.sweeper is .*must be"):
         compose(text, **{"hydra/sweeper/theirs": sweeper})
 
 
 def test_hydra_keeps_no_config_of_its_own(compose):
-    with pytest.raises(ConfigCompositionException, match=r"hydra\.output_subdir is 'kept': must be None"):
+    with pytest.raises(ConfigError, match=r"hydra\.output_subdir is 'kept': must be None"):
         compose(THEIRS, "output_subdir: kept")
 
 
@@ -137,7 +135,7 @@ def test_the_command_does_not_run_what_a_file_names(command, tmp_path, payload):
     text = "hydra: {callbacks: {x: {_target_: gensim.utils.unpickle, fname: payload}}}"
     (tmp_path / "conf/more/theirs.yaml").write_text(f"# @package _global_\n{text}\n")
     status, said = command("--config-dir", "conf", *NOWHERE, "+more=theirs")
-    assert status == 1
+    assert status == 2
     assert "hydra.callbacks is " in said
     assert "Traceback" not in said
 
@@ -152,7 +150,9 @@ def test_the_command_reruns_no_pickle(command, tmp_path, payload, word):
 
 @pytest.mark.parametrize("tag", ["python/object/apply:os.mkdir", "python/name:os.mkdir", "python/module:os"])
 def test_yaml_makes_no_objects(compose, trace, tag):
-    with pytest.raises(ConstructorError, match=r"could not determine a constructor(.|\n)*theirs\.yaml"):
+    with pytest.raises(
+        ConfigError, match=r"corpus/theirs\.yaml: is not YAML in line 1.*could not determine a constructor"
+    ):
         compose(f"name: !!{tag} ['{trace}']\n")
 
 
@@ -163,7 +163,7 @@ def test_a_class_that_a_setting_names_is_an_unknown_setting(composed, node):
     changed = OmegaConf.create(OmegaConf.to_container(composed) | {"hydra": {}})
     OmegaConf.update(changed, f"{node}._target_", "os.mkdir", force_add=True)
     del changed["hydra"]
-    with pytest.raises(ConfigError, match=r"_target_=os\.mkdir: unexpected keyword argument"):
+    with pytest.raises(ConfigError, match=r"_target_=os\.mkdir: there is no such setting"):
         build(changed)
 
 
@@ -211,7 +211,7 @@ def test_what_hydra_keeps_of_a_sweep_is_private(confined, composed):
             2,
             "run_dir=s3://bucket/run: must be a local path",
         ),
-        ([*NOWHERE, STORE.replace("'", "")], 1, "mismatched input"),
+        ([*NOWHERE, STORE.replace("'", "")], 2, "mismatched input"),
         ([NOWHERE[0], f"pairs=['https://me:{SECRET}@example.org/x',5]"], 2, "https://example.org/x"),
         ([NOWHERE[0], f"pairs='http://me:{SECRET}@127.0.0.1:1/x?token={SECRET}'"], 2, "http://127.0.0.1:1/x"),
         ([NOWHERE[0], f"pairs='http://me:{SECRET}@[::1/x'"], 2, "cannot be reached"),

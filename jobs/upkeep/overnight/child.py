@@ -15,7 +15,7 @@ from typing import Any
 
 import tiltmeter
 from tiltmeter.cluster.config import ClusterConfig
-from tiltmeter.jobs.runtime.hydra_limits import quoted
+from tiltmeter.jobs.runtime.settings.hydra_limits import quoted
 from tiltmeter.jobs.upkeep.overnight.config import ListedJob
 
 _STORE = "TILTMETER_STORE"

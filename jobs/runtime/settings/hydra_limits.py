@@ -5,23 +5,31 @@ launchers and sweepers), set variables of the environment, and read any of them,
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import cache, partial
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import hydra._internal.hydra as hydra_command
+from hydra._internal import utils as hydra_utils
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import IConfigRepository
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.default_element import ResultDefault
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import ConfigCompositionException
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException, OverrideParseException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.resolvers import oc
 
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.settings import mistakes
+from tiltmeter.jobs.runtime.settings.files import SettingsFolders
+
+T = TypeVar("T")
 
 _ANSWER = "hydra.mode=RUN"
 _READABLE = re.compile(r"TILTMETER_\w+")
@@ -61,6 +69,19 @@ def confine_composition(packages: Sequence[str] = ()) -> None:
     OmegaConf.register_new_resolver("oc.env", environment_variable, replace=True)
     OmegaConf.register_new_resolver("private_folder", lambda: _private_folder().name, replace=True)
     setattr(hydra_command, ConfigLoaderImpl.__name__, partial(_ConfinedLoader, packages))
+    setattr(hydra_utils, hydra_utils.run_and_report.__name__, _refused)
+
+
+def _refused(function: Callable[[], T]) -> T:
+    """Call a function of Hydra, which would print what it raises, and end with the status of a failure.
+
+    Raises:
+        ConfigError: for what the user can fix.
+    """
+    try:
+        return function()
+    except HydraException as error:
+        raise ConfigError(mistakes.plain(error)) from error
 
 
 def quoted(value: str) -> str:
@@ -78,7 +99,10 @@ class _ConfinedLoader(ConfigLoaderImpl):
         for package in packages:
             config_search_path.prepend(package, f"pkg://{package}", anchor="schema")
         super().__init__(config_search_path)
-        self._composed: dict[tuple[str | None, ...], DictConfig] = {}
+        self.repository = mistakes.Repository(config_search_path)
+        self._folders = SettingsFolders(str(found.path) for found in config_search_path.get_path())
+        self._base: DictConfig | None = None
+        self._composed: dict[tuple[str | None, ...], DictConfig | ConfigError] = {}
 
     def load_configuration(
         self,
@@ -88,30 +112,60 @@ class _ConfinedLoader(ConfigLoaderImpl):
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
-        """Compose a config, and refuse one that touches what it must not."""
-        parsed = OverridesParser.create(config_loader=self).parse_overrides(overrides)
+        """Compose a config, and refuse one that can't be composed, or touches what it must not."""
+        parsed = self._parsed(overrides)
+        if renamed := next((word for word in parsed if word.key_or_group == "job.name"), None):
+            raise ConfigError(f"{renamed.input_line}: is the name of what was chosen; choose a job with job=<name>")
         if validate_sweep_overrides:
-            self.validate_sweep_overrides_legal(parsed, run_mode, from_shell)
+            self._check_sweeps(parsed, run_mode, from_shell)
         if any(override.is_sweep_override() for override in parsed):
-            return self._confined(config_name, overrides, run_mode, from_shell)
+            return self._confined(config_name, parsed, run_mode, from_shell)
         # The command composes its config once to see whether it is to sweep, and once more with the answer.
-        words = [word for word in overrides if word != _ANSWER]
-        key = (config_name, *words)
+        words = [override for override in parsed if override.input_line != _ANSWER]
+        key = (config_name, *(override.input_line for override in words))
         if key not in self._composed:
-            self._composed[key] = self._confined(config_name, words, RunMode.RUN, from_shell)
-        composed = deepcopy(self._composed[key])
+            try:
+                self._composed[key] = self._confined(config_name, words, RunMode.RUN, from_shell)
+            except ConfigError as error:
+                self._composed[key] = error
+        found = self._composed[key]
+        if isinstance(found, ConfigError):
+            raise found
+        composed = deepcopy(found)
         if _ANSWER in overrides:
             composed.hydra.mode = RunMode.RUN
         return composed
 
+    def _parsed(self, overrides: list[str]) -> list[Override]:
+        try:
+            return OverridesParser.create(config_loader=self).parse_overrides(overrides)
+        except OverrideParseException as error:
+            raise mistakes.unreadable(error) from error
+
+    def _check_sweeps(self, words: list[Override], run_mode: RunMode, from_shell: bool) -> None:
+        try:
+            self.validate_sweep_overrides_legal(words, run_mode, from_shell)
+        except HydraException as error:
+            raise mistakes.not_swept(error, words) from error
+
     def _confined(
-        self, config_name: str | None, overrides: list[str], run_mode: RunMode, from_shell: bool
+        self, config_name: str | None, words: Sequence[Override], run_mode: RunMode, from_shell: bool
     ) -> DictConfig:
-        composed = super().load_configuration(
-            config_name, overrides, run_mode, from_shell, validate_sweep_overrides=False
-        )
+        overrides = [str(word.input_line) for word in words]
+        try:
+            composed = super().load_configuration(
+                config_name, overrides, run_mode, from_shell, validate_sweep_overrides=False
+            )
+        except ConfigError:
+            raise
+        except (HydraException, ValueError) as error:
+            raise mistakes.wrong(error, words, self._base, self._folders) from error
         _refuse_reach(composed)
         return composed
+
+    def _compose_config_from_defaults_list(self, defaults: list[ResultDefault], repo: IConfigRepository) -> DictConfig:
+        self._base = super()._compose_config_from_defaults_list(defaults, repo)
+        return self._base
 
 
 def _refuse_reach(composed: DictConfig) -> None:
@@ -119,7 +173,7 @@ def _refuse_reach(composed: DictConfig) -> None:
         node = OmegaConf.select(composed.hydra, key)
         value = OmegaConf.to_container(node) if OmegaConf.is_config(node) else node
         if value != delivered:
-            raise ConfigCompositionException(
+            raise ConfigError(
                 f"hydra.{key} is {value!r}: must be {delivered!r}, as a config may not choose what code runs and "
                 "what it finds in its environment; leave it out"
             )

@@ -10,6 +10,8 @@ from omegaconf.errors import InterpolationResolutionError
 from pydantic_core import ErrorDetails
 
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.jobs.runtime.settings.files import SettingsFolders
+from tiltmeter.jobs.runtime.settings.known import Known
 
 
 def plain(composed: DictConfig) -> dict[str, Any]:
@@ -27,13 +29,16 @@ def plain(composed: DictConfig) -> dict[str, Any]:
         raise ConfigError(str(error).partition("\n")[0]) from error
 
 
-def build(kind: type[CommonConfig], composed: Mapping[str, Any], overrides: Sequence[str] = ()) -> CommonConfig:
+def build(
+    kind: type[CommonConfig], composed: Mapping[str, Any], overrides: Sequence[str], folders: SettingsFolders
+) -> CommonConfig:
     """Check a composed config and turn it into a job's record.
 
     Args:
         kind: of record.
         composed: by Hydra, as :func:`plain` gives it.
         overrides: what the user asked for.
+        folders: with the settings of other jobs, for messages.
 
     Raises:
         ConfigError: naming every wrong key at once.
@@ -43,12 +48,13 @@ def build(kind: type[CommonConfig], composed: Mapping[str, Any], overrides: Sequ
     except pydantic.ValidationError as error:
         # A list that is too short only says again that its items are wrong.
         wrong = [details for details in error.errors() if details["type"] != "too_short" or error.error_count() == 1]
-        raise ConfigError("\n".join(_explain(details, kind, composed) for details in wrong)) from error
+        known = Known(composed, folders)
+        raise ConfigError("\n".join(_explain(details, kind, known) for details in wrong)) from error
 
 
-def _explain(details: ErrorDetails, kind: type[CommonConfig], composed: Mapping[str, Any]) -> str:
+def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> str:
     message = details["msg"].removeprefix("Value error, ")
-    place = kind.place(details["loc"], composed)
+    place = kind.place(details["loc"], known.composed)
     keys, node = list(place.keys), place.node
     # A union adds its member's name to the location; only what is in the composed config is a key.
     for part in place.rest:
@@ -61,4 +67,6 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], composed: Mapping[
     if not key or "=" in message.split(":")[0] or message.startswith(key):
         return message
     shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={value}"
+    if details["type"] == "unexpected_keyword_argument":
+        return f"{key}{shown}: {known.without(key).no_such(key)}"
     return f"{key}{shown}: {message[0].lower()}{message[1:]}; set it with {key}=<value>"

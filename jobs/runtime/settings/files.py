@@ -1,0 +1,210 @@
+"""Files of settings as a person reads them: what a setting is usually, and what the comment beside it says.
+
+A setting means what the comment on its line says, or the lines of comments before it. The first comment of a job's file
+says what the job does, and how it is called: ``# Which records are one entity: tiltmeter job=entity_resolution ...``.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+_SUFFIX = ".yaml"
+_PACKAGE = re.compile(r"# @package (\S+)")
+_COMMAND = re.compile(r":?\s*(tiltmeter .*)")
+
+
+class Setting(NamedTuple):
+    """A setting of a file; one that holds others has no value of its own.
+
+    Attributes:
+        key: with its package.
+        value: usually, as it is written on a command line; None: it must be given.
+        meaning: what its comment says; may be empty.
+    """
+
+    key: str
+    value: str | None
+    meaning: str
+    is_block: bool = False
+
+
+class Choice(NamedTuple):
+    """A group of which a file chooses options, or another file that it takes in (``group`` is empty)."""
+
+    group: str
+    options: tuple[str, ...]
+
+
+class SettingsFile(NamedTuple):
+    """A file of settings.
+
+    Attributes:
+        about: what its first comment says.
+        example: the command that the first comment ends with; may be empty.
+        choices: of its defaults list.
+    """
+
+    about: str
+    example: str
+    choices: tuple[Choice, ...]
+    settings: tuple[Setting, ...]
+
+    def setting(self, key: str) -> Setting | None:
+        """The setting of a key, with its package."""
+        return next((setting for setting in self.settings if setting.key == key), None)
+
+
+class SettingsFolders:
+    """Folders with files of settings, in the order in which they are looked through.
+
+    Args:
+        places: such as ``pkg://tiltmeter.conf`` or ``file:///home/me/mine``.
+    """
+
+    def __init__(self, places: Iterable[str]) -> None:
+        self._files: dict[str, SettingsFile] = {}
+        self._roots = [root for place in places if (root := _root(place)) is not None]
+
+    def options(self, group: str) -> list[str]:
+        """What can be chosen of a group, such as ``corpus``; nothing if there is no such group."""
+        found = {path.name for folder in self._folders(group) for path in folder.iterdir() if path.is_file()}
+        return sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """All groups, such as ``corpus`` and ``wordset/gender``."""
+        return sorted({group for root in self._roots for group in _groups(root)})
+
+    def file(self, name: str) -> SettingsFile:
+        """A file by its group and name, such as ``job/survey``; one without anything if there is none."""
+        if name not in self._files:
+            paths = (root.joinpath(f"{name}{_SUFFIX}") for root in self._roots)
+            text = next((path.read_text(encoding="utf-8") for path in paths if path.is_file()), "")
+            self._files[name] = read(text, ".".join(name.split("/")[:-1]))
+        return self._files[name]
+
+    def _folders(self, group: str) -> list[Traversable]:
+        return [folder for root in self._roots if (folder := root.joinpath(group)).is_dir()]
+
+
+def _groups(folder: Traversable, prefix: str = "") -> Iterator[str]:
+    for path in folder.iterdir():
+        if path.is_dir() and path.name.isidentifier() and not path.name.startswith("_"):
+            yield f"{prefix}{path.name}"
+            yield from _groups(path, f"{prefix}{path.name}/")
+
+
+def _root(place: str) -> Traversable | None:
+    scheme, _, path = place.rpartition("://")
+    try:
+        return files(path.replace("/", ".").strip(".")) if scheme == "pkg" else Path(path)
+    except (ImportError, TypeError):  # Hydra warns of it, or refuses it
+        return None
+
+
+def read(text: str, package: str = "") -> SettingsFile:
+    """A file of settings.
+
+    >>> file = read("# Lengths: tiltmeter job=lengths\\njob:\\n  size: 2 # of a unit\\npath: ???")
+    >>> file.about, file.example, file.setting("job.size")
+    ('Lengths', 'tiltmeter job=lengths', Setting(key='job.size', value='2', meaning='of a unit', is_block=False))
+
+    Args:
+        text: YAML.
+        package: where its settings go, unless the file says so itself.
+
+    Raises:
+        YAMLError: if it is not YAML.
+    """
+    lines = text.splitlines()
+    head = [*_comments(lines)]
+    top = len(head)
+    if head and (named := _PACKAGE.fullmatch(head[0])):
+        package, head = named[1], head[1:]
+    about, _, example = _COMMAND.sub(r"\n\1", " ".join(_paragraph(head))).partition("\n")
+    node = yaml.compose(text, yaml.SafeLoader)
+    if not isinstance(node, yaml.MappingNode):
+        return SettingsFile(about, example, (), ())
+    prefix = "" if package == "_global_" else package
+    entries = [(key, value) for key, value in node.value if key.value != "defaults"]
+    choices = [choice for key, value in node.value if key.value == "defaults" for choice in _choices(value)]
+    settings = [found for key, value in entries for found in _settings(key, value, prefix, lines, top)]
+    return SettingsFile(about, example, tuple(choices), tuple(settings))
+
+
+def _comments(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of comments that a file begins with."""
+    for line in lines:
+        if not line.startswith("#"):
+            return
+        yield line
+
+
+def _paragraph(head: Sequence[str]) -> Iterator[str]:
+    for line in head:
+        if line == "#":
+            return
+        yield line.removeprefix("#").strip()
+
+
+def _choices(defaults: yaml.Node) -> Iterator[Choice]:
+    for item in defaults.value:
+        if isinstance(item, yaml.ScalarNode):
+            if item.value != "_self_":
+                yield Choice("", (item.value,))
+        else:
+            [(group, options)] = item.value
+            if not group.value.startswith("override "):
+                yield Choice(group.value.removeprefix("optional "), tuple(_scalars(options)))
+
+
+def _scalars(node: yaml.Node) -> list[str]:
+    return [node.value] if isinstance(node, yaml.ScalarNode) else [item.value for item in node.value]
+
+
+def _settings(key: yaml.Node, value: yaml.Node, prefix: str, lines: Sequence[str], top: int) -> Iterator[Setting]:
+    """A setting, and those that it holds."""
+    name = f"{prefix}.{key.value}" if prefix else key.value
+    is_block = isinstance(value, yaml.MappingNode) and not value.flow_style
+    meaning = _meaning(key, value, lines, top)
+    yield Setting(name, None if is_block else _written(value), meaning, is_block)
+    if is_block:
+        for inner, held in value.value:
+            yield from _settings(inner, held, name, lines, top)
+
+
+def _meaning(key: yaml.Node, value: yaml.Node, lines: Sequence[str], top: int) -> str:
+    is_collection = isinstance(value, yaml.CollectionNode) and not value.flow_style
+    end = key.end_mark if is_collection or not value.value else value.end_mark
+    beside = re.search(r"(?:^|\s)#\s*(.*)", lines[end.line][end.column :])
+    return beside[1] if beside else " ".join(reversed([*_above(key.start_mark, lines, top)]))
+
+
+def _above(start: yaml.Mark, lines: Sequence[str], top: int) -> Iterator[str]:
+    """The lines of comments right before a setting, the last one first; the first comment is about the file."""
+    for number in range(start.line - 1, top - 1, -1):
+        line = lines[number]
+        if not line.startswith(" " * start.column + "#"):
+            return
+        yield line.strip().removeprefix("#").strip()
+
+
+def _written(node: yaml.Node) -> str | None:
+    """A value as it is written on a command line; None for one that must be given."""
+    if isinstance(node, yaml.ScalarNode):
+        if node.style:
+            return f"'{node.value}'"
+        return None if node.value == "???" else node.value.replace("_", "") if _is_number(node) else node.value
+    if isinstance(node, yaml.SequenceNode):
+        return "[" + ",".join(str(_written(item)) for item in node.value) + "]"
+    return "{" + ",".join(f"{key.value}:{_written(value)}" for key, value in node.value) + "}"
+
+
+def _is_number(node: yaml.ScalarNode) -> bool:
+    return node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")

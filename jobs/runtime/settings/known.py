@@ -1,0 +1,114 @@
+"""Which settings there are, and which one was meant by a word that is none of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cached_property, reduce
+from operator import getitem
+from typing import Any, Self
+
+from tiltmeter.jobs.runtime.settings.files import Choice, SettingsFolders
+from tiltmeter.jobs.runtime.wording import listed
+
+_MOST_NAMES = 20
+_ALIKE = 0.75
+"""Of letters in their order, at least, that a key shares with the one that was meant."""
+
+
+def meant(name: str, known: Sequence[str]) -> str:
+    """What to ask of a name that is none of those that are known: the most similar one, or nothing.
+
+    >>> meant("glov", ["encoder", "glove"]), meant("x", ["encoder", "glove"])
+    ('; did you mean glove?', '')
+    """
+    similar = get_close_matches(name, known, n=1, cutoff=_ALIKE)
+    return f"; did you mean {similar[0]}?" if similar else ""
+
+
+def keys_of(node: Any, prefix: str = "") -> Iterator[str]:
+    """All keys of nested mappings, with dots.
+
+    >>> list(keys_of({"job": {"name": "a", "size": 1}, "seed": 0}))
+    ['job', 'job.name', 'job.size', 'seed']
+    """
+    if isinstance(node, Mapping):
+        for name, inner in node.items():
+            key = f"{prefix}.{name}" if prefix else str(name)
+            yield key
+            yield from keys_of(inner, key)
+
+
+@dataclass(frozen=True)
+class Known:
+    """The settings of a composed config, and those that other jobs and other choices have.
+
+    Attributes:
+        composed: as far as it is, as plain mappings.
+        folders: with the files that it could be composed of.
+    """
+
+    composed: Mapping[str, Any]
+    folders: SettingsFolders = field(default_factory=lambda: SettingsFolders(()))
+
+    def without(self, key: str) -> Self:
+        """The same, had a key not been set."""
+        *parents, name = key.split(".")
+        changed = deepcopy(dict(self.composed))
+        node: Any = reduce(getitem, parents, changed)
+        del node[name]
+        return replace(self, composed=changed)
+
+    def no_such(self, key: str) -> str:
+        """What to say of a key that is no setting."""
+        group = self._group(key)
+        if owners := [option for option in self.folders.options(group) if self._has(f"{group}/{option}", key)]:
+            job = f"job={self._job}" if group == "job" else "what is chosen"
+            return f"is a setting of {'+' if self.is_added(group) else ''}{group}={listed(owners)}, not of {job}"
+        return f"there is no such setting{self._meant(key)}"
+
+    def is_added(self, group: str) -> bool:
+        """Whether what is chosen of a group is added to the job's settings, with a plus."""
+        return group != "job" and self.folders.file(f"job/{self._job}").setting(group) is not None
+
+    @property
+    def _job(self) -> Any:
+        job = self.composed.get("job")
+        return job.get("name") if isinstance(job, Mapping) else None
+
+    def _group(self, key: str) -> str:
+        first = key.partition(".")[0]
+        return first if first in self.composed else "job"
+
+    def _has(self, name: str, key: str) -> bool:
+        """Whether a file of settings, or one that it chooses or may choose, has a key."""
+        file, folder = self.folders.file(name), name.rpartition("/")[0]
+        return file.setting(key) is not None or any(self._may_have(choice, folder, key) for choice in file.choices)
+
+    def _may_have(self, choice: Choice, folder: str, key: str) -> bool:
+        if not choice.group:
+            return self._has(_absolute(choice.options[0], folder), key)
+        group = _absolute(choice.group, folder)
+        if group.partition("/")[0] != key.partition(".")[0]:
+            return False
+        return key == group or any(self._has(f"{group}/{option}", key) for option in self.folders.options(group))
+
+    def _meant(self, key: str) -> str:
+        parent, _, name = key.rpartition(".")
+        beside = [known.removeprefix(f"{parent}.") for known in self._keys if known.rpartition(".")[0] == parent]
+        if similar := get_close_matches(name, beside, n=1, cutoff=0.6):
+            return f"; did you mean {parent}{'.' if parent else ''}{similar[0]}?"
+        if elsewhere := [known for known in self._keys if known.rpartition(".")[2] == name]:
+            return f"; did you mean {listed(elsewhere[:_MOST_NAMES], 'or')}?"
+        if asked := meant(key, self._keys):
+            return asked
+        return f"; {parent or 'the job'} has {listed(beside)}" if 0 < len(beside) <= _MOST_NAMES else ""
+
+    @cached_property
+    def _keys(self) -> list[str]:
+        return [*dict.fromkeys([*keys_of(self.composed), *self.folders.groups])]
+
+
+def _absolute(name: str, folder: str) -> str:
+    """A file or a group of a defaults list, which stands in a folder unless it begins with a slash."""
+    return name[1:] if name.startswith("/") else f"{folder}/{name}" if folder else name

@@ -1,0 +1,171 @@
+"""What is wrong with the words of a command line, or with a file of settings, where Hydra can't compose them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import yaml
+from hydra._internal.config_repository import ConfigRepository
+from hydra.core.object_type import ObjectType
+from hydra.core.override_parser.types import Override, ValueType
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from hydra.plugins.config_source import ConfigResult
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.settings.files import SettingsFolders
+from tiltmeter.jobs.runtime.settings.known import Known, meant
+
+_NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
+_CHOSEN_TWICE = re.compile(r"Multiple values for (\S+)\. ")
+_NOT_FOR_US = re.compile(
+    r"^(See https?:|To append to|Set the environment|Config search path:|\s+full_key:|\s+object_type=|\tprovider=)"
+)
+
+
+class Repository(ConfigRepository):
+    """The files of settings; one that can't be read is refused by its name."""
+
+    def load_config(self, config_path: str) -> ConfigResult | None:
+        """Read a file.
+
+        Raises:
+            ConfigError: if it is no YAML, or no settings.
+        """
+        try:
+            found = super().load_config(config_path)
+            if found and not OmegaConf.is_dict(found.config):
+                raise ValueError("must have settings by their names, such as `path: texts.csv`")
+            return found
+        except (yaml.YAMLError, OmegaConfBaseException, HydraException, ValueError, OSError) as error:
+            source = self._find_object_source(config_path, ObjectType.CONFIG)
+            place = f"{source.path}/{config_path}" if source else config_path
+            raise ConfigError(f"{place.removesuffix('.yaml')}.yaml: {_why_unreadable(error)}") from error
+
+
+def _why_unreadable(error: Exception) -> str:
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        reason = ", ".join(filter(None, [error.context, error.problem]))
+        return f"is not YAML{where}: {reason}; correct it there, or leave the file out"
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not text in UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
+    return f"can't be read as settings: {plain(error)}"
+
+
+def plain(error: BaseException) -> str:
+    """What an error of Hydra says of settings, in a line."""
+    told = [str(error), *([str(error.__cause__)] if isinstance(error.__cause__, OmegaConfBaseException) else [])]
+    lines = [line for text in told for line in text.splitlines() if line.strip() and not _NOT_FOR_US.match(line)]
+    return "; ".join(line.strip().rstrip(":;.") for line in lines)
+
+
+def unreadable(error: OverrideParseException) -> ConfigError:
+    """For a word that is not ``key=value`` as Hydra reads it."""
+    word = error.override
+    key, equals, _ = word.partition("=")
+    if not equals and not word.startswith("~"):
+        return ConfigError(f"{word}: a setting is written {key or 'key'}=<value>")
+    reason = plain(error).removeprefix(f"Error parsing override '{word}'").strip("; ")
+    # Redaction takes what follows a URI without a space for a part of it.
+    quotes = f"a value with spaces, commas, quotes or any of ()[]{{}}:=$% is quoted twice: \"{key}='<value>'\""
+    return ConfigError(f"{word} is no setting as a command line writes it ({reason}); {quotes}")
+
+
+def not_swept(error: HydraException, words: Sequence[Override]) -> ConfigError:
+    """For several values of a setting where one is asked for."""
+    word = next((word for word in words if word.value_type == ValueType.SIMPLE_CHOICE_SWEEP), None)
+    if word is None or word.is_hydra_override():
+        return ConfigError(plain(error))
+    key, _, values = str(word.input_line).partition("=")
+    return ConfigError(
+        f"{word.input_line}: has several values: with --multirun, there is a run for each; a list is written "
+        f"{key}=[{values}], a text with a comma \"{key}='{values}'\""
+    )
+
+
+def unknown_choice(error: MissingConfigException, words: Sequence[Override], folders: SettingsFolders) -> ConfigError:
+    """For an option that its group does not have, or a file that another one names and that there is not."""
+    group, _, option = (error.missing_cfg_file or "").rpartition("/")
+    options = folders.options(group) if group else []
+    word = next((word for word in words if word.key_or_group == group and option in _options(word)), None)
+    if word is None:
+        return ConfigError(plain(error))
+    kind = "job" if group == "job" else "choice"
+    similar = meant(option, options)
+    choices = f"{' C' if similar else '; c'}hoose one of {', '.join(options)}"
+    return ConfigError(f"{group}={option}: there is no such {kind}{similar}{choices}")
+
+
+def _options(word: Override) -> list[Any]:
+    value = word.value()
+    return value if isinstance(value, list) else [value]
+
+
+def wrong(
+    error: Exception, words: Sequence[Override], base: DictConfig | None, folders: SettingsFolders
+) -> ConfigError:
+    """For anything else that can't be composed.
+
+    Args:
+        error: of Hydra.
+        words: of the command line.
+        base: the config without what the words set in it; None if not even that could be composed.
+    """
+    if isinstance(error, MissingConfigException):
+        return unknown_choice(error, words, folders)
+    if base is not None:
+        known = Known(_ours(base), folders)
+        if lines := [f"{word.input_line}: {known.no_such(_key(word))}" for word in _unknown(words, base, folders)]:
+            return ConfigError("\n".join(lines))
+    if unnamed := [word for word in words if _key(word) in folders.groups and not _is_choice(word)]:
+        return ConfigError("\n".join(_no_name(str(word.input_line), _key(word), folders) for word in unnamed))
+    text = plain(error)
+    if found := _NOT_CHOSEN.search(text):
+        return _not_chosen(found[1], words, folders)
+    if found := _CHOSEN_TWICE.match(text):
+        return ConfigError(f"+{found[1]}: is chosen already; leave out the plus: {found[1]}=<name>")
+    return ConfigError(text)
+
+
+def _ours(base: DictConfig) -> dict[str, Any]:
+    plain_base = cast(dict[str, Any], OmegaConf.to_container(base, resolve=False))
+    return {name: node for name, node in plain_base.items() if name != "hydra"}
+
+
+def _key(word: Override) -> str:
+    return str(word.key_or_group)
+
+
+def _is_choice(word: Override) -> bool:
+    return word.is_delete() or isinstance(word.value(), str | list | dict)
+
+
+def _no_name(word: str, group: str, folders: SettingsFolders) -> str:
+    return f"{word}: is the name of no choice; choose one of {', '.join(folders.options(group))}"
+
+
+def _unknown(words: Sequence[Override], base: DictConfig, folders: SettingsFolders) -> Iterator[Override]:
+    """The words that set, or leave out, what is not there."""
+    for word in words:
+        is_added = word.is_add() or word.is_force_add()
+        if not is_added and _key(word) not in folders.groups and not _is_in(base, _key(word)):
+            yield word
+
+
+def _is_in(base: DictConfig, key: str) -> bool:
+    parent, _, name = key.rpartition(".")
+    node = OmegaConf.select(base, parent, throw_on_resolution_failure=False) if parent else base
+    return name in node if isinstance(node, DictConfig) else isinstance(node, ListConfig)
+
+
+def _not_chosen(group: str, words: Sequence[Override], folders: SettingsFolders) -> ConfigError:
+    """For a choice from a group that the job does not choose from."""
+    [usual] = [choice.options[0] for choice in folders.file("tiltmeter").choices if choice.group == "job"]
+    job = next((str(word.value()) for word in reversed(words) if word.key_or_group == "job"), usual)
+    [word] = [word for word in words if word.key_or_group == group][-1:]
+    known = Known({"job": {"name": job}}, folders)
+    reason = f"is added with a plus: +{word.input_line}" if known.is_added(group) else known.no_such(group)
+    return ConfigError(f"{word.input_line}: {reason}")

@@ -1,0 +1,160 @@
+"""A wrong word of a command line, or a broken file of settings, is refused with what was probably meant."""
+
+import re
+import sys
+
+import hydra
+import hydra._internal.hydra as hydra_command
+import hydra._internal.utils as hydra_utils
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import OmegaConf
+from omegaconf.resolvers import oc
+
+from tiltmeter.jobs.app import main
+from tiltmeter.jobs.command import build
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
+
+PAIRS = ["job=entity_resolution", "pairs=x.csv"]
+BOOTSTRAP = ["job=bootstrap", "wordset=[]", "wordset/gender=[english]"]
+
+
+@pytest.fixture
+def confined(monkeypatch):
+    """For the length of a test; other tests compose configs as well."""
+    monkeypatch.setattr(hydra_command, "ConfigLoaderImpl", hydra_command.ConfigLoaderImpl)
+    monkeypatch.setattr(hydra_utils, "run_and_report", hydra_utils.run_and_report)
+    confine_composition()
+    yield
+    OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
+
+
+@pytest.fixture
+def refused(confined):
+    """What the command says of words that it must refuse."""
+
+    def message(*words: str) -> str:
+        with (
+            hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"),
+            pytest.raises(ConfigError) as refusal,
+        ):
+            build(hydra.compose("tiltmeter", [*words]), words)
+        return str(refusal.value)
+
+    return message
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        # a key
+        ([*BOOTSTRAP, "embedding.num_replica=4"], "there is no such setting; did you mean embedding.num_replicas?"),
+        ([*BOOTSTRAP, "+embedding.num_replica=4"], "there is no such setting; did you mean embedding.num_replicas?"),
+        ([*BOOTSTRAP, "embedding.trainer.epoch=4"], "there is no such setting; did you mean embedding.trainer.epochs?"),
+        ([*BOOTSTRAP, "embeding.num_replicas=4"], "there is no such setting; did you mean embedding.num_replicas?"),
+        ([*BOOTSTRAP, "num_replicas=4"], "there is no such setting; did you mean embedding.num_replicas?"),
+        ([*PAIRS, "time_limit=2", "sed=4"], "there is no such setting; did you mean seed?"),
+        ([*PAIRS, "corpu=enwiki"], "there is no such setting; did you mean corpus?"),
+        ([*PAIRS, "seed.x=4"], "there is no such setting; did you mean seed?"),
+        ([*PAIRS, "~sead"], "there is no such setting; did you mean seed?"),
+        (["job=prune", "job.qqq=4"], "there is no such setting; job has name, keep, forget and remove"),
+        # of another job, or another choice
+        ([*PAIRS, "job.keep=4"], "is a setting of job=prune, not of job=entity_resolution"),
+        (["job=prune", "pairs=x.csv"], "is a setting of job=entity_resolution, not of job=prune"),
+        (["job=prune", "+pairs=x.csv"], "is a setting of job=entity_resolution, not of job=prune"),
+        (["job=compare", "corpus=enwiki"], "is a setting of job=association, bootstrap, gender_survey, psychophysics"),
+        (
+            ["job=compare", "embedding.path=x"],
+            "is a setting of job=association, bootstrap, gender_survey, psychophysics",
+        ),
+        ([*BOOTSTRAP, "embedding.allow_pickle=true"], "is a setting of embedding=file, not of what is chosen"),
+        ([*PAIRS, "mentions.mean=1"], "is a setting of +mentions=study, not of what is chosen"),
+        ([*PAIRS, "records=csv"], "is added with a plus: +records=csv"),
+        # a choice
+        (["job=surveyy"], "there is no such job; did you mean survey? Choose one of association, bootstrap"),
+        (["job=qqq"], "there is no such job; choose one of association, bootstrap"),
+        (["job=bootstrap", "embedding=glov"], "there is no such choice; did you mean glove? Choose one of encoder"),
+        (["job=bootstrap", "wordset/gender=qq"], "there is no such choice; choose one of arabic, chinese"),
+        (["job=bootstrap", "embedding=3"], "is the name of no choice; choose one of encoder"),
+        (["job=bootstrap", "embedding=null"], "is the name of no choice; choose one of encoder"),
+        ([*PAIRS, "job.name=survey"], "is the name of what was chosen; choose a job with job=<name>"),
+        # how it is written
+        ([*PAIRS, "seed"], "a setting is written seed=<value>"),
+        (
+            [*PAIRS, "seed=1,2"],
+            "has several values: with --multirun, there is a run for each; a list is written seed=[1,",
+        ),
+    ],
+)
+def test_a_wrong_word_is_named_with_what_was_meant(refused, words, message):
+    said = refused(*words)
+    assert re.search(rf"^{re.escape(words[-1].lstrip('+'))}: {re.escape(message)}", said.lstrip("+"), re.MULTILINE), (
+        said
+    )
+
+
+@pytest.mark.parametrize("word", ["pairs=[a", "pairs='a", "pairs=a=b", "pairs={a"])
+def test_a_word_that_cannot_be_read_is_shown_with_its_quotes(refused, word):
+    said = refused("job=entity_resolution", word)
+    assert said.startswith(f"{word} is no setting as a command line writes it (")
+    assert said.endswith("""is quoted twice: "pairs='<value>'\"""")
+
+
+def test_an_item_of_a_choice_is_refused_alike(refused):
+    assert refused("job=bootstrap", "corpus=[enwiki,dewik]").startswith(
+        "corpus=dewik: there is no such choice; did you mean dewiki? Choose one of arwiki, dewiki, enwiki"
+    )
+
+
+def test_what_is_chosen_already_is_not_added(refused):
+    assert refused("job=bootstrap", "+corpus=enwiki") == (
+        "+corpus: is chosen already; leave out the plus: corpus=<name>"
+    )
+
+
+def test_all_wrong_keys_are_named_at_once(refused):
+    said = refused(*BOOTSTRAP, "embedding.trainer.epoch=1", "sed=4")
+    assert [line.partition("=")[0] for line in said.splitlines()] == ["embedding.trainer.epoch", "sed"]
+
+
+def test_a_key_in_a_file_is_refused_like_one_of_the_command_line(refused, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/mine.yaml").write_text(
+        "# @package corpus.mine\nname: mine\nlangage: en\nlanguage: en\npath: x\n"
+    )
+    said = refused(*BOOTSTRAP, "corpus=mine", f"hydra.searchpath=[file://{tmp_path}]")
+    assert said == "corpus.mine.langage=en: there is no such setting; did you mean corpus.mine.language?"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"name: x\n path: [y\n", "is not YAML in line 2, column 6: mapping values are not allowed here"),
+        (b"name: x\npath: [y\n", "is not YAML in line 3, column 1: while parsing a flow sequence"),
+        (
+            b"name: x\nname: y\n",
+            "is not YAML in line 2, column 1: while constructing a mapping, found duplicate key name",
+        ),
+        (b"name: \xff\n", "is not text in UTF-8 (invalid start byte at byte 6)"),
+        (b"name: ${oops\n", "can't be read as settings: "),
+        (b"- a\n", "can't be read as settings: "),
+        (b"defaults: 3\nname: x\n", "can't be read as settings: Invalid defaults list"),
+        (b"# @package a b\nname: x\n", "can't be read as settings: "),
+    ],
+)
+def test_a_broken_file_of_settings_is_named_with_its_place(confined, monkeypatch, capfd, tmp_path, content, message):
+    (tmp_path / "mine/corpus").mkdir(parents=True)
+    (tmp_path / "mine/corpus/mine.yaml").write_bytes(content)
+    monkeypatch.setattr(
+        sys, "argv", ["tiltmeter", "--config-dir", str(tmp_path / "mine"), "job=bootstrap", "corpus=mine"]
+    )
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        GlobalHydra.instance().clear()
+    said = capfd.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith(f"tiltmeter: {tmp_path}/mine/corpus/mine.yaml: {message}"), said
+    assert "Traceback" not in said
