@@ -114,8 +114,7 @@ class _ConfinedLoader(ConfigLoaderImpl):
     ) -> DictConfig:
         """Compose a config, and refuse one that can't be composed, or touches what it must not."""
         parsed = self._parsed(overrides)
-        if renamed := next((word for word in parsed if word.key_or_group == "job.name"), None):
-            raise ConfigError(f"{renamed.input_line}: is the name of what was chosen; choose a job with job=<name>")
+        mistakes.check_job(parsed)
         if validate_sweep_overrides:
             self._check_sweeps(parsed, run_mode, from_shell)
         if any(override.is_sweep_override() for override in parsed):
@@ -151,7 +150,7 @@ class _ConfinedLoader(ConfigLoaderImpl):
     def _confined(
         self, config_name: str | None, words: Sequence[Override], run_mode: RunMode, from_shell: bool
     ) -> DictConfig:
-        overrides = [str(word.input_line) for word in words]
+        self._base, overrides = None, [str(word.input_line) for word in words]
         try:
             composed = super().load_configuration(
                 config_name, overrides, run_mode, from_shell, validate_sweep_overrides=False

@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
-from tiltmeter.jobs.runtime.settings.known import Known, meant
+from tiltmeter.jobs.runtime.settings.known import Known, keys_of, meant
 
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
 _CHOSEN_TWICE = re.compile(r"Multiple values for (\S+)\. ")
@@ -74,6 +74,19 @@ def unreadable(error: OverrideParseException) -> ConfigError:
     return ConfigError(f"{word} is no setting as a command line writes it ({reason}); {quotes}")
 
 
+def check_job(words: Sequence[Override]) -> None:
+    """Nothing but a choice says which job is run.
+
+    Raises:
+        ConfigError: for a job that is only renamed, or several at once.
+    """
+    for word in words:
+        if word.key_or_group == "job.name":
+            raise ConfigError(f"{word.input_line}: is the name of what was chosen; choose a job with job=<name>")
+        if word.key_or_group == "job" and isinstance(word.value(), list):
+            raise ConfigError(f"{word.input_line}: must be one job; job=overnight runs several, one after the other")
+
+
 def not_swept(error: HydraException, words: Sequence[Override]) -> ConfigError:
     """For several values of a setting where one is asked for."""
     word = next((word for word in words if word.value_type == ValueType.SIMPLE_CHOICE_SWEEP), None)
@@ -118,9 +131,11 @@ def wrong(
         return unknown_choice(error, words, folders)
     if base is not None:
         known = Known(_ours(base), folders)
-        if lines := [f"{word.input_line}: {known.no_such(_key(word))}" for word in _unknown(words, base, folders)]:
+        settings = [word for word in words if not (_key(word) in folders.groups and _is_choice(word))]
+        if lines := [f"{word.input_line}: {known.no_such(key)}" for word, key in _unknown(settings, base)]:
             return ConfigError("\n".join(lines))
-    if unnamed := [word for word in words if _key(word) in folders.groups and not _is_choice(word)]:
+    numbers = [word for word in words if not isinstance(word.value(), dict)]
+    if unnamed := [word for word in numbers if _key(word) in folders.groups and not _is_choice(word)]:
         return ConfigError("\n".join(_no_name(str(word.input_line), _key(word), folders) for word in unnamed))
     text = plain(error)
     if found := _NOT_CHOSEN.search(text):
@@ -140,19 +155,19 @@ def _key(word: Override) -> str:
 
 
 def _is_choice(word: Override) -> bool:
-    return word.is_delete() or isinstance(word.value(), str | list | dict)
+    return word.is_delete() or isinstance(word.value(), str | list)
 
 
 def _no_name(word: str, group: str, folders: SettingsFolders) -> str:
     return f"{word}: is the name of no choice; choose one of {', '.join(folders.options(group))}"
 
 
-def _unknown(words: Sequence[Override], base: DictConfig, folders: SettingsFolders) -> Iterator[Override]:
-    """The words that set, or leave out, what is not there."""
+def _unknown(words: Sequence[Override], base: DictConfig) -> Iterator[tuple[Override, str]]:
+    """The keys that words set, or leave out, and that are not there."""
     for word in words:
-        is_added = word.is_add() or word.is_force_add()
-        if not is_added and _key(word) not in folders.groups and not _is_in(base, _key(word)):
-            yield word
+        if not (word.is_add() or word.is_force_add()):
+            keys = [_key(word), *(f"{_key(word)}.{key}" for key in keys_of(word.value()))]
+            yield from ((word, key) for key in keys if not _is_in(base, key))
 
 
 def _is_in(base: DictConfig, key: str) -> bool:

@@ -79,6 +79,8 @@ def refused(confined):
         (["job=bootstrap", "embedding=3"], "is the name of no choice; choose one of encoder"),
         (["job=bootstrap", "embedding=null"], "is the name of no choice; choose one of encoder"),
         ([*PAIRS, "job.name=survey"], "is the name of what was chosen; choose a job with job=<name>"),
+        (["job=[prune,compare]"], "must be one job; job=overnight runs several, one after the other"),
+        (["job=prune", "cluster={num_cpu: 1}"], "there is no such setting; did you mean cluster.num_cpus?"),
         # how it is written
         ([*PAIRS, "seed"], "a setting is written seed=<value>"),
         (
