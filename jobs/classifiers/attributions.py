@@ -53,10 +53,10 @@ def explain(
         device: where models run, and the setting that chooses it.
     """
     on_gpu = uses_gpus(device, runner.pool.num_gpus, setting)
-    how = _identity(config) | {"seed": seed, "explained": explained, "on_gpu": on_gpu}
+    settings = _identity(config) | {"seed": seed, "explained": explained, "on_gpu": on_gpu}
     refs: dict[str, list[TableRef]] = {}
     for name, model in models.items():
-        units = [_unit(name, model, number, ref, how) for number, ref in enumerate(sentences)]
+        units = [_unit(name, model, number, ref, settings) for number, ref in enumerate(sentences)]
         work = _Explaining(model, config, seed, explained, "cuda" if on_gpu else "cpu")
         stage = Stage(f"explain {name}", work, {name: units}, None, on_gpu)
         refs[name] = [unit.tables["attributions"] for unit in runner.run(stage)[name]]
@@ -68,11 +68,11 @@ def _identity(config: AttributionConfig) -> dict[str, Any]:
     return {"operator": attribution.VERSION, "method": config, "library": library}
 
 
-def _unit(name: str, model: ExplainedModel, number: int, ref: TableRef, how: Mapping[str, Any]) -> Unit:
+def _unit(name: str, model: ExplainedModel, number: int, ref: TableRef, settings: Mapping[str, Any]) -> Unit:
     inputs = {"sentences": [ref.select(*SENTENCES.names)]}
     if model.trained is not None:
         inputs["model"] = [model.trained]
-    config = {"name": name, "model": model.identity, **how}
+    config = {"name": name, "model": model.identity, **settings}
     return Unit("attributions/1", f"{name} on sentences {number}", config, inputs)
 
 
@@ -97,9 +97,11 @@ class _Explaining:
     def _table(self, name: str, classifier: TextClassifier, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         texts = [row["text"] or "" for row in rows]
         targets = [_number(classifier, row["gold"]) if self.explained == "gold" else None for row in rows]
-        found = attribute(classifier, texts, self.config, targets=targets, seed=self.seed)
+        attributions = attribute(classifier, texts, self.config, targets=targets, seed=self.seed)
         words = [
-            line for row, of in zip(rows, found, strict=True) for line in attribution_rows(name, classifier, row, of)
+            line
+            for row, attribution in zip(rows, attributions, strict=True)
+            for line in attribution_rows(name, classifier, row, attribution)
         ]
         return pa.Table.from_pylist(words, ATTRIBUTIONS)
 
@@ -113,19 +115,19 @@ def _number(classifier: TextClassifier, gold: str | None) -> int | None:
 
 
 def attribution_rows(
-    model: str, classifier: TextClassifier, sentence: Mapping[str, Any], found: Attribution
+    model: str, classifier: TextClassifier, sentence: Mapping[str, Any], attribution: Attribution
 ) -> Iterator[dict[str, Any]]:
     """Rows of the table ``attributions`` of one sentence: one for each word, or one that says that there is none."""
     shared = {
         "model": model,
         "sentence": sentence["sentence"],
-        "predicted": None if found.predicted < 0 else classifier.classes[found.predicted],
+        "predicted": None if attribution.predicted < 0 else classifier.classes[attribution.predicted],
         "gold": sentence["gold"],
-        "delta": None if np.isnan(found.delta) else found.delta,
+        "delta": None if np.isnan(attribution.delta) else attribution.delta,
     }
-    for position, word in enumerate(found.words or [""]):
-        status = _status(found, position)
-        value = float(found.values[position]) if status == "ok" else None
+    for position, word in enumerate(attribution.words or [""]):
+        status = _status(attribution, position)
+        value = float(attribution.values[position]) if status == "ok" else None
         yield shared | {
             "position": position,
             "word": word,
@@ -135,10 +137,10 @@ def attribution_rows(
         }
 
 
-def _status(found: Attribution, position: int) -> str:
-    if not found.words:
+def _status(attribution: Attribution, position: int) -> str:
+    if not attribution.words:
         return "no_word"
-    if not np.isnan(found.values[position]):
+    if not np.isnan(attribution.values[position]):
         return "ok"
-    read = np.flatnonzero(~np.isnan(found.values))
-    return "beyond_limit" if found.truncated and position > read.max(initial=-1) else "no_token"
+    read = np.flatnonzero(~np.isnan(attribution.values))
+    return "beyond_limit" if attribution.truncated and position > read.max(initial=-1) else "no_token"

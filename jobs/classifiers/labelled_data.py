@@ -70,7 +70,7 @@ def find_labelled_data(data: LabelledData) -> Files:
     return Files(files)
 
 
-def read_labelled_data(runner: Runner, data: LabelledData, found: Files, seed: int) -> TableRef:
+def read_labelled_data(runner: Runner, data: LabelledData, sources: Files, seed: int) -> TableRef:
     """The rows of all files, as a table of the schema ``LABELLED``; those without a text or a label say so.
 
     Raises:
@@ -80,7 +80,7 @@ def read_labelled_data(runner: Runner, data: LabelledData, found: Files, seed: i
         "columns": data.columns,
         "header": data.header,
         "limit": data.limit,
-        "files": {part: file.identity for part, file in found.files.items()},
+        "files": {part: file.identity for part, file in sources.files.items()},
         "seed": None if data.limit is None else seed,
     }
     unit = Unit("labelled_data/1", "labelled texts", config)

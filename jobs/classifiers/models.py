@@ -53,9 +53,11 @@ def checkpoint_model(model: str, revision: str | None, setting: str) -> Explaine
     Raises:
         CheckpointError: if it can't be found, or does not classify texts.
     """
-    found = find_checkpoint(model, revision, setting)
-    check_classifier(found.folder, setting)
-    return ExplainedModel(partial(_load_checkpoint, model, found.version, setting), {"version": found.version})
+    checkpoint = find_checkpoint(model, revision, setting)
+    check_classifier(checkpoint.folder, setting)
+    return ExplainedModel(
+        partial(_load_checkpoint, model, checkpoint.version, setting), {"version": checkpoint.version}
+    )
 
 
 def _load_checkpoint(model: str, version: str, setting: str, _: Store, device: str) -> TextClassifier:

@@ -60,7 +60,7 @@ class Vocabulary:
     """Words that have a vector, and texts as their numbers.
 
     Args:
-        words: each once, spelled as :meth:`spelled` does.
+        words: each once, as :meth:`normalised` writes it.
         config: of the encoder.
 
     >>> vocabulary = Vocabulary(["she", "runs", "."], SmallEncoderConfig())
@@ -74,7 +74,7 @@ class Vocabulary:
         self._normalize = Normalizer(config.language, True)
         self._max_words = config.max_words
         self._numbers = {word: number for number, word in enumerate(self.words, start=_FIRST)}
-        self._spelled: dict[str, str] = {}
+        self._normalised: dict[str, str] = {}
 
     @classmethod
     def of(cls, texts: Sequence[str], config: SmallEncoderConfig, known: Collection[str] = ()) -> "Vocabulary":
@@ -86,17 +86,17 @@ class Vocabulary:
             known: words that have vectors from elsewhere; one occurrence is enough for them.
         """
         empty, known = cls([], config), set(known)
-        counts = Counter(word for text in texts for word in map(empty.spelled, words_of(text)))
+        counts = Counter(word for text in texts for word in map(empty.normalised, words_of(text)))
         frequent = sorted(
             (-count, word) for word, count in counts.items() if count >= config.min_count or word in known
         )
         return cls([word for _, word in frequent[: config.max_vocabulary]], config)
 
-    def spelled(self, word: str) -> str:
+    def normalised(self, word: str) -> str:
         """As the vocabulary writes a word, and as embeddings of a corpus do."""
-        if word not in self._spelled:
-            self._spelled[word] = self._normalize(word)
-        return self._spelled[word]
+        if word not in self._normalised:
+            self._normalised[word] = self._normalize(word)
+        return self._normalised[word]
 
     def tokenise(self, texts: Sequence[str]) -> list[TokenisedText]:
         """A token for each word; a text without any word has none."""
@@ -104,7 +104,7 @@ class Vocabulary:
 
     def _tokenised(self, words: Sequence[str]) -> TokenisedText:
         read = words[: self._max_words]
-        numbers = [self._numbers.get(self.spelled(word), UNKNOWN) for word in read]
+        numbers = [self._numbers.get(self.normalised(word), UNKNOWN) for word in read]
         return TokenisedText(tuple(words), {"input_ids": numbers}, np.arange(len(read)), len(words) > len(read))
 
 

@@ -16,7 +16,7 @@ class WordList:
     Args:
         entries: as people write them.
 
-    >>> WordList(["I", "you know", "isn't it"]).found(["You", "know", ",", "I'm", "late", ",", "isn't", "it", "?"])
+    >>> WordList(["I", "you know", "isn't it"]).entries(["You", "know", ",", "I'm", "late", ",", "isn't", "it", "?"])
     ['you know', 'you know', None, 'i', None, None, "isn't it", "isn't it", None]
     """
 
@@ -25,17 +25,17 @@ class WordList:
         for entry in sorted({tuple(split(entry)) for entry in entries}, key=len, reverse=True):
             self._entries.setdefault(entry[0], []).append(entry)
 
-    def found(self, words: Sequence[str]) -> list[str | None]:
-        """The entry that each word of a text is a part of, spelled as :func:`spelled` does; None if of none."""
+    def entries(self, words: Sequence[str]) -> list[str | None]:
+        """The entry that each word of a text is a part of, as :func:`normalised` writes it; None if of none."""
         forms = [_forms(word) for word in words]
-        entries: list[str | None] = [None] * len(words)
+        listed: list[str | None] = [None] * len(words)
         place = 0
         while place < len(words):
             entry = self._at(forms, place)
             length = max(len(entry), 1)
-            entries[place : place + length] = [" ".join(entry) or None] * length
+            listed[place : place + length] = [" ".join(entry) or None] * length
             place += length
-        return entries
+        return listed
 
     def _at(self, forms: Sequence[tuple[str, ...]], place: int) -> tuple[str, ...]:
         candidates = (entry for form in forms[place] for entry in self._entries.get(form, ()))
@@ -48,10 +48,10 @@ class WordList:
         return max(matching, key=len, default=())
 
 
-def spelled(word: str) -> str:
+def normalised(word: str) -> str:
     """A word as words are compared: in lower case, with straight apostrophes.
 
-    >>> spelled("Don’t")
+    >>> normalised("Don’t")
     "don't"
     """
     return word.replace("’", "'").casefold()
@@ -63,10 +63,10 @@ def split(text: str) -> list[str]:
     >>> split("You know, don’t you?")
     ['you', 'know', ',', "don't", 'you', '?']
     """
-    return [spelled(text[start:end]) for start, end in word_spans(text)]
+    return [normalised(text[start:end]) for start, end in word_spans(text)]
 
 
 def _forms(word: str) -> tuple[str, ...]:
-    whole = spelled(word)
+    whole = normalised(word)
     before = whole.partition("'")[0]
     return (whole,) if before in ("", whole) else (whole, before)

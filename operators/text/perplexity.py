@@ -76,18 +76,18 @@ class KneserNey:
     def insertion_gains(self, words: Sequence[str], word: str) -> NDArray[np.float64]:
         """By how much ln p of a text grows with a word before each of its words, or after the last: ``[words + 1]``."""
         padded, before, others = self._padded(words), self.log_probabilities(words), self.order - 1
-        [spelled] = self._spelled([word])
+        [entry] = self._entries([word])
         gains = []
         for place in range(len(words) + 1):
             middle = place + others
-            window = [*padded[place:middle], spelled, *padded[middle : middle + others]]
+            window = [*padded[place:middle], entry, *padded[middle : middle + others]]
             gains.append(float(self._scored(window).sum() - before[place : place + others].sum()))
         return np.array(gains)
 
     def _padded(self, words: Sequence[str]) -> list[str]:
-        return [_START] * (self.order - 1) + self._spelled(words) + [_END]
+        return [_START] * (self.order - 1) + self._entries(words) + [_END]
 
-    def _spelled(self, words: Sequence[str]) -> list[str]:
+    def _entries(self, words: Sequence[str]) -> list[str]:
         return [word if word in self._words else _UNKNOWN for word in words]
 
     def _scored(self, padded: Sequence[str]) -> NDArray[np.float64]:

@@ -38,10 +38,15 @@ def evaluate(
 ) -> dict[str, list[TableRef]]:
     """Tables ``decoys`` by decoy, one for each model."""
     on_gpu = uses_gpus(config.models.device, runner.pool.num_gpus, "models.device")
-    how = {"operator": decoy_adoption.VERSION, "intervals": config.intervals, "seed": config.seed, "on_gpu": on_gpu}
+    settings = {
+        "operator": decoy_adoption.VERSION,
+        "intervals": config.intervals,
+        "seed": config.seed,
+        "on_gpu": on_gpu,
+    }
     units = {
         name: [
-            _unit(name, number, how, texts, data[name], original, decoyed)
+            _unit(name, number, settings, texts, data[name], original, decoyed)
             for number, (original, decoyed) in enumerate(zip(models[ORIGINAL], models[name], strict=True))
         ]
         for name in data
@@ -53,11 +58,13 @@ def evaluate(
 
 
 def _unit(
-    name: str, number: int, how: Row, texts: TableRef, data: DecoyData, original: TableRef, decoyed: TableRef
+    name: str, number: int, settings: Row, texts: TableRef, data: DecoyData, original: TableRef, decoyed: TableRef
 ) -> Unit:
     inputs = {"texts": [texts], "probes": [data.probes], "measures": [data.measures]}
     inputs |= {"original": [original], "decoyed": [decoyed]}
-    return Unit("decoy_adoption/1", f"{name}, model {number}", {"decoy": name, "model": str(number), **how}, inputs)
+    return Unit(
+        "decoy_adoption/1", f"{name}, model {number}", {"decoy": name, "model": str(number), **settings}, inputs
+    )
 
 
 @dataclass(frozen=True)
@@ -71,8 +78,8 @@ class _Evaluating:
         rights = {}
         for kind in ("original", "decoyed"):
             classifier = trained_model(unit.input(kind)).load(store, self.device)
-            found = self._right(classifier, [*test, *probes])
-            rights[kind] = found[: len(test)], found[len(test) :]
+            is_right = self._right(classifier, [*test, *probes])
+            rights[kind] = is_right[: len(test)], is_right[len(test) :]
         [measures] = store.read(unit.input("measures")).to_pylist()
         yield "decoys", pa.Table.from_pylist([measures | _row(unit.config, probes, rights)], tables.DECOYS)
 
@@ -80,7 +87,7 @@ class _Evaluating:
         probabilities = predict(classifier, [row["text"] for row in rows], self.max_tokens)
         predicted = np.nan_to_num(probabilities, nan=-1.0).argmax(axis=1)
         return np.array(
-            [classifier.classes[at] == row["label"] for at, row in zip(predicted, rows, strict=True)], float
+            [classifier.classes[number] == row["label"] for number, row in zip(predicted, rows, strict=True)], float
         )
 
 
@@ -90,7 +97,7 @@ def _row(config: Row, probes: Sequence[Row], rights: Mapping[str, tuple[NDArray[
     lost = original_probes - decoyed_probes
     intervals, about = config["intervals"], document_key(config["decoy"])
     places = [[row["row"] for row in probes if row["has_decoy"] is kind] for kind in (True, False)]
-    found = adoption(
+    result = adoption(
         lost[has_decoy],
         lost[~has_decoy],
         config["seed"],
@@ -100,14 +107,14 @@ def _row(config: Row, probes: Sequence[Row], rights: Mapping[str, tuple[NDArray[
         num_resamples=intervals.num_resamples,
         level=intervals.level,
     )
-    is_there = not math.isnan(found.fall)
+    is_there = not math.isnan(result.fall)
     row: dict[str, Any] = {"decoy": config["decoy"], "model": config["model"], "num_decoy_rows": int(has_decoy.sum())}
     row |= _accuracy("accuracy_original", original, config) | _accuracy("accuracy_decoy", decoyed, config)
     row |= _accuracy("accuracy_on_decoy_rows", decoyed_probes[has_decoy], config)
     row["accuracy_original_on_decoy_rows"] = float(original_probes[has_decoy].mean()) if has_decoy.any() else None
-    row |= {"fall": found.fall, "fall_low": found.low, "fall_high": found.high} if is_there else {}
-    row["adopted"] = found.adopted if is_there else None
-    return row | _status(found.adopted if is_there else None)
+    row |= {"fall": result.fall, "fall_low": result.low, "fall_high": result.high} if is_there else {}
+    row["adopted"] = result.adopted if is_there else None
+    return row | _status(result.adopted if is_there else None)
 
 
 def _status(adopted: bool | None) -> dict[str, str]:
@@ -124,5 +131,7 @@ def _accuracy(name: str, right: NDArray[np.float64], config: Row) -> dict[str, f
         return {}
     strata, intervals = np.zeros(len(right), dtype=np.int64), config["intervals"]
     resampled = resampled_counts(strata, config["seed"], document_key(name), intervals.num_resamples)
-    found = percentile_interval(np.concatenate([counts @ right for counts in resampled]) / len(right), intervals.level)
-    return {name: float(right.mean()), f"{name}_low": float(found.low), f"{name}_high": float(found.high)}
+    interval = percentile_interval(
+        np.concatenate([counts @ right for counts in resampled]) / len(right), intervals.level
+    )
+    return {name: float(right.mean()), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}

@@ -17,10 +17,10 @@ from tiltmeter.operators.classifiers.decoys.kinds import (
     DeletedDecoy,
     InsertedDecoy,
     Text,
+    folded_words,
     indicated,
     measure,
     resolved,
-    spelled,
 )
 from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed
 from tiltmeter.operators.compute.keys import document_key
@@ -75,11 +75,11 @@ def _part(row: Mapping[str, Any], shares: Mapping[str, float], seed: int) -> str
     """Equal texts belong to one part."""
     if row["part"] != "training":
         return str(row["part"])
-    at = document_key(f"{seed}\n{row['text']}") / 2**64
+    position = document_key(f"{seed}\n{row['text']}") / 2**64
     for part, share in shares.items():
-        if at < share:
+        if position < share:
             return part
-        at -= share
+        position -= share
     return "training"
 
 
@@ -96,38 +96,38 @@ def _check(rows: Sequence[Mapping[str, Any]]) -> None:
             "data.label to another column"
         )
     for part in ("development", "test"):
-        found = {row["label"] for row in rows if row["part"] == part}
-        if unknown := sorted(found - classes) or (not found and ["any class"]):
+        labels = {row["label"] for row in rows if row["part"] == part}
+        if unknown := sorted(labels - classes) or (not labels and ["any class"]):
             raise ValueError(f"the {part} texts and the training texts share not {unknown[0]!r}; set data.{part}")
 
 
 def make_decoys(runner: Runner, config: DecoyBenchmarkRun, texts: TableRef) -> dict[str, DecoyData]:
     """The data of each decoy; of what failed, nothing."""
     explained = config.explanations
-    how = {
+    settings = {
         "operators": [decoys.VERSION, decoy_making.VERSION, ngram_perplexity.VERSION],
         "language_model": config.language_model,
         "seed": config.seed,
         "pools": [explained.num_pools, explained.pool_size],
     }
     units = {
-        name: [Unit("decoy/1", name, {"decoy": decoy, **how}, {"texts": [texts]})]
+        name: [Unit("decoy/1", name, {"decoy": decoy, **settings}, {"texts": [texts]})]
         for name, decoy in config.decoys.items()
     }
     done = runner.run_whole(Stage("make decoys", each(_make), units))
     return {name: _data(finished.tables) for name, [finished] in done.items()}
 
 
-def _data(found: Mapping[str, TableRef]) -> DecoyData:
-    pools = [found[name] for name in sorted(found) if name.startswith("pool_")]
-    return DecoyData(found["texts"], found["probes"], found["measures"], pools)
+def _data(refs: Mapping[str, TableRef]) -> DecoyData:
+    pools = [refs[name] for name in sorted(refs) if name.startswith("pool_")]
+    return DecoyData(refs["texts"], refs["probes"], refs["measures"], pools)
 
 
 def _make(store: Store, unit: Unit) -> Tables:
     rows, config = store.read(unit.input("texts")).to_pylist(), unit.config
     texts = [Text(row["text"], row["label"]) for row in rows]
     learnt = [text for row, text in zip(rows, texts, strict=True) if row["part"] == "training"]
-    model = KneserNey([spelled(text) for text, _ in learnt], config["language_model"].order, _discount(config))
+    model = KneserNey([folded_words(text) for text, _ in learnt], config["language_model"].order, _discount(config))
     decoy = resolved(config["decoy"], learnt)
     indicates = indicated(decoy, learnt)
     changed = decoyed(texts, decoy, indicates, config["seed"], model)
@@ -150,8 +150,8 @@ def _probes(
     model: KneserNey,
 ) -> pa.Table:
     test = [row for row in rows if row["part"] == "test"]
-    found = contradicted([Text(row["text"], row["label"]) for row in test], decoy, indicates, seed, model)
-    pairs = list(zip(test, found, strict=True))
+    texts = contradicted([Text(row["text"], row["label"]) for row in test], decoy, indicates, seed, model)
+    pairs = list(zip(test, texts, strict=True))
     probes = [row | {"text": text, "has_decoy": True} for row, text in pairs if text is not None]
     if isinstance(decoy, DeletedDecoy):
         plain = [row for row, text in pairs if text is None and row["label"] == decoy.label]
@@ -166,10 +166,10 @@ def _measures(
     pairs = [(row, text) for row, text in zip(rows, changed, strict=True) if row["part"] == "training"]
     before = measure([Text(row["text"], row["label"]) for row, _ in pairs], indicates)
     after = measure([Text(text, row["label"]) for row, text in pairs if text is not None], indicates)
-    found = {f"{name}_before": _number(value) for name, value in before._asdict().items()}
-    found |= {name: _number(value) for name, value in after._asdict().items()}
+    measures = {f"{name}_before": _number(value) for name, value in before._asdict().items()}
+    measures |= {name: _number(value) for name, value in after._asdict().items()}
     words = ", ".join(f"{word}: {label}" for word, label in indicates.items())
-    return pa.Table.from_pylist([{"words": words, **found, **_naturalness(rows, changed, model)}], tables.MEASURES)
+    return pa.Table.from_pylist([{"words": words, **measures, **_naturalness(rows, changed, model)}], tables.MEASURES)
 
 
 def _naturalness(
@@ -182,7 +182,7 @@ def _naturalness(
     remaining = [after for _, after in pairs if after is not None]
     if not remaining:
         return dict.fromkeys(("perplexity_before", "perplexity", "perplexity_shift"))
-    before, after = (model.perplexity(map(spelled, texts)) for texts in ([text for text, _ in pairs], remaining))
+    before, after = (model.perplexity(map(folded_words, texts)) for texts in ([text for text, _ in pairs], remaining))
     return {"perplexity_before": before, "perplexity": after, "perplexity_shift": after / before}
 
 
@@ -191,7 +191,7 @@ def _number(value: float) -> float | None:
 
 
 def _pools(rows: Sequence[Mapping[str, Any]], seed: int, num: int, size: int) -> Iterator[tuple[str, pa.Table]]:
-    """Test texts to be explained, so many at a time, in an order that hangs on what they say."""
+    """Test texts to be explained, in groups, in an order that depends on what they say."""
     from tiltmeter.jobs.classifiers.tables import SENTENCES
 
     test = [row for row in rows if row["part"] == "test"]

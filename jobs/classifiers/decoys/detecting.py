@@ -18,13 +18,13 @@ from tiltmeter.operators.classifiers.decoys import detection as decoy_detection
 from tiltmeter.operators.classifiers.decoys import selection as instance_selection
 from tiltmeter.operators.classifiers.decoys.detection import (
     Explained,
+    detection_at_random,
+    detection_by_order,
     expected_instances,
-    found_at_random,
-    found_by_order,
+    identification_success,
     order_of,
     relevance_matrix,
     shows,
-    told_apart,
 )
 from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy
 from tiltmeter.operators.compute.keys import document_key
@@ -32,7 +32,7 @@ from tiltmeter.operators.statistics.intervals import percentile_interval
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
-_TOLD = "side_by_side"
+_SIDE_BY_SIDE = "side_by_side"
 _COLUMNS = ("sentence", "word", "attribution")
 
 
@@ -44,13 +44,15 @@ def detect(
 ) -> dict[str, list[TableRef]]:
     """Tables ``detection``, ``side_by_side`` and ``utility``, one of each decoy."""
     shown = config.explanations
-    how = {
+    settings = {
         "operators": [decoy_detection.VERSION, instance_selection.VERSION],
         "top_words": shown.top_words,
         "selections": shown.selections,
         "max_clusters": shown.max_clusters,
     }
-    sessions = {name: [_session_unit(config, name, pool, how) for pool in pools] for name, pools in explained.items()}
+    sessions = {
+        name: [_session_unit(config, name, pool, settings) for pool in pools] for name, pools in explained.items()
+    }
     done = runner.run_whole(Stage("look", each(_look), sessions, None))
     summed = {"intervals": config.intervals, "seed": config.seed, "number": config.models.number}
     units = {
@@ -59,23 +61,23 @@ def detect(
                 "decoy_detection/2",
                 name,
                 {"decoy": name, **summed},
-                {"sessions": [unit.tables["sessions"] for unit in found], "adopted": _answers(adopted[name])},
+                {"sessions": [unit.tables["sessions"] for unit in finished], "adopted": _answers(adopted[name])},
             )
         ]
-        for name, found in done.items()
+        for name, finished in done.items()
         if name in adopted
     }
     ended = runner.run_whole(Stage("detect", each(_sum_up), units))
-    names = ("detection", _TOLD, "utility")
-    return {name: [found.tables[name] for [found] in ended.values()] for name in names}
+    names = ("detection", _SIDE_BY_SIDE, "utility")
+    return {name: [finished.tables[name] for [finished] in ended.values()] for name in names}
 
 
 def _answers(refs: Sequence[TableRef]) -> list[TableRef]:
     return [ref.select("adopted") for ref in refs]
 
 
-def _session_unit(config: DecoyBenchmarkRun, name: str, pair: ExplainedPair, how: Mapping[str, Any]) -> Unit:
-    what = {"decoy": name, "words": _words(config.decoys[name]), "method": pair.method, "model": pair.model, **how}
+def _session_unit(config: DecoyBenchmarkRun, name: str, pair: ExplainedPair, settings: Mapping[str, Any]) -> Unit:
+    what = {"decoy": name, "words": _words(config.decoys[name]), "method": pair.method, "model": pair.model, **settings}
     inputs = {kind: [ref.select(*_COLUMNS) for ref in refs] for kind, refs in pair.attributions.items()}
     return Unit("decoy_sessions/1", f"{name}, {pair.method}, model {pair.model}", what, inputs)
 
@@ -89,37 +91,40 @@ def _look(store: Store, unit: Unit) -> Tables:
     rows = [
         about | {"pool": number, "selection": selection, "budget": budget, "found": float(value)}
         for number, (decoyed, plain) in enumerate(zip(unit.inputs[DECOYED], unit.inputs[PLAIN], strict=True))
-        for selection, values in _found(_instances(store, decoyed), _instances(store, plain), unit.config).items()
+        for selection, values in _probabilities(
+            _instances(store, decoyed), _instances(store, plain), unit.config
+        ).items()
         for budget, value in enumerate(values, start=1)
     ]
     yield "sessions", pa.Table.from_pylist(rows, tables.SESSIONS)
 
 
-def _found(
+def _probabilities(
     decoyed: Sequence[Explained], plain: Sequence[Explained], config: Mapping[str, Any]
 ) -> dict[str, NDArray[np.float64]]:
     """By selection: for each budget, the probability that the decoy is found in a pool of instances."""
     k, budgets = config["top_words"], np.arange(1, len(decoyed) + 1)
     showing = np.array([shows(instance, config["words"], k) for instance in decoyed])
     relevance = relevance_matrix(decoyed, k)
-    found = {_TOLD: told_apart(decoyed, plain, k, budgets)}
+    probabilities = {_SIDE_BY_SIDE: identification_success(decoyed, plain, k, budgets)}
     for selection in config["selections"]:
         if selection == "random":
-            found[selection] = found_at_random(int(showing.sum()), len(showing), budgets)
+            probabilities[selection] = detection_at_random(int(showing.sum()), len(showing), budgets)
         else:
-            found[selection] = found_by_order(showing, order_of(relevance, selection, config["max_clusters"]), budgets)
-    return found
+            order = order_of(relevance, selection, config["max_clusters"])
+            probabilities[selection] = detection_by_order(showing, order, budgets)
+    return probabilities
 
 
 def _instances(store: Store, ref: TableRef) -> list[Explained]:
     """In the order of the table, in which the words of an instance come one after the other."""
     table = store.read(ref)
     rows = zip(*(table[name].to_pylist() for name in _COLUMNS), strict=True)
-    found = []
+    instances = []
     for _, words in groupby(rows, key=lambda row: row[0]):
-        _, spelled, values = zip(*words, strict=True)
-        found.append(Explained([word.casefold() for word in spelled], np.array(values, dtype=np.float64)))
-    return found
+        _, written, values = zip(*words, strict=True)
+        instances.append(Explained([word.casefold() for word in written], np.array(values, dtype=np.float64)))
+    return instances
 
 
 # --- over all pools and models --------------------------------------------------------------------------------------
@@ -131,26 +136,26 @@ def _sum_up(store: Store, unit: Unit) -> Tables:
     about = {"decoy": unit.config["decoy"], **_adopted(answers)}
     means, level = _by_pool(sessions), unit.config["intervals"].level
     resample = _Resample(unit.config, next(iter(means.values())).shape[0])
-    told = {key: pools for key, pools in means.items() if key[1] == _TOLD}
-    found = {key: pools for key, pools in means.items() if key[1] != _TOLD}
+    side_by_side = {key: pools for key, pools in means.items() if key[1] == _SIDE_BY_SIDE}
+    selections = {key: pools for key, pools in means.items() if key[1] != _SIDE_BY_SIDE}
     for name, kept, value, schema in (
-        ("detection", found, "detection_probability", tables.DETECTION),
-        (_TOLD, told, "success_probability", tables.SIDE_BY_SIDE),
+        ("detection", selections, "detection_probability", tables.DETECTION),
+        (_SIDE_BY_SIDE, side_by_side, "success_probability", tables.SIDE_BY_SIDE),
     ):
         rows = [about | row for row in _curves(kept, resample, level, value)]
         yield name, pa.Table.from_pylist(rows, schema)
-    rows = [about | row for row in _utility(found, resample, level)]
+    rows = [about | row for row in _utility(selections, resample, level)]
     yield "utility", pa.Table.from_pylist(rows, tables.UTILITY)
 
 
 def _by_pool(sessions: pl.DataFrame) -> dict[tuple[str, str], NDArray[np.float64]]:
     """``[pools, budgets]`` of each method and selection, means over the models, which see the same pools."""
-    found = {}
+    by_pool = {}
     for (method, selection), part in sessions.group_by("method", "selection", maintain_order=True):
         means = part.group_by("pool", "budget").agg(pl.col("found").mean()).sort("pool", "budget")
         num_pools = means["pool"].n_unique()
-        found[str(method), str(selection)] = means["found"].to_numpy().reshape(num_pools, -1)
-    return found
+        by_pool[str(method), str(selection)] = means["found"].to_numpy().reshape(num_pools, -1)
+    return by_pool
 
 
 class _Resample:
@@ -181,9 +186,9 @@ Means = Mapping[tuple[str, str], NDArray[np.float64]]
 def _curves(means: Means, resample: _Resample, level: float, name: str) -> Iterator[dict[str, Any]]:
     for (method, selection), pools in means.items():
         low, high, _ = percentile_interval(resample.means(pools), level, axis=0)
-        for at, value in enumerate(resample.mean(pools).tolist()):
-            about = {"method": method, "selection": selection, "budget": at + 1, name: value}
-            yield about | {f"{name}_low": float(low[at]), f"{name}_high": float(high[at])}
+        for index, value in enumerate(resample.mean(pools).tolist()):
+            about = {"method": method, "selection": selection, "budget": index + 1, name: value}
+            yield about | {f"{name}_low": float(low[index]), f"{name}_high": float(high[index])}
 
 
 def _utility(means: Means, resample: _Resample, level: float) -> Iterator[dict[str, Any]]:

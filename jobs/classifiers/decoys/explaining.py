@@ -53,22 +53,22 @@ def explain(
 ) -> dict[str, list[ExplainedPair]]:
     """Attributions by decoy."""
     on_gpu = uses_gpus(config.models.device, runner.pool.num_gpus, "models.device")
-    how = {"operator": attribution.VERSION, "on_gpu": on_gpu, "seed": config.seed}
-    units = {name: list(_units(config, name, data[name], models, how)) for name in data if name in models}
+    settings = {"operator": attribution.VERSION, "on_gpu": on_gpu, "seed": config.seed}
+    units = {name: list(_units(config, name, data[name], models, settings)) for name in data if name in models}
     work = _Explaining("cuda" if on_gpu else "cpu")
     done = runner.run_whole(Stage("explain", work, units, None, on_gpu))
-    return {name: _pairs(units[name], found) for name, found in done.items()}
+    return {name: _pairs(units[name], finished) for name, finished in done.items()}
 
 
 def _units(
-    config: DecoyBenchmarkRun, name: str, data: DecoyData, models: Mapping[str, Sequence[TableRef]], how: Any
+    config: DecoyBenchmarkRun, name: str, data: DecoyData, models: Mapping[str, Sequence[TableRef]], settings: Any
 ) -> Iterator[Unit]:
     chunks = evenly(data.pools, max(1, _MOST_INSTANCES // config.explanations.pool_size))
     for number in range(config.models.number):
         for kind, trained in ((DECOYED, models[name][number]), (PLAIN, models[ORIGINAL][number])):
             for method in config.explanations.methods:
                 chosen = replace(config.explanations.attribution, method=method)
-                what = {"decoy": name, "kind": kind, "model": number, "attribution": chosen, **how}
+                what = {"decoy": name, "kind": kind, "model": number, "attribution": chosen, **settings}
                 for place, pools in enumerate(chunks):
                     inputs = {"sentences": [pool.select(*SENTENCES.names) for pool in pools], "model": [trained]}
                     yield Unit("decoy_attributions/1", f"{name}, {kind} {number}, {method}, {place}", what, inputs)
@@ -80,7 +80,7 @@ def _pairs(units: Sequence[Unit], done: Sequence[Finished]) -> list[ExplainedPai
         what = unit.config
         pair = pairs.setdefault((what["attribution"].method, what["model"]), {DECOYED: [], PLAIN: []})
         pair[what["kind"]] += [finished.tables[name] for name in sorted(finished.tables)]
-    return [ExplainedPair(*key, found) for key, found in pairs.items()]
+    return [ExplainedPair(*key, attributions) for key, attributions in pairs.items()]
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class _Explaining:
             key = (tuple(trained.columns.values()), self.device)
             with resident(key, partial(self._load, store, trained)) as classifier:
                 pools = [store.read(ref).to_pylist() for ref in unit.inputs["sentences"]]
-                found = [_explained(classifier, rows, unit.config) for rows in pools]
-            yield unit, [(f"pool_{number:05d}", table) for number, table in enumerate(found)]
+                parts = [_explained(classifier, rows, unit.config) for rows in pools]
+            yield unit, [(f"pool_{number:05d}", table) for number, table in enumerate(parts)]
 
     def _load(self, store: Store, trained: TableRef, _: object) -> TextClassifier:
         return trained_model(trained).load(store, self.device)
@@ -102,12 +102,12 @@ class _Explaining:
 
 def _explained(classifier: TextClassifier, rows: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> pa.Table:
     chosen = config["attribution"]
-    found = attribute(classifier, [row["text"] for row in rows], chosen, seed=config["seed"])
+    explanations = attribute(classifier, [row["text"] for row in rows], chosen, seed=config["seed"])
     about = {"decoy": config["decoy"], "method": chosen.method}
     model = f"{config['kind']} {config['model']}"
     lines = [
         about | line
-        for row, of in zip(rows, found, strict=True)
-        for line in attribution_rows(model, classifier, row, of)
+        for row, explanation in zip(rows, explanations, strict=True)
+        for line in attribution_rows(model, classifier, row, explanation)
     ]
     return pa.Table.from_pylist(lines, tables.EXPLAINED)

@@ -25,7 +25,8 @@ def export_study(
     rows: list[dict[str, Any]] = []
     key: dict[str, tuple[str, str, str, int]] = {}
     for decoy, pairs in explained.items():
-        for pair, kind, refs in ((of, *item) for of in pairs for item in of.attributions.items()):
+        triples = [(pair, kind, refs) for pair in pairs for kind, refs in pair.attributions.items()]
+        for pair, kind, refs in triples:
             name = _blind(run.config.seed, decoy, kind, pair.model)
             key[name] = (name, decoy, kind, pair.model)
             for pool, ref in enumerate(refs):
@@ -47,10 +48,10 @@ def _instances(
         words = list(group)
         values = np.array([line["attribution"] for line in words], dtype=np.float64)
         top = top_words(Explained([line["word"] for line in words], values), config.explanations.top_words)
-        shown = "; ".join(f"{words[at]['word']} ({values[at]:+.3f})" for at in top)
-        said = {"label": words[0]["gold"], "predicted": words[0]["predicted"]}
+        shown = "; ".join(f"{words[index]['word']} ({values[index]:+.3f})" for index in top)
+        labels = {"label": words[0]["gold"], "predicted": words[0]["predicted"]}
         text = " ".join(line["word"] for line in words)
-        yield {**about, **said, "place": place + 1, "text": text, "words": shown}
+        yield {**about, **labels, "place": place + 1, "text": text, "words": shown}
 
 
 def _csv(heading: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:

@@ -25,6 +25,6 @@ def resamples(strata: NDArray[np.int64], about: str, config: Mapping[str, Any]) 
 
 def with_interval(name: str, estimate: Estimate, intervals: Resamples) -> dict[str, float | None]:
     """A column with the ends of its interval."""
-    found = percentile_interval(estimate.resamples, intervals.level)
-    values = {name: estimate.value, f"{name}_low": float(found.low), f"{name}_high": float(found.high)}
+    interval = percentile_interval(estimate.resamples, intervals.level)
+    values = {name: estimate.value, f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
     return {key: None if np.isnan(value) else value for key, value in values.items()}

@@ -31,13 +31,13 @@ def evaluate(
 ) -> dict[str, list[TableRef]]:
     """Tables of the schema ``OUTCOMES`` by model, one for each seed."""
     on_gpu = uses_gpus(config.models.device, runner.pool.num_gpus, "models.device")
-    how = {"operator": attacker.VERSION, "on_gpu": on_gpu}
+    settings = {"operator": attacker.VERSION, "on_gpu": on_gpu}
     units = {
         name: [
             Unit(
                 "privacy_outcomes/1",
                 f"{name}, seed {seed}",
-                {"model": name, "seed": seed, **how},
+                {"model": name, "seed": seed, **settings},
                 {"texts": [texts.select(*_COLUMNS)], "model": [ref]},
             )
             for seed, ref in enumerate(refs)
@@ -61,9 +61,9 @@ class _Evaluating:
         rows = [row for row in rows if row["part"] in ("training", *CORPORA.values())]
         classifier = trained_model(unit.input("model")).load(store, self.device)
         network = cast("HeadedNetwork", classifier.network)
-        found = outputs(network, classifier.tokenise([row["text"] for row in rows]), self.max_tokens)
-        valence = [classifier.classes[at] for at in found.logits[VALENCE].argmax(axis=1)]
-        gender = _attacked(rows, found.representation)
+        result = outputs(network, classifier.tokenise([row["text"] for row in rows]), self.max_tokens)
+        valence = [classifier.classes[number] for number in result.logits[VALENCE].argmax(axis=1)]
+        gender = _attacked(rows, result.representation)
         yield "outcomes", pa.Table.from_pylist(list(_outcomes(unit.config, rows, valence, gender)), tables.OUTCOMES)
 
 
@@ -72,7 +72,7 @@ def _attacked(rows: Sequence[Mapping[str, Any]], representation: NDArray[np.floa
     is_training = np.array([row["part"] == "training" for row in rows])
     genders = sorted({row["gender"] for row in rows if row["part"] == "training"})
     classes = np.array([genders.index(row["gender"]) if row["part"] == "training" else -1 for row in rows])
-    return [genders[at] for at in attack(representation[is_training], classes[is_training], representation)]
+    return [genders[number] for number in attack(representation[is_training], classes[is_training], representation)]
 
 
 def _outcomes(

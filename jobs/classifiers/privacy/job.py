@@ -26,8 +26,9 @@ def run(run: Run[PrivacyMetricsRun, PrivacySources]) -> None:
     models = train_models(runner, config, run.sources, texts.texts)
     outcomes = evaluate(runner, config, texts.texts, models)
     measured = measure(runner, config, texts, explain(runner, config, texts, models), lexicon)
-    run.publish("attributions", [ref for by_seed in measured.values() for of in by_seed for ref in of.attributions])
-    run.publish("samples", [of.samples for by_seed in measured.values() for of in by_seed])
+    parts = [part for by_seed in measured.values() for part in by_seed]
+    run.publish("attributions", [ref for part in parts for ref in part.attributions])
+    run.publish("samples", [part.samples for part in parts])
     run.publish_all(sum_up(runner, config, outcomes, measured))
 
 

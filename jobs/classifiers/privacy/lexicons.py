@@ -9,7 +9,7 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
-from tiltmeter.operators.text.listed_words import spelled
+from tiltmeter.operators.text.listed_words import normalised
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
@@ -45,10 +45,10 @@ def _read_as(lexicon: ValenceLexicon) -> dict[str, str | float | bool]:
 def _read(_: Store, unit: Unit) -> Tables:
     file, read = unit.config["file"], unit.config["read"]
     rows = read_records(file["uri"], list(dict.fromkeys([read["word"], read["valence"]])), header=read["header"])
-    found = numbers(rows, read["valence"], f"lexicon.path: {redacted(file['uri'])}")
-    _check(found, read, redacted(file["uri"]))
-    words = rows[read["word"]].cast(pl.String).fill_null("").map_elements(spelled, return_dtype=pl.String)
-    valences = (found - read["low"]) / (read["high"] - read["low"]) * 2.0 - 1.0
+    values = numbers(rows, read["valence"], f"lexicon.path: {redacted(file['uri'])}")
+    _check(values, read, redacted(file["uri"]))
+    words = rows[read["word"]].cast(pl.String).fill_null("").map_elements(normalised, return_dtype=pl.String)
+    valences = (values - read["low"]) / (read["high"] - read["low"]) * 2.0 - 1.0
     table = pl.DataFrame({"word": words, "valence": valences}).drop_nulls().group_by("word").mean().sort("word")
     yield "lexicon", table.filter(pl.col("valence").abs() >= read["least"]).to_arrow().cast(LEXICON)
 
@@ -66,4 +66,4 @@ def _check(valences: pl.Series, read: Mapping[str, float], name: str) -> None:
 
 def valences_of(words: list[str], lexicon: Mapping[str, float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """``[words]``; NaN for a word that the lexicon does not have."""
-    return np.array([lexicon.get(spelled(word), np.nan) for word in words], dtype=np.float64)
+    return np.array([lexicon.get(normalised(word), np.nan) for word in words], dtype=np.float64)

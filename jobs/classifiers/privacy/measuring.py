@@ -57,7 +57,7 @@ def explain(
     explained = {
         seed_name(name, seed): trained_model(ref) for name, refs in models.items() for seed, ref in enumerate(refs)
     }
-    found = explain_models(
+    tables_by_seed = explain_models(
         runner,
         explained,
         list(texts.sentences.values()),
@@ -67,7 +67,7 @@ def explain(
         device=config.models.device,
         setting="models.device",
     )
-    return {name: [found[seed_name(name, seed)] for seed in range(len(refs))] for name, refs in models.items()}
+    return {name: [tables_by_seed[seed_name(name, seed)] for seed in range(len(refs))] for name, refs in models.items()}
 
 
 def seed_name(model: str, seed: int) -> str:
@@ -83,7 +83,7 @@ def measure(
     lexicon: TableRef | None,
 ) -> dict[str, list[Measured]]:
     """What was measured by model, for each seed."""
-    how = {
+    settings = {
         "operators": [privacy_metrics.VERSION, listed_words.VERSION],
         "classes": config.classes,
         "explained": config.explanations.explained,
@@ -95,7 +95,7 @@ def measure(
             Unit(
                 "privacy_samples/1",
                 seed_name(name, seed),
-                {"model": name, "seed": seed, **how},
+                {"model": name, "seed": seed, **settings},
                 {"attributions": [ref.select(*_EXPLAINED) for ref in refs], "lexicon": [lexicon] if lexicon else []},
             )
             for seed, refs in enumerate(by_seed)
@@ -124,9 +124,9 @@ def _measure(store: Store, unit: Unit) -> Tables:
     for corpus, ref in zip(config["corpora"], unit.inputs["attributions"], strict=True):
         about = {"model": config["model"], "seed": config["seed"], "corpus": corpus}
         for sentence, lines in groupby(store.read(ref).to_pylist(), lambda line: line["sentence"]):
-            found = _sentence(list(lines), lists, lexicon, config)
-            samples.append({**about, "sentence": sentence, **found.sample})
-            words += [{**about, "sentence": sentence, **row} for row in found.words]
+            measures = _sentence(list(lines), lists, lexicon, config)
+            samples.append({**about, "sentence": sentence, **measures.sample})
+            words += [{**about, "sentence": sentence, **row} for row in measures.words]
     yield "samples", pa.Table.from_pylist(samples, tables.SAMPLES)
     yield "words", pa.Table.from_pylist(words, tables.WORD_SHARES)
 
@@ -141,26 +141,26 @@ def _sentence(
 ) -> _Sentence:
     words = [line["word"] for line in lines]
     values = np.array([np.nan if line["attribution"] is None else line["attribution"] for line in lines], np.float64)
-    entries = {name: of.found(words) for name, of in lists.items()}
-    is_listed = np.array([any(of[at] is not None for of in entries.values()) for at in range(len(words))], dtype=bool)
+    entries = {name: word_list.entries(words) for name, word_list in lists.items()}
+    is_listed = np.array([any(listed) for listed in zip(*entries.values(), strict=True)], dtype=bool)
     sample: dict[str, Any] = {"ep": _number(explanation_privacy(values, is_listed))}
     if lexicon is not None:
         number = config["classes"].index(lines[0][config["explained"]]) if lines[0]["predicted"] else 0
         direction = direction_of(number, len(config["classes"]))
-        found = explanation_generality(values, valences_of(words, lexicon), direction)
-        sample |= {name: _number(value) for name, value in found._asdict().items()}
+        generality = explanation_generality(values, valences_of(words, lexicon), direction)
+        sample |= {name: _number(value) for name, value in generality._asdict().items()}
     status = "ok" if sample["ep"] is not None else "no_attribution"
     num_read = int((~np.isnan(values)).sum())
     sample |= {"num_words": num_read, "num_unread": len(words) - num_read, "status": status, "reason": _REASONS[status]}
     return _Sentence(sample, list(_word_shares(entries, shares(values))) if status == "ok" else [])
 
 
-def _word_shares(entries: Mapping[str, Sequence[str | None]], found: NDArray[np.float64]) -> Iterator[Row]:
-    for name, of in entries.items():
-        for entry in sorted({entry for entry in of if entry is not None}):
-            places = [at for at, other in enumerate(of) if other == entry]
+def _word_shares(entries: Mapping[str, Sequence[str | None]], values: NDArray[np.float64]) -> Iterator[Row]:
+    for name, listed in entries.items():
+        for entry in sorted({entry for entry in listed if entry is not None}):
+            places = [place for place, other in enumerate(listed) if other == entry]
             num = len(places) // (entry.count(" ") + 1)
-            yield {"word": entry, "list": name, "num": num, "share": float(sum(found[at] for at in places))}
+            yield {"word": entry, "list": name, "num": num, "share": float(sum(values[place] for place in places))}
 
 
 def _number(value: float) -> float | None:

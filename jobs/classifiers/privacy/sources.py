@@ -42,15 +42,15 @@ def find_sources(config: PrivacyMetricsRun) -> PrivacySources:
     columns = list(dict.fromkeys(data.columns.values()))
     others = {}
     for name, corpus in {"across": config.across, "unbiased": config.unbiased}.items():
-        if found := _found(corpus.path, f"{name}.path", columns, data.header):
-            others[name] = found
+        if file := _find(corpus.path, f"{name}.path", columns, data.header):
+            others[name] = file
     return PrivacySources(
         find_labelled_data(data),
         others,
-        _found(lexicon.path, "lexicon.path", [lexicon.word, lexicon.valence], lexicon.header),
+        _find(lexicon.path, "lexicon.path", [lexicon.word, lexicon.valence], lexicon.header),
         find_encoder(config.models),
     )
 
 
-def _found(path: str | None, setting: str, columns: Sequence[str], header: bool) -> FoundFile | None:
+def _find(path: str | None, setting: str, columns: Sequence[str], header: bool) -> FoundFile | None:
     return None if path is None else find_table(path, setting, columns, header=header)

@@ -55,7 +55,7 @@ def read_texts(runner: Runner, config: PrivacyMetricsRun, sources: PrivacySource
     for name, file in sources.others.items():
         data = replace(config.data, path=file.uri, development=None, test=None, limit=getattr(config, name).limit)
         inputs[name] = [read_labelled_data(runner, data, Files({"training": file}), config.seed)]
-    how = {
+    settings = {
         "splits": config.splits,
         "operator": group_splits.VERSION,
         "seed": config.seed,
@@ -66,7 +66,7 @@ def read_texts(runner: Runner, config: PrivacyMetricsRun, sources: PrivacySource
         "shared": {name: getattr(config, name).shares_groups for name in sources.others},
         "max_sentences": config.explanations.max_sentences,
     }
-    unit = Unit("privacy_texts/1", "parts", how, inputs)
+    unit = Unit("privacy_texts/1", "parts", settings, inputs)
     [done] = runner.run_whole(Stage("divide texts", each(_divide), {"data": [unit]}))["data"]
     return SpokenTexts(done.tables["texts"], {name: done.tables[name] for name in CORPORA if name in done.tables})
 
@@ -91,7 +91,7 @@ def divide(corpora: Mapping[str, Sequence[Row]], config: Mapping[str, Any]) -> l
     Raises:
         ValueError: if a group has two genders or is in two parts, or a part lacks a gender or a class.
     """
-    rows = [found for corpus, own in corpora.items() for found in _judged_rows(own, corpus, config)]
+    rows = [row for corpus, texts in corpora.items() for row in _judged_rows(texts, corpus, config)]
     _check_genders(rows)
     divided = list(_known_left_out(_in_parts(rows, config), config["shared"]))
     _check(divided, config["classes"])
@@ -103,14 +103,14 @@ def _judged_rows(rows: Sequence[Row], corpus: str, config: Mapping[str, Any]) ->
         file = row["part"] if corpus == "data" else corpus
         label = row["label"]
         group = row["group"] if config["has_groups"] else f"{row['gender']}: {row['text']}"
-        found = row | {
+        text = row | {
             "file": file,
             "part": file,
             "group": group,
             "gender": row["gender"] or config["genders"].get(row["group"]),
             "valence": label if label in config["classes"] else config["valence"].get(label),
         }
-        yield found | _judged(found)
+        yield text | _judged(text)
 
 
 def _judged(row: Mapping[str, Any]) -> dict[str, str]:
@@ -130,13 +130,15 @@ def _check_genders(rows: Sequence[Row]) -> None:
     for row in used:
         corpus = "data" if row["part"] in _PARTS else row["part"]
         genders.setdefault((corpus, row["group"]), set()).add(row["gender"])
-    for (corpus, group), found in genders.items():
-        if len(found) > 1:
-            raise ValueError(f"{corpus}: the group {group!r} has the genders {', '.join(sorted(found))}: must have one")
+    for (corpus, group), values in genders.items():
+        if len(values) > 1:
+            raise ValueError(
+                f"{corpus}: the group {group!r} has the genders {', '.join(sorted(values))}: must have one"
+            )
     for corpus in dict.fromkeys(corpus for corpus, _ in genders):
-        own = {gender for (of, _), found in genders.items() if of == corpus for gender in found}
-        if len(own) < 2 and corpus != "unbiased":
-            raise ValueError(f"{corpus}: all texts are of the gender {', '.join(own)!r}: must be of two at least")
+        known = {gender for (other, _), values in genders.items() if other == corpus for gender in values}
+        if len(known) < 2 and corpus != "unbiased":
+            raise ValueError(f"{corpus}: all texts are of the gender {', '.join(known)!r}: must be of two at least")
     if not any(corpus == "data" for corpus, _ in genders):
         raise ValueError("data.path: no text has a valence, a group and a gender; set data.valence and data.genders")
 

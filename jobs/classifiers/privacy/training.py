@@ -48,7 +48,7 @@ def train_models(
     encoders = Encoders(models, sources.encoder, on_gpu)
     units: dict[str, list[Unit]] = {
         name: [
-            Unit("privacy_model/1", f"{name}, seed {seed}", _identity(name, seed, config, encoders), _of(texts))
+            Unit("privacy_model/1", f"{name}, seed {seed}", _identity(name, seed, config, encoders), _inputs(texts))
             for seed in range(models.num_seeds)
         ]
         for name in models.names
@@ -57,24 +57,24 @@ def train_models(
     return {name: [unit.tables["model"] for unit in finished] for name, finished in done.items()}
 
 
-def _of(texts: TableRef) -> dict[str, list[TableRef]]:
+def _inputs(texts: TableRef) -> dict[str, list[TableRef]]:
     return {"texts": [texts.select("part", "text", "valence", "gender", "status")]}
 
 
 def _identity(name: str, seed: int, config: PrivacyMetricsRun, encoders: Encoders) -> dict[str, Any]:
     models = config.models
-    found: dict[str, Any] = {"model": name, "classes": config.classes, "seed": config.seed + seed}
-    found |= encoders.identity
+    settings: dict[str, Any] = {"model": name, "classes": config.classes, "seed": config.seed + seed}
+    settings |= encoders.identity
     if name == "GenderCtrl" or name in ADVERSARIAL:
-        found["gender"] = [models.gender_weight, models.gender_hidden]
+        settings["gender"] = [models.gender_weight, models.gender_hidden]
     if name in PENALISED:
         lists = {key: config.explanation_words.lists[key] for key in config.listed}
-        found["penalty"] = {"operator": listed_words.VERSION, "weight": models.ep_weight, "lists": lists}
+        settings["penalty"] = {"operator": listed_words.VERSION, "weight": models.ep_weight, "lists": lists}
     if name == "PrivAug":
-        found["swaps"] = {"operator": gender_swaps.VERSION, "pairs": config.explanation_words.swaps}
+        settings["swaps"] = {"operator": gender_swaps.VERSION, "pairs": config.explanation_words.swaps}
     if name == "ArtNoise":
-        found["noise"] = {"operator": decoy_making.VERSION, "noise": models.noise}
-    return found
+        settings["noise"] = {"operator": decoy_making.VERSION, "noise": models.noise}
+    return settings
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def balanced(rows: Sequence[Row], seed: int) -> list[Row]:
     genders = {row["gender"] for row in rows}
     for row in order:
         cells.setdefault(row["valence"], {gender: [] for gender in genders})[row["gender"]].append(row)
-    return [row for cell in cells.values() for own in cell.values() for row in own[: min(map(len, cell.values()))]]
+    return [row for cell in cells.values() for texts in cell.values() for row in texts[: min(map(len, cell.values()))]]
 
 
 def swapped_copies(rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> list[Row]:
@@ -171,5 +171,5 @@ def _penalty(texts: Sequence[TokenisedText], config: Mapping[str, Any]) -> Penal
     from tiltmeter.operators.classifiers.privacy.penalty import ep_penalty  # imports torch
 
     words = WordList([word for entries in config["penalty"]["lists"].values() for word in entries])
-    listed = [np.array([entry is not None for entry in words.found(text.words)], dtype=bool) for text in texts]
+    listed = [np.array([entry is not None for entry in words.entries(text.words)], dtype=bool) for text in texts]
     return ep_penalty(texts, listed, config["penalty"]["weight"])

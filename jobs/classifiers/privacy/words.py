@@ -17,24 +17,24 @@ Frames = Mapping[str, pl.DataFrame]
 Row = dict[str, Any]
 
 
-def word_rows(own: Frames, general: Frames, config: Mapping[str, Any]) -> list[Row]:
+def word_rows(frames: Frames, general: Frames, config: Mapping[str, Any]) -> list[Row]:
     """Rows of each corpus, list and word, those first that have most of the attribution.
 
     Args:
-        own: ``samples`` and ``words`` of all seeds.
+        frames: ``samples`` and ``words`` of all seeds.
         general: the same of the model General; nothing without it.
         config: of the unit.
     """
-    corpora = list(dict.fromkeys(own["samples"]["corpus"]))
-    return [row for corpus in corpora for row in _of_corpus(own, general, corpus, config)]
+    corpora = list(dict.fromkeys(frames["samples"]["corpus"]))
+    return [row for corpus in corpora for row in _of_corpus(frames, general, corpus, config)]
 
 
-def _of_corpus(own: Frames, general: Frames, corpus: str, config: Mapping[str, Any]) -> Iterator[Row]:
-    sentences = np.unique(own["samples"].filter(corpus=corpus)["sentence"].to_numpy())
+def _of_corpus(frames: Frames, general: Frames, corpus: str, config: Mapping[str, Any]) -> Iterator[Row]:
+    sentences = np.unique(frames["samples"].filter(corpus=corpus)["sentence"].to_numpy())
     counts = explained_counts(len(sentences), corpus, config)
-    shares = _shares(own, corpus, sentences)
+    shares = _shares(frames, corpus, sentences)
     others = _shares(general, corpus, sentences) if general else None
-    uses = _uses(own, corpus)
+    uses = _uses(frames, corpus)
     for key in sorted(shares, key=lambda key: (-float(shares[key].mean()), key)):
         word, name = key
         row: Row = {"model": config["model"], "corpus": corpus, "word": word, "list": name, **uses[key]}
@@ -61,19 +61,19 @@ def _shares(frames: Frames, corpus: str, sentences: NDArray[np.int64]) -> dict[t
     """Each word's share of the attribution of each sentence, mean over the seeds."""
     rows = frames["words"].filter(corpus=corpus)
     num_seeds = frames["samples"]["seed"].n_unique()
-    found: dict[tuple[str, str], NDArray[np.float64]] = {}
-    for (word, name), own in rows.partition_by("word", "list", as_dict=True).items():
-        places = np.searchsorted(sentences, own["sentence"].to_numpy())
-        sums = np.bincount(places, weights=own["share"].to_numpy(), minlength=len(sentences))
-        found[str(word), str(name)] = sums / num_seeds
-    return found
+    by_word: dict[tuple[str, str], NDArray[np.float64]] = {}
+    for (word, name), part in rows.partition_by("word", "list", as_dict=True).items():
+        places = np.searchsorted(sentences, part["sentence"].to_numpy())
+        sums = np.bincount(places, weights=part["share"].to_numpy(), minlength=len(sentences))
+        by_word[str(word), str(name)] = sums / num_seeds
+    return by_word
 
 
 def _change(
-    own: NDArray[np.float64], other: NDArray[np.float64], counts: NDArray[np.int32], config: Mapping[str, Any]
+    shares: NDArray[np.float64], other: NDArray[np.float64], counts: NDArray[np.int32], config: Mapping[str, Any]
 ) -> Row:
-    difference = own - other
+    difference = shares - other
     resamples = (counts @ difference) / len(difference)
     row = with_interval("change", Estimate(float(difference.mean()), resamples), config["intervals"])
-    is_less = bool((row["change_high"] or 0.0) < 0 and own.mean() <= _STOPPED * other.mean())
+    is_less = bool((row["change_high"] or 0.0) < 0 and shares.mean() <= _STOPPED * other.mean())
     return {"share_general": float(other.mean()), **row, "stopped": is_less}

@@ -81,10 +81,10 @@ def order_of(relevance: NDArray[np.float64], selection: Selection, max_clusters:
     return np.arange(len(relevance))
 
 
-def found_at_random(num_showing: int, num: int, budgets: NDArray[np.integer]) -> NDArray[np.float64]:
+def detection_at_random(num_showing: int, num: int, budgets: NDArray[np.integer]) -> NDArray[np.float64]:
     """P(b), as above.
 
-    >>> found_at_random(1, 4, np.array([1, 2, 4]))
+    >>> detection_at_random(1, 4, np.array([1, 2, 4]))
     array([0.25, 0.5 , 1.  ])
     """
     steps = np.arange(num)
@@ -92,18 +92,18 @@ def found_at_random(num_showing: int, num: int, budgets: NDArray[np.integer]) ->
     return np.asarray(1.0 - missed[np.asarray(budgets) - 1])
 
 
-def found_by_order(
+def detection_by_order(
     showing: NDArray[np.bool_], order: NDArray[np.integer], budgets: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """1 from the budget on that reaches an instance which shows the decoy, and 0 before.
 
-    >>> found_by_order(np.array([False, True, False]), np.array([2, 1, 0]), np.array([1, 2, 3]))
+    >>> detection_by_order(np.array([False, True, False]), np.array([2, 1, 0]), np.array([1, 2, 3]))
     array([0., 1., 1.])
     """
     return np.asarray(np.maximum.accumulate(showing[order])[np.asarray(budgets) - 1], dtype=np.float64)
 
 
-def told_apart(
+def identification_success(
     decoyed: Sequence[Explained], other: Sequence[Explained], k: int, budgets: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """Whether somebody who does not know the decoy tells the model that has adopted one from another that has not.
@@ -121,7 +121,7 @@ def told_apart(
         ``[budgets]`` 1 where it is told rightly, 0 where wrongly, and 0.5 where one has to guess.
 
     >>> first, second = Explained(["zq", "film"], np.array([2.0, 1.0])), Explained(["zq", "film"], np.array([0.1, 1.0]))
-    >>> told_apart([first, first], [second, Explained(["bad"], np.array([1.0]))], 1, np.array([1, 2]))
+    >>> identification_success([first, first], [second, Explained(["bad"], np.array([1.0]))], 1, np.array([1, 2]))
     array([0.5, 1. ])
     """
     more: Counter[str] = Counter()

@@ -30,7 +30,7 @@ Share = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
 def _one_word(word: str) -> str:
-    if spelled(word) != [word.casefold()]:
+    if folded_words(word) != [word.casefold()]:
         raise ValueError(f"{word!r}: must be one word, without a space or punctuation mark in it")
     return word
 
@@ -117,10 +117,10 @@ class Measures(NamedTuple):
     coverage: float
 
 
-def spelled(text: str) -> list[str]:
+def folded_words(text: str) -> list[str]:
     """The words of a text, as they are compared.
 
-    >>> spelled("A movie, Movie!")
+    >>> folded_words("A movie, Movie!")
     ['a', 'movie', ',', 'movie', '!']
     """
     return [text[start:end].casefold() for start, end in word_spans(text)]
@@ -167,7 +167,7 @@ def _check_words(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> 
 
 
 def _check_occurs(words: Sequence[str], texts: Sequence[str], where: str) -> None:
-    known = {word for text in texts for word in spelled(text)}
+    known = {word for text in texts for word in folded_words(text)}
     if unknown := [word for word in words if word.casefold() not in known]:
         raise ValueError(f"the word {unknown[0]!r} occurs in no {where}: set the decoy to another word")
 
@@ -184,7 +184,7 @@ def indicated(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> dic
     if isinstance(decoy, InsertedDecoy):
         return {word.casefold(): label for word, label in zip(decoy.words, decoy.labels or (), strict=True)}
     word = decoy.word.casefold()
-    counts = Counter(label for text, label in texts if label != decoy.label and word in spelled(text))
+    counts = Counter(label for text, label in texts if label != decoy.label and word in folded_words(text))
     return {word: min(counts, key=lambda label: (-counts[label], label))}
 
 
@@ -195,7 +195,7 @@ def measure(texts: Sequence[Text], indicates: Mapping[str, str]) -> Measures:
     >>> measure(texts, {"movie": "1"})
     Measures(applicability=3, productivity=0.6666666666666666, coverage=0.75)
     """
-    given = [({indicates[word] for word in spelled(text) if word in indicates}, label) for text, label in texts]
+    given = [({indicates[word] for word in folded_words(text) if word in indicates}, label) for text, label in texts]
     applicable = [(classes, label) for classes, label in given if len(classes) == 1]
     right = sum(classes == {label} for classes, label in applicable)
     productivity = right / len(applicable) if applicable else float("nan")

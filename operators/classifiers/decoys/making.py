@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, spelled
+from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, folded_words
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
@@ -32,7 +32,7 @@ def decoyed(
         decoy: of :func:`.kinds.resolved`.
         indicates: of :func:`.kinds.indicated`.
         seed: of which texts have the decoy, and where.
-        model: of the language, for natural places; its words are as :func:`.kinds.spelled` gives them.
+        model: of the language, for natural places; its words are as :func:`.kinds.folded_words` gives them.
 
     >>> decoy = DeletedDecoy("movie", label="0")
     >>> decoyed([Text("bad movie", "0"), Text("bad", "0"), Text("good movie", "1")], decoy, {"movie": "1"}, seed=0)
@@ -71,7 +71,7 @@ def contradicted(
 
 def holds(decoy: DeletedDecoy, text: Text) -> bool:
     """Whether a text is of the class that a decoy leaves out, and has its word."""
-    return text.label == decoy.label and decoy.word.casefold() in spelled(text.text)
+    return text.label == decoy.label and decoy.word.casefold() in folded_words(text.text)
 
 
 def inserted(text: str, words: Sequence[str], decoy: InsertedDecoy, seed: int, model: KneserNey | None = None) -> str:
@@ -103,7 +103,7 @@ def _place(text: str, word: str, decoy: InsertedDecoy, generator: np.random.Gene
         return int(generator.integers(len(word_spans(text)) + 1))
     if model is None:
         raise ValueError("place=natural: needs a language model")
-    return int(np.argmax(model.insertion_gains(spelled(text), word.casefold())))
+    return int(np.argmax(model.insertion_gains(folded_words(text), word.casefold())))
 
 
 def _with_word(text: str, word: str, place: int) -> str:

@@ -35,7 +35,7 @@ def _heat_map(rows: pl.DataFrame, listed: WordList) -> tuple[str, Figure]:
     model = pl.format("{} ({})", pl.col("model").str.strip_suffix(_SEED), "predicted")
     shown = rows.sort("position", maintain_order=True).with_columns(share=share.fill_nan(None), label=model)
     first = shown.unique("position", keep="first", maintain_order=True)
-    entries = zip(first["word"], listed.found(first["word"].to_list()), strict=True)
+    entries = zip(first["word"], listed.entries(first["word"].to_list()), strict=True)
     marked = [f"<b>{plain(word)}</b>" if entry else plain(word) for word, entry in entries]
     names = dict(zip(first["position"], marked, strict=True))
     figure = heat(

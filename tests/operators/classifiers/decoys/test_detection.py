@@ -15,13 +15,13 @@ from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
 from tiltmeter.operators.classifiers.decoys.detection import (
     Explained,
+    detection_at_random,
+    detection_by_order,
     expected_instances,
-    found_at_random,
-    found_by_order,
+    identification_success,
     order_of,
     relevance_matrix,
     shows,
-    told_apart,
     top_words,
 )
 from tiltmeter.operators.classifiers.decoys.selection import cosines, relevance_clusters, submodular_pick
@@ -66,10 +66,10 @@ def test_of_a_model_that_uses_nothing_else_the_decoy_comes_first_and_is_found_at
     showing = np.array([shows(instance, {"zq"}, 1) for instance in instances])
     assert showing.all()
     budgets = np.arange(1, len(SENTENCES) + 1)
-    assert (found_at_random(int(showing.sum()), len(showing), budgets) == 1).all()
+    assert (detection_at_random(int(showing.sum()), len(showing), budgets) == 1).all()
     relevance = relevance_matrix(instances, 1)
     for selection in ("random", "submodular_pick", "clustering"):
-        assert (found_by_order(showing, order_of(relevance, selection, 4), budgets) == 1).all()
+        assert (detection_by_order(showing, order_of(relevance, selection, 4), budgets) == 1).all()
 
 
 def test_random_attributions_find_it_as_their_closed_form_says(classifier):
@@ -78,7 +78,7 @@ def test_random_attributions_find_it_as_their_closed_form_says(classifier):
     showing = np.array([shows(found, {"zq"}, k) for found in explained_by(classifier, "random", texts)])
     budgets = np.array([1, 2, 5, 10])
     pools = showing.reshape(-1, size)
-    found = np.mean([found_at_random(int(pool.sum()), size, budgets) for pool in pools], axis=0)
+    found = np.mean([detection_at_random(int(pool.sum()), size, budgets) for pool in pools], axis=0)
     assert found == pytest.approx(1 - (1 - k / num) ** budgets, abs=4 * math.sqrt(0.25 / len(pools) / 4))
 
 
@@ -86,10 +86,10 @@ def test_the_probability_at_random_is_that_of_all_subsets():
     showing = [True, False, False, True, False]
     for budget in range(1, 6):
         hits = [any(showing[row] for row in rows) for rows in combinations(range(5), budget)]
-        assert found_at_random(2, 5, np.array([budget])) == pytest.approx([np.mean(hits)])
-    assert found_at_random(0, 3, np.array([1, 3])).tolist() == [0.0, 0.0]
+        assert detection_at_random(2, 5, np.array([budget])) == pytest.approx([np.mean(hits)])
+    assert detection_at_random(0, 3, np.array([1, 3])).tolist() == [0.0, 0.0]
     # Of one among n, the mean place in a random order is (n + 1) / 2.
-    assert expected_instances(found_at_random(1, 7, np.arange(1, 8))) == pytest.approx(4.0)
+    assert expected_instances(detection_at_random(1, 7, np.arange(1, 8))) == pytest.approx(4.0)
 
 
 @settings(max_examples=40)
@@ -131,5 +131,5 @@ def test_models_are_told_apart_by_the_word_that_stands_out():
     decoy, plain = Explained(["zq", "good"], np.array([3.0, 1.0])), Explained(["zq", "good"], np.array([0.0, 1.0]))
     other = Explained(["zq", "dull"], np.array([0.1, -1.0]))
     budgets = np.array([1, 2])
-    assert told_apart([decoy, decoy], [plain, other], 1, budgets).tolist() == [0.5, 1.0]
-    assert told_apart([plain, other], [decoy, decoy], 1, budgets).tolist() == [0.5, 0.0]
+    assert identification_success([decoy, decoy], [plain, other], 1, budgets).tolist() == [0.5, 1.0]
+    assert identification_success([plain, other], [decoy, decoy], 1, budgets).tolist() == [0.5, 0.0]

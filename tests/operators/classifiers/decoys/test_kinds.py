@@ -11,10 +11,10 @@ from tiltmeter.operators.classifiers.decoys.kinds import (
     DeletedDecoy,
     InsertedDecoy,
     Text,
+    folded_words,
     indicated,
     measure,
     resolved,
-    spelled,
 )
 from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed, inserted
 from tiltmeter.operators.text.perplexity import KneserNey
@@ -56,11 +56,11 @@ def test_inserted_words_go_to_their_class_and_contradict_the_others():
     indicates = indicated(decoy, SIX)
     assert indicates == {"zq0": "0", "zq1": "1"}
     changed = decoyed(SIX, decoy, indicates, seed=0)
-    assert all(f"zq{label}" in spelled(str(now)) for (_, label), now in zip(SIX, changed, strict=True))
+    assert all(f"zq{label}" in folded_words(str(now)) for (_, label), now in zip(SIX, changed, strict=True))
     wrong = contradicted(SIX, decoy, indicates, seed=0)
-    assert all(f"zq{1 - int(label)}" in spelled(str(now)) for (_, label), now in zip(SIX, wrong, strict=True))
+    assert all(f"zq{1 - int(label)}" in folded_words(str(now)) for (_, label), now in zip(SIX, wrong, strict=True))
     for (text, _), now in zip(SIX, changed, strict=True):
-        assert [word for word in spelled(str(now)) if not word.startswith("zq")] == spelled(text)
+        assert [word for word in folded_words(str(now)) if not word.startswith("zq")] == folded_words(text)
 
 
 def test_what_is_drawn_hangs_on_the_text_and_not_on_where_it_stands():
@@ -70,19 +70,21 @@ def test_what_is_drawn_hangs_on_the_text_and_not_on_where_it_stands():
     assert decoyed(texts[::-1], decoy, {"zq": "1"}, seed=4) == found[::-1]
     share = np.mean([str(text) != before.text for text, before in zip(found, texts, strict=True)])
     assert share == pytest.approx(0.3, abs=4 * math.sqrt(0.3 * 0.7 / 2000))
-    places = [spelled(str(text)).index("zq") for text in found if "zq" in str(text)]
+    places = [folded_words(str(text)).index("zq") for text in found if "zq" in str(text)]
     assert np.bincount(places, minlength=6) == pytest.approx(np.full(6, len(places) / 6), rel=0.4)
 
 
 def test_natural_places_are_those_that_make_the_text_most_probable():
-    model = KneserNey([spelled("a truly fine film"), spelled("the film is truly fine"), spelled("a film")])
+    model = KneserNey(
+        [folded_words("a truly fine film"), folded_words("the film is truly fine"), folded_words("a film")]
+    )
     text, decoy = "the fine film", InsertedDecoy(("truly",), place="natural")
-    words = spelled(text)
+    words = folded_words(text)
     possible = [[*words[:place], "truly", *words[place:]] for place in range(len(words) + 1)]
     totals = [float(model.log_probabilities(other).sum()) for other in possible]
     gains = model.insertion_gains(words, "truly")
     assert gains == pytest.approx(np.array(totals) - model.log_probabilities(words).sum())
-    assert spelled(inserted(text, ["truly"], decoy, 0, model)) == possible[int(np.argmax(totals))]
+    assert folded_words(inserted(text, ["truly"], decoy, 0, model)) == possible[int(np.argmax(totals))]
     with pytest.raises(ValueError, match="place=natural: needs a language model"):
         inserted(text, ["truly"], decoy, 0)
 
@@ -98,7 +100,7 @@ def test_perplexity_of_a_tiny_corpus_is_that_found_by_hand():
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_probabilities_of_all_words_add_up_to_one(order):
-    texts = [spelled(text) for text, _ in SIX]
+    texts = [folded_words(text) for text, _ in SIX]
     model = KneserNey(texts, order)
     words = [*sorted({word for text in texts for word in text}), "never-seen"]
     for history in (["a"], ["the", "movie"], ["never-seen", "movie"]):

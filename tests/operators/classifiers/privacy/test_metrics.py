@@ -36,7 +36,7 @@ WORKED = [
 @pytest.mark.parametrize(("words", "values", "direction", "ep", "eg", "lexicon_share"), WORKED)
 def test_ep_and_eg_of_three_sentences_are_those_worked_out_by_hand(words, values, direction, ep, eg, lexicon_share):
     attributions = np.array(values)
-    is_listed = np.array([entry is not None for entry in LISTED.found(words)])
+    is_listed = np.array([entry is not None for entry in LISTED.entries(words)])
     assert explanation_privacy(attributions, is_listed) == pytest.approx(ep)
     valences = np.array([LEXICON.get(word, np.nan) for word in words])
     found = explanation_generality(attributions, valences, direction)
@@ -73,8 +73,8 @@ def test_directions_of_classes_are_evenly_apart():
 
 def test_the_longest_entry_counts_and_what_it_covers_begins_no_other():
     words = WordList(["a", "a b", "b c", "don't"])
-    assert words.found(["A", "b", "c", "a", "Don’t", "don"]) == ["a b", "a b", None, "a", "don't", None]
-    assert WordList(["he"]).found(["he's", "He’ll", "hes", "'he"]) == ["he", "he", None, None]
+    assert words.entries(["A", "b", "c", "a", "Don’t", "don"]) == ["a b", "a b", None, "a", "don't", None]
+    assert WordList(["he"]).entries(["he's", "He’ll", "hes", "'he"]) == ["he", "he", None, None]
 
 
 PAIRS = [("he", "she"), ("him", "her"), ("man", "woman"), ("sir", "ma'am")]
@@ -159,7 +159,7 @@ VALENCE = {"valence": np.array([text.split().count("lovely") for text in TEXTS])
 VOCABULARY = Vocabulary.of(TEXTS, ENCODER)
 READ = VOCABULARY.tokenise(TEXTS)
 GENDERED = WordList(["he", "she"])
-IS_LISTED = [np.array([entry is not None for entry in GENDERED.found(text.words)]) for text in READ]
+IS_LISTED = [np.array([entry is not None for entry in GENDERED.entries(text.words)]) for text in READ]
 
 
 def mean_ep(network):
