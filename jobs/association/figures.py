@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import polars as pl
 
+from tiltmeter.jobs.association.findings import EFFECT
 from tiltmeter.jobs.report.findings import correlations
 from tiltmeter.jobs.report.plots.dots import dots, sides
 from tiltmeter.jobs.report.plots.figure import Figure
@@ -16,7 +17,7 @@ def association_dots(rows: pl.DataFrame) -> Figure:
     """WEAT effect sizes with their intervals and the stars of their p-values, in the order of the table."""
     words = pl.DataFrame({"label": map(_label, rows.to_dicts()), "stars": map(stars, rows["p_value"])})
     first, second = ("first go with first", FIRST), ("first go with second", SECOND)
-    known, looks = sides(rows.hstack(words), "effect_size", 0.0, first, second)
+    known, looks = sides(rows.hstack(words), EFFECT, first, second)
     return dots(
         known,
         "effect_size",

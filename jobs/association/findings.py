@@ -5,9 +5,24 @@ from collections.abc import Callable
 import polars as pl
 
 from tiltmeter.jobs.report import grids
-from tiltmeter.jobs.report.findings import by_model, measured, on_side, split, why_nothing
+from tiltmeter.jobs.report.findings import by_model, measured, split, why_nothing
 from tiltmeter.jobs.report.grids import Row
-from tiltmeter.jobs.report.wording import SIGNIFICANCE, estimate, number, p_equals, p_value, phrase, stars
+from tiltmeter.jobs.report.sides import Lean, contradictory, on_sides
+from tiltmeter.jobs.report.wording import (
+    SIGNIFICANCE,
+    estimate,
+    number,
+    p_equals,
+    p_value,
+    phrase,
+    plural,
+    some,
+    stars,
+    verb,
+)
+
+EFFECT = Lean("effect_size", others=("score",))
+"""Of rows of ``associations``. For target sets of unequal size the score, a sum, may have another sign than d."""
 
 
 def combinations(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -30,10 +45,10 @@ def with_effect(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def association_findings(rows: pl.DataFrame, *, in_short: bool = False) -> list[str]:
-    """The association tests of one model that point to one side, by interval, or by p-value where there is none.
+    """The association tests of one model that lean to a side, or go by their p-values where there are no intervals.
 
     Args:
-        in_short: whether one sentence has to do for all that go by interval.
+        in_short: whether one sentence has to do for all that have an interval.
     """
     found = with_effect(rows)
     if found.is_empty():
@@ -41,40 +56,57 @@ def association_findings(rows: pl.DataFrame, *, in_short: bool = False) -> list[
     with_interval = found.drop_nulls("effect_size_low")
     if with_interval.is_empty():
         return [_by_p_value(found)]
-    return [_sides(with_interval)] if in_short else _each(with_interval)
+    return [_in_short(with_interval)] if in_short else _each(with_interval)
 
 
-def _sides(found: pl.DataFrame) -> str:
-    above, below = (
-        f"{rows.height} ({', '.join(rows['test'])})" if rows.height else "none"
-        for rows in on_side(found, "effect_size", 0.0)
+def _in_short(found: pl.DataFrame) -> str:
+    above, below, _, doubtful, _ = (rows["test"].to_list() for rows in on_sides(found, EFFECT))
+    leaning = [f"{len(tests)} ({', '.join(tests)})" if tests else "none" for tests in (above, below)]
+    return (
+        f"Of {plural(found.height, 'association test')}, d and its interval lie above 0 in {leaning[0]} and below 0 in "
+        f"{leaning[1]}{contradictory('in', len(doubtful))}."
     )
-    return f"Of {found.height} association tests, the interval of d lies above 0 in {above} and below 0 in {below}."
 
 
 def _each(found: pl.DataFrame) -> list[str]:
-    sentences = [_goes_with(row) for row in pl.concat(on_side(found, "effect_size", 0.0)).to_dicts()]
-    rest = found.height - len(sentences)
-    if rest:
-        sentences.append(f"Association tests whose interval includes 0, and names no side: {rest} of {found.height}.")
+    sides, tests = on_sides(found, EFFECT), plural(found.height, "association test")
+    sentences = [_puts(row) for row in sides.leaning.to_dicts()]
+    if num := sides.neither.height:
+        sentences.append(f"{num} of {tests} {verb(num, 'name')} no side: the interval of d includes 0.")
+    if num := sides.contradictory.height:
+        named = some([f"{row['test']} ({_numbers(row)})" for row in sides.contradictory.to_dicts()])
+        sentences.append(
+            f"{num} of {tests} {verb(num, 'name')} no side, because the numbers contradict each other: {named}."
+        )
     return sentences
 
 
-def _goes_with(row: Row) -> str:
-    first, second = ("attribute_a", "attribute_b") if row["effect_size_low"] > 0 else ("attribute_b", "attribute_a")
+def _puts(row: Row) -> str:
+    first, second = ("attribute_a", "attribute_b") if row["effect_size"] > 0 else ("attribute_b", "attribute_a")
     return (
-        f"Association test {row['test']}: {row['target_x']} go rather with {row[first]}, and {row['target_y']} with "
-        f"{row[second]} (effect size d = {estimate(row, 'effect_size', 2)})."
+        f"Association test {row['test']} puts {row['target_x']} rather with {row[first]}, and {row['target_y']} with "
+        f"{row[second]} (effect size {_numbers(row)})."
     )
+
+
+def _numbers(row: Row) -> str:
+    """The effect size, and the score where it has another sign."""
+    score = f", score {number(row['score'], 2)}" if EFFECT.is_disputed(row) else ""
+    return f"d = {estimate(row, 'effect_size', 2)}{score}"
 
 
 def _by_p_value(found: pl.DataFrame) -> str:
     significant = found.filter(pl.col("p_value") < SIGNIFICANCE).sort("effect_size", descending=True).to_dicts()
-    tests = [f"{row['test']} (d = {number(row['effect_size'], 2)}, {p_equals(row['p_value'])})" for row in significant]
+    tests: dict[bool, list[str]] = {False: [], True: []}
+    for row in significant:
+        tests[EFFECT.is_disputed(row)].append(f"{row['test']} ({_numbers(row)}, {p_equals(row['p_value'])})")
+    named, disputed = tests[False], tests[True]
+    num = len(disputed)
+    more = f" {num} more {verb(num, 'name')} no side, as score and d have different signs: {some(disputed)}."
     return (
-        f"{len(tests)} of {found.height} association tests have one-sided p < {SIGNIFICANCE}: the first targets go "
-        "with the first attributes more than regrouping by chance explains"
-        f"{', in ' if tests else ''}{', '.join(tests)}."
+        f"{len(named)} of {plural(found.height, 'association test')} {verb(len(named), 'have')} one-sided p < "
+        f"{SIGNIFICANCE}: the first targets go with the first attributes more than regrouping by chance explains"
+        f"{', in ' if named else ''}{', '.join(named)}.{more if disputed else ''}"
     )
 
 

@@ -1,10 +1,13 @@
 """The page of `association`."""
 
+from operator import itemgetter
+
 from tiltmeter.jobs.association.config import AssociationRun
-from tiltmeter.jobs.association.findings import preferred, with_effect
+from tiltmeter.jobs.association.findings import EFFECT, preferred, with_effect
 from tiltmeter.jobs.association.sections import findings, sections
 from tiltmeter.jobs.embedding.page import Measure, embeddings_page
 from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.report.findings import in_model
 from tiltmeter.jobs.report.intervals import NamedSides
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
@@ -13,6 +16,10 @@ from tiltmeter.jobs.runtime.published import Frames
 _QUESTION = (
     "Do groups of words, such as flowers and insects, go with other words, such as pleasant and unpleasant ones, more "
     "than chance explains?"
+)
+_SIGNS = (
+    " Score and effect size have different signs where targets were left out and the sets are of unequal size: the "
+    "score is a sum over the targets, in which the larger set weighs more; the effect size is a difference of means."
 )
 
 
@@ -27,6 +34,8 @@ def measures(frames: Frames, level: float) -> list[Measure]:
     if "associations" not in frames:
         return []
     rows = frames["associations"]
-    num = with_effect(preferred(rows)).drop_nulls("effect_size_low").height
-    sides = NamedSides("effect sizes", "of effect sizes", num, original="effect size")
+    found = with_effect(preferred(rows))
+    sides = NamedSides(
+        "effect size", found, EFFECT, in_model(found, itemgetter("test")), original="effect size", dispute=_SIGNS
+    )
     return [Measure(rows, level, findings(frames), sections(frames), sides)]

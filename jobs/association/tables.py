@@ -37,7 +37,10 @@ ASSOCIATIONS = pa.schema(
         column("attribute_b", pa.string(), "attributes that Y is expected to go with"),
         *_HOW,
         column("covariance", pa.string(), "estimate behind 'mahalanobis': 'shrinkage', 'graphical_lasso'; else null"),
-        *with_interval("score", "test statistic: sum of the associations of X less that of Y; positive: X go with A"),
+        *with_interval(
+            "score",
+            "test statistic: sum of the associations of X less that of Y; has the sign of d if both have as many words",
+        ),
         *with_interval("effect_size", "WEAT effect size d; positive if X goes with A", "standard deviations"),
         number("absolute_effect_size", "size of d without its sign", "standard deviations"),
         _DDOF,

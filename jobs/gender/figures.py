@@ -8,19 +8,23 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tiltmeter.jobs.gender.findings import BIAS, CHANGE
 from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.plots.bars import bars
 from tiltmeter.jobs.report.plots.dots import dots, sides
 from tiltmeter.jobs.report.plots.figure import UNNAMED, Figure, Trace, axis, figure, line, ticks
 from tiltmeter.jobs.report.plots.heat import MIDDLE, heat
 from tiltmeter.jobs.report.plots.style import FEMALE, FIRST, INK, MALE, NEUTRAL, SECOND, TEXT, Look, Row, lines, plain
+from tiltmeter.jobs.report.sides import Lean
 from tiltmeter.jobs.report.wording import estimate, number
 from tiltmeter.operators.statistics.correlation import cluster_order
+from tiltmeter.operators.statistics.sides import NAMED
 
 _GENDERS = {"feminine": FEMALE, "masculine": MALE, "neutral": NEUTRAL}
 _ON_AXIS = "bias (cosine with the gender direction): male side ← 0 → female side"
 _WEIGHTED = "forms weighted by count"
 _along = partial(dots, by="side", neutral=0.0, title=_ON_AXIS)
+_NUMBER = Lean("value")
 
 
 # --- words and professions along the direction ----------------------------------------------------------------------
@@ -50,7 +54,7 @@ def professions(rows: pl.DataFrame, words: pl.DataFrame, ends: Sequence[float]) 
         ends: of the axis.
     """
     ordered = rows.sort("bias", "profession", descending=[True, False])
-    sided, looks = sides(ordered, "bias", 0.0, ("female side", FEMALE), ("male side", MALE))
+    sided, looks = sides(ordered, BIAS, ("female side", FEMALE), ("male side", MALE))
     forms = measured(words).filter(pl.col("item").is_in(ordered["profession"].to_list()))
     several = forms.filter(pl.len().over("item") > 1)
     mixed = ordered.join(several, left_on="profession", right_on="item", how="semi", maintain_order="left")
@@ -157,7 +161,7 @@ def _numbers(rows: pl.DataFrame, column: str) -> pl.DataFrame:
 
 def pair_changes(rows: pl.DataFrame) -> Figure:
     """Change of direct bias when a pair is left out, for one language, in the order of the word set."""
-    sided, looks = sides(rows, "change", 0.0, ("direct bias rises", FIRST), ("direct bias falls", SECOND))
+    sided, looks = sides(rows, CHANGE, ("direct bias rises", FIRST), ("direct bias falls", SECOND))
 
     def hover(row: Row) -> str:
         return lines(plain(row["pair"]), *_without(row))
@@ -225,7 +229,7 @@ def _correlation(row: Row) -> list[str]:
 def _map(
     rows: pl.DataFrame, x: str, names: pl.Series, column: str, numbers: Callable[[Row], list[str]], **look: Any
 ) -> Figure:
-    """A cell for each value of ``x`` and each name; bold where the interval of the column's number excludes 0.
+    """A cell for each value of ``x`` and each name; bold where the column's number leans to a side.
 
     Args:
         names: of the lines, from the top; the series is called as the column that has them.
@@ -237,9 +241,8 @@ def _map(
     cells = _numbers(pairs.join(rows, on=[y, x], how="left", maintain_order="left"), column)
 
     def text(row: Row) -> str:
-        is_sided = row["value_low"] is not None and (row["value_low"] > 0 or row["value_high"] < 0)
         value = number(row["value"], look.get("digits", 2))
-        return f"<b>{value}</b>" if is_sided else value
+        return f"<b>{value}</b>" if _NUMBER.side(row) in NAMED else value
 
     def hover(row: Row) -> str:
         reason = "not on the word list" if row["status"] is None else f"{row['status']}: {plain(row['reason'])}"

@@ -1,13 +1,17 @@
 """What the gender tables of a run say, in sentences; a side is named only where an interval names it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 
 from tiltmeter.jobs.gender.tables import TABLES
-from tiltmeter.jobs.report.findings import measured, on_side, why_nothing
+from tiltmeter.jobs.report.findings import measured, why_nothing
 from tiltmeter.jobs.report.grids import Row
-from tiltmeter.jobs.report.wording import estimate
+from tiltmeter.jobs.report.sides import OPEN_ORDER, Lean, contradictory, estimate_of, on_sides
+from tiltmeter.jobs.report.wording import estimate, listed, plural, verb
+from tiltmeter.operators.statistics.sides import CONTRADICTORY, compared
+
+BIAS, CHANGE, _ALIKE = Lean("bias"), Lean("change"), Lean("correlation")
 
 _LANGUAGES = {
     "ar": "Arabic",
@@ -112,9 +116,10 @@ def _direct_bias(languages: pl.DataFrame) -> Iterator[str]:
 
 
 def _overlap(low: Row, high: Row) -> str:
-    if low["direct_bias_high"] is None or high["direct_bias_low"] is None:
-        return ""
-    return f"; their intervals {'lie apart' if low['direct_bias_high'] < high['direct_bias_low'] else 'overlap'}"
+    found = compared(*(estimate_of(row, "direct_bias") for row in (low, high)))
+    if found in CONTRADICTORY:
+        return f"; {OPEN_ORDER}"
+    return {"below": "; their intervals lie apart", "neither": "; their intervals overlap"}.get(found, "")
 
 
 def _sides(professions: pl.DataFrame) -> str:
@@ -124,17 +129,17 @@ def _sides(professions: pl.DataFrame) -> str:
     what = f"Of {professions.height} measured professions{counted}"
     if not professions["bias_low"].count():
         return f"{what} none can be put on a side of the gender direction: without replicas there are no intervals."
-    above, below = (side.height for side in on_side(professions, "bias", 0.0))
+    above, below, neither, doubtful, _ = (rows.height for rows in on_sides(professions, BIAS))
     return (
-        f"{what} {above} lie on the female side and {below} on the male side of the gender direction with their whole "
-        f"interval; for {professions.height - above - below} it includes 0."
+        f"{what} {above} {verb(above, 'lie')} on the female side and {below} on the male side of the gender direction "
+        f"with their whole interval; for {neither} it includes 0{contradictory('for', doubtful)}."
     )
 
 
 def _same_side(professions: pl.DataFrame) -> Iterator[str]:
     """The professions that lie on the same side in the most languages."""
     totals = dict(professions.group_by("profession").len().rows())
-    for side, rows in zip(("female", "male"), on_side(professions, "bias", 0.0), strict=True):
+    for side, rows in zip(("female", "male"), on_sides(professions, BIAS), strict=False):
         counts = rows.group_by("profession").len("num").filter(pl.col("num") > 1)
         most = counts.sort("num", "profession", descending=[True, False]).head(_NUM_NAMED).rows()
         if most:
@@ -145,7 +150,7 @@ def _same_side(professions: pl.DataFrame) -> Iterator[str]:
 def most_alike(correlations: pl.DataFrame) -> Iterator[str]:
     """The two languages whose professions lean most alike, if the interval of any correlation lies above 0."""
     rows = measured(correlations).filter(pl.col("language_1") < pl.col("language_2"))
-    above, below = on_side(rows, "correlation", 0.0)
+    above, below, _, doubtful, _ = on_sides(rows, _ALIKE)
     most = "".join(
         f"; it is highest for {row['language_1']} and {row['language_2']}, r = {estimate(row, 'correlation', 2)} over "
         f"{row['num_professions']} professions"
@@ -154,8 +159,27 @@ def most_alike(correlations: pl.DataFrame) -> Iterator[str]:
     if rows.height:
         yield (
             f"The correlation of professions' bias between two languages lies above 0 with its whole interval for "
-            f"{above.height} and below for {below.height} of {rows.height} pairs of languages{most}."
+            f"{above.height} and below for {below.height} of {rows.height} pairs of languages"
+            f"{contradictory('for', doubtful.height)}{most}."
         )
+
+
+def profession_in(languages: pl.DataFrame) -> Callable[[Row], str]:
+    """How the row of a profession is called, with its language where there are several."""
+    several = languages.height > 1
+    return lambda row: f"{row['profession']} in {row['label']}" if several else row["profession"]
+
+
+def outside(languages: pl.DataFrame) -> str:
+    """The languages whose direct bias is not in the interval of its replicas; empty where there are none."""
+    known = measured(languages)
+    labels = [row["label"] for row in known.to_dicts() if estimate_of(row, "direct_bias").is_outside]
+    text = (
+        f"Direct bias of the original corpus lies outside of the interval of its replicas in {len(labels)} of "
+        f"{plural(known.height, kind(languages))}: {listed(labels)}. Replicas have fewer different lines, so compare "
+        "direct bias with that of other languages and not with its interval."
+    )
+    return text if labels else ""
 
 
 def doubtful(languages: pl.DataFrame) -> list[str]:
@@ -178,15 +202,17 @@ def strongest_pairs(rows: pl.DataFrame) -> pl.DataFrame:
 
 def on_pairs(strongest: pl.DataFrame) -> str:
     """Which pair matters most, in a language or in how many of them, and where its interval excludes 0."""
-    num_sided = sum(side.height for side in on_side(strongest, "change", 0.0))
     if strongest.height == 1:
         row = strongest.row(0, named=True)
-        doubt = "" if num_sided or row["change_low"] is None else ", an interval that includes 0"
+        side = CHANGE.side(row)
+        doubt = ", an interval that includes 0" if side == "neither" else ""
+        doubt = ", a number outside of its interval" if side in CONTRADICTORY else doubt
         change = estimate(row, "change", 4)
         return f"The pair that matters most is {row['pair']}: without it direct bias changes by {change}{doubt}."
+    num_sided = on_sides(strongest, CHANGE).leaning.height
     counts = strongest.group_by("pair").len("num").sort("num", "pair", descending=[True, False])
     named = ", ".join(f"{pair} ({num})" for pair, num in counts.rows())
     return (
         f"The pair that matters most, with the number of {kind(strongest)}s in which it does: {named}. The interval of "
-        f"that change excludes 0 in {num_sided} of {strongest.height}."
+        f"that change holds it and excludes 0 in {num_sided} of {strongest.height}."
     )

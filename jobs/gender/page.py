@@ -5,12 +5,22 @@ import polars as pl
 from tiltmeter.jobs.embedding.page import Measure, embeddings_page
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.gender.config import GenderSurveyRun
-from tiltmeter.jobs.gender.findings import doubtful, kind, labelled, main_findings, with_direction
+from tiltmeter.jobs.gender.findings import (
+    BIAS,
+    doubtful,
+    kind,
+    labelled,
+    main_findings,
+    outside,
+    profession_in,
+    with_direction,
+)
 from tiltmeter.jobs.gender.sections import sections
 from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import NamedSides
 from tiltmeter.jobs.report.page import Body
+from tiltmeter.jobs.report.wording import plural
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 
@@ -31,17 +41,18 @@ def measures(frames: Frames, level: float) -> list[Measure]:
         return []
     tables = labelled(frames)
     languages = tables["gender_languages"]
-    num = measured(tables["gender_professions"]).drop_nulls("bias_low").height
-    sides = NamedSides("biases", "of biases", num, original="bias")
+    professions = measured(tables["gender_professions"])
+    sides = NamedSides("bias", professions, BIAS, profession_in(languages), original="bias")
     findings = [Bullets(list(main_findings(tables)))]
     return [Measure(languages, level, findings, sections(tables), sides, doubts=doubts(languages))]
 
 
 def doubts(languages: pl.DataFrame) -> list[Block]:
     """Where the bias along the direction says little: in a warning for one language, in one warning for several."""
-    reasons = doubtful(languages)
+    reasons, text = doubtful(languages), outside(languages)
+    others = [Paragraph(text, "warning")] if text else []
     if len(reasons) < 2:
-        return [Paragraph(f"{reason} {_SAYS_LITTLE}", "warning") for reason in reasons]
+        return [*(Paragraph(f"{reason} {_SAYS_LITTLE}", "warning") for reason in reasons), *others]
     num = with_direction(languages).height
-    text = f"The gender direction is doubtful in {len(reasons)} of {num} {kind(languages)}s. {_SAYS_LITTLE}"
-    return [Paragraph(text, "warning"), Details("Which, and why", [Bullets(reasons)])]
+    text = f"The gender direction is doubtful in {len(reasons)} of {plural(num, kind(languages))}. {_SAYS_LITTLE}"
+    return [Paragraph(text, "warning"), Details("Which, and why", [Bullets(reasons)]), *others]

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from tiltmeter.jobs.association.figures import against_women, effect_title
+from tiltmeter.jobs.psychophysics.findings import FLIPS, POOLED
 from tiltmeter.jobs.report.findings import correlations
 from tiltmeter.jobs.report.plots.dots import beside, dots, ends_of, sides
 from tiltmeter.jobs.report.plots.figure import Figure, Trace, axis, figure, line, marks
@@ -93,7 +94,7 @@ def occupation_dots(rows: pl.DataFrame) -> Figure:
     named = (first, FIRST), (second, SECOND)
     if ordered["is_gender"][0]:
         named = ("female side", FEMALE), ("male side", MALE)
-    known, looks = sides(ordered, "flip", 0.5, *named)
+    known, looks = sides(ordered, FLIPS, *named)
     return beside(
         _pse_dots(known, looks=looks, hover=_hover, interval="flip", band="pse"),
         dots(known, "jnd", "word", band="jnd", title="JND (mixture α)", hover=_hover),
@@ -108,7 +109,7 @@ def pooled_dots(rows: pl.DataFrame) -> Figure:
     """
     hovers, hover = pl.Series("hover", map(_pooled_hover, rows.to_dicts())), itemgetter("hover")
     ordered = rows.with_columns(hovers).sort("pse", "word").reverse()
-    known, looks = sides(ordered, "pse", 0.5, ("interval above 0.5", FEMALE), ("interval below 0.5", MALE))
+    known, looks = sides(ordered, POOLED, ("interval above 0.5", FEMALE), ("interval below 0.5", MALE))
     parts = ordered.rename(_DEVIATIONS).unpivot([*_DEVIATIONS.values()], index=["word", "hover"], variable_name="part")
     title, ends = "standard deviation (mixture α)", ends_of(parts, "value")
     return beside(

@@ -2,9 +2,17 @@
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import measured, on_side, split, why_nothing
+from tiltmeter.jobs.report.findings import measured, split, why_nothing
 from tiltmeter.jobs.report.grids import Row
-from tiltmeter.jobs.report.wording import estimate, isolated, p_equals, quoted, significant
+from tiltmeter.jobs.report.sides import Lean, contradictory, on_sides
+from tiltmeter.jobs.report.wording import estimate, isolated, p_equals, plural, quoted, significant
+from tiltmeter.operators.statistics.sides import CONTRADICTORY
+
+FLIPS = Lean("pse", 0.5, interval="flip", others=("flip_original",))
+"""Of rows of ``psychometrics``: by the replicas' own flips, as the interval of ``pse`` is Monte Carlo error."""
+
+POOLED = Lean("pse", 0.5)
+"""Of rows of ``pooled_psychometrics``."""
 
 
 def by_cue_pair(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -36,21 +44,22 @@ def occupation_findings(rows: pl.DataFrame) -> list[str]:
 
 def _with_gender_pairs(rows: pl.DataFrame) -> str:
     found = measured(rows)
-    above, below = on_side(found, "flip", 0.5)
+    above, below, neither, doubtful, _ = (part.height for part in on_sides(found, FLIPS))
     return (
-        f"with {_num_of(found, rows, 'cue_1', 'cue_2')} gender cue pairs. In {above.height} of these {found.height} "
-        "combinations the interval of the replicas' flips lies above 0.5, on the female side, and in "
-        f"{below.height} below, on the male side; in the other {found.height - above.height - below.height} it "
-        "includes 0.5 and names no side."
+        f"with {_num_of(found, rows, 'cue_1', 'cue_2')} gender cue pairs. In {above} of these "
+        f"{plural(found.height, 'combination')} the interval of the replicas' flips lies above 0.5, on the female "
+        f"side, and in {below} below, on the male side; in {neither} it includes 0.5 and names no side"
+        f"{contradictory('in', doubtful)}."
     )
 
 
 def _with_pair(label: str, found: pl.DataFrame) -> str:
-    above, below = on_side(found, "flip", 0.5)
+    above, below, _, doubtful, _ = (part.height for part in on_sides(found, FLIPS))
     cue_1, cue_2 = found.select("cue_1", "cue_2").row(0)
     return (
-        f"With the cue pair {label}, the interval of the flips lies on the side of {quoted(cue_1)} for {above.height} "
-        f"of {found.height} occupations and on that of {quoted(cue_2)} for {below.height}."
+        f"With the cue pair {label}, the interval of the flips lies on the side of {quoted(cue_1)} for {above} of "
+        f"{plural(found.height, 'occupation')} and on that of {quoted(cue_2)} for {below}"
+        f"{contradictory('for', doubtful)}."
     )
 
 
@@ -66,11 +75,11 @@ def pooled_findings(rows: pl.DataFrame) -> list[str]:
     words = [f"{quoted(row['word'])} (PSE {estimate(row, 'pse')})" for row in found.to_dicts()]
     if found.height == 1:
         return [f"Pooled over the gender cue pairs, it is {words[0]}."]
-    above, below = on_side(found, "pse", 0.5)
+    above, below, _, doubtful, _ = (part.height for part in on_sides(found, POOLED))
     text = (
         f"Pooled over the gender cue pairs, PSE is highest for {words[-1]} and lowest for {words[0]}. With its whole "
-        f"interval, which says how far other cue words would move it, it lies above 0.5 for {above.height} of "
-        f"{found.height} occupations and below for {below.height}."
+        f"interval, which says how far other cue words would move it, it lies above 0.5 for {above} of "
+        f"{plural(found.height, 'occupation')} and below for {below}{contradictory('for', doubtful)}."
     )
     return [text]
 
@@ -82,12 +91,24 @@ def validation_findings(rows: pl.DataFrame) -> list[str]:
 
 
 def _against_men(row: Row) -> str:
-    verdict = "positive, where vectors that follow the labour market would make it negative"
+    sign = "positive, where vectors that follow the labour market would make it negative"
     if row["pearson"] < 0:
-        verdict = "negative, as where the vectors follow the labour market"
-    if not significant(row["pearson_p"]):
-        verdict = "chance explains as much"
+        sign = "negative, as where the vectors follow the labour market"
     return (
         f"Over {row['num_occupations']} occupations, pooled PSE and the share of men have Pearson r = "
-        f"{estimate(row, 'pearson', 2)} ({p_equals(row['pearson_p'])}): {verdict}."
+        f"{estimate(row, 'pearson', 2)} ({p_equals(row['pearson_p'])}): {why_unsure(row, 'pearson') or sign}."
     )
+
+
+def why_unsure(row: Row, name: str) -> str:
+    """Why a correlation has no sure direction; empty if it has one.
+
+    >>> why_unsure({"r": 0.4, "r_p": 0.01, "r_low": -0.6, "r_high": -0.2}, "r")
+    'it lies outside of the interval of its replicas'
+    """
+    if not significant(row[f"{name}_p"]):
+        return "chance explains as much"
+    side = Lean(name).side(row)
+    if side in CONTRADICTORY:
+        return "it lies outside of the interval of its replicas"
+    return "the interval of its replicas includes 0" if side == "neither" else ""

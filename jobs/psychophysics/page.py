@@ -3,8 +3,9 @@
 from tiltmeter.jobs.embedding.page import Measure, embeddings_page
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.psychophysics.config import PsychophysicsRun
+from tiltmeter.jobs.psychophysics.findings import FLIPS, cue_pair
 from tiltmeter.jobs.psychophysics.sections import findings, sections
-from tiltmeter.jobs.report.findings import measured
+from tiltmeter.jobs.report.findings import in_model, measured
 from tiltmeter.jobs.report.html.elements import Paragraph
 from tiltmeter.jobs.report.intervals import NamedSides
 from tiltmeter.jobs.report.page import Body
@@ -38,10 +39,13 @@ def measures(frames: Frames, level: float) -> list[Measure]:
     if "psychometrics" not in frames:
         return []
     rows = frames["psychometrics"]
+    found = measured(rows)
     sides = NamedSides(
-        "flips",
-        "of the flips of an occupation",
-        measured(rows).drop_nulls("flip_low").height,
+        "flip",
+        found,
+        FLIPS,
+        in_model(found, lambda row: f"{row['word']} ({cue_pair(row['cue_1'], row['cue_2'])})"),
+        dispute=" The original corpus itself may flip on the other side of 0.5.",
         note=_OTHER_INTERVALS,
         coverage=lambda num_replicas, level: _MONTE_CARLO_COVERAGE.get((num_replicas, level), ""),
     )

@@ -94,8 +94,9 @@ def _occupations(parts: Mapping[str, pl.DataFrame]) -> list[Block]:
         "Dot plot: point of subjective equality and just noticeable difference of every measured occupation.",
         "PSE above 0.5 (dotted line): more of the second cue is needed for balance, so the occupation leans to the "
         "first one: to the female side, with a gender pair. Thin lines: interval of the replicas' own flips, which "
-        "says how far resampling the corpus moves them; a colour names a side where it excludes 0.5. Thick lines, and "
-        "brackets after PSE and JND: how well so many replicas fix the number. JND: small where the replicas agree.",
+        "says how far resampling the corpus moves them; a colour names a side where it excludes 0.5 and nothing "
+        "contradicts it. Thick lines, and brackets after PSE and JND: how well so many replicas fix the number. JND: "
+        "small where the replicas agree.",
         {label: occupation_dots(part) for label, part in parts.items()},
         "Cue pair",
     )

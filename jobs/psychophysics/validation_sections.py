@@ -6,12 +6,14 @@ import polars as pl
 
 from tiltmeter.jobs.association.findings import CORRELATIONS
 from tiltmeter.jobs.psychophysics.figures import pse_and_effects, pse_and_women
-from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair
+from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair, why_unsure
 from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, said
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
-from tiltmeter.jobs.report.wording import estimate, p_equals, significant
+from tiltmeter.jobs.report.sides import OPEN_ORDER, estimate_of
+from tiltmeter.jobs.report.wording import estimate, p_equals
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.statistics.sides import CONTRADICTORY, compared
 
 _POOLED = "all gender cue pairs"
 _MIN_OCCUPATIONS = 5
@@ -104,11 +106,9 @@ def _row(rows: pl.DataFrame, measure: str, against: str) -> Row | None:
 
 
 def _alike(row: Row) -> str:
-    same = (
-        f"so {row['spearman'] ** 2:.0%} of the variance of their ranks is in common"
-        if significant(row["spearman_p"])
-        else "chance explains as much, so no common order can be told"
-    )
+    why = why_unsure(row, "spearman")
+    same = f"so {row['spearman'] ** 2:.0%} of the variance of their ranks is in common"
+    same = f"{why}, so no common order can be told" if why else same
     return (
         f"Over {row['num_occupations']} occupations, pooled PSE and the effect size of WEFAT with the same cues have "
         f"Spearman ρ = {estimate(row, 'spearman', 2)} ({p_equals(row['spearman_p'])}) and Pearson r = "
@@ -122,17 +122,19 @@ def _nearer(pse: Row, wefat: Row) -> str:
     name, nearer, other = ("PSE", pse, wefat) if pse["pearson"] < wefat["pearson"] else ("WEFAT", wefat, pse)
     verdict = (
         f"{name} follows the labour market more closely, {_how_surely(nearer, other)}"
-        if nearer["pearson"] < 0 and significant(nearer["pearson_p"])
-        else "neither follows the labour market beyond chance, which would make it negative"
+        if nearer["pearson"] < 0 and not why_unsure(nearer, "pearson")
+        else "neither follows the labour market beyond doubt, which would make it negative"
     )
     return f"With the share of men, PSE has {pse_has} and WEFAT has {wefat_has}: {verdict}."
 
 
 def _how_surely(nearer: Row, other: Row) -> str:
-    highest, lowest = nearer["pearson_high"], other["pearson_low"]
-    if highest is None or lowest is None:
-        return "but there are no intervals to say how surely"
-    return "and the intervals lie apart" if highest < lowest else "but the intervals overlap"
+    found = compared(*(estimate_of(row, "pearson") for row in (nearer, other)))
+    if found in CONTRADICTORY:
+        return f"but {OPEN_ORDER}"
+    return {"below": "and the intervals lie apart", "neither": "but the intervals overlap"}.get(
+        found, "but there are no intervals to say how surely"
+    )
 
 
 def _between_groups(rows: pl.DataFrame, frames: Frames) -> list[str]:

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import polars as pl
 
+from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph
 from tiltmeter.jobs.report.wording import isolated, number
 from tiltmeter.operators.statistics.correlation import correlation
@@ -57,15 +58,6 @@ def why_nothing(rows: pl.DataFrame, what: str) -> str:
     return f"No {what} could be measured ({counts}). The first one says: {rows['reason'][0]}."
 
 
-def on_side(rows: pl.DataFrame, name: str, neutral: float) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Rows whose interval lies above, and rows whose interval lies below the neutral value.
-
-    The interval has to be one of the replicas' own values, such as ``flip``: that of ``pse`` is Monte Carlo error, so
-    more replicas would put more rows on a side.
-    """
-    return rows.filter(pl.col(f"{name}_low") > neutral), rows.filter(pl.col(f"{name}_high") < neutral)
-
-
 def ends(rows: pl.DataFrame, name: str, num: int) -> pl.DataFrame:
     """The ``num`` highest and the ``num`` lowest rows by a column; all rows if there are no more than that."""
     ordered = rows.sort(name)
@@ -93,6 +85,12 @@ def by_model(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         isolated(f"{model} ({language})" if languages[model] > 1 else model): part
         for (model, language), part in parts.items()
     }
+
+
+def in_model(rows: pl.DataFrame, label: Callable[[Row], str]) -> Callable[[Row], str]:
+    """How a row is called, after the name of its model where the rows have several."""
+    several = rows.select("model", "language").n_unique() > 1
+    return lambda row: f"{row['model']}: {label(row)}" if several else label(row)
 
 
 def labelled(parts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

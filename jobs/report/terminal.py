@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph, Part
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.wording import plural
 
 _MOST_ROWS = 40
 
@@ -21,7 +22,7 @@ def print_outcome(run: Run[Any, Any]) -> None:
             _print_part(run.console, part)
     record = run.directory.record
     units = record["units"]
-    counts = f"{units['done']} units done, {units['reused']} reused, {units['failed']} failed"
+    counts = f"{plural(units['done'], 'unit')} done, {units['reused']} reused, {units['failed']} failed"
     done = counts if record.get("stages") else "done"
     run.console.print(f"{done} in {record['seconds']:.1f} s", highlight=False)
     # One unbroken line, so that a script can take the path from it.

@@ -2,11 +2,13 @@
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiltmeter.jobs.runtime.wording import listed as listed
 from tiltmeter.jobs.runtime.wording import plural as plural
+from tiltmeter.jobs.runtime.wording import several as several
+from tiltmeter.jobs.runtime.wording import verb as verb
 
 DASH = "–"
 """Where there is no value."""
@@ -119,6 +121,15 @@ def significant(p: float | None) -> bool:
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first of many names as a sentence lists them, and how many more there are.
+
+    >>> some(["a", "b"]), some(["a", "b", "c", "d"], most=2)
+    ('a and b', 'a, b and 2 more')
+    """
+    return listed([*names[:most], *([f"{len(names) - most:,} more"] if len(names) > most else [])])
 
 
 def phrase(name: str) -> str:

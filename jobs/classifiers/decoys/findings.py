@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from tiltmeter.jobs.report.sides import contradictory, estimate_of
 from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.statistics.sides import CONTRADICTORY, compared
 
 CHANCE = "random"
 """The method of attribution that explains nothing, and the selection that chooses nothing."""
@@ -48,6 +50,8 @@ def soonest(utility: pl.DataFrame) -> Iterator[str]:
         ways = best.select("method", "selection").iter_rows()
         who = listed([f"{METHODS[method]} of instances {SELECTIONS[selection]}" for method, selection in ways])
         mark = "" if first["adopted"] else " Most models have not adopted it, so there is little to be found."
+        if estimate_of(first, "num_instances").is_outside:
+            mark += " That average lies outside of its interval, which leaves the order open."
         others = "nothing else" if best.height == 1 else "no other way"
         yield (
             f"{quoted(str(decoy))} is found soonest by {who}: after {number(first['num_instances'], 1)} instances on "
@@ -97,9 +101,14 @@ def _claim(claim: str, fewer: pl.DataFrame, more: pl.DataFrame, same: Sequence[s
     pairs = fewer.join(more, on=["decoy", *same], suffix="_of_more")
     if pairs.is_empty():
         return f"That {claim}: nothing to compare."
-    num = pairs.filter(pl.col("num_instances_high") < pl.col("num_instances_low_of_more")).height
+    sides = [
+        compared(estimate_of(row, "num_instances"), estimate_of(row, "num_instances", ending="_of_more"))
+        for row in pairs.iter_rows(named=True)
+    ]
+    num = sides.count("below")
     found = {pairs.height: "found", 0: "not found"}.get(num, "found in part")
-    return f"That {claim}: {found} ({num} of {pairs.height} comparisons, intervals apart)."
+    doubt = contradictory("in", sum(side in CONTRADICTORY for side in sides))
+    return f"That {claim}: {found} ({num} of {plural(pairs.height, 'comparison')}, intervals apart{doubt})."
 
 
 def _by_coverage(decoys: pl.DataFrame, explained: pl.DataFrame) -> str:

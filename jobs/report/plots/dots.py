@@ -6,6 +6,7 @@ import polars as pl
 
 from tiltmeter.jobs.report.plots.figure import UNNAMED, Figure, Trace, axis, figure, line, marks, neutral_line, ticks
 from tiltmeter.jobs.report.plots.style import INK, NEUTRAL, Kind, Look, Row, faint, hovers, kinds, plain, span
+from tiltmeter.jobs.report.sides import Lean, sides_of
 
 _GAP = 0.04
 """Between panels, as a share of the width."""
@@ -70,21 +71,25 @@ def ends_of(rows: pl.DataFrame, *names: str | None, neutral: float | None = 0.0)
 
 
 def sides(
-    rows: pl.DataFrame, interval: str, neutral: float, above: tuple[str, str], below: tuple[str, str]
+    rows: pl.DataFrame, lean: Lean, above: tuple[str, str], below: tuple[str, str]
 ) -> tuple[pl.DataFrame, dict[str, Look]]:
-    """The rows with a column ``side``, which says on which side of the neutral value an interval lies; and the looks.
+    """The rows with a column ``side``, which says to which side they lean and what else is known of it; and the looks.
 
     Args:
-        interval: whose ``_low`` and ``_high`` are the interval of the replicas' own values.
         above, below: how each side is called, and its colour.
     """
-    low, high = pl.col(f"{interval}_low"), pl.col(f"{interval}_high")
-    between = f"interval includes {neutral:g}"
-    side = pl.when(low > neutral).then(pl.lit(above[0])).when(high < neutral).then(pl.lit(below[0]))
-    known = rows.with_columns(side.when(low.is_not_null()).then(pl.lit(between)).otherwise(pl.lit("")).alias("side"))
-    none = "no interval" if known["side"].n_unique() > 1 else ""
-    looks = {above[0]: Look(above[1]), between: Look(NEUTRAL, "circle-open"), below[0]: Look(below[1]), none: Look(INK)}
-    return known.with_columns(pl.col("side").replace("", none)), looks
+    found = sides_of(rows, lean)
+    between, against = f"interval includes {lean.neutral:g}", "contradicts its interval"
+    none = "no interval" if found.n_unique() > 1 else ""
+    names = {"above": above[0], "below": below[0], "neither": between, "unknown": none}
+    looks = {
+        above[0]: Look(above[1]),
+        between: Look(NEUTRAL, "circle-open"),
+        below[0]: Look(below[1]),
+        against: Look(NEUTRAL, "x"),
+        none: Look(INK),
+    }
+    return rows.with_columns(found.replace_strict(names, default=against)), looks
 
 
 def beside(*figures: Figure) -> Figure:

@@ -4,9 +4,12 @@ import polars as pl
 import pytest
 
 from tests.fixtures.figures import drawn
+from tiltmeter.jobs.association import page as association_page
 from tiltmeter.jobs.association import sections as association_sections
+from tiltmeter.jobs.association.figures import association_dots
 from tiltmeter.jobs.association.findings import association_findings, p_cell, preferred
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Paragraph
+from tiltmeter.jobs.report.intervals import on_intervals
 
 BERT = {"model": "bert", "language": "en"}
 
@@ -37,9 +40,66 @@ def ways(embeddings):
 def test_findings_name_a_side_only_where_the_interval_does(embeddings):
     rows = [embeddings.association("a", 1.0), embeddings.association("b", -1.0), embeddings.association("c", 0.4)]
     first, second, rest = association_findings(embeddings.associations(*rows))
-    assert "a: insects go rather with unpleasant, and flowers with <b>& (effect size d = 1.00 [0.50, 1.50])" in first
-    assert "b: insects go rather with <b>&, and flowers with unpleasant" in second
-    assert rest.endswith("names no side: 1 of 3.")
+    assert "a puts insects rather with unpleasant, and flowers with <b>& (effect size d = 1.00 [0.50, 1.50])" in first
+    assert "b puts insects rather with <b>&, and flowers with unpleasant" in second
+    assert rest == "1 of 3 association tests names no side: the interval of d includes 0."
+
+
+@pytest.fixture
+def contradictory(embeddings):
+    """The effect size of c lies beside its interval and its score has the other sign; d has only such a score."""
+    return embeddings.associations(
+        embeddings.association("a", 1.0, score=0.3),
+        embeddings.association("c", 0.37, effect_size_low=-1.08, effect_size_high=-0.37, score=-0.08),
+        embeddings.association("d", 1.0, score=-0.5),
+        embeddings.association("e", 1.6, effect_size_high=1.5, score=0.5),
+    )
+
+
+def test_numbers_that_contradict_each_other_name_no_side(contradictory):
+    first, doubt = association_findings(contradictory)
+    assert "test a puts" in first
+    assert doubt == (
+        "3 of 4 association tests name no side, because the numbers contradict each other: "
+        "c (d = 0.37 [−1.08, −0.37], score −0.08), d (d = 1.00 [0.50, 1.50], score −0.50) and "
+        "e (d = 1.60 [1.10, 1.50])."
+    )
+    (short,) = association_findings(contradictory, in_short=True)
+    assert short.endswith(
+        "above 0 in 1 (a) and below 0 in none; in 3 the numbers contradict each other and name no side."
+    )
+
+
+def test_the_chart_colours_no_number_that_is_contradicted(contradictory):
+    dots = [trace for trace in drawn(association_dots(contradictory)).data if trace.showlegend]
+    assert {trace.name: list(trace.x) for trace in dots} == {
+        "first go with first": [1.0],
+        "contradicts its interval": [0.37, 1.0, 1.6],
+    }
+
+
+def test_how_sure_it_is_says_which_tests_contradict_themselves(contradictory):
+    [measure] = association_page.measures({"associations": contradictory}, 0.95)
+    warnings = [block.text for block in on_intervals(0.95, 32, [measure.sides])[:-2]]
+    assert [text.split(".")[0] for text in warnings] == [
+        "3 of 4 effect sizes name no side, because their numbers contradict each other: c, d and e"
+    ]
+    assert "the sets are of unequal size" in warnings[0]
+    fine = contradictory.filter(pl.col("test") == "a")
+    [measure] = association_page.measures({"associations": fine}, 0.95)
+    assert [block for block in on_intervals(0.95, 32, [measure.sides]) if getattr(block, "tone", "") == "warning"] == []
+
+
+def test_a_p_value_names_no_side_where_score_and_effect_size_differ_in_sign(embeddings):
+    rows = [
+        embeddings.association("a", 1.0, half_width=None, score=0.2),
+        embeddings.association("b", 1.5, half_width=None, score=-0.2),
+    ]
+    (sentence,) = association_findings(embeddings.associations(*rows))
+    assert sentence.startswith("1 of 2 association tests has one-sided p < 0.05")
+    assert sentence.endswith(
+        "1 more names no side, as score and d have different signs: b (d = 1.50, score −0.20, p\u00a0=\u00a00.0040)."
+    )
 
 
 def test_without_replicas_findings_go_by_the_p_value(embeddings):
@@ -70,9 +130,9 @@ def test_several_models_have_a_sentence_each(embeddings):
     (found,) = association_sections.findings({"associations": embeddings.associations(*rows)})
     assert (
         found.items[0]
-        == "enwiki: Of 3 association tests, the interval of d lies above 0 in 1 (a) and below 0 in 1 (b)."
+        == "enwiki: Of 3 association tests, d and its interval lie above 0 in 1 (a) and below 0 in 1 (b)."
     )
-    assert found.items[1].startswith("bert: 1 of 1 association tests have one-sided p < 0.05")
+    assert found.items[1].startswith("bert: 1 of 1 association test has one-sided p < 0.05")
     assert found.items[2].startswith("dewiki: No association test could be measured (1 × missing_words).")
 
 

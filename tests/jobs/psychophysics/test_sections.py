@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from tests.fixtures.figures import drawn
+from tiltmeter.jobs.psychophysics import page as psychophysics_page
 from tiltmeter.jobs.psychophysics import sections as psychophysics_sections
 from tiltmeter.jobs.psychophysics.findings import (
     by_cue_pair,
@@ -12,6 +13,7 @@ from tiltmeter.jobs.psychophysics.findings import (
     validation_findings,
 )
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Paragraph
+from tiltmeter.jobs.report.intervals import on_intervals
 
 LABELS = ["woman – man", "she – he"]
 FARSI = {"model": "fawiki", "language": "fa"}
@@ -43,7 +45,38 @@ def test_occupation_findings_count_both_sides(embeddings):
     assert coverage.startswith("5 of 5 occupations could be measured, with 2 of 2 gender cue pairs.")
     assert "In 2 of these 10 combinations the interval of the replicas' flips lies above 0.5" in coverage
     assert "in 2 below" in coverage
-    assert "in the other 6 it includes 0.5" in coverage
+    assert coverage.endswith("in 6 it includes 0.5 and names no side.")
+
+
+def test_flips_that_the_original_corpus_contradicts_name_no_side(embeddings):
+    rows = embeddings.psychometrics()
+    # Of the four rows whose flips lie on a side, two flip there in the original corpus too.
+    turned = rows.with_columns(
+        flip_original=pl.when(pl.col("cue_1") == "she").then(1.0 - pl.col("pse")).otherwise("pse")
+    )
+    (coverage,) = occupation_findings(turned)
+    assert "In 1 of these 10 combinations" in coverage
+    assert coverage.endswith("; in 2 the numbers contradict each other and name no side.")
+    [measure] = psychophysics_page.measures({"psychometrics": turned}, 0.95)
+    warning = on_intervals(0.95, 32, [measure.sides])[0].text
+    assert warning.startswith(
+        "2 of 10 flips name no side, because their numbers contradict each other: guard (she – he)"
+    )
+
+
+def test_a_pooled_pse_beside_its_interval_is_on_no_side(embeddings):
+    rows = embeddings.pooled().with_columns(pse=pl.col("pse") + 0.1)
+    (sentence,) = pooled_findings(rows)
+    assert "above 0.5 for 0 of 5 occupations and below for 0; for 4 the numbers contradict each other" in sentence
+
+
+def test_a_correlation_beside_its_interval_or_around_0_has_no_direction(embeddings):
+    beside = embeddings.correlation("pse", "share_men", 0.6, pearson_low=-0.5, pearson_high=-0.1)
+    (sentence,) = validation_findings(embeddings.validation(beside))
+    assert sentence.endswith(": it lies outside of the interval of its replicas.")
+    around = embeddings.correlation("pse", "share_men", 0.6, pearson_low=-0.1)
+    (sentence,) = validation_findings(embeddings.validation(around))
+    assert sentence.endswith(": the interval of its replicas includes 0.")
 
 
 @pytest.mark.parametrize("width", [0.001, 0.05, 0.149])

@@ -1,5 +1,7 @@
 """How numbers and words are written, and rows are put together."""
 
+from operator import itemgetter
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from tiltmeter.jobs.association import page as association
 from tiltmeter.jobs.association.tables import ASSOCIATIONS
 from tiltmeter.jobs.psychophysics import page as psychophysics
-from tiltmeter.jobs.report.findings import by_model, correlations, folded, measured, said, why_nothing
+from tiltmeter.jobs.report.findings import by_model, correlations, folded, in_model, measured, said, why_nothing
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import on_intervals
 from tiltmeter.jobs.report.wording import estimate, number, p_value, quoted, stars
@@ -80,7 +82,7 @@ def test_only_rows_with_a_result_are_measured(embeddings):
 def note(level, num_replicas, frames):
     """What is said at once, and what a reader opens."""
     measures = [measure for page in (psychophysics, association) for measure in page.measures(frames, level)]
-    paragraph, details = on_intervals(level, num_replicas, [measure.sides for measure in measures])
+    paragraph, details = on_intervals(level, num_replicas, [measure.sides for measure in measures])[-2:]
     return f"{paragraph.text} {details.blocks[0].text}"
 
 
@@ -106,3 +108,16 @@ def test_the_note_speaks_of_what_the_page_shows_alone(embeddings):
         0.95, 32, {"associations": embeddings.associations(embeddings.association("a", 1.0, half_width=None))}
     )
     assert "by chance" not in without
+
+
+def test_few_replicas_are_a_warning():
+    assert (
+        "4 replicas are too few to rely on a side: the intervals cover about 57%." in on_intervals(0.95, 4, [])[0].text
+    )
+    assert [block.kind for block in on_intervals(0.95, 10, [])] == ["paragraph", "details"]
+
+
+def test_models_are_named_where_there_are_several():
+    rows = pl.DataFrame({"model": ["en", "de"], "language": ["en", "de"], "test": ["a", "b"]})
+    assert [in_model(rows, itemgetter("test"))(row) for row in rows.to_dicts()] == ["en: a", "de: b"]
+    assert in_model(rows.head(1), itemgetter("test"))(rows.row(0, named=True)) == "a"

@@ -10,6 +10,7 @@ from tiltmeter.jobs.report.plots.dots import beside, dots, sides
 from tiltmeter.jobs.report.plots.heat import heat
 from tiltmeter.jobs.report.plots.scatter import scatter
 from tiltmeter.jobs.report.plots.style import FEMALE, LOOKS, MALE, NEUTRAL, Look, kinds
+from tiltmeter.jobs.report.sides import Lean
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_a_row_without_a_number_has_a_line_and_no_dot(rows):
 
 
 def test_sides_are_named_by_intervals_alone(rows):
-    named, looks = sides(rows, "bias", 0.0, ("female side", FEMALE), ("male side", MALE))
+    named, looks = sides(rows, Lean("bias"), ("female side", FEMALE), ("male side", MALE))
     points = traces(drawn(dots(named, "bias", "word", by="side", looks=looks)))
     assert {name: list(trace.x) for name, trace in points.items()} == {
         "female side": [0.3],
@@ -75,8 +76,17 @@ def test_sides_are_named_by_intervals_alone(rows):
     assert points["interval includes 0"].marker.color == "white", "the line does not show through"
 
 
+def test_a_dot_that_contradicts_its_interval_has_the_colour_of_no_side(rows):
+    turned = rows.with_columns(bias=-pl.col("bias"))
+    named, looks = sides(turned, Lean("bias"), ("female side", FEMALE), ("male side", MALE))
+    points = traces(drawn(dots(named, "bias", "word", by="side", looks=looks)))
+    assert list(points["contradicts its interval"].x) == [-0.3, 0.2]
+    assert points["contradicts its interval"].marker.line.color == NEUTRAL
+    assert not {"female side", "male side"} & set(points)
+
+
 def test_without_any_interval_no_side_is_named(rows):
-    named, looks = sides(rows.tail(1), "bias", 0.0, ("a", FEMALE), ("b", MALE))
+    named, looks = sides(rows.tail(1), Lean("bias"), ("a", FEMALE), ("b", MALE))
     assert traces(drawn(dots(named, "bias", "word", by="side", looks=looks))) == {}
 
 

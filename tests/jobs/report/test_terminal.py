@@ -48,7 +48,7 @@ def test_tables_are_drawn_and_words_that_look_like_markup_are_printed_as_they_ar
 
 @pytest.mark.parametrize(
     ("record", "counts"),
-    [(DONE, "1 units done, 2 reused, 3 failed in 4.2 s"), (DONE | {"stages": []}, "done in 4.2 s")],
+    [(DONE, "1 unit done, 2 reused, 3 failed in 4.2 s"), (DONE | {"stages": []}, "done in 4.2 s")],
 )
 def test_the_last_lines_are_the_counts_and_the_directory_in_one_piece(record, counts):
     *_, first, last = printed(None, record).splitlines()

@@ -6,10 +6,13 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.sides import Lean
 from tiltmeter.jobs.report.wording import estimate, listed, quoted
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.statistics.sides import CONTRADICTORY
 
 NAMES = {
     "valence_uar": "UAR of valence",
@@ -68,10 +71,28 @@ def _orderings(frames: Frames) -> Iterator[str]:
     asked = frames["orderings"].filter(pl.col("expected").is_not_null() & (pl.col("status") == "ok"))
     keys = ["corpus", "measure", "expected"]
     for (corpus, measure, side), rows in asked.partition_by(keys, maintain_order=True, as_dict=True).items():
-        kept, broken = (rows.filter(pl.col("found") == is_kept)["model"].to_list() for is_kept in (True, False))
-        said = [f"found of {listed(kept)}"] if kept else []
-        said += [f"not found of {listed(broken)}"] if broken else []
+        verdicts = rows.with_columns(verdict=pl.Series(map(verdict, rows.to_dicts())))
+        models = {name: verdicts.filter(verdict=name)["model"].to_list() for name in VERDICTS}
+        said = [f"{name} of {listed(names)}" for name, names in models.items() if names]
         yield f"{_place(str(corpus))}, {side} {NAMES[str(measure)]} than General has: {'; '.join(said)}."
+
+
+VERDICTS = ("found", "not found", "contradicted by its own interval")
+"""On a promise."""
+
+
+def verdict(row: Row) -> str:
+    """Whether a promise was kept: the difference from General and its whole interval lie on the promised side of 0.
+
+    >>> row = {"expected": "lower", "difference": -0.2, "difference_low": -0.3, "difference_high": -0.1}
+    >>> verdict(row), verdict(row | {"expected": "higher"}), verdict(row | {"difference": 0.1})
+    ('found', 'not found', 'contradicted by its own interval')
+    """
+    kept, broken, contradicted = VERDICTS
+    side = Lean("difference").side(row)
+    if side in CONTRADICTORY:
+        return contradicted
+    return kept if side == {"lower": "below", "higher": "above"}[row["expected"]] else broken
 
 
 def stopped_words(frames: Frames) -> Mapping[str, list[dict[str, Any]]]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.classifiers.privacy.page.findings import NAMES, stopped_words
+from tiltmeter.jobs.classifiers.privacy.page.findings import NAMES, stopped_words, verdict
 from tiltmeter.jobs.classifiers.privacy.page.heat_maps import heat_maps
 from tiltmeter.jobs.report.findings import measured
-from tiltmeter.jobs.report.grids import count, estimate, grid, number, optional, text, yes
+from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, number, optional, text
 from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import phrase
 from tiltmeter.jobs.runtime.published import Frames
@@ -47,15 +47,20 @@ def _orderings(frames: Frames) -> Iterator[Block]:
     rows = frames["orderings"].drop_nulls("expected") if "orderings" in frames else pl.DataFrame()
     if rows.height:
         yield grid(
-            "Found: the interval of the difference lies on the promised side of 0, of resamples that are paired.",
+            "Found: the difference and its whole interval, of paired resamples, lie on the promised side of 0.",
             rows,
             "corpus",
             "model",
             text("measure", names=NAMES),
             text("expected", "promised"),
             estimate("difference", "difference from General"),
-            yes("found"),
+            cell("found", _found),
         )
+
+
+def _found(row: Row) -> str:
+    said = {"found": "yes", "not found": "no"}
+    return "" if row["found"] is None else said.get(verdict(row), verdict(row))
 
 
 def _explanations(frames: Frames, config: PrivacyMetricsRun) -> Iterator[Block]:

@@ -8,7 +8,8 @@ from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.grids import cell, grid, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph
 from tiltmeter.jobs.report.lead import Lead
-from tiltmeter.jobs.report.wording import listed, plural
+from tiltmeter.jobs.report.sides import Lean, contradictory, on_sides
+from tiltmeter.jobs.report.wording import listed, plural, verb
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page.names import MEASURES, amount, attribute, by_case, rated, variants_of
 from tiltmeter.jobs.sentiment.rating.page.round_trips import changes, lost_words, rated_comparisons
@@ -139,9 +140,11 @@ def _intervals(rows: pl.DataFrame) -> str:
     scores = measured(rows).drop_nulls("raw_score_low")
     if scores.is_empty():
         return "Without resamples of the texts, the numbers have no intervals."
-    above = scores.filter(pl.col("raw_score_low") > 0).height
+    sides = on_sides(scores, Lean("raw_score"))
+    above, doubtful = sides.above.height, sides.contradictory.height
     return (
         f"{plural(scores.height, 'raw score')} {'has an interval' if scores.height == 1 else 'have intervals'} from "
-        f"resamples of the texts; {above} of them {'lies' if above == 1 else 'lie'} above 0 with all of it. A raw "
-        "score can't be below 0, so an interval above a score near 0 is no proof of bias."
+        f"resamples of the texts; {above} of them {verb(above, 'lie')} above 0 with all of it"
+        f"{contradictory('for', doubtful)}. A raw score can't be below 0, so an interval above a score near 0 is no "
+        "proof of bias."
     )

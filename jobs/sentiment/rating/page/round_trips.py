@@ -6,12 +6,16 @@ from collections.abc import Iterator
 import polars as pl
 
 from tiltmeter.jobs.report import wording
-from tiltmeter.jobs.report.findings import measured, on_side
+from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.grids import Column, Row, cell, count, grid, number, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Grid, Paragraph
-from tiltmeter.jobs.report.wording import plural, quoted
+from tiltmeter.jobs.report.sides import Lean, contradictory, on_sides, sides_of
+from tiltmeter.jobs.report.wording import plural, quoted, verb
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page.names import MEASURES, MOST_ROWS, amount, case_name, scored
+from tiltmeter.operators.statistics.sides import CONTRADICTORY
+
+CHANGE = Lean("change")
 
 
 def round_trips(frames: Frames, kind: str) -> Iterator[Block]:
@@ -36,9 +40,9 @@ def round_trips(frames: Frames, kind: str) -> Iterator[Block]:
     )
     yield _summary(rows)
     yield Bullets(list(changes(rows)))
-    shifts = pl.concat(on_side(measured(rows), "change", 0.0))
+    shifts = on_sides(measured(rows), CHANGE).leaning
     if shifts.height:
-        yield _comparisons(shifts, "Changes whose interval excludes 0.")
+        yield _comparisons(shifts, "Changes whose interval holds them and excludes 0.")
     yield Details("All of them", [_comparisons(rows, "Raw scores that ratings go by.")])
 
 
@@ -67,36 +71,40 @@ def _directions(compared: pl.DataFrame) -> str:
         above, below = (compared.filter(side) for side in (pl.col("change") > 0, pl.col("change") < 0))
         rest = ["without resamples nothing tells a change from chance"]
     else:
-        above, below = on_side(compared, "change", 0.0)
-        num = compared.height - above.height - below.height
+        above, below, neither, doubtful, _ = on_sides(compared, CHANGE)
+        num = neither.height
         rest = [f"for {'all' if num == compared.height else num} the interval of the change includes 0"] if num else []
+        rest += [contradictory("for", doubtful.height).removeprefix("; ")] if doubtful.height else []
     sides = {"higher": above["system"], "lower": below["system"]}
     return "; ".join([*(_systems_on(side, systems) for side, systems in sides.items() if systems.len()), *rest])
 
 
 def _systems_on(side: str, systems: pl.Series) -> str:
     counted = ", ".join(f"{system} {num}" for system, num in Counter(systems).most_common())
-    return f"{systems.len()} {'is' if systems.len() == 1 else 'are'} {side} ({counted})"
+    return f"{systems.len()} {verb(systems.len(), 'be')} {side} ({counted})"
 
 
 def _summary(rows: pl.DataFrame) -> Grid:
     compared, moved = pl.col("status") == "ok", pl.col("rating") - pl.col("original_rating")
-    higher, lower = pl.col("change_low") > 0, pl.col("change_high") < 0
+    side = pl.col("side")
     kinds = {
         "compared": compared,
-        "higher": compared & higher,
-        "lower": compared & lower,
-        "interval includes 0": compared & ~higher & ~lower,
+        "higher": compared & (side == "above"),
+        "lower": compared & (side == "below"),
+        "interval includes 0": compared & (side == "neither"),
+        "no side": compared & side.is_in([*CONTRADICTORY, "unknown"]),
         "not comparable": ~compared,
         "rated higher": compared & (moved > 0),
         "rated lower": compared & (moved < 0),
     }
+    counted = rows.with_columns(sides_of(rows, CHANGE)).group_by("variant", maintain_order=True)
+    counts = counted.agg(**{name: kind.sum() for name, kind in kinds.items()})
     return grid(
-        "Raw scores after each round trip, against those of the original texts. Higher, lower: the whole interval of "
-        "the change lies on that side of 0.",
-        rows.group_by("variant", maintain_order=True).agg(**{name: kind.sum() for name, kind in kinds.items()}),
+        "Raw scores after each round trip, against those of the original texts. Higher, lower: the change and "
+        "its whole interval lie on that side of 0; no side: they contradict each other, or there is no interval.",
+        counts,
         text("variant", "round trip"),
-        *map(count, kinds),
+        *(count(name) for name in kinds if name != "no side" or counts[name].sum()),
     )
 
 

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.gender.findings import labelled, main_findings, most_alike, on_pairs, strongest_pairs
-from tiltmeter.jobs.gender.page import doubts
+from tiltmeter.jobs.gender.page import doubts, measures
+from tiltmeter.jobs.report.intervals import on_intervals
 
 
 def said(frames):
@@ -31,8 +32,31 @@ def test_wider_intervals_name_fewer_sides(gender):
     wide = [(pl.col("bias") + width).alias(f"bias_{end}") for end, width in (("low", -0.15), ("high", 0.15))]
     frames["gender_professions"] = frames["gender_professions"].with_columns(wide)
     sentences = said(frames)
-    assert "1 lie on the female side and 1 on the male side" in sentences[2]
+    assert "1 lies on the female side and 1 on the male side" in sentences[2]
     assert not any(text.startswith("On the") for text in sentences), "no profession lies on a side in two languages"
+
+
+def test_a_bias_beside_its_interval_is_on_no_side(gender):
+    frames = gender.survey()
+    frames["gender_professions"] = frames["gender_professions"].with_columns(bias=-pl.col("bias"))
+    sides = said(frames)[2]
+    assert "0 lie on the female side and 0 on the male side" in sides
+    assert sides.endswith("for 1 it includes 0; for 4 the numbers contradict each other and name no side.")
+    [measure] = measures(frames, 0.95)
+    warning = on_intervals(0.95, 32, [measure.sides])[0].text
+    assert warning.startswith("4 of 5 biases name no side, because their numbers contradict each other: nurse in ")
+
+
+def test_direct_bias_outside_of_its_interval_is_told_of_once(gender):
+    high = {"direct_bias_low": 0.01, "direct_bias_high": 0.05}
+    rows = [gender.language("en", 0.1), *(gender.language(code, 0.2) | high for code in ("ar", "de", "fr"))]
+    frames = gender.only("en") | {"gender_languages": gender.languages(*rows)}
+    assert "; a number outside of its interval leaves the order open." in said(frames)[0]
+    (warning,) = doubts(labelled(frames)["gender_languages"])
+    assert warning.text.startswith(
+        "Direct bias of the original corpus lies outside of the interval of its replicas in 3 of 4 languages: "
+        "Arabic (ar), German (de) and French (fr)."
+    )
 
 
 def test_without_replicas_no_side_is_named(gender):
@@ -54,7 +78,7 @@ def test_intervals_of_direct_bias_that_overlap_are_said_to(gender):
 def test_one_language_has_its_direct_bias_and_sides(gender):
     direct, sides = said(gender.only("en"))
     assert direct.startswith("Direct bias is 0.100 [0.090, 0.110] over 3 professions. As a mean of absolute values")
-    assert sides.startswith("Of 3 measured professions 1 lie on the female side and 1 on the male side")
+    assert sides.startswith("Of 3 measured professions 1 lies on the female side and 1 on the male side")
 
 
 def test_no_two_languages_are_singled_out_if_every_interval_includes_0(gender):
@@ -83,7 +107,7 @@ def test_the_pair_that_matters_most_is_counted_over_languages(gender):
     assert strongest["pair"].to_list() == ["girl – boy", "woman – man"]
     assert on_pairs(strongest) == (
         "The pair that matters most, with the number of languages in which it does: girl – boy (1), woman – man (1). "
-        "The interval of that change excludes 0 in 1 of 2."
+        "The interval of that change holds it and excludes 0 in 1 of 2."
     )
 
 
