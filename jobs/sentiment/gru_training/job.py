@@ -31,7 +31,7 @@ _HELD_OUT = 10
 def run(run: Run[GRUTrainingRun, Files]) -> None:
     """Train in one worker; publish how training went, how well the model labels what it has not seen, and the model."""
     config, files = run.config, run.sources.files
-    how = {
+    settings = {
         "data": config.labelled,
         "files": run.sources.record(),
         "uris": {part: file.uri for part, file in files.items()},
@@ -39,7 +39,7 @@ def run(run: Run[GRUTrainingRun, Files]) -> None:
         "scores": gru.VERSION,
         "seed": config.seed,
     }
-    unit = Unit(gru_training.VERSION, "gru", how)
+    unit = Unit(gru_training.VERSION, "gru", settings)
     [finished] = run.runner.run_whole(Stage("train", each(_train), {"gru": [unit]}))["gru"]
     run.publish_all({name: [finished.tables[name]] for name in TABLES})
     [content] = run.runner.store.read(finished.tables["model"])["content"].to_pylist()
@@ -54,7 +54,9 @@ def _train(_: Store, unit: Unit) -> Tables:
     trained = train(parts["training"], parts["development"], values, unit.config["gru"], unit.config["seed"])
     content = gru_content(DescribedWeights(asdict(trained.description), trained.weights))
     yield "model", pa.table({"content": pa.array([content], pa.binary())})
-    history = [{"epoch": at, **epoch._asdict()} for at, epoch in enumerate(trained.description.history, start=1)]
+    history = [
+        {"epoch": number, **epoch._asdict()} for number, epoch in enumerate(trained.description.history, start=1)
+    ]
     yield "training", pa.Table.from_pylist(history, tables.TRAINING)
     evaluation = [{"part": name} | _evaluation(trained, part, values) for name, part in parts.items()]
     yield "evaluation", pa.Table.from_pylist(evaluation, tables.EVALUATION)
@@ -81,8 +83,8 @@ def _evaluation(trained: TrainedGRU, part: LabelledTexts, values: Mapping[str, f
     """How the scores agree with what the labels are worth: in sign, and on average."""
     scores = gru.score(trained, part.texts)
     gold = np.array([values[label] for label in part.labels])
-    told = gold != 0.0
-    agree = float((np.sign(scores[told]) == np.sign(gold[told])).mean()) if told.any() else None
+    is_signed = gold != 0.0
+    agree = float((np.sign(scores[is_signed]) == np.sign(gold[is_signed])).mean()) if is_signed.any() else None
     error = float(np.abs(scores - gold).mean())
     return {"num_texts": len(part.texts), "sign_agreement": agree, "mean_absolute_error": error}
 

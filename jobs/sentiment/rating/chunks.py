@@ -17,13 +17,13 @@ def chunks(texts: Iterable[str], mean_size: int) -> list[list[str]]:
     [40, 14, 10, 13, 13, 10]
     """
     smallest, largest = max(1, mean_size // 2), 2 * mean_size
-    found: list[list[str]] = [[]]
+    parts: list[list[str]] = [[]]
     for _, end, text in sorted((*_halves(text), text) for text in set(texts)):
-        found[-1].append(text)
+        parts[-1].append(text)
         may_end = end < _HASH_VALUES // max(1, mean_size - smallest)
-        if len(found[-1]) >= smallest and (may_end or len(found[-1]) >= largest):
-            found.append([])
-    return [chunk for chunk in found if chunk]
+        if len(parts[-1]) >= smallest and (may_end or len(parts[-1]) >= largest):
+            parts.append([])
+    return [chunk for chunk in parts if chunk]
 
 
 def _halves(text: str) -> tuple[int, int]:

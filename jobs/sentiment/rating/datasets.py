@@ -40,10 +40,10 @@ class Dataset:
         """
         if self.clusters is None:
             return resampled_counts(self._strata(), seed, self.about, number)
-        told: list[set[int]] = [set() for _ in range(self.clusters.max() + 1)]
+        cells: list[set[int]] = [set() for _ in range(self.clusters.max() + 1)]
         for cluster, cell in zip(self.clusters.tolist(), self.cells.tolist(), strict=True):
-            told[cluster].add(cell)
-        return resampled_counts(coded(map(frozenset, told)).codes, seed, self.about, number, self.clusters)
+            cells[cluster].add(cell)
+        return resampled_counts(coded(map(frozenset, cells)).codes, seed, self.about, number, self.clusters)
 
     def _strata(self) -> NDArray[np.int64]:
         if self.felt is None or self.is_confounded:
@@ -57,8 +57,8 @@ class Dataset:
 
     def tested(self, rules: Convention, counts: NDArray[np.int32] | None = None) -> tuple[Moments, TTest]:
         """The scores of each value, and tests of every two, of the texts or of resamples."""
-        found = moments(self.scores, self.cells, len(self.values), counts)
-        return found, pairwise_tests(found, rules)
+        samples = moments(self.scores, self.cells, len(self.values), counts)
+        return samples, pairwise_tests(samples, rules)
 
     def impact(self, empty_cells: EmptyCells, counts: NDArray[np.int32] | None = None) -> Impact | None:
         """What deconfounding does to each emotion; None without emotions."""
@@ -93,4 +93,4 @@ def _clusters(conversations: pl.Series) -> NDArray[np.int64] | None:
     """A text of no conversation stands for itself."""
     if conversations.drop_nulls().is_unique().all():
         return None
-    return coded(at if name is None else name for at, name in enumerate(conversations)).codes
+    return coded(row if name is None else name for row, name in enumerate(conversations)).codes

@@ -45,12 +45,12 @@ def rate_systems(
 
 
 def _rate(store: Store, unit: Unit) -> Tables:
-    of = {key: unit.config[key] for key in ("variant", "system")}
-    found = rate(pl.DataFrame(store.read(unit.input("scores"))), unit.config["config"], unit.config["seed"])
-    yield "tests", table_of([of | row for row in found.tests], tables.TESTS)
-    yield "effects", table_of([of | row for row in found.effects], tables.EFFECTS)
-    yield "raw_scores", table_of([of | row for row in found.raw_scores], tables.RAW_SCORES)
-    yield "resampled", pa.table({"values": pa.array(found.resampled, pa.list_(pa.float64()))})
+    key = {name: unit.config[name] for name in ("variant", "system")}
+    findings = rate(pl.DataFrame(store.read(unit.input("scores"))), unit.config["config"], unit.config["seed"])
+    yield "tests", table_of([key | row for row in findings.tests], tables.TESTS)
+    yield "effects", table_of([key | row for row in findings.effects], tables.EFFECTS)
+    yield "raw_scores", table_of([key | row for row in findings.raw_scores], tables.RAW_SCORES)
+    yield "resampled", pa.table({"values": pa.array(findings.resampled, pa.list_(pa.float64()))})
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -63,9 +63,9 @@ def _known(value: Any) -> Any:
 
 
 def _order_units(raw_scores: Sequence[TableRef], resampled: Sequence[TableRef], config: RatingConfig) -> Unit:
-    how = {"measure": config.measure, "num_levels": config.num_levels, "level": config.level}
+    settings = {"measure": config.measure, "num_levels": config.num_levels, "level": config.level}
     inputs = {"raw_scores": raw_scores, "resampled": resampled}
-    return Unit(f"order/{ranking.VERSION}", "ratings", how, inputs)
+    return Unit(f"order/{ranking.VERSION}", "ratings", settings, inputs)
 
 
 def _order(store: Store, unit: Unit) -> Tables:
@@ -101,14 +101,14 @@ def _comparisons(rows: pl.DataFrame, ratings: pl.DataFrame, level: float) -> lis
     """Every round trip against the original, by both measures."""
     rated = {tuple(row[key] for key in _KEYS): row["rating"] for row in ratings.select(*_KEYS, "rating").to_dicts()}
     by_key = {tuple(row[key] for key in _KEYS): row for row in rows.to_dicts()}
-    found = []
+    changes = []
     for key, after in by_key.items():
         before = by_key.get((ORIGINAL, *key[1:]))
         if key[0] != ORIGINAL and before is not None:
-            of = {name: after[name] for name in _KEYS}
+            columns = {name: after[name] for name in _KEYS}
             levels = {"original_rating": rated.get((ORIGINAL, *key[1:])), "rating": rated.get(key)}
-            found.append(of | levels | _change(before, after, level))
-    return found
+            changes.append(columns | levels | _change(before, after, level))
+    return changes
 
 
 def _change(before: Mapping[str, Any], after: Mapping[str, Any], level: float) -> dict[str, Any]:

@@ -83,24 +83,24 @@ def rate(scores: pl.DataFrame, config: RatingConfig, seed: int) -> Findings:
     findings = Findings([], [], [], [])
     for (group,), rows in scores.group_by("group", maintain_order=True):
         for protected, columns in PROTECTED.items():
-            told = rows.drop_nulls(columns)
+            known = rows.drop_nulls(columns)
             if all(rows[column].drop_nulls().n_unique() >= _MIN_VALUES for column in columns):
-                of = {"group": group, "protected": protected}
-                _rate_group(told, of, columns, config, seed, findings)
+                key = {"group": group, "protected": protected}
+                _rate_group(known, key, columns, config, seed, findings)
     return findings
 
 
 def _rate_group(
-    rows: pl.DataFrame, of: Row, columns: Sequence[str], config: RatingConfig, seed: int, findings: Findings
+    rows: pl.DataFrame, key: Row, columns: Sequence[str], config: RatingConfig, seed: int, findings: Findings
 ) -> None:
     scored = rows.drop_nulls("sentiment")
     datasets = [
-        dataset_of(part, columns, [of["group"], str(name), of["protected"]])
+        dataset_of(part, columns, [key["group"], str(name), key["protected"]])
         for (name,), part in scored.group_by("dataset", maintain_order=True)
     ]
     confounded = any(data.is_confounded for data in datasets)
-    common = {**of, "is_confounded": confounded, "warning": _warning(rows, scored, datasets)}
-    tests = [test | of for data in datasets for test in _tests(data, config.rules)]
+    common = {**key, "is_confounded": confounded, "warning": _warning(rows, scored, datasets)}
+    tests = [test | key for data in datasets for test in _tests(data, config.rules)]
     p_values = np.array([np.nan if test["p_value"] is None else test["p_value"] for test in tests])
     corrected = {"p_holm": holm(p_values), "p_benjamini_hochberg": benjamini_hochberg(p_values)}
     for name, adjusted in corrected.items():
@@ -109,8 +109,8 @@ def _rate_group(
     findings.tests.extend(tests)
     resampled = _resampled(datasets, config, seed)
     _add(findings, common | _rejection_row(p_values, corrected, config.rules), resampled.rejections, config.level)
-    if impacts := [found for data in datasets if (found := data.impact(config.empty_cells))]:
-        effects = [effect | of for data in datasets for effect in _effects(data, config)]
+    if impacts := [impact for data in datasets if (impact := data.impact(config.empty_cells))]:
+        effects = [effect | key for data in datasets for effect in _effects(data, config)]
         findings.effects.extend(effects)
         _add(findings, common | _impact_row(impacts), resampled.impacts, config.level)
 
@@ -134,16 +134,16 @@ def _warning(rows: pl.DataFrame, scored: pl.DataFrame, datasets: Sequence[Datase
 
 
 def _tests(data: Dataset, rules: Convention) -> Iterator[Row]:
-    found, tested = data.tested(rules)
-    for at, (first, second) in enumerate(combinations(range(len(data.values)), 2)):
-        sides = [_side(found, data.values, cell, side) for side, cell in ((1, first), (2, second))]
-        t, df, p = (float(part[at]) for part in tested)
+    samples, tested = data.tested(rules)
+    for number, (first, second) in enumerate(combinations(range(len(data.values)), 2)):
+        sides = [_side(samples, data.values, cell, side) for side, cell in ((1, first), (2, second))]
+        t, df, p = (float(part[number]) for part in tested)
         yield {"dataset": data.name, **sides[0], **sides[1], **_test(t, df, p, rules)}
 
 
-def _side(found: Moments, values: Sequence[str], cell: int, side: int) -> Row:
-    sd = float(np.sqrt(found.variance[cell]))
-    numbers = {f"num_{side}": int(found.num[cell]), f"mean_{side}": float(found.mean[cell]), f"sd_{side}": sd}
+def _side(samples: Moments, values: Sequence[str], cell: int, side: int) -> Row:
+    sd = float(np.sqrt(samples.variance[cell]))
+    numbers = {f"num_{side}": int(samples.num[cell]), f"mean_{side}": float(samples.mean[cell]), f"sd_{side}": sd}
     return {f"value_{side}": values[cell], **numbers}
 
 
@@ -174,10 +174,15 @@ def _effects(data: Dataset, config: RatingConfig) -> Iterator[Row]:
     impact = data.impact(config.empty_cells)
     if impact is None or data.felt is None:
         return
-    for at, emotion in enumerate(data.emotions):
-        given, do, percent = (float(part[at]) for part in (impact.observed, impact.adjusted, impact.percent))
-        unseen = [value for value, empty in zip(data.values, impact.is_empty[at], strict=True) if empty]
-        row = {"dataset": data.name, "emotion": emotion, "num_texts": int((data.felt == at).sum()), "mean_given": given}
+    for number, emotion in enumerate(data.emotions):
+        given, do, percent = (float(part[number]) for part in (impact.observed, impact.adjusted, impact.percent))
+        unseen = [value for value, empty in zip(data.values, impact.is_empty[number], strict=True) if empty]
+        row = {
+            "dataset": data.name,
+            "emotion": emotion,
+            "num_texts": int((data.felt == number).sum()),
+            "mean_given": given,
+        }
         yield row | {"mean_do": do, "die_percent": percent, **_unseen(unseen, emotion, percent, config.empty_cells)}
 
 

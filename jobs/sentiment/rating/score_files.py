@@ -52,8 +52,8 @@ def _read(_: Store, unit: Unit) -> Tables:
     rows = _checked(read_records(unit.config["uri"]), redacted(unit.config["uri"]))
     parts = rows.partition_by("variant", "system", maintain_order=True)
     for number, part in enumerate(parts):
-        of = part.drop("variant", "system").with_row_index("sentence")
-        yield _part(number), scores_table(of, part["variant"][0], part["system"][0])
+        scores = part.drop("variant", "system").with_row_index("sentence")
+        yield _part(number), scores_table(scores, part["variant"][0], part["system"][0])
     yield _INDEX, pl.concat(part.select("variant", "system").head(1) for part in parts).to_arrow().cast(_index_schema())
 
 

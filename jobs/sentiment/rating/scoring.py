@@ -128,7 +128,7 @@ def _gather(store: Store, unit: Unit) -> Tables:
     if refs := unit.inputs["scores"]:
         texts = [store.read(ref)["text"].to_pylist() for ref in unit.inputs["texts"]]
         scored = pl.concat(pl.DataFrame(store.read(ref)) for ref in refs)
-        by_text = {text: at for at, text in enumerate(text for chunk in texts for text in chunk)}
+        by_text = {text: row for row, text in enumerate(text for chunk in texts for text in chunk)}
         scored = scored[[by_text[text] for text in rows["text"]]]
     else:
         scored = pl.DataFrame({"sentiment": biased_female(rows["gender"].to_list())})

@@ -136,11 +136,11 @@ def _chunks(finished: Finished) -> list[TableRef]:
 
 
 def _unit(config: Sentences, file: FoundFile | None, seed: int, unit_texts: int) -> Unit:
-    how: dict[str, Any] = {"unit_texts": unit_texts, "statistics": text_statistics.VERSION}
+    settings: dict[str, Any] = {"unit_texts": unit_texts, "statistics": text_statistics.VERSION}
     if file is None:
-        return Unit(sentences.VERSION, "synthetic", how | {"sentences": config, "seed": seed})
-    how |= file.identity | {"sentences": config, "proxies": protected_words.VERSION}
-    return Unit("sentence_file/1", redacted(file.uri), how)
+        return Unit(sentences.VERSION, "synthetic", settings | {"sentences": config, "seed": seed})
+    settings |= file.identity | {"sentences": config, "proxies": protected_words.VERSION}
+    return Unit("sentence_file/1", redacted(file.uri), settings)
 
 
 def _find(_: Store, unit: Unit) -> Tables:
@@ -178,11 +178,11 @@ def _with_proxies(rows: pl.DataFrame, config: FileSentences, proxies: Mapping[st
     genders = rows["gender"].to_list() if config.columns.gender else None
     if genders is None and config.proxies_per == "conversation":
         genders = _dealt(rows["conversation"].to_list(), list(proxies))
-    told = with_proxies(rows["text"].to_list(), proxies, genders)
+    versions = with_proxies(rows["text"].to_list(), proxies, genders)
     texts = pl.DataFrame(
-        [{"text": one.text, "gender": one.gender, "protected_words": one.protected_words} for one in told]
+        [{"text": one.text, "gender": one.gender, "protected_words": one.protected_words} for one in versions]
     )
-    return rows[[one.row for one in told]].drop("text", "gender").hstack(texts)
+    return rows[[one.row for one in versions]].drop("text", "gender").hstack(texts)
 
 
 def _dealt(conversations: Sequence[str | None], genders: Sequence[str]) -> list[str | None]:
@@ -196,5 +196,5 @@ def _descriptions(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
     for (group, dataset, speaker), part in rows.group_by("group", "dataset", "speaker", maintain_order=True):
         conversations = part["conversation"]
         known = None if conversations.is_null().all() else conversations.to_list()
-        found = statistics_of(part["text"].to_list(), known)
-        yield {"group": group, "dataset": dataset, "speaker": speaker, **found._asdict()}
+        statistics = statistics_of(part["text"].to_list(), known)
+        yield {"group": group, "dataset": dataset, "speaker": speaker, **statistics._asdict()}

@@ -57,10 +57,10 @@ def find_sources(config: RatingRun) -> RatingSources:
     if config.scores is not None:
         return RatingSources(scores=find_scores(config.scores))
     file = config.sentences.file() if isinstance(config.sentences, FileSentences) else None
-    found = {name: find_round_trip(name, trip, config.language) for name, trip in config.translator.items()}
+    trips = {name: find_round_trip(name, trip, config.language) for name, trip in config.translator.items()}
     return RatingSources(
         sentences=file,
-        round_trips={name: trip for name, trip in found.items() if isinstance(trip, RoundTrip)},
-        missing={name: trip for name, trip in found.items() if isinstance(trip, str)},
+        round_trips={name: trip for name, trip in trips.items() if isinstance(trip, RoundTrip)},
+        missing={name: trip for name, trip in trips.items() if isinstance(trip, str)},
         systems={name: find_system(name, system, config.seed) for name, system in config.sentiment.items()},
     )

@@ -121,30 +121,30 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
         case GRUSystem():
             file = find_file(system.path, f"sentiment.{name}.path")
             _gru(file.uri, "")  # refuses a damaged file before any work
-            how = _identity(gru.VERSION, file) | {"tokenizer": Tokenizer(gru.LANGUAGE).identity}
-            return FoundSystem(how, partial(_gru, file.uri), file)
+            settings = _identity(gru.VERSION, file) | {"tokenizer": Tokenizer(gru.LANGUAGE).identity}
+            return FoundSystem(settings, partial(_gru, file.uri), file)
         case TransformerSystem():
             return _transformer(system, f"sentiment.{name}.model")
         case ScoresSystem():
             file = find_file(system.path, f"sentiment.{name}.path")
             check_columns(file.uri, [system.text, system.sentiment], f"sentiment.{name}")
-            how = _identity("score_file/1", file) | {"columns": [system.text, system.sentiment]}
-            return FoundSystem(how, partial(_from_file, file.uri, system), file)
+            settings = _identity("score_file/1", file) | {"columns": [system.text, system.sentiment]}
+            return FoundSystem(settings, partial(_from_file, file.uri, system), file)
 
 
 def _simple(kind: str, seed: int) -> FoundSystem:
     """Packages with a lexicon of their own may change it from version to version."""
-    how: dict[str, Any] = {"operator": sentiment.VERSION, "kind": kind}
+    settings: dict[str, Any] = {"operator": sentiment.VERSION, "kind": kind}
     match kind:
         case "random":
-            return FoundSystem(how | {"seed": seed}, lambda _: _whole(partial(random_scores, seed=seed)))
+            return FoundSystem(settings | {"seed": seed}, lambda _: _whole(partial(random_scores, seed=seed)))
         case "textblob":
-            how["version"] = importlib.metadata.version("textblob")
-            return FoundSystem(how, lambda _: _whole(textblob_scores))
+            settings["version"] = importlib.metadata.version("textblob")
+            return FoundSystem(settings, lambda _: _whole(textblob_scores))
         case "vader":
-            how["version"] = importlib.metadata.version("vaderSentiment")
-            return FoundSystem(how, lambda _: _whole(vader_scores))
-    return FoundSystem(how, None)
+            settings["version"] = importlib.metadata.version("vaderSentiment")
+            return FoundSystem(settings, lambda _: _whole(vader_scores))
+    return FoundSystem(settings, None)
 
 
 def _whole(score: Callable[[Sequence[str]], NDArray[np.float64]]) -> Score:
@@ -162,10 +162,10 @@ def _gru(uri: str, _: str) -> Score:
 
 
 def _transformer(system: TransformerSystem, setting: str) -> FoundSystem:
-    found = find_checkpoint(system.model, system.revision, setting)
-    check_classifier(found.folder, setting)
-    how = {"operator": classifiers.VERSION, "version": found.version, "classifier": system.classifier}
-    return FoundSystem(how, partial(_load_transformer, system, found.version, setting), device=system.device)
+    checkpoint = find_checkpoint(system.model, system.revision, setting)
+    check_classifier(checkpoint.folder, setting)
+    settings = {"operator": classifiers.VERSION, "version": checkpoint.version, "classifier": system.classifier}
+    return FoundSystem(settings, partial(_load_transformer, system, checkpoint.version, setting), device=system.device)
 
 
 def _load_transformer(system: TransformerSystem, version: str, setting: str, device: str) -> Score:

@@ -241,6 +241,6 @@ def _from_engine(answer: bytes, text: str) -> str:
     return text[:before] + _BLANK_OR_ESCAPED.sub(_restored, spaced) + text[max(before, after) :]
 
 
-def _restored(found: re.Match[str]) -> str:
-    numbers, escaped = found.groups()
+def _restored(match: re.Match[str]) -> str:
+    numbers, escaped = match.groups()
     return escaped or "".join(chr(int(number)) for number in numbers.split())

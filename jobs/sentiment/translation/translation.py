@@ -28,20 +28,20 @@ def translate(runner: Runner, round_trips: Mapping[str, RoundTrip], texts: Texts
 
     Round trips of which a unit failed are missing.
     """
-    found: dict[str, list[TableRef]] = {}
+    translations: dict[str, list[TableRef]] = {}
     for name, trip in round_trips.items():
         on_gpu = uses_gpus(trip.device, runner.pool.num_gpus, f"translator.{name}.device")
         units = [_unit(name, trip, number, chunk, on_gpu) for number, chunk in enumerate(texts.chunks)]
         work = _Translating(trip, "cuda" if on_gpu else "cpu")
         done = runner.run(Stage(f"translate {name}", work, {name: units}, None, on_gpu))[name]
         if not runner.failures[name]:
-            found[name] = [unit.tables["texts"] for unit in done]
-    return found
+            translations[name] = [unit.tables["texts"] for unit in done]
+    return translations
 
 
 def _unit(name: str, trip: RoundTrip, number: int, chunk: TableRef, on_gpu: bool) -> Unit:
-    how = {"there": trip.there.identity, "back": trip.back.identity, "on_gpu": on_gpu}
-    return Unit("round_trip/1", f"{name} texts {number}", how, {"texts": [chunk]})
+    settings = {"there": trip.there.identity, "back": trip.back.identity, "on_gpu": on_gpu}
+    return Unit("round_trip/1", f"{name} texts {number}", settings, {"texts": [chunk]})
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ def _trace(store: Store, unit: Unit) -> Tables:
     rows = rows.with_columns(
         pl.Series("lost_words", lost, pl.List(pl.String)), pl.lit(unit.config["variant"]).alias("variant")
     )
-    ok, told = pl.col("round_trip").is_not_null(), pl.col("protected_words").list.len() > 0
+    ok, has_words = pl.col("round_trip").is_not_null(), pl.col("protected_words").list.len() > 0
     rows = rows.with_columns(
         pl.when(ok).then("lost_words").alias("lost_words"),
-        pl.when(ok & told).then(pl.col("lost_words").list.len() == 0).alias("survived"),
+        pl.when(ok & has_words).then(pl.col("lost_words").list.len() == 0).alias("survived"),
         pl.when(ok).then(pl.lit("ok")).otherwise(pl.lit("too_long")).alias("status"),
         pl.when(ok).then(pl.lit("")).otherwise(pl.lit(_TOO_LONG)).alias("reason"),
     )

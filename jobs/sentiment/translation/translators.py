@@ -143,15 +143,15 @@ def _open_engine(direction: str, closing: ExitStack, _: str) -> Translate:
 
 
 def _by_model(name: str, revision: str | None, config: Seq2SeqConfig, setting: str) -> Leg:
-    found = find_checkpoint(name, revision, setting)
+    checkpoint = find_checkpoint(name, revision, setting)
     # The number of texts that a model is given together changes nothing that matters.
-    how = {"operator": seq2seq.VERSION, "version": found.version, "config": config}
-    return Leg(how, partial(_open_model, name, found, config, setting))
+    settings = {"operator": seq2seq.VERSION, "version": checkpoint.version, "config": config}
+    return Leg(settings, partial(_open_model, name, checkpoint, config, setting))
 
 
 def _open_model(
-    name: str, found: Checkpoint, config: Seq2SeqConfig, setting: str, _: ExitStack, device: str
+    name: str, source: Checkpoint, config: Seq2SeqConfig, setting: str, _: ExitStack, device: str
 ) -> Translate:
-    checkpoint = find_checkpoint(name, found.version, setting)
+    checkpoint = find_checkpoint(name, source.version, setting)
     model, tokenizer = load_translator(checkpoint.folder, device, setting)
     return lambda texts: translate_texts(model, tokenizer, texts, config)

@@ -1,4 +1,4 @@
-"""What a rating needs is looked for before any work, and refused with what would mend it."""
+"""What a rating needs is looked for before any work, and refused with what would fix it."""
 
 import pytest
 
