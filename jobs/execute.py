@@ -128,8 +128,8 @@ def _end(run: Run[Any, Any], status: Status, started: float) -> None:
 
 def _failure(failure: Failure) -> dict[str, str]:
     unit = failure.unit
-    told = {"unit": unit.name, "place": unit.place, "error": failure.error, "traceback": failure.traceback}
-    return {name: redacted_text(text) for name, text in told.items()}
+    record = {"unit": unit.name, "place": unit.place, "error": failure.error, "traceback": failure.traceback}
+    return {name: redacted_text(text) for name, text in record.items()}
 
 
 def _run_directory(config: CommonConfig, store: Store) -> Path:

@@ -39,23 +39,23 @@ def measure_gender(
 
 
 def _unit(model: Model, words: GenderSurvey, config: GenderConfig) -> Unit:
-    how = {"model": model.name, "language": model.language, "words": words, "config": config}
-    return Unit(gender.VERSION, model.name, how, {"vectors": vectors_of(model)})
+    settings = {"model": model.name, "language": model.language, "words": words, "config": config}
+    return Unit(gender.VERSION, model.name, settings, {"vectors": vectors_of(model)})
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
     lookup = Lookup(store, unit.inputs["vectors"])
     config: GenderConfig = unit.config["config"]
     survey = GenderRows(lookup, unit.config["words"], config.level, config.exponent)
-    of = {key: unit.config[key] for key in ("model", "language")}
-    found = {
+    key = {name: unit.config[name] for name in ("model", "language")}
+    parts = {
         "gender_words": (survey.word_rows(), tables.GENDER_WORDS),
         "gender_professions": (survey.profession_rows(), tables.GENDER_PROFESSIONS),
         "gender_languages": ([survey.language_row()], tables.GENDER_LANGUAGES),
         "gender_pairs": (survey.pair_rows(), tables.GENDER_PAIRS),
     }
-    for name, (rows, schema) in found.items():
-        yield name, table_of([of | row for row in rows], schema)
+    for name, (rows, schema) in parts.items():
+        yield name, table_of([key | row for row in rows], schema)
     yield "profession_biases", _profession_biases(survey)
 
 

@@ -37,8 +37,8 @@ def correlate_languages(
     Raises:
         UnitsFailed: if it fails.
     """
-    how = {"languages": _names(models), "level": level}
-    unit = Unit(f"language_{correlation.VERSION}", "languages", how, {"biases": biases})
+    settings = {"languages": _names(models), "level": level}
+    unit = Unit(f"language_{correlation.VERSION}", "languages", settings, {"biases": biases})
     [done] = runner.run_whole(Stage("languages", each(_correlate), {"languages": [unit]}))["languages"]
     return {"language_correlation": [done.tables["language_correlation"]]}
 
@@ -77,14 +77,14 @@ def _aligned(parts: Sequence[pl.DataFrame], column: str) -> NDArray[np.float64]:
     professions = sorted({name for part in parts for name in part["profession"]})
     num_replicas = min((part["replica"].n_unique() for part in parts if part.height), default=1)
     aligned = np.full((num_replicas, len(parts), max(len(professions), 1)), np.nan)
-    for at, part in enumerate(parts):
+    for language, part in enumerate(parts):
         kept = part.filter(pl.col("replica") < num_replicas)
         items = np.searchsorted(professions, kept["profession"].to_numpy()) if kept.height else np.empty(0, np.int64)
-        aligned[kept["replica"].to_numpy(), at, items] = kept[column].to_numpy()
+        aligned[kept["replica"].to_numpy(), language, items] = kept[column].to_numpy()
     return aligned
 
 
-def _verdict(num: int, found: float) -> Row:
+def _verdict(num: int, coefficient: float) -> Row:
     if num < _MIN_PROFESSIONS:
         return failed("too_few_professions", f"both have {num} professions, and {_MIN_PROFESSIONS} are needed")
-    return OK if np.isfinite(found) else failed("constant", "all professions have the same bias in one of them")
+    return OK if np.isfinite(coefficient) else failed("constant", "all professions have the same bias in one of them")

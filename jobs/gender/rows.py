@@ -92,8 +92,8 @@ class GenderRows:
     @cached_property
     def professions(self) -> dict[str, "_Forms"]:
         """The forms that have a vector, of each profession that has any."""
-        found = {name: self._forms(forms) for name, forms in self.words.professions.items()}
-        return {name: forms for name, forms in found.items() if forms.words}
+        forms_by_name = {name: self._forms(forms) for name, forms in self.words.professions.items()}
+        return {name: forms for name, forms in forms_by_name.items() if forms.words}
 
     def _forms(self, forms: WordForms) -> "_Forms":
         present = [(word, side) for side in _GENDERS for word in getattr(forms, side) if word in self.lookup]
@@ -118,7 +118,7 @@ class GenderRows:
 
     def profession_rows(self) -> Iterator[Row]:
         """A row for each profession of the list."""
-        measured = {name: at for at, name in enumerate(self.professions)}
+        measured = {name: index for index, name in enumerate(self.professions)}
         for profession, listed in self.words.professions.items():
             words = [word for side in _GENDERS for word in getattr(listed, side)]
             row: Row = {
@@ -194,7 +194,7 @@ class GenderRows:
 
     def pair_rows(self) -> Iterator[Row]:
         """What becomes of the language without each defining pair."""
-        names = {name: at for at, name in enumerate(self.pairs)}
+        names = {name: index for index, name in enumerate(self.pairs)}
         without = self._without() if len(self.pairs) > 1 and self.professions else None
         for name, pair in self.words.defining.items():
             row = {"pair": name, "feminine": pair.feminine, "masculine": pair.masculine, "num_replicas": 0}
@@ -208,16 +208,16 @@ class GenderRows:
     def _without(self) -> dict[str, Biases]:
         """``[pairs, 1 + replicas]`` each."""
         # The direct bias of single words, which it gives too, is not that of professions.
-        found = without_each_pair(*self._sides(), self._sides()[0])
+        result = without_each_pair(*self._sides(), self._sides()[0])
         direct = np.stack(
-            [direct_bias_of(self._biases(direction)[0].T, self.exponent) for direction in found.direction]
+            [direct_bias_of(self._biases(direction)[0].T, self.exponent) for direction in result.direction]
         )
         complete = direct_bias_of(self.biases[0].T, self.exponent)
         return {
             "direct_bias": direct,
             "change": direct - complete,
-            "similarity": found.similarity,
-            "first_share": found.first_share,
+            "similarity": result.similarity,
+            "first_share": result.first_share,
         }
 
     def _changed(self, values: Mapping[str, Biases]) -> Row:
