@@ -1,4 +1,4 @@
-"""Which settings, inputs and versions are others."""
+"""Which settings, inputs and versions differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from tiltmeter.jobs.changes.inputs import Input, inputs
 from tiltmeter.jobs.changes.leaves import leaves
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import Change
-from tiltmeter.jobs.changes.wording import as_text, told, told_both
+from tiltmeter.jobs.changes.wording import as_text, change_text, value_text
 
 _PLACES = {"run_dir", "series", "store"}
 """Settings that say where a run takes place and what it is called, and nothing about what it does."""
@@ -35,7 +35,7 @@ def _versions(run: PastRun) -> dict[str, Any]:
 
 
 def _changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
-    """One for each name whose value came, is gone or is another, in the order of the later run."""
+    """One for each name whose value came, is gone or differs, in the order of the later run."""
     for name in dict.fromkeys([*after, *before]):
         if name in before and name in after and before[name] == after[name]:
             continue
@@ -46,17 +46,17 @@ def _changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 def _moved(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     if name not in before:
-        return f"is new: {_told(after[name])}"
+        return f"is new: {_value_text(after[name])}"
     if name not in after:
-        return f"is gone: it was {_told(before[name])}"
+        return f"is gone: it was {_value_text(before[name])}"
     one, other = before[name], after[name]
     if isinstance(one, Input) and isinstance(other, Input):
         return other.change_from(one)
     if isinstance(one, list) and isinstance(other, list):
         return _lists(one, other)
     if one is None or other is None:
-        return f"was {_told(one)} and is {_told(other)} now"
-    return told_both(one, other)
+        return f"was {_value_text(one)} and is {_value_text(other)} now"
+    return change_text(one, other)
 
 
 def _text(value: Any) -> str | None:
@@ -64,8 +64,8 @@ def _text(value: Any) -> str | None:
     return "null" if value is None else str(value) if isinstance(value, Input) else as_text(value)
 
 
-def _told(value: Any) -> str:
-    return "null" if value is None else str(value) if isinstance(value, Input) else told(value)
+def _value_text(value: Any) -> str:
+    return "null" if value is None else str(value) if isinstance(value, Input) else value_text(value)
 
 
 def _lists(before: Sequence[Any], after: Sequence[Any]) -> str:
@@ -75,5 +75,5 @@ def _lists(before: Sequence[Any], after: Sequence[Any]) -> str:
 
 
 def _some(items: Sequence[Any]) -> str:
-    shown = ", ".join(_told(item) for item in items[:_MOST_ITEMS])
+    shown = ", ".join(_value_text(item) for item in items[:_MOST_ITEMS])
     return shown if len(items) <= _MOST_ITEMS else f"{len(items):,} items ({shown}, ...)"

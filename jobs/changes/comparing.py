@@ -61,21 +61,21 @@ def _table(name: str, before: PastRun, after: PastRun, detail: Detail) -> list[C
 
 def _came_or_went(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
     was, now = (None if entry is None else plural(entry["rows"], "row") for entry in (before, after))
-    told = f"is new, with {now}" if before is None else f"is gone; it had {was}"
+    verdict = f"is new, with {now}" if before is None else f"is gone; it had {was}"
     rows = {"before": before and before["rows"], "after": after and after["rows"]}
-    texts = {"text_before": was, "text_after": now, "sentence": f"table {name} {told}."}
+    texts = {"text_before": was, "text_after": now, "sentence": f"table {name} {verdict}."}
     return {"kind": "table", "table": name} | rows | texts
 
 
 def _differs(
-    name: str, before: int, after: int, told: str, num_beyond: int | None = None, num_judged: int | None = None
+    name: str, before: int, after: int, verdict: str, num_beyond: int | None = None, num_judged: int | None = None
 ) -> Change:
     """That a table differs; without numbers of numbers if its rows could not be compared."""
     rows = f"{plural(before, 'row')} as before" if before == after else f"{plural(after, 'row')}, before {before:,}"
     numbers = {"before": before, "after": after, "difference": after - before}
     counts = {"num_changed": num_beyond, "num_compared": num_judged}
     texts = {"text_before": plural(before, "row"), "text_after": plural(after, "row")}
-    sentence = f"table {name} differs ({rows}): {told}."
+    sentence = f"table {name} differs ({rows}): {verdict}."
     return {"kind": "table", "table": name, "sentence": sentence} | numbers | counts | texts
 
 
@@ -89,19 +89,19 @@ def _rows(name: str, matched: Matched, labels: set[str], detail: Detail) -> list
     num_judged, hidden = 0, status_changed(matched)
     numbers, others = _comparable(matched, labels)
     for column, has_interval in numbers.items():
-        found = judged_column(matched, column, has_interval=has_interval)
-        num_judged += found["beyond"].count()
-        changes += number_changes(matched, found, {"table": name, "column": column}, hidden, detail)
+        verdicts = judged_column(matched, column, has_interval=has_interval)
+        num_judged += verdicts["beyond"].count()
+        changes += number_changes(matched, verdicts, {"table": name, "column": column}, hidden, detail)
     for column in others:
         differing = changed_values(matched, column, hidden, is_label=column in labels)
         changes += value_changes(matched, differing, {"table": name, "column": column}, detail)
     num_beyond = sum(change.get("beyond") is True for change in changes)
-    told = (
+    verdict = (
         f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it"
         if num_judged
         else "it has no numbers with an interval"
     )
-    return [_differs(name, matched.before.height, matched.after.height, told, num_beyond, num_judged), *changes]
+    return [_differs(name, matched.before.height, matched.after.height, verdict, num_beyond, num_judged), *changes]
 
 
 def _comparable(matched: Matched, labels: set[str]) -> tuple[dict[str, bool], list[str]]:
@@ -127,8 +127,10 @@ def _columns(name: str, matched: Matched) -> Iterator[Change]:
         kinds = [None if side.get(column) is None else str(side[column]) for side in (before, after)]
         if kinds[0] == kinds[1]:
             continue
-        told = "is new" if kinds[0] is None else "is gone" if kinds[1] is None else f"was {kinds[0]}, is {kinds[1]} now"
-        texts = {"text_before": kinds[0], "text_after": kinds[1], "sentence": f"{name}: column {column} {told}."}
+        verdict = (
+            "is new" if kinds[0] is None else "is gone" if kinds[1] is None else f"was {kinds[0]}, is {kinds[1]} now"
+        )
+        texts = {"text_before": kinds[0], "text_after": kinds[1], "sentence": f"{name}: column {column} {verdict}."}
         yield {"kind": "column", "table": name, "column": column} | texts
 
 
@@ -136,9 +138,9 @@ def _gone_and_come(name: str, matched: Matched, detail: Detail) -> Iterator[Chan
     """Rows that only one of the tables has: each if they are few, or else one row for all that went or came."""
     for rows, named, has_come in ((matched.gone, matched.named_gone, False), (matched.came, matched.named_came, True)):
         num_listed = rows.len() if rows.len() <= detail.max_listed else 1
-        for at in range(num_listed):
+        for row in range(num_listed):
             num = 1 if num_listed == rows.len() else rows.len()
-            yield _row(name, named(at), num, has_come)
+            yield _row(name, named(row), num, has_come)
 
 
 def _row(name: str, row: dict[str, str], num: int, has_come: bool) -> Change:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tiltmeter.jobs.changes.leaves import Path, leaves
-from tiltmeter.jobs.changes.wording import as_text, told_both
+from tiltmeter.jobs.changes.wording import as_text, change_text
 
 _NAME, _SIZE, _VERSION = "name", "bytes", "version"
 _NANOSECONDS = re.compile(r"\d{18,19}")
@@ -38,7 +38,7 @@ class Input:
         moment = _moment(other.get(_VERSION))
         sizes = [size for size in (one.get(_SIZE), other.get(_SIZE)) if isinstance(size, int)]
         if not different <= {_SIZE, _VERSION} or len(sizes) < 2:
-            return told_both(str(before), str(self))
+            return change_text(str(before), str(self))
         if _VERSION not in different:
             return f"has {_growth(*sizes)}"
         return f"changed{f' on {moment}' if moment else ''}, {_growth(*sizes)}"
@@ -46,11 +46,11 @@ class Input:
 
 def inputs(record: Mapping[str, Any]) -> dict[str, Input]:
     """Every input that a run recorded, by its name."""
-    found: dict[Path, dict[str, Any]] = defaultdict(dict)
+    places: dict[Path, dict[str, Any]] = defaultdict(dict)
     for path, value in leaves(record):
         place, name = (path[:-1], path[-1]) if path[1:] else (path, _NAME)
-        found[place][name] = value
-    return {"/".join(path): Input(recorded) for path, recorded in found.items()}
+        places[place][name] = value
+    return {"/".join(path): Input(recorded) for path, recorded in places.items()}
 
 
 def _words(name: str, value: Any) -> str:

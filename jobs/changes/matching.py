@@ -44,20 +44,20 @@ class Matched:
             }
         )
 
-    def named(self, at: int) -> dict[str, str]:
+    def named(self, pair: int) -> dict[str, str]:
         """Columns ``row`` and ``key`` of the table of changes, for a pair by its number."""
-        return self._named(self.after, self.pairs["after"][at])
+        return self._named(self.after, self.pairs["after"][pair])
 
-    def named_gone(self, at: int) -> dict[str, str]:
+    def named_gone(self, number: int) -> dict[str, str]:
         """The same for a row of ``gone``."""
-        return self._named(self.before, self.gone[at])
+        return self._named(self.before, self.gone[number])
 
-    def named_came(self, at: int) -> dict[str, str]:
+    def named_came(self, number: int) -> dict[str, str]:
         """The same for a row of ``came``."""
-        return self._named(self.after, self.came[at])
+        return self._named(self.after, self.came[number])
 
-    def _named(self, table: pl.DataFrame, at: int) -> dict[str, str]:
-        key = {name: table[name][at] for name in self.keys}
+    def _named(self, table: pl.DataFrame, row: int) -> dict[str, str]:
+        key = {name: table[name][row] for name in self.keys}
         shown = {name: key[name] for name in self._telling}
         return {"row": row_name(shown), "key": json.dumps(key, ensure_ascii=False, default=str)}
 

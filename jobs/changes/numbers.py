@@ -73,11 +73,11 @@ def judged_column(matched: Matched, column: str, *, has_interval: bool) -> pl.Da
     if has_interval:
         ends = [matched.both(f"{column}_{end}").select(pl.all().name.suffix(f"_{end}")) for end in _ENDS]
         numbers = pl.concat([numbers, *ends], how="horizontal")
-    return judged(numbers.with_columns(pl.all().cast(pl.Float64))).with_row_index("at")
+    return judged(numbers.with_columns(pl.all().cast(pl.Float64))).with_row_index("pair")
 
 
 def number_changes(
-    matched: Matched, found: pl.DataFrame, where: dict[str, str], hidden: pl.Series, detail: Detail
+    matched: Matched, verdicts: pl.DataFrame, where: dict[str, str], hidden: pl.Series, detail: Detail
 ) -> list[Change]:
     """The changes of a column of numbers, the largest first.
 
@@ -85,13 +85,13 @@ def number_changes(
     are listed each if they are few, or else one row.
 
     Args:
-        found: :func:`judged_column`.
+        verdicts: :func:`judged_column`.
         where: the names of ``table`` and ``column``.
         hidden: of each pair of rows, whether its status has changed, which tells why a number came or is gone.
     """
-    ends = [pl.col(f"before_{end}").ne_missing(pl.col(f"after_{end}")) for end in _ENDS if f"before_{end}" in found]
+    ends = [pl.col(f"before_{end}").ne_missing(pl.col(f"after_{end}")) for end in _ENDS if f"before_{end}" in verdicts]
     came_or_went = hidden & pl.col("difference").is_null()
-    changed = found.filter(pl.any_horizontal("moved", *ends) & ~came_or_went)
+    changed = verdicts.filter(pl.any_horizontal("moved", *ends) & ~came_or_went)
     ordered = changed.sort(
         "half_widths", pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True
     )
@@ -100,13 +100,13 @@ def number_changes(
     sums = [within, others] if others.height > detail.max_listed else [within]
     listed = [beyond] if others.height > detail.max_listed else [beyond, others]
     return [
-        *(_listed(matched, row, where, found.height) for rows in listed for row in rows.iter_rows(named=True)),
-        *(_summed(matched, rows, where, found.height) for rows in sums if rows.height),
+        *(_listed(matched, row, where, verdicts.height) for rows in listed for row in rows.iter_rows(named=True)),
+        *(_summed(matched, rows, where, verdicts.height) for rows in sums if rows.height),
     ]
 
 
 def _listed(matched: Matched, row: dict[str, Any], where: dict[str, str], num_compared: int) -> Change:
-    name = matched.named(row["at"])
+    name = matched.named(row["pair"])
     sentence = f"{where['table']}: {where['column']} of {name['row']} {_move(row)}."
     counts = {"num_changed": 1, "num_compared": num_compared}
     return {"kind": "number", "sentence": sentence} | where | name | _columns(row) | counts
@@ -128,7 +128,7 @@ def _move(row: dict[str, Any]) -> str:
 def _summed(matched: Matched, rows: pl.DataFrame, where: dict[str, str], num_compared: int) -> Change:
     sizes = rows.select(size=pl.col("difference").abs())["size"]
     largest = rows.row(sizes.arg_max() or 0, named=True)
-    name = matched.named(largest["at"])
+    name = matched.named(largest["pair"])
     sentence = (
         f"{where['table']}: {where['column']} changed in {rows.height:,} of {plural(num_compared, 'row')}"
         f"{' within its interval' if largest['beyond'] is False else ''}{spread(sizes)}, the most in {name['row']}."

@@ -1,4 +1,4 @@
-"""Which rows changed their status, and which values that are no numbers are others."""
+"""Which rows changed their status, and which values that are no numbers differ."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -9,12 +9,12 @@ from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.numbers import spread
 from tiltmeter.jobs.changes.tables import Change
-from tiltmeter.jobs.changes.wording import as_text, told_both
+from tiltmeter.jobs.changes.wording import as_text, change_text
 from tiltmeter.jobs.runtime.wording import plural
 
 
 def status_changed(matched: Matched) -> pl.Series:
-    """Of each pair of rows, whether the status is another; never, in tables without."""
+    """Of each pair of rows, whether the status differs; never, in tables without."""
     if not all("status" in table.columns for table in (matched.before, matched.after)):
         return pl.repeat(False, matched.pairs.height, eager=True)
     return matched.both("status").select(pl.col("before").ne_missing(pl.col("after"))).to_series()
@@ -25,15 +25,17 @@ def status_changes(matched: Matched, table: str, detail: Detail) -> list[Change]
     changed = status_changed(matched)
     if not changed.any():
         return []
-    found = matched.both("status").with_row_index("at").filter(changed)
-    if found.height <= detail.max_listed:
-        return [_status(matched, table, row, 1) for row in found.iter_rows(named=True)]
-    groups = found.group_by("before", "after", maintain_order=True).agg(pl.col("at").first(), pl.len().alias("num"))
+    statuses = matched.both("status").with_row_index("pair").filter(changed)
+    if statuses.height <= detail.max_listed:
+        return [_status(matched, table, row, 1) for row in statuses.iter_rows(named=True)]
+    groups = statuses.group_by("before", "after", maintain_order=True).agg(
+        pl.col("pair").first(), pl.len().alias("num")
+    )
     return [_status(matched, table, row, row["num"]) for row in groups.iter_rows(named=True)]
 
 
 def _status(matched: Matched, table: str, row: dict[str, Any], num: int) -> Change:
-    name, reason = matched.named(row["at"]), _reason(matched, row["at"])
+    name, reason = matched.named(row["pair"]), _reason(matched, row["pair"])
     before, after = row["before"], row["after"]
     what = f"{name['row']} was {before} and is {after} now"
     if num > 1:
@@ -44,9 +46,11 @@ def _status(matched: Matched, table: str, row: dict[str, Any], num: int) -> Chan
     return {"kind": "status", "table": table, "column": "status"} | name | counts | texts
 
 
-def _reason(matched: Matched, at: int) -> str:
+def _reason(matched: Matched, pair: int) -> str:
     """Why there is no result now, or why there was none."""
-    sides = [(table, matched.pairs[side][at]) for table, side in ((matched.after, "after"), (matched.before, "before"))]
+    sides = [
+        (table, matched.pairs[side][pair]) for table, side in ((matched.after, "after"), (matched.before, "before"))
+    ]
     reasons = [table["reason"][row] for table, row in sides if "reason" in table.columns]
     return next((reason for reason in reasons if reason), "")
 
@@ -63,56 +67,58 @@ def changed_values(matched: Matched, column: str, hidden: pl.Series, *, is_label
         differs = _other_company(both, matched)
     else:
         differs = both.select(pl.col("before").ne_missing(pl.col("after"))).to_series()
-    return both.with_row_index("at").filter(differs & ~hidden if column == "reason" else differs)
+    return both.with_row_index("pair").filter(differs & ~hidden if column == "reason" else differs)
 
 
 def _other_company(both: pl.DataFrame, matched: Matched) -> pl.Series:
     """Of each pair, whether its label is shared by other pairs than before, among those that all keys but the last tell
     to be of one kind."""
-    kinds = {f"kind_{at}": matched.after[name].gather(matched.pairs["after"]) for at, name in enumerate(matched.keys)}
+    kinds = {
+        f"kind_{number}": matched.after[name].gather(matched.pairs["after"]) for number, name in enumerate(matched.keys)
+    }
     scope = list(kinds)[:-1]
     before, after, common = (pl.len().over([*scope, *names]) for names in (["before"], ["after"], ["before", "after"]))
     return both.with_columns(**kinds).select((before != common) | (after != common)).to_series()
 
 
-def value_changes(matched: Matched, found: pl.DataFrame, where: dict[str, str], detail: Detail) -> list[Change]:
-    """Values that are others: each if they are few, or else summed up in one row.
+def value_changes(matched: Matched, values: pl.DataFrame, where: dict[str, str], detail: Detail) -> list[Change]:
+    """Values that differ: each if they are few, or else summed up in one row.
 
     Args:
-        found: :func:`changed_values`.
+        values: :func:`changed_values`.
         where: the names of ``table`` and ``column``.
     """
-    if found.is_empty():
+    if values.is_empty():
         return []
-    sizes = _distances(found)
-    if found.height <= detail.max_listed:
-        return list(_each(matched, found, sizes, where))
-    [example] = _each(matched, found.head(1), sizes, where)
+    sizes = _distances(values)
+    if values.height <= detail.max_listed:
+        return list(_each(matched, values, sizes, where))
+    [example] = _each(matched, values.head(1), sizes, where)
     sentence = (
-        f"{where['table']}: {where['column']} changed in {found.height:,} of {plural(matched.pairs.height, 'row')}"
+        f"{where['table']}: {where['column']} changed in {values.height:,} of {plural(matched.pairs.height, 'row')}"
         f"{spread(sizes)}, such as {example['row']}."
     )
-    counts = {"num_changed": found.height, "difference": sizes.max(), "median_difference": sizes.median()}
+    counts = {"num_changed": values.height, "difference": sizes.max(), "median_difference": sizes.median()}
     return [example | counts | {"sentence": sentence}]
 
 
-def _each(matched: Matched, found: pl.DataFrame, sizes: pl.Series, where: dict[str, str]) -> Iterator[Change]:
+def _each(matched: Matched, values: pl.DataFrame, sizes: pl.Series, where: dict[str, str]) -> Iterator[Change]:
     counts = {"num_changed": 1, "num_compared": matched.pairs.height}
-    for row, size in zip(found.iter_rows(named=True), sizes, strict=False):
-        name, before, after = matched.named(row["at"]), as_text(row["before"]), as_text(row["after"])
+    for row, size in zip(values.iter_rows(named=True), sizes, strict=False):
+        name, before, after = matched.named(row["pair"]), as_text(row["before"]), as_text(row["after"])
         texts = {"text_before": before, "text_after": after, "difference": size}
-        was_and_is = told_both(row["before"], row["after"])
-        sentence = f"{where['table']}: {where['column']} of {name['row']} {was_and_is}."
+        verdict = change_text(row["before"], row["after"])
+        sentence = f"{where['table']}: {where['column']} of {name['row']} {verdict}."
         yield {"kind": "text", "sentence": sentence} | where | name | texts | counts
 
 
-def _distances(found: pl.DataFrame) -> pl.Series:
+def _distances(values: pl.DataFrame) -> pl.Series:
     """Of lists of numbers that are as long as before, the largest distance of two items; null otherwise."""
-    kind = found.schema["before"]
+    kind = values.schema["before"]
     if not (isinstance(kind, pl.List | pl.Array) and cast(pl.DataType, kind.inner).is_numeric()):
-        return pl.repeat(None, found.height, dtype=pl.Float64, eager=True)
-    lists = found.select(pl.col("before", "after").cast(pl.List(pl.Float64))).with_row_index("at")
+        return pl.repeat(None, values.height, dtype=pl.Float64, eager=True)
+    lists = values.select(pl.col("before", "after").cast(pl.List(pl.Float64))).with_row_index("pair")
     alike = lists.filter(pl.col("before").list.len() == pl.col("after").list.len())
     items = alike.explode("before", "after").with_columns(size=(pl.col("after") - pl.col("before")).abs())
-    largest = items.group_by("at").agg(pl.col("size").fill_nan(None).max())
-    return lists.join(largest, on="at", how="left", maintain_order="left")["size"]
+    largest = items.group_by("pair").agg(pl.col("size").fill_nan(None).max())
+    return lists.join(largest, on="pair", how="left", maintain_order="left")["size"]

@@ -42,27 +42,27 @@ def as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def told(value: Any) -> str:
-    """A value as a sentence tells it, cut if it is long; words are quoted.
+def value_text(value: Any) -> str:
+    """A value in a sentence, cut if it is long; words are quoted.
 
-    >>> told("nurse"), told(["a", 1]), told(None), told(True), told("a" * 100)[-4:]
+    >>> value_text("nurse"), value_text(["a", 1]), value_text(None), value_text(True), value_text("a" * 100)[-4:]
     ('“nurse”', '["a", 1]', 'none', 'true', 'aaa…')
     """
     text = f"“{value}”" if isinstance(value, str) else as_text(value) or "none"
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
-def told_both(before: Any, after: Any) -> str:
+def change_text(before: Any, after: Any) -> str:
     """What a value was and is now; long texts without the part with which both begin.
 
-    >>> told_both(10, 5), told_both("a" * 100 + "b", "a" * 100 + "c")
+    >>> change_text(10, 5), change_text("a" * 100 + "b", "a" * 100 + "c")
     ('was 10 and is 5 now', 'was “…b” and is “…c” now')
     """
     if isinstance(before, str) and isinstance(after, str) and max(len(before), len(after)) > _MOST_CHARACTERS:
         pairs = enumerate(zip(before, after, strict=False))
-        shared = next((at for at, (one, other) in pairs if one != other), min(len(before), len(after)))
+        shared = next((place for place, (one, other) in pairs if one != other), min(len(before), len(after)))
         before, after = (f"…{text[shared:]}" if shared else text for text in (before, after))
-    return f"was {told(before)} and is {told(after)} now"
+    return f"was {value_text(before)} and is {value_text(after)} now"
 
 
 def row_name(key: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ class ListedJob(NamedTuple):
     def sets(self, key: str) -> bool:
         """Whether it has a setting of its own, such as ``cluster``, or ``cluster.num_cpus``."""
         keys = (word.lstrip("+~").partition("=")[0] for word in self.words)
-        return any(found == key or found.startswith(f"{key}.") for found in keys)
+        return any(name == key or name.startswith(f"{key}.") for name in keys)
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def _listed(key: Any, line: Any, name: str) -> ListedJob:
         job = ListedJob(key, tuple(shlex.split(line)))
     except ValueError as error:
         raise ConfigError(f"{where}: {line!r} is not a command line ({error})") from error
-    if found := next((key for key in _RESERVED if job.sets(key)), None):
-        raise ConfigError(f"{where}: {found} is set by the night; leave it out")
+    if reserved := next((key for key in _RESERVED if job.sets(key)), None):
+        raise ConfigError(f"{where}: {reserved} is set by the night; leave it out")
     if job.job in _NOT_NIGHTLY:
         raise ConfigError(f"{where}: job={job.job} can't be one of a night; leave it out")
     return job

@@ -22,11 +22,11 @@ def run(run: Run[OvernightRun, JobList]) -> None:
     for listed in run.sources.jobs:
         run.console.print(f"{listed.name}: job={listed.job}", highlight=False)
         ended = _run(run, listed)
-        found = _since_last_time(run.runner.store, listed) if ended.status == "ok" else History()
-        rows.append(_row(listed, ended, found))
-        names = pa.array([listed.name] * found.changes.num_rows, pa.string())
-        changes.append(found.changes.add_column(0, tables.CHANGES.field("name"), names))
-        _tell(run, listed, ended, found)
+        comparison = _since_last_time(run.runner.store, listed) if ended.status == "ok" else History()
+        rows.append(_row(listed, ended, comparison))
+        names = pa.array([listed.name] * comparison.changes.num_rows, pa.string())
+        changes.append(comparison.changes.add_column(0, tables.CHANGES.field("name"), names))
+        _print_summary(run, listed, ended, comparison)
     run.directory.write_table("jobs", pa.Table.from_pylist(rows, tables.JOBS))
     run.directory.write_table("changes", pa.concat_tables(changes))
 
@@ -44,7 +44,7 @@ def _since_last_time(store: Store, listed: ListedJob) -> History:
     return history(store, last, as_past_run(store, last)) if last else History()
 
 
-def _row(listed: ListedJob, ended: Ended, found: History) -> dict[str, Any]:
+def _row(listed: ListedJob, ended: Ended, comparison: History) -> dict[str, Any]:
     units = ended.record.get("units", {})
     return {
         "name": listed.name,
@@ -54,20 +54,20 @@ def _row(listed: ListedJob, ended: Ended, found: History) -> dict[str, Any]:
         "exit_status": ended.exit_status,
         "seconds": ended.seconds,
         **{f"num_{name}": units.get(name, 0) for name in ("done", "reused", "failed")},
-        "compared_with": found.since,
-        "num_changes": found.changes.num_rows if found.since else None,
-        "num_beyond": pc.sum(found.changes["beyond"]).as_py() or 0 if found.since else None,
+        "compared_with": comparison.since,
+        "num_changes": comparison.changes.num_rows if comparison.since else None,
+        "num_beyond": pc.sum(comparison.changes["beyond"]).as_py() or 0 if comparison.since else None,
         "run_dir": str(ended.run_dir),
     }
 
 
-def _tell(run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, found: History) -> None:
-    row = _row(listed, ended, found)
+def _print_summary(run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, comparison: History) -> None:
+    row = _row(listed, ended, comparison)
     counts = ", ".join(f"{row[f'num_{name}']:,} {name}" for name in ("done", "reused", "failed"))
-    told = [f"  {ended.status} in {ended.seconds:.0f} s: {counts}", *ended.reason.splitlines()]
-    if found.since:
-        told.append(f"{row['num_changes']:,} changes since {found.since}, {row['num_beyond']:,} beyond intervals")
-    run.console.print("\n  ".join(told), highlight=False, markup=False, soft_wrap=True)
+    lines = [f"  {ended.status} in {ended.seconds:.0f} s: {counts}", *ended.reason.splitlines()]
+    if comparison.since:
+        lines.append(f"{row['num_changes']:,} changes since {comparison.since}, {row['num_beyond']:,} beyond intervals")
+    run.console.print("\n  ".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
 def _refuse_failures(run: Run[OvernightRun, JobList]) -> None:

@@ -42,9 +42,9 @@ def run(run: Run[PruneRun, NoSources]) -> None:
     config, store = run.config.job, run.runner.store
     registry = Registry(store)
     with registry.pruning() if config.remove else nullcontext():
-        runs = {found: registry.units(found) for found in registry.runs()}
+        runs = {entry: registry.units(entry) for entry in registry.runs()}
         kept = _kept(runs, config.keep, config.forget)
-        num_uses = Counter(chain.from_iterable(runs[found] for found in kept))
+        num_uses = Counter(chain.from_iterable(runs[entry] for entry in kept))
         units = stored_units(store)
         run.directory.write_table("runs", _runs(runs, kept))
         run.directory.write_table("units", _units(units, num_uses, "removed" if config.remove else "unused"))
@@ -53,35 +53,35 @@ def run(run: Run[PruneRun, NoSources]) -> None:
             for unit in units:
                 if unit.place not in num_uses:
                     remove(store, unit)
-            for found in runs:
-                if found not in kept:
-                    registry.forget(found)
+            for entry in runs:
+                if entry not in kept:
+                    registry.forget(entry)
 
 
 def _kept(runs: Iterable[RegisteredRun], num_kept: int, forget: Sequence[str]) -> set[RegisteredRun]:
-    known = {_series(found) for found in runs}
+    known = {_series(entry) for entry in runs}
     if unknown := next((series for series in forget if series not in known), None):
         listed = ", ".join(sorted(known)) or "none"
         raise ConfigError(f"job.forget: the store has no series {unknown}; it has: {listed}")
-    return set(kept_runs([found for found in runs if _series(found) not in forget], num_kept))
+    return set(kept_runs([entry for entry in runs if _series(entry) not in forget], num_kept))
 
 
-def _series(found: RegisteredRun) -> str:
-    return f"{found.job}/{found.series}"
+def _series(entry: RegisteredRun) -> str:
+    return f"{entry.job}/{entry.series}"
 
 
 def _runs(runs: Mapping[RegisteredRun, Collection[str]], kept: Collection[RegisteredRun]) -> pa.Table:
     rows = [
         {
-            "series": _series(found),
-            "started": found.started,
-            "status": found.status,
-            "host": found.process.host,
-            "run_dir": found.run_dir,
+            "series": _series(entry),
+            "started": entry.started,
+            "status": entry.status,
+            "host": entry.process.host,
+            "run_dir": entry.run_dir,
             "num_units": len(places),
-            "is_kept": found in kept,
+            "is_kept": entry in kept,
         }
-        for found, places in runs.items()
+        for entry, places in runs.items()
     ]
     return pa.Table.from_pylist(rows, RUNS)
 

@@ -1,4 +1,4 @@
-"""Which settings, inputs and versions are others."""
+"""Which settings, inputs and versions differ."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def sentences(before, after):
         ({"steps": [{"at": 1}, {"at": 2}]}, {"steps": [{"at": 1}, {"at": 3}]}, "steps.1.at was 2 and is 3 now"),
     ],
 )
-def test_a_setting_that_is_another_is_told(history, before, after, sentence):
+def test_a_setting_that_differs_is_listed(history, before, after, sentence):
     [told] = sentences(history.run({}, before), history.run({}, after))
     assert told.startswith(f"setting {sentence}")
 
