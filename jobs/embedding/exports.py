@@ -29,8 +29,8 @@ def export(
     formats: Sequence[ExportFormat],
 ) -> None:
     """Write every replica of every corpus in every format into ``exports/``."""
-    for name, found in embeddings.items():
-        for number, ref in enumerate(found.replicas):
+    for name, embedding in embeddings.items():
+        for number, ref in enumerate(embedding.replicas):
             table = run.runner.store.read(ref.select("word", "vector")) if formats else None
             for form in formats:
                 place = run.directory.export(f"{corpora[name].language}_replica_{number:04d}.{_SUFFIXES[form]}")

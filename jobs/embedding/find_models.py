@@ -66,7 +66,8 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         _check_coverage(run.runner.store, [corpus.vocabulary], where, needs.lists(wordsets[name]), corpus.language)
     embeddings = train(run, corpora)
     units = {
-        name: _select_units(corpora[name], found, needs.selection(wordsets[name])) for name, found in embeddings.items()
+        name: _select_units(corpora[name], embedding, needs.selection(wordsets[name]))
+        for name, embedding in embeddings.items()
     }
     done = run.runner.run_whole(Stage("select words", each(select), units, batch_size=8))
     return [_model(name, corpora[name].language, wordsets[name], needs, replicas) for name, replicas in done.items()]
@@ -101,5 +102,5 @@ def _check_coverage(
 def _found(store: Store, vocabularies: Sequence[TableRef], words: Collection[str]) -> set[str]:
     """Those of the words that a vocabulary has."""
     wanted, columns = pa.array(words, pa.string()), [table.select("word") for table in vocabularies]
-    found = (piece["word"].filter(pc.is_in(piece["word"], wanted)) for piece in pieces(store, columns))
-    return {word for part in found for word in part.to_pylist()}
+    parts = (piece["word"].filter(pc.is_in(piece["word"], wanted)) for piece in pieces(store, columns))
+    return {word for part in parts for word in part.to_pylist()}

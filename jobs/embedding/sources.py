@@ -36,10 +36,10 @@ class Sources:
             for text in self.texts
         }
         files = {
-            model: [_entry(redacted(file.uri), file.state.num_bytes, file.state.version) for file in found]
-            for model, found in self.files.items()
+            model: [_entry(redacted(file.uri), file.state.num_bytes, file.state.version) for file in files]
+            for model, files in self.files.items()
         }
-        encoders = {model: [{"version": found.version}] for model, found in self.checkpoints.items()}
+        encoders = {model: [{"version": checkpoint.version}] for model, checkpoint in self.checkpoints.items()}
         return texts | files | encoders
 
 

@@ -51,8 +51,8 @@ class PairTraining:
     def _tables(
         self, store: Store, unit: Unit, words: pa.ChunkedArray, pairs: TiledPairs, workspace: Workspace
     ) -> Tables:
-        how = (_tiling(unit), unit.config["replica"], unit.config["seed"], unit.config["training"])
-        training = GloveTraining(pairs, _count_pieces(store, unit), *how, workspace)
+        arguments = (_tiling(unit), unit.config["replica"], unit.config["seed"], unit.config["training"])
+        training = GloveTraining(pairs, _count_pieces(store, unit), *arguments, workspace)
         _advance_to_end(store, unit, training, self.checkpoint_seconds)
         yield from _trained_tables(unit, words, training.result())
 
@@ -71,9 +71,9 @@ class LineTraining:
     def _tables(self, store: Store, unit: Unit) -> Tables:
         words = store.read(unit.input("vocabulary"))["word"]
         lines = _ResampledLines(store, unit)
-        how, config = unit.config["training"], unit.config
-        trainer = FastTextTraining if isinstance(how, FastTextConfig) else Word2VecTraining
-        training = trainer(words.to_pylist(), lines.word_counts(), lines, config["replica"], config["seed"], how)
+        settings, config = unit.config["training"], unit.config
+        trainer = FastTextTraining if isinstance(settings, FastTextConfig) else Word2VecTraining
+        training = trainer(words.to_pylist(), lines.word_counts(), lines, config["replica"], config["seed"], settings)
         _advance_to_end(store, unit, training, self.checkpoint_seconds)
         yield from _trained_tables(unit, words, training.result())
 
@@ -107,18 +107,18 @@ class CudaPairTraining:
         replicas = [unit.config["replica"] for unit in units]
         counts = (np.concatenate(list(_count_pieces(store, unit))) for unit in units)
         training = CudaGlove(pairs, counts, tiling, replicas, config["seed"], config["training"])
-        for at, unit in enumerate(units):
+        for number, unit in enumerate(units):
             if state := store.load_state(unit):
-                training.restore(at, state)
+                training.restore(number, state)
         saved = time.monotonic()
         while min(map(training.epochs_done, range(len(units)))) < config["training"].epochs:
             training.advance()
             if time.monotonic() - saved >= self.checkpoint_seconds:
-                for at, unit in enumerate(units):
-                    store.save_state(unit, training.state(at))
+                for number, unit in enumerate(units):
+                    store.save_state(unit, training.state(number))
                 saved = time.monotonic()
-        for at, unit in enumerate(units):
-            yield unit, _trained_tables(unit, words, training.result(at))
+        for number, unit in enumerate(units):
+            yield unit, _trained_tables(unit, words, training.result(number))
 
 
 def _tiling(unit: Unit) -> Tiling:

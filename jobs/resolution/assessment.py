@@ -24,7 +24,7 @@ def assess(
     runner: Runner, graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], config: ResolutionRun
 ) -> dict[str, list[TableRef]]:
     """Tables ``metrics``, of graphs with gold clusters, ``explanations``, and ``drawn_pairs`` where some are drawn."""
-    found = {}
+    refs = {}
     for table, work, units in (
         ("metrics", _measure, _measured(graphs, partitions)),
         ("explanations", _explain, _explained(graphs, partitions, config.missing)),
@@ -32,8 +32,8 @@ def assess(
     ):
         if units:
             done = runner.run(Stage(table.replace("_", " "), each(work), units, None))
-            found[table] = [unit.tables[table] for finished in done.values() for unit in finished]
-    return found
+            refs[table] = [unit.tables[table] for finished in done.values() for unit in finished]
+    return refs
 
 
 _Units = dict[str, list[Unit]]
@@ -41,40 +41,40 @@ _Units = dict[str, list[Unit]]
 
 def _measured(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition]) -> _Units:
     return {
-        name: [_unit(METRICS, name, {}, {"gold": gold, "clusters": found.clusters})]
-        for name, found in partitions.items()
+        name: [_unit(METRICS, name, {}, {"gold": gold, "clusters": partition.clusters})]
+        for name, partition in partitions.items()
         if (gold := graphs[name].gold) is not None
     }
 
 
 def _explained(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], missing: Missing) -> _Units:
-    operator, how = f"explain/{partition_explanations.VERSION}", {"missing": missing}
+    operator, settings = f"explain/{partition_explanations.VERSION}", {"missing": missing}
     return {
-        name: [_unit(operator, name, how, {"pairs": graphs[name].pairs, "clusters": found.clusters})]
-        for name, found in partitions.items()
+        name: [_unit(operator, name, settings, {"pairs": graphs[name].pairs, "clusters": partition.clusters})]
+        for name, partition in partitions.items()
     }
 
 
 def _drawn(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], drawn: Sequence[int]) -> _Units:
-    how = {"drawn": drawn}
+    settings = {"drawn": drawn}
     return {
-        name: [_unit("drawn_pairs/1", name, how, {"pairs": graphs[name].pairs, "clusters": found.clusters})]
-        for name, found in partitions.items()
+        name: [_unit("drawn_pairs/1", name, settings, {"pairs": graphs[name].pairs, "clusters": partition.clusters})]
+        for name, partition in partitions.items()
         if drawn
     }
 
 
-def _unit(operator: str, graph: str, how: Mapping[str, Any], inputs: Mapping[str, TableRef]) -> Unit:
-    return Unit(operator, graph, {"graph": graph, **how}, {role: [ref] for role, ref in inputs.items()})
+def _unit(operator: str, graph: str, settings: Mapping[str, Any], inputs: Mapping[str, TableRef]) -> Unit:
+    return Unit(operator, graph, {"graph": graph, **settings}, {role: [ref] for role, ref in inputs.items()})
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
     gold = store.read(unit.input("gold"))["cluster"]
-    found = store.read(unit.input("clusters"))["cluster"].to_numpy()
+    labels = store.read(unit.input("clusters"))["cluster"].to_numpy()
     known = np.flatnonzero(gold.is_valid().to_numpy(zero_copy_only=False))
     true = gold.drop_null().to_numpy()
     common = {"graph": unit.config["graph"], "num_records": len(known)}
-    values = partition_metrics(found[known], true)._asdict()
+    values = partition_metrics(labels[known], true)._asdict()
     rows = [common | {"metric": name} | _value(float(value)) for name, value in values.items()]
     yield "metrics", pa.Table.from_pylist(rows, tables.METRICS)
 

@@ -30,18 +30,18 @@ def explanations(graph: str, pairs: pa.Table, clusters: pa.Table, missing: Missi
     cluster = labels.to_numpy()
     scored = [pairs[name].to_numpy() for name in ("left", "right", "weight")]
     problem = Problem(len(cluster), scored[0], scored[1], scored[2], missing)
-    of = _Of(graph, records, component.to_numpy())
+    rows = _Rows(graph, records, component.to_numpy())
     held = merges(problem, cluster)
     parts = [
-        of.table("merge", held.weakest, cluster=held.parts, weight=held.weights, held=held.held),
-        _misses(of, near_misses(problem, cluster)),
-        _disagreeing(of, "split_pair", split_pairs(problem, cluster)),
-        _disagreeing(of, "joined_pair", joined := joined_pairs(problem, cluster), cluster=cluster[joined.left]),
+        rows.table("merge", held.weakest, cluster=held.parts, weight=held.weights, held=held.held),
+        _misses(rows, near_misses(problem, cluster)),
+        _disagreeing(rows, "split_pair", split_pairs(problem, cluster)),
+        _disagreeing(rows, "joined_pair", joined := joined_pairs(problem, cluster), cluster=cluster[joined.left]),
     ]
     return pa.concat_tables(parts)
 
 
-class _Of:
+class _Rows:
     """Builds parts of the table for one graph."""
 
     def __init__(self, graph: str, records: pa.Array, component: NDArray[np.int64]) -> None:
@@ -60,27 +60,27 @@ class _Of:
         return pa.table([known.get(field.name, pa.nulls(num, field.type)) for field in schema], schema=schema)
 
 
-def _misses(of: _Of, found: NearMisses) -> pa.Table:
-    offsets = pa.array(found.starts.astype(np.int32))
-    allowed = np.isfinite(found.tipping_weights)
-    weights = pa.array(np.where(allowed, found.tipping_weights, 0.0), mask=~allowed)
-    return of.table(
+def _misses(rows: _Rows, misses: NearMisses) -> pa.Table:
+    offsets = pa.array(misses.starts.astype(np.int32))
+    allowed = np.isfinite(misses.tipping_weights)
+    weights = pa.array(np.where(allowed, misses.tipping_weights, 0.0), mask=~allowed)
+    return rows.table(
         "near_miss",
-        found.nodes,
-        cluster=found.parts,
-        weight=found.total,
-        support=found.support,
-        opposition=found.opposition,
-        held=found.held,
-        num_forbidden=found.num_forbidden,
-        tipping_records=pa.ListArray.from_arrays(offsets, of.records.take(pa.array(found.tipping))),
+        misses.nodes,
+        cluster=misses.parts,
+        weight=misses.total,
+        support=misses.support,
+        opposition=misses.opposition,
+        held=misses.held,
+        num_forbidden=misses.num_forbidden,
+        tipping_records=pa.ListArray.from_arrays(offsets, rows.records.take(pa.array(misses.tipping))),
         tipping_weights=pa.ListArray.from_arrays(offsets, weights),
     )
 
 
-def _disagreeing(of: _Of, kind: str, found: Pairs, **columns: Any) -> pa.Table:
-    others = of.records.take(pa.array(found.right))
-    return of.table(kind, found.left, other=others, weight=found.weights, **columns)
+def _disagreeing(rows: _Rows, kind: str, pairs: Pairs, **columns: Any) -> pa.Table:
+    others = rows.records.take(pa.array(pairs.right))
+    return rows.table(kind, pairs.left, other=others, weight=pairs.weights, **columns)
 
 
 def drawn_pairs(graph: str, pairs: pa.Table, clusters: pa.Table, drawn: Sequence[int]) -> pa.Table:

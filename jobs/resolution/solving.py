@@ -51,11 +51,11 @@ def partition(runner: Runner, graphs: Mapping[str, Graph], config: ResolutionRun
         Stage("decompose", each(_decompose), {name: [_cut_unit(graph)] for name, graph in graphs.items()}, 4)
     )
     version, _ = solver(config.solver)
-    how = {"solver": config.solver, "version": version, "missing": config.missing, "time_limit": config.time_limit}
+    settings = {"solver": config.solver, "version": version, "missing": config.missing, "time_limit": config.time_limit}
     bundles = {name: _bundles(finished) for name, [finished] in cut.items()}
     operator = f"partition/{version}"
     units = {
-        name: [Unit(operator, f"{name} {number}", how, {"bundle": [ref]}) for number, ref in enumerate(refs)]
+        name: [Unit(operator, f"{name} {number}", settings, {"bundle": [ref]}) for number, ref in enumerate(refs)]
         for name, refs in bundles.items()
     }
     solved = runner.run_whole(Stage("solve", each(_solve), units))
@@ -69,8 +69,8 @@ def partition(runner: Runner, graphs: Mapping[str, Graph], config: ResolutionRun
 
 def _cut_unit(graph: Graph) -> Unit:
     num_records = graph.records.num_rows
-    how = {"num_records": num_records, "pairs_of_a_bundle": _PAIRS_OF_A_BUNDLE}
-    return Unit(components.VERSION, "components", how, {"pairs": [graph.pairs]})
+    settings = {"num_records": num_records, "pairs_of_a_bundle": _PAIRS_OF_A_BUNDLE}
+    return Unit(components.VERSION, "components", settings, {"pairs": [graph.pairs]})
 
 
 def _bundles(finished: Finished) -> list[TableRef]:
@@ -82,26 +82,26 @@ def _decompose(store: Store, unit: Unit) -> Tables:
     pairs = store.read(unit.input("pairs"))
     left, right, weights = (pairs[name].to_numpy() for name in ("left", "right", "weight"))
     scored = ScoredPairs(left, right, weights, 0, 0, 0, 0)
-    found = components_of(unit.config["num_records"], scored)
+    parts = components_of(unit.config["num_records"], scored)
     del pairs, left, right, weights, scored
-    yield "nodes", pa.table([found.component, found.place], schema=_NODES)
-    for number, (first, last) in enumerate(found.bundles(unit.config["pairs_of_a_bundle"])):
-        yield f"bundle_{number:06d}", _bundle(found, first, last)
+    yield "nodes", pa.table([parts.component, parts.place], schema=_NODES)
+    for number, (first, last) in enumerate(parts.bundles(unit.config["pairs_of_a_bundle"])):
+        yield f"bundle_{number:06d}", _bundle(parts, first, last)
 
 
-def _bundle(found: Components, first: int, last: int) -> pa.Table:
+def _bundle(parts: Components, first: int, last: int) -> pa.Table:
     """A row for each component, with its pairs as lists: what it is numbered in the whole does not matter here."""
-    start, end = found.starts[first], found.starts[last]
-    offsets = pa.array((found.starts[first : last + 1] - start).astype(np.int32))
+    start, end = parts.starts[first], parts.starts[last]
+    offsets = pa.array((parts.starts[first : last + 1] - start).astype(np.int32))
     lists = {
         name: pa.ListArray.from_arrays(offsets, pa.array(values[start:end].astype(kind)))
         for name, values, kind in (
-            ("left", found.left, np.int32),
-            ("right", found.right, np.int32),
-            ("weight", found.weights, np.float64),
+            ("left", parts.left, np.int32),
+            ("right", parts.right, np.int32),
+            ("weight", parts.weights, np.float64),
         )
     }
-    return pa.table({"num_nodes": found.sizes[first:last], **lists})
+    return pa.table({"num_nodes": parts.sizes[first:last], **lists})
 
 
 # --- solving --------------------------------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ def _solve(store: Store, unit: Unit) -> Tables:
     bundle = store.read(unit.input("bundle"))
     labels, rows = [], []
     for problem in _problems(bundle, unit.config["missing"]):
-        found, row = _timed(problem, unit.config["solver"], unit.config["time_limit"])
-        labels.append(found.labels)
+        result, row = _timed(problem, unit.config["solver"], unit.config["time_limit"])
+        labels.append(result.labels)
         rows.append(row)
     yield "labels", pa.table({"label": np.concatenate(labels)})
     yield "results", pa.Table.from_pylist(rows, _RESULTS)
@@ -128,8 +128,8 @@ def _problems(bundle: pa.Table, missing: Missing) -> Iterator[Problem]:
     left, right, weights = (bundle[name].combine_chunks() for name in ("left", "right", "weight"))
     ends = left.offsets.to_numpy()
     values = [part.values.to_numpy() for part in (left, right, weights)]
-    for at, size in enumerate(sizes.tolist()):
-        ours = slice(ends[at], ends[at + 1])
+    for number, size in enumerate(sizes.tolist()):
+        ours = slice(ends[number], ends[number + 1])
         ends_of_pairs = [part[ours].astype(np.int64) for part in values[:2]]
         yield Problem(size, ends_of_pairs[0], ends_of_pairs[1], values[2][ours], missing)
 
@@ -137,18 +137,18 @@ def _problems(bundle: pa.Table, missing: Missing) -> Iterator[Problem]:
 def _timed(problem: Problem, name: str, time_limit: float) -> tuple[Result, dict[str, Any]]:
     started = time.monotonic()
     trivial = all_together(problem)
-    found = trivial or reducing_solver(name)(problem, lambda: started + time_limit - time.monotonic())
-    return found, {
+    result = trivial or reducing_solver(name)(problem, lambda: started + time_limit - time.monotonic())
+    return result, {
         "num_pairs": problem.weights.size,
-        "num_clusters": int(found.labels.max()) + 1,
+        "num_clusters": int(result.labels.max()) + 1,
         "solver": _POSITIVE if trivial else name,
-        "status": found.status,
-        "objective": found.objective,
-        "bound": found.bound,
-        "gap": found.gap,
+        "status": result.status,
+        "objective": result.objective,
+        "bound": result.bound,
+        "gap": result.gap,
         "seconds": time.monotonic() - started,
-        "num_cuts": found.num_cuts,
-        "num_branches": found.num_branches,
+        "num_cuts": result.num_cuts,
+        "num_branches": result.num_branches,
     }
 
 
@@ -171,13 +171,13 @@ def _gather(store: Store, unit: Unit) -> Tables:
     component, place = (nodes[name].to_numpy() for name in ("component", "place"))
     sizes = np.concatenate([store.read(ref)["num_nodes"].to_numpy() for ref in unit.inputs["sizes"]])
     labels = np.concatenate([store.read(ref)["label"].to_numpy() for ref in unit.inputs["labels"]])
-    of = unit.config["graph"]
+    graph = unit.config["graph"]
     cluster = _numbered(component, labels[(np.cumsum(sizes) - sizes)[component] + place])
     num = len(component)
-    clusters = [pa.array([of] * num).dictionary_encode(), records["record"], cluster, component]
+    clusters = [pa.array([graph] * num).dictionary_encode(), records["record"], cluster, component]
     yield "clusters", pa.table(clusters, names=tables.CLUSTERS.names).cast(tables.CLUSTERS)
     results = pa.concat_tables([store.read(ref) for ref in unit.inputs["results"]])
-    common = {"graph": [of] * len(sizes), "missing": [unit.config["missing"]] * len(sizes)}
+    common = {"graph": [graph] * len(sizes), "missing": [unit.config["missing"]] * len(sizes)}
     numbers = {"component": np.arange(len(sizes)), "num_records": sizes}
     columns = {name: results[name] for name in results.column_names} | common | numbers
     yield "components", pa.table({name: columns[name] for name in tables.COMPONENTS.names}, schema=tables.COMPONENTS)

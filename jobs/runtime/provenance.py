@@ -36,8 +36,8 @@ def peak_memory_bytes() -> int:
     """The most memory that this process has held so far."""
     status = Path("/proc/self/status")
     # The usual ru_maxrss also counts what the process that started this one held.
-    if status.exists() and (found := re.search(r"^VmHWM:\s+(\d+) kB", status.read_text(), re.MULTILINE)):
-        return int(found[1]) * 1024
+    if status.exists() and (match := re.search(r"^VmHWM:\s+(\d+) kB", status.read_text(), re.MULTILINE)):
+        return int(match[1]) * 1024
     return int(psutil.Process().memory_info().rss)
 
 

@@ -42,10 +42,10 @@ class PublishedTable(NamedTuple):
         """Of each status but ``ok``: it, the reason that most rows give, how many do, and how many have the status."""
         counts = self.rows.filter(pl.col("status") != "ok").group_by("status", "reason").len()
         most = counts.sort("status", "len", "reason", descending=[False, True, False], nulls_last=True)
-        found = most.group_by("status", maintain_order=True).agg(
+        reasons = most.group_by("status", maintain_order=True).agg(
             pl.col("reason", "len").first(), pl.col("len").sum().alias("total")
         )
-        return [row for row in found.collect(engine="streaming").rows() if row[1]]
+        return [row for row in reasons.collect(engine="streaming").rows() if row[1]]
 
 
 def published_tables(directory: RunDirectory) -> dict[str, PublishedTable]:

@@ -9,6 +9,7 @@ however large the corpus.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -84,7 +85,7 @@ def count_corpora(
     parts = _cooccurrence_stage(runner, corpora, config, num_replicas, seed, worker_bytes)
     num_pairs = worker_bytes // (_COPIES_OF_PAIRS * bytes_per_pair(1 + num_replicas) + _BYTES_TO_SORT)
     merging = {name: _Merging(name, tilings[name], num_pairs) for name in parts}
-    while any(len(found) > _MOST_PARTS for found in parts.values()):
+    while any(len(corpus_parts) > _MOST_PARTS for corpus_parts in parts.values()):
         parts = _combine_stage(runner, merging, parts)
     return _merge_stage(runner, merging, parts, seed)
 
@@ -131,12 +132,12 @@ def _counting_inputs(shard: Shard, vocabulary: TableRef) -> dict[str, list[Table
 
 
 def _count_shard(store: Store, unit: Unit) -> Tables:
-    how: CooccurrenceConfig = unit.config["counting"]
+    counting: CooccurrenceConfig = unit.config["counting"]
     num_replicas = unit.config["num_replicas"]
     vocabulary = unit.input("vocabulary")
     lines = _indexed(store, unit)
-    tiling = Tiling(vocabulary.num_rows, how.tile_words)
-    chunks = line_chunks(lines.offsets, 1 + num_replicas, how.window, unit.config["worker_bytes"])
+    tiling = Tiling(vocabulary.num_rows, counting.tile_words)
+    chunks = line_chunks(lines.offsets, 1 + num_replicas, counting.window, unit.config["worker_bytes"])
     for number, (start, stop) in enumerate(chunks):
         chosen = slice(start, stop)
         multiplicities = line_multiplicities(
@@ -146,7 +147,7 @@ def _count_shard(store: Store, unit: Unit) -> Tables:
         tokens = lines.tokens[offsets[0] : offsets[-1]]
         yield (
             f"pairs_{number:05d}",
-            _pairs_table(count_pairs(tokens, offsets - offsets[0], multiplicities, tiling, how.window)),
+            _pairs_table(count_pairs(tokens, offsets - offsets[0], multiplicities, tiling, counting.window)),
         )
 
 
@@ -199,11 +200,14 @@ def _combine_stage(
     runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]]
 ) -> dict[str, list[Part]]:
     """Fewer parts, each the sum of up to so many."""
-    groups = {name: evenly(found, _MOST_PARTS) for name, found in parts.items()}
-    units = {name: [merging[name].units("combine/2", group, {}) for group in found] for name, found in groups.items()}
-    flat = {name: [unit for group in found for unit in group] for name, found in units.items()}
+    groups = {name: evenly(corpus_parts, _MOST_PARTS) for name, corpus_parts in parts.items()}
+    units = {
+        name: [merging[name].units("combine/2", group, {}) for group in corpus_groups]
+        for name, corpus_groups in groups.items()
+    }
+    flat = {name: list(chain.from_iterable(unit_groups)) for name, unit_groups in units.items()}
     done = runner.run_whole(Stage("combine", each(_combine_range), flat))
-    tables = {finished.place: finished.tables["pairs"] for found in done.values() for finished in found}
+    tables = {finished.place: finished.tables["pairs"] for results in done.values() for finished in results}
     return {
         name: [
             [Range(unit.config["low"], unit.config["high"], tables[unit.place]) for unit in group]
@@ -216,7 +220,7 @@ def _combine_stage(
 def _merge_stage(
     runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]], seed: int
 ) -> dict[str, PairTables]:
-    units = {name: merging[name].units("merge/3", found, {"seed": seed}) for name, found in parts.items()}
+    units = {name: merging[name].units("merge/3", corpus_parts, {"seed": seed}) for name, corpus_parts in parts.items()}
     done = runner.run_whole(Stage("merge", each(_merge_range), units))
     return {
         name: PairTables(merging[name].tiling, [merged.tables["pairs"] for merged in finished])

@@ -63,7 +63,7 @@ def read_corpora(
     inventories = _inventory_stage(runner, read, worker_bytes)
     documents = _documents_stage(runner, inventories)
     shards = tokens_stage(runner, by_name, documents)
-    whole = {name: found for name, found in shards.items() if not runner.failures[name]}
+    whole = {name: finished for name, finished in shards.items() if not runner.failures[name]}
     if not whole:
         runner.check()
     parts = {name: Parts(read[name], documents[name], shards[name]) for name in whole}
@@ -163,7 +163,7 @@ def _inventory_stage(
     runner: Runner, read: Mapping[str, Sequence[Finished]], worker_bytes: int
 ) -> dict[str, _Inventory]:
     shards = {name: _shards(finished) for name, finished in read.items()}
-    units = {name: _inventory_units(name, found, worker_bytes) for name, found in shards.items() if found}
+    units = {name: _inventory_units(name, tables, worker_bytes) for name, tables in shards.items() if tables}
     done = runner.run(Stage("inventory", each(_take_inventory), units))
     return {
         name: _Inventory(shards[name], _rows_by_shard(runner.store, finished))
@@ -182,7 +182,8 @@ def _inventory_units(name: str, shards: Sequence[tuple[TableRef, TableRef]], wor
 
 
 def _rows_by_shard(store: Store, inventories: Sequence[Finished]) -> dict[int, list[int]]:
-    rows = pl.concat([pl.DataFrame(store.read(found.tables["repeated"])) for found in inventories]).sort("shard", "row")
+    parts = [pl.DataFrame(store.read(inventory.tables["repeated"])) for inventory in inventories]
+    rows = pl.concat(parts).sort("shard", "row")
     return {shard: part["row"].to_list() for (shard,), part in rows.group_by("shard")}
 
 
@@ -234,7 +235,7 @@ def _documents_stage(runner: Runner, inventories: Mapping[str, _Inventory]) -> d
 def _plain_text(store: Store, unit: Unit) -> Tables:
     """Lines of all pages but those that come again; a page whose markup can't be read is left out, and listed."""
     pages = store.read(unit.input("pages"))
-    [how] = store.read(unit.input("source")).to_pylist()
+    [source] = store.read(unit.input("source")).to_pylist()
     repeated = set(unit.config["repeated"])
     ids: list[str] = []
     numbers: list[int] = []
@@ -244,13 +245,13 @@ def _plain_text(store: Store, unit: Unit) -> Tables:
         if row in repeated:
             continue
         try:
-            found = _lines_of_page(text, how)
+            page_lines = _lines_of_page(text, source)
         except Exception as error:
             unreadable.append({"id": page_id, "reason": f"{type(error).__name__}: {error}"})
             continue
-        ids += [page_id] * len(found)
-        numbers += range(len(found))
-        lines += found
+        ids += [page_id] * len(page_lines)
+        numbers += range(len(page_lines))
+        lines += page_lines
     columns = {"document": pa.array(ids, pa.string()), "line": pa.array(numbers, pa.int32())}
     yield "lines", pa.table(columns | {"text": pa.array(lines, pa.string())})
     yield "unreadable", pa.Table.from_pylist(unreadable, _UNREADABLE)
@@ -259,7 +260,7 @@ def _plain_text(store: Store, unit: Unit) -> Tables:
 _UNREADABLE = pa.schema([("id", pa.string()), ("reason", pa.string())])
 
 
-def _lines_of_page(text: str, how: dict[str, Any]) -> list[str]:
-    if how["markup"] == "plain":
+def _lines_of_page(text: str, source: dict[str, Any]) -> list[str]:
+    if source["markup"] == "plain":
         return wikitext.text_lines(text)
-    return wikitext.plain_lines(text, how["media_prefixes"])
+    return wikitext.plain_lines(text, source["media_prefixes"])

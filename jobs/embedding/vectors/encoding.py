@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pydantic
@@ -61,15 +61,15 @@ class EncoderEmbedding:
         Raises:
             CheckpointError: if a model can't be found, or two have one name.
         """
-        found: dict[str, Checkpoint] = {}
+        checkpoints: dict[str, Checkpoint] = {}
         for place in self.places:
             checkpoint, name = find_checkpoint(place, self.revision, _SETTING), _shown(place)
-            if found.setdefault(name, checkpoint) is not checkpoint:
+            if checkpoints.setdefault(name, checkpoint) is not checkpoint:
                 raise CheckpointError(
                     f"{_SETTING}: two models are called {name!r}, by which the tables tell them apart: rename a "
                     "folder, or run them separately"
                 )
-        return found
+        return checkpoints
 
 
 def _shown(place: str) -> str:
@@ -86,15 +86,19 @@ def encode(
         UnitsFailed: if all fail.
     """
     on_gpu = uses_gpus(config.device, runner.pool.num_gpus)
-    units = {name: [_unit(name, found.version, config, selection, on_gpu)] for name, found in checkpoints.items()}
+    units = {
+        name: [_unit(name, checkpoint.version, config, selection, on_gpu)] for name, checkpoint in checkpoints.items()
+    }
     # Workers look for the models themselves, as they may be on other nodes.
-    places = {found.version: place for found, place in zip(checkpoints.values(), config.places, strict=True)}
+    places = {checkpoint.version: place for checkpoint, place in zip(checkpoints.values(), config.places, strict=True)}
     return runner.run_whole(Stage("encode", _Encoding(places, "cuda" if on_gpu else "cpu"), units, on_gpu=on_gpu))
 
 
 def _unit(name: str, version: str, config: EncoderEmbedding, selection: Selection, on_gpu: bool) -> Unit:
-    how = {"version": version, "encoder": config.encoder, "selection": selection, "on_gpu": on_gpu}
-    return Unit(encoders.VERSION, name, how | ({"neighbours": covariance.VERSION} if selection.attribute_sets else {}))
+    settings: dict[str, Any] = {"version": version, "encoder": config.encoder, "selection": selection, "on_gpu": on_gpu}
+    if selection.attribute_sets:
+        settings["neighbours"] = covariance.VERSION
+    return Unit(encoders.VERSION, name, settings)
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,11 @@ class Lookup:
 
     def present(self, words: Sequence[str]) -> list[str]:
         """Those of the words that the embedding has, in their order; of two that it spells alike, the first."""
-        found: dict[str, str] = {}
+        by_spelling: dict[str, str] = {}
         for word in words:
             if word in self:
-                found.setdefault(self._spelled[word], word)
-        return list(found.values())
+                by_spelling.setdefault(self._spelled[word], word)
+        return list(by_spelling.values())
 
     def shared(self, words: Sequence[str], others: Sequence[str]) -> list[str]:
         """Those of the words that the embedding spells like one of the others."""

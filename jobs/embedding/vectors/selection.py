@@ -40,9 +40,9 @@ def select(store: Store, unit: Unit) -> Tables:
     embedding = store.read(unit.input("embedding"))
     vocabulary = pl.DataFrame(store.read(unit.input("vocabulary")))
     wanted = vocabulary.filter(pl.col("word").is_in(selection.words)).select("word", "count")
-    found = wanted.join(pl.DataFrame(embedding), on="word", how="left", maintain_order="left")
-    words, vectors = found["word"].to_arrow().cast(pa.string()), found["vector"].to_arrow()
-    yield "vectors", pa.table([words, words, found["count"].to_arrow(), vectors], _COLUMNS)
+    rows = wanted.join(pl.DataFrame(embedding), on="word", how="left", maintain_order="left")
+    words, vectors = rows["word"].to_arrow().cast(pa.string()), rows["vector"].to_arrow()
+    yield "vectors", pa.table([words, words, rows["count"].to_arrow(), vectors], _COLUMNS)
     if selection.attribute_sets:
         present = embedding.filter(embedding["vector"].is_valid())
         index = {word: row for row, word in enumerate(present["word"].to_pylist())}
@@ -72,11 +72,13 @@ def neighbours(selection: Selection, index: Mapping[str, int], vectors: NDArray[
         vectors: ``[words, dimensions]`` of the whole embedding.
     """
     known = {word for word, row in index.items() if vectors[row].any()}
-    own = [np.array([index[word] for word in words if word in known], np.int64) for words in selection.attribute_sets]
-    numbers = [number for number, rows in enumerate(own) if rows.size]
-    found = enlarged([own[number] for number in numbers], vectors, selection.num_neighbours)
-    sets = np.repeat(np.array(numbers, np.int32), [rows.size for rows in found])
-    return pa.table({"set": sets, "vector": vector_column(vectors[np.concatenate([np.empty(0, np.int64), *found])])})
+    rows_by_set = [
+        np.array([index[word] for word in words if word in known], np.int64) for words in selection.attribute_sets
+    ]
+    numbers = [number for number, rows in enumerate(rows_by_set) if rows.size]
+    parts = enlarged([rows_by_set[number] for number in numbers], vectors, selection.num_neighbours)
+    sets = np.repeat(np.array(numbers, np.int32), [rows.size for rows in parts])
+    return pa.table({"set": sets, "vector": vector_column(vectors[np.concatenate([np.empty(0, np.int64), *parts])])})
 
 
 def vector_column(rows: NDArray[np.floating]) -> pa.FixedSizeListArray:
