@@ -2,34 +2,20 @@
 
 from operator import itemgetter
 
-from tiltmeter.jobs.association.config import AssociationRun
 from tiltmeter.jobs.association.findings import EFFECT, preferred, with_effect
 from tiltmeter.jobs.association.sections import findings, sections
-from tiltmeter.jobs.embedding.page import Measure, embeddings_page
-from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.embedding.page import Measure, page_of
 from tiltmeter.jobs.report.findings import in_model
 from tiltmeter.jobs.report.intervals import NamedSides
-from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 
-_QUESTION = (
-    "Do groups of words, such as flowers and insects, go with other words, such as pleasant and unpleasant ones, more "
-    "than chance explains?"
-)
 _SIGNS = (
     " Score and effect size have different signs where targets were left out and the sets are of unequal size: the "
     "score is a sum over the targets, in which the larger set weighs more; the effect size is a difference of means."
 )
 
 
-def page(run: Run[AssociationRun, Sources], frames: Frames) -> Body:
-    """What the page of a run shows of its tables."""
-    level = run.config.job.level
-    return embeddings_page(run.config, frames, "Which words go with which", _QUESTION, measures(frames, level))
-
-
-def measures(frames: Frames, level: float) -> list[Measure]:
+def measures(frames: Frames) -> list[Measure]:
     """What association tests say on a page; nothing where none was made."""
     if "associations" not in frames:
         return []
@@ -38,4 +24,12 @@ def measures(frames: Frames, level: float) -> list[Measure]:
     sides = NamedSides(
         "effect size", found, EFFECT, in_model(found, itemgetter("test")), original="effect size", dispute=_SIGNS
     )
-    return [Measure(rows, level, findings(frames), sections(frames), sides)]
+    return [Measure(rows, findings(frames), sections(frames), sides)]
+
+
+page = page_of(
+    "Which words go with which",
+    "Do groups of words, such as flowers and insects, go with other words, such as pleasant and unpleasant ones, more "
+    "than chance explains?",
+    measures,
+)

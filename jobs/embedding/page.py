@@ -1,8 +1,8 @@
 """The page of a job on embeddings: what they are, and what was measured on them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Protocol, cast
 
 import polars as pl
 
@@ -14,15 +14,17 @@ from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.report.html.elements import Block, Paragraph, Section
 from tiltmeter.jobs.report.intervals import NamedSides, on_intervals
 from tiltmeter.jobs.report.lead import Lead
-from tiltmeter.jobs.report.page import Body
+from tiltmeter.jobs.report.page import Body, MakePage
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 
-_QUESTION = (
-    "Which vectors do the words of a corpus have, and how far would each of them move if the corpus had been drawn "
-    "again?"
-)
 _NO_REPLICAS = "they have no bootstrap replicas, so the numbers have no intervals"
+
+
+class _WithLevel(Protocol):
+    """The config of a job that measures."""
+
+    level: float
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,6 @@ class Measure:
 
     Attributes:
         rows: of its main table.
-        level: coverage of its intervals.
         findings: what stands out.
         sections: one per question.
         sides: whose intervals name a side.
@@ -40,7 +41,6 @@ class Measure:
     """
 
     rows: pl.DataFrame
-    level: float
     findings: Sequence[Block]
     sections: Sequence[Section]
     sides: NamedSides
@@ -48,36 +48,37 @@ class Measure:
     doubts: Sequence[Block] = field(default_factory=list)
 
 
-def page(run: Run[EmbeddingsRun, Sources], frames: Frames) -> Body:
-    """What the page of `bootstrap` shows."""
-    return embeddings_page(run.config, frames, "Bootstrapped word vectors", _QUESTION)
-
-
-def embeddings_page(
-    config: EmbeddingsRun, frames: Frames, title: str, question: str, measures: Sequence[Measure] = ()
-) -> Body:
-    """What a page shows of embeddings and of what was measured on them.
+def page_of(title: str, question: str, *parts: Callable[[Frames], Sequence[Measure]]) -> MakePage:
+    """Makes the page of embeddings and of what was measured on them.
 
     Args:
-        config: of the run.
-        frames: its tables.
-        title: of the page; the names of what was measured come behind it.
+        title: the names of what was measured come behind it.
         question: that the job answers.
-        measures: in the order in which the page tells of them.
+        parts: measures of the tables of a run, in the order in which the page tells of them.
     """
-    terms = [block for measure in measures for block in measure.terms]
-    lead = Lead(
-        [Paragraph(question), _origin(config, frames), *terms],
-        [block for measure in measures for block in measure.findings],
-        _doubts(config, frames, measures),
-    )
-    sections = [section for measure in measures for section in measure.sections]
-    return Body(
-        f"{title}: {', '.join(_models(config, frames, measures))}",
-        _facts(config),
-        lead,
-        [*sections, *_corpus_sections(config, frames)],
-    )
+
+    def page(run: Run[EmbeddingsRun, Sources], frames: Frames) -> Body:
+        config, measures = run.config, [measure for part in parts for measure in part(frames)]
+        terms = [block for measure in measures for block in measure.terms]
+        findings = [block for measure in measures for block in measure.findings]
+        question_and_origin = [Paragraph(question), Paragraph(_origin(config.embedding, frames))]
+        sections = [section for measure in measures for section in measure.sections]
+        return Body(
+            f"{title}: {', '.join(_models(config, frames, measures))}",
+            _facts(config),
+            Lead([*question_and_origin, *terms], findings, _doubts(config, frames, measures)),
+            [*sections, *_corpus_sections(config, frames)],
+        )
+
+    return page
+
+
+page = page_of(
+    "Bootstrapped word vectors",
+    "Which vectors do the words of a corpus have, and how far would each of them move if the corpus had been drawn "
+    "again?",
+)
+"""Of `bootstrap`."""
 
 
 def _models(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) -> list[str]:
@@ -88,19 +89,16 @@ def _models(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) 
     return names.unique(maintain_order=True).to_list()
 
 
-def _origin(config: EmbeddingsRun, frames: Frames) -> Paragraph:
+def _origin(embedding: Embedding, frames: Frames) -> str:
     """Where the vectors come from."""
-    embedding = config.embedding
     if isinstance(embedding, EmbeddingConfig):
-        return Paragraph(trained(frames["corpora"], embedding))
+        return trained(frames["corpora"], embedding)
     if isinstance(embedding, FileEmbedding):
-        basis = (
-            "the files are the original embedding and its bootstrap replicas" if embedding.replicas else _NO_REPLICAS
-        )
-        return Paragraph(f"The word vectors come from files; {basis}.")
+        replicas = "the files are the original embedding and its bootstrap replicas"
+        return f"The word vectors come from files; {replicas if embedding.replicas else _NO_REPLICAS}."
     layers, pooling = ", ".join(map(str, embedding.encoder.layers)), embedding.encoder.pooling
-    layer = f"layers {layers}; {pooling} over the tokens"
-    return Paragraph(f"The word vectors come from encoders that were given single words ({layer}); {_NO_REPLICAS}.")
+    how = f"layers {layers}; {pooling} over the tokens"
+    return f"The word vectors come from encoders that were given single words ({how}); {_NO_REPLICAS}."
 
 
 def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) -> list[Block]:
@@ -108,8 +106,8 @@ def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) 
     blocks = doubts(frames["corpora"]) if "corpora" in frames else []
     blocks += [block for measure in measures for block in measure.doubts]
     if measures and has_replicas(config.embedding):
-        num_replicas = _num_replicas(config.embedding, measures)
-        blocks += on_intervals(measures[0].level, num_replicas, [measure.sides for measure in measures])
+        num_replicas, sides = _num_replicas(config.embedding, measures), [measure.sides for measure in measures]
+        blocks += on_intervals(cast(_WithLevel, config.job).level, num_replicas, sides)
     return blocks
 
 

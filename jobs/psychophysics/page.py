@@ -1,20 +1,13 @@
 """The page of `psychophysics`."""
 
-from tiltmeter.jobs.embedding.page import Measure, embeddings_page
-from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.psychophysics.config import PsychophysicsRun
+from tiltmeter.jobs.embedding.page import Measure, page_of
 from tiltmeter.jobs.psychophysics.findings import FLIPS, cue_pair
 from tiltmeter.jobs.psychophysics.sections import findings, sections
 from tiltmeter.jobs.report.findings import in_model, measured
 from tiltmeter.jobs.report.html.elements import Paragraph
 from tiltmeter.jobs.report.intervals import NamedSides
-from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 
-_QUESTION = (
-    "To which of two cues, such as “woman” and “man”, does each occupation lean in the word vectors, and how firmly?"
-)
 _PSE = (
     "PSE, the point of subjective equality of an occupation: how much of the second cue, such as “man”, a mixture with "
     "the first, such as “woman”, must have until the occupation leans to neither. Above 0.5 it leans to the first one."
@@ -28,13 +21,7 @@ _MONTE_CARLO_COVERAGE = {(32, 0.95): ", and for normally distributed flips that 
 """By replicas and level; simulated, as there is no formula for resampled moments."""
 
 
-def page(run: Run[PsychophysicsRun, Sources], frames: Frames) -> Body:
-    """What the page of a run shows of its tables."""
-    level = run.config.job.level
-    return embeddings_page(run.config, frames, "Occupations between two cues", _QUESTION, measures(frames, level))
-
-
-def measures(frames: Frames, level: float) -> list[Measure]:
+def measures(frames: Frames) -> list[Measure]:
     """What the psychophysics says on a page; nothing where it was not measured."""
     if "psychometrics" not in frames:
         return []
@@ -49,4 +36,11 @@ def measures(frames: Frames, level: float) -> list[Measure]:
         note=_OTHER_INTERVALS,
         coverage=lambda num_replicas, level: _MONTE_CARLO_COVERAGE.get((num_replicas, level), ""),
     )
-    return [Measure(rows, level, findings(frames), sections(frames), sides, terms=[Paragraph(_PSE, "note")])]
+    return [Measure(rows, findings(frames), sections(frames), sides, terms=[Paragraph(_PSE, "note")])]
+
+
+page = page_of(
+    "Occupations between two cues",
+    "To which of two cues, such as “woman” and “man”, does each occupation lean in the word vectors, and how firmly?",
+    measures,
+)

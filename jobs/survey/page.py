@@ -1,23 +1,15 @@
 """The page of `survey`, with the sections of the jobs that it joins."""
 
-from tiltmeter.jobs.association import page as association
-from tiltmeter.jobs.embedding.page import embeddings_page
-from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.gender import page as gender
-from tiltmeter.jobs.psychophysics import page as psychophysics
-from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.survey.config import SurveyRun
+from tiltmeter.jobs.association.page import measures as associations
+from tiltmeter.jobs.embedding.page import page_of
+from tiltmeter.jobs.gender.page import measures as gender
+from tiltmeter.jobs.psychophysics.page import measures as psychophysics
 
-_QUESTION = (
+page = page_of(
+    "How far the words lean",
     "How far do word vectors lean: occupations to female or to male words, groups of words to pleasant or to "
-    "unpleasant ones, professions along the direction of gender?"
+    "unpleasant ones, professions along the direction of gender?",
+    psychophysics,
+    associations,
+    gender,
 )
-
-
-def page(run: Run[SurveyRun, Sources], frames: Frames) -> Body:
-    """What the page of a run shows of its tables."""
-    level = run.config.job.level
-    measures = [measure for part in (psychophysics, association, gender) for measure in part.measures(frames, level)]
-    return embeddings_page(run.config, frames, "How far the words lean", _QUESTION, measures)

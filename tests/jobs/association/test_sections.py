@@ -79,14 +79,14 @@ def test_the_chart_colours_no_number_that_is_contradicted(contradictory):
 
 
 def test_how_sure_it_is_says_which_tests_contradict_themselves(contradictory):
-    [measure] = association_page.measures({"associations": contradictory}, 0.95)
+    [measure] = association_page.measures({"associations": contradictory})
     warnings = [block.text for block in on_intervals(0.95, 32, [measure.sides])[:-2]]
     assert [text.split(".")[0] for text in warnings] == [
         "3 of 4 effect sizes name no side, because their numbers contradict each other: c, d and e"
     ]
     assert "the sets are of unequal size" in warnings[0]
     fine = contradictory.filter(pl.col("test") == "a")
-    [measure] = association_page.measures({"associations": fine}, 0.95)
+    [measure] = association_page.measures({"associations": fine})
     assert [block for block in on_intervals(0.95, 32, [measure.sides]) if getattr(block, "tone", "") == "warning"] == []
 
 

@@ -57,7 +57,7 @@ def test_flips_that_the_original_corpus_contradicts_name_no_side(embeddings):
     (coverage,) = occupation_findings(turned)
     assert "In 1 of these 10 combinations" in coverage
     assert coverage.endswith("; in 2 the numbers contradict each other and name no side.")
-    [measure] = psychophysics_page.measures({"psychometrics": turned}, 0.95)
+    [measure] = psychophysics_page.measures({"psychometrics": turned})
     warning = on_intervals(0.95, 32, [measure.sides])[0].text
     assert warning.startswith(
         "2 of 10 flips name no side, because their numbers contradict each other: guard (she – he)"

@@ -81,7 +81,7 @@ def test_only_rows_with_a_result_are_measured(embeddings):
 
 def note(level, num_replicas, frames):
     """What is said at once, and what a reader opens."""
-    measures = [measure for page in (psychophysics, association) for measure in page.measures(frames, level)]
+    measures = [measure for page in (psychophysics, association) for measure in page.measures(frames)]
     paragraph, details = on_intervals(level, num_replicas, [measure.sides for measure in measures])[-2:]
     return f"{paragraph.text} {details.blocks[0].text}"
 

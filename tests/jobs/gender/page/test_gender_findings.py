@@ -42,7 +42,7 @@ def test_a_bias_beside_its_interval_is_on_no_side(gender):
     sides = said(frames)[2]
     assert "0 lie on the female side and 0 on the male side" in sides
     assert sides.endswith("for 1 it includes 0; for 4 the numbers contradict each other and name no side.")
-    [measure] = measures(frames, 0.95)
+    [measure] = measures(frames)
     warning = on_intervals(0.95, 32, [measure.sides])[0].text
     assert warning.startswith("4 of 5 biases name no side, because their numbers contradict each other: nurse in ")
 

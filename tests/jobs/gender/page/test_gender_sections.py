@@ -12,7 +12,7 @@ from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, P
 
 
 def findings(frames):
-    (measure,) = measures(frames, 0.95)
+    (measure,) = measures(frames)
     return measure.findings
 
 
