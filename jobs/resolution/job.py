@@ -3,6 +3,7 @@
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.resolution.assessment import assess
 from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.resolution.exports import export_clusters
 from tiltmeter.jobs.resolution.pairs import read_graphs
 from tiltmeter.jobs.resolution.records.pairs import score_records
 from tiltmeter.jobs.resolution.solving import partition
@@ -17,7 +18,7 @@ _PAIRS = FileContent("pairs", plain=5, packed=20, parquet=12)
 
 
 def run(run: Run[ResolutionRun, Files]) -> None:
-    """Read or draw the scored pairs, partition every component, assess and explain; publish tables."""
+    """Read or draw the scored pairs, partition every component, assess and explain; publish tables and a CSV."""
     config, runner = run.config, run.runner
     if config.records is None:
         graphs = read_graphs(runner, config, run.sources.files)
@@ -28,6 +29,7 @@ def run(run: Run[ResolutionRun, Files]) -> None:
     run.publish("pair_counts", [graphs[name].counts for name in partitions])
     run.publish("clusters", [found.clusters for found in partitions.values()])
     run.publish("components", [found.components for found in partitions.values()])
+    export_clusters(run, partitions)
     run.publish_all(assess(runner, graphs, partitions, config))
 
 

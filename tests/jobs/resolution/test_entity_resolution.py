@@ -50,6 +50,13 @@ def test_every_record_is_in_one_cluster_of_the_best_partition(resolved):
     assert clusters(resolved) == [["a", "b"], ["alone"], ["c"], ["x", "y"]]
 
 
+def test_a_spreadsheet_has_the_clusters_of_the_table(resolved):
+    exported = pl.read_csv(resolved.path / "exports/clusters.csv")
+    assert exported.columns == ["record", "cluster", "component"]
+    rows = [(row["record"], row["cluster"], row["component"]) for row in resolved.rows("clusters")]
+    assert exported.rows() == rows
+
+
 def test_components_are_proven_with_their_objective(resolved):
     components = resolved.rows("components")
     sizes = [(row["num_records"], row["num_pairs"], row["num_clusters"]) for row in components]

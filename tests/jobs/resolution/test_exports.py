@@ -1,0 +1,38 @@
+"""Records with their clusters, as a spreadsheet opens them."""
+
+from datetime import timedelta
+
+import polars as pl
+
+from tiltmeter.jobs.resolution.exports import with_clusters
+from tiltmeter.jobs.resolution.records.config import RecordScorer
+
+SCORER = RecordScorer(
+    path="r.csv", id="id", fields={"name": {"kind": "string"}}, blocking=[{"name": 2}], clusters="c.csv"
+)
+CLUSTERS = pl.DataFrame({"graph": "records", "record": ["a", "b", "c"], "cluster": [1, 0, 1], "component": [0, 1, 0]})
+
+
+def test_the_records_of_a_cluster_follow_each_other_with_their_columns():
+    records = pl.DataFrame({"id": ["a", "b", "c"], "name": ["Ann", "Bea", "Anne"], "cluster": ["x", None, "y"]})
+    found = with_clusters(records, CLUSTERS, SCORER)
+    # The file has a column "cluster" of its own.
+    assert found.columns == ["found_cluster", "component", "id", "name", "cluster"]
+    assert found.rows() == [(0, 1, "b", "Bea", None), (1, 0, "a", "Ann", "x"), (1, 0, "c", "Anne", "y")]
+
+
+def test_columns_that_a_csv_can_not_hold_are_left_out_and_ids_are_as_in_the_tables():
+    columns = {
+        "tags": [["x"], [], ["y"]],
+        "raw": [b"\xff", b"", None],
+        "age": [timedelta(1)] * 3,
+        "size": [1.5, 2.0, None],
+    }
+    records = pl.DataFrame({"id": [b"c", b"a", b"b"], "name": ["Anne", "Ann", "Bea"], **columns})
+    found = with_clusters(records, CLUSTERS, SCORER)
+    assert found.write_csv().splitlines() == [
+        "cluster,component,id,name,size",
+        "0,1,b,Bea,",
+        "1,0,c,Anne,1.5",
+        "1,0,a,Ann,2.0",
+    ]
