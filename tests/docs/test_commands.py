@@ -159,7 +159,10 @@ JOB_OF_PAGE = {"README.md": "survey"} | {
 _VALUE = re.compile(r"`[^`]+`|[-+.\d_e]+|null|true|false")
 """What is a value, and not said in words."""
 
-COMPOSED_WITH = {"docs/your_own.md": ["job=association", "embedding=encoder", "embedding.model=x"]}
+COMPOSED_WITH = {
+    "docs/your_own.md": ["job=association", "embedding=encoder", "embedding.model=x"],
+    "docs/entity_resolution.md": ["job=entity_resolution", "+records=csv"],
+}
 
 
 def test_settings_that_a_page_lists_have_the_values_that_it_says(compose):

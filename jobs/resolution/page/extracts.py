@@ -1,14 +1,18 @@
 """What the page of `entity_resolution` reads of its tables: of large ones totals, and a few rows of each."""
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from functools import cached_property
+from typing import NamedTuple
 
 import polars as pl
 
 from tiltmeter.jobs.report.grids import Row
-from tiltmeter.jobs.resolution.page.words import METRICS, cluster_name
+from tiltmeter.jobs.resolution.page.words import METRICS
+from tiltmeter.jobs.resolution.records.config import RecordScorer
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.resolution.ids import as_ids, as_text
+from tiltmeter.storage.records import read_records
 
 _NUM_HARDEST = 8
 _NUM_EXPLAINED = 15
@@ -23,10 +27,18 @@ _ORDER = {
 """Of explanations by kind: first what would bring most, what is held least, and what disagrees with most weight."""
 
 
+class Members(NamedTuple):
+    """The first records of a cluster, and how many it has in all."""
+
+    records: list[str]
+    num: int
+
+
 class Extracts:
     """The tables of a run; those with a row for each record, component or explanation are never read as a whole.
 
     Attributes:
+        scorer: of messy records; None where pairs were given.
         counts: table ``pair_counts``, with a row for each graph.
         metrics: table ``metrics``, the most important first; without rows where there is no gold.
         drawn_pairs: the table of this name; None where nothing is drawn.
@@ -34,11 +46,11 @@ class Extracts:
         is_study: whether components are of many graphs.
     """
 
-    def __init__(self, frames: Frames) -> None:
+    def __init__(self, frames: Frames, scorer: RecordScorer | None) -> None:
         tables = {name: pl.LazyFrame(schema.empty_table()) for name, schema in TABLES.items()}
         tables |= {name: frames.scan(name) for name in frames}
         ranks = {name: rank for rank, name in enumerate(METRICS)}
-        self.counts, self.drawn_pairs = frames["pair_counts"], frames.get("drawn_pairs")
+        self.scorer, self.counts, self.drawn_pairs = scorer, frames["pair_counts"], frames.get("drawn_pairs")
         self.metrics = tables["metrics"].sort(pl.col("metric").replace_strict(ranks), maintain_order=True).collect()
         self.clusters, self.components = tables["clusters"], tables["components"]
         self.explanations = tables["explanations"]
@@ -64,7 +76,7 @@ class Extracts:
         return self.solved.drop("graph").sum().row(0, named=True)
 
     @cached_property
-    def sizes(self) -> Mapping[str, pl.DataFrame]:
+    def sizes(self) -> dict[str, pl.DataFrame]:
         """``size, num`` of components and of clusters: how many have so many records."""
         components = self.components.select(pl.col("num_records").alias("size"))
         both = {"components": components, "clusters": self.clusters.group_by("graph", "cluster").len("size")}
@@ -74,26 +86,27 @@ class Extracts:
     def hardest(self) -> pl.DataFrame:
         """Components: the largest, the slowest, and those that are not proven, with the largest gaps."""
         names, num_records = ["graph", "component"], -pl.col("num_records")
-        chosen = [
-            _first(self.components, _NUM_HARDEST, num_records, *names),
-            _first(self.components, _NUM_HARDEST, -pl.col("seconds"), *names),
-            _first(self.components.filter(status="feasible"), _NUM_HARDEST, -pl.col("gap"), *names),
-            _first(self.components.filter(status="none"), _NUM_HARDEST, num_records, *names),
+        orders = [
+            (self.components, num_records),
+            (self.components, -pl.col("seconds")),
+            (self.components.filter(status="feasible"), -pl.col("gap")),
+            (self.components.filter(status="none"), num_records),
         ]
+        chosen = [_first(rows, _NUM_HARDEST, order, *names) for rows, order in orders]
         return pl.concat(chosen).unique(names).sort(num_records, *names)
 
     @cached_property
-    def disagreement(self) -> Row:
-        """How many explanations of each kind there are, and their weight; and why near misses are none."""
+    def kinds(self) -> dict[str, Row]:
+        """Of each kind of explanation: how many there are, their weight, and why near misses are none."""
         num_forbidden, weight = pl.col("num_forbidden"), pl.col("weight")
-        is_kind = {kind: pl.col("kind") == kind for kind in _ORDER}
-        sums = self.explanations.select(
+        sums = self.explanations.group_by("kind").agg(
+            pl.len().alias("num"),
+            weight.sum(),
             (num_forbidden > 0).sum().alias("num_forbidden"),
             ((num_forbidden == 0) & (weight <= 0)).sum().alias("num_outweighed"),
-            *(is_kind[kind].sum().alias(f"num_{kind}") for kind in _ORDER),
-            *(weight.filter(is_kind[kind]).sum().alias(f"weight_{kind}") for kind in _ORDER),
         )
-        return _collected(sums).row(0, named=True)
+        none = {kind: {"num": 0, "weight": 0.0} for kind in _ORDER}
+        return none | {row["kind"]: row for row in _collected(sums).to_dicts()}
 
     def explained(self, kind: str, component: int | None = None) -> pl.DataFrame:
         """The explanations of a kind that come first; of one component, or of all."""
@@ -101,16 +114,26 @@ class Extracts:
         rows = rows if component is None else rows.filter(component=component)
         return _first(rows, _NUM_EXPLAINED, _ORDER[kind], "record", "other", "cluster")
 
-    def records(self, component: int) -> dict[str, int]:
-        """The records of a component, with their clusters."""
+    def labels(self, component: int) -> dict[str, int]:
+        """The cluster of each record of a component."""
         rows = self.clusters.filter(component=component).select("record", "cluster").sort("record")
         return dict(_collected(rows).rows())
 
-    def cluster_names(self, numbers: pl.Series) -> dict[int, str]:
-        """Clusters by their number, each with the first of its records."""
-        records = self.clusters.filter(pl.col("cluster").is_in(numbers.unique().to_list())).group_by("cluster")
-        rows = records.agg(pl.col("record").sort().head(_NUM_MEMBERS), pl.len())
-        return {cluster: cluster_name(cluster, names, num) for cluster, names, num in _collected(rows).rows()}
+    def members(self, clusters: pl.Series) -> dict[int, Members]:
+        """Of each of these clusters."""
+        rows = self.clusters.filter(pl.col("cluster").is_in(clusters.unique().implode())).group_by("cluster")
+        named = _collected(rows.agg(pl.col("record").sort().head(_NUM_MEMBERS), pl.len()))
+        return {cluster: Members(records, num) for cluster, records, num in named.rows()}
+
+    def values(self, records: Collection[str]) -> dict[str, Row]:
+        """The fields of some records as text, by their ids; none where pairs were given."""
+        if self.scorer is None:
+            return {}
+        rows = read_records(self.scorer.path, list(dict.fromkeys([self.scorer.id, *self.scorer.fields])))
+        ids = as_ids(rows[self.scorer.id])
+        chosen = ids.is_in(list(records))
+        fields = pl.DataFrame([as_text(rows[name].filter(chosen)) for name in self.scorer.fields])
+        return dict(zip(ids.filter(chosen), fields.to_dicts(), strict=True))
 
 
 def _first(rows: pl.LazyFrame, num: int, *order: pl.Expr | str) -> pl.DataFrame:

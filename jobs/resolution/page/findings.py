@@ -1,117 +1,98 @@
 """What the tables of `entity_resolution` say, in sentences."""
 
-from collections.abc import Iterator, Sequence
-
-import polars as pl
+from collections.abc import Iterator
 
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
-from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.wording import duration, listed, percent, plural, quoted
 from tiltmeter.jobs.resolution.page.extracts import Extracts
 from tiltmeter.jobs.resolution.page.words import METRICS, gap, signed, weight
 
 _NUM_METRICS = 3
 
-_ASKED = [
-    Paragraph("Which records are the same entity?"),
-    Paragraph(
-        "A weight is a score for a pair: positive if it speaks for one entity, negative if against. Of all ways to put "
-        "the records into clusters, the one is looked for whose pairs within clusters have the largest sum of weights, "
-        "the objective. “Proven” means that none has more."
-    ),
-]
-
-
-def lead(extracts: Extracts, findings: Sequence[str]) -> Lead:
-    """What was asked, what stands out, and what is proven of it."""
-    return Lead(_ASKED, [Bullets(findings)], [*_doubts(extracts), Bullets(list(_optimum(extracts)))])
-
 
 def findings(extracts: Extracts) -> list[str]:
     """What stands out in the partition of one graph."""
-    return [_extent(extracts), *_agreement(extracts.metrics), _near_misses(extracts), _disagreement(extracts)]
+    return [_extent(extracts), *_agreement(extracts), _near_misses(extracts), _disagreement(extracts)]
 
 
 def _extent(extracts: Extracts) -> str:
-    total, clusters = extracts.totals, extracts.sizes["clusters"]
-    single = int(clusters.filter(size=1)["num"].sum())
+    sizes = dict(extracts.sizes["clusters"].rows())
+    single = sizes.get(1, 0)
     alone = f"; {plural(single, 'record')} {'is' if single == 1 else 'are'} alone in theirs" if single else ""
-    largest = f"the largest of {plural(max(clusters['size'].to_list(), default=0), 'record')}"
-    into = plural(total["num_clusters"], "cluster")
-    return f"{plural(total['num_records'], 'record')} fall into {into}, {largest}{alone}."
+    records, clusters = (plural(extracts.totals[f"num_{noun}s"], noun) for noun in ("record", "cluster"))
+    return f"{records} fall into {clusters}, the largest of {plural(max(sizes, default=0), 'record')}{alone}."
 
 
-def _agreement(metrics: pl.DataFrame) -> Iterator[str]:
-    """How far the clusters are the true ones, F1 first."""
-    known = metrics.filter(pl.col("value").is_not_nan()).head(_NUM_METRICS).to_dicts()
+def _agreement(extracts: Extracts) -> Iterator[str]:
+    """How far the clusters are the true ones, F1 first, and over how many records."""
+    known = extracts.metrics.filter(extracts.metrics["value"].is_not_nan()).head(_NUM_METRICS).to_dicts()
     if known:
-        named = listed([f"{METRICS[row['metric']]} {percent(row['value'])}" for row in known])
-        yield f"Against the gold clusters of {plural(known[0]['num_records'], 'record')}: {named}."
+        values = listed([f"{METRICS[row['metric']]} {percent(row['value'])}" for row in known])
+        unseen = " and that the scorer did not learn from" if extracts.scorer and extracts.scorer.clusters else ""
+        num, every = known[0]["num_records"], plural(extracts.totals["num_records"], "record")
+        yield f"Against the gold clusters, over the {num:,} of {every} that have one{unseen}: {values}."
 
 
 def _near_misses(extracts: Extracts) -> str:
-    totals = extracts.disagreement
-    num, forbidden, outweighed = totals["num_near_miss"], totals["num_forbidden"], totals["num_outweighed"]
-    if not num:
+    row = extracts.kinds["near_miss"]
+    if not row["num"]:
         return "There are no near misses: no record has a positive pair with a cluster that it is not in."
     reasons = {
-        "negative pairs with it outweigh them": outweighed,
-        "some pair with it was never scored, so it may not join": forbidden,
-        "it would bring something, but no more than to its own cluster": num - outweighed - forbidden,
+        "negative pairs with it outweigh them": row["num_outweighed"],
+        "some pair with it was never scored, so it may not join": row["num_forbidden"],
+        "it would bring something, but no more than to its own cluster": (
+            row["num"] - row["num_outweighed"] - row["num_forbidden"]
+        ),
     }
-    why = "; ".join(f"in {count:,} {reason}" for reason, count in reasons.items() if count)
-    return f"{plural(num, 'near miss')}: a record has positive pairs with a cluster, but is not in it. Of these, {why}."
+    why = "; ".join(f"in {num:,} {reason}" for reason, num in reasons.items() if num)
+    misses = plural(row["num"], "near miss")
+    return f"{misses}: a record has positive pairs with a cluster, but is not in it. Of these, {why}."
 
 
 def _disagreement(extracts: Extracts) -> str:
-    totals, num_pairs = extracts.disagreement, extracts.counts["num_pairs"][0]
-    split, joined = totals["num_split_pair"], totals["num_joined_pair"]
-    if not split + joined:
-        return f"All {num_pairs:,} pairs agree with the clusters: positive ones are together, negative ones apart."
-    kinds = {
-        f"{split:,} positive but apart ({signed(totals['weight_split_pair'])} in all)": split,
-        f"{joined:,} negative but together ({signed(totals['weight_joined_pair'])} in all)": joined,
-    }
-    never = ", or pairs between were never scored" if extracts.counts["missing"][0] == "forbid" else ""
-    return (
-        f"{split + joined:,} of {plural(num_pairs, 'pair')} ({percent((split + joined) / num_pairs)}) disagree with "
-        f"the clusters: {listed([text for text, num in kinds.items() if num])}. In a proven partition that is so where "
-        f"scores contradict each other{never}."
-    )
+    counts = extracts.counts.row(0, named=True)
+    kinds = {"positive but apart": "split_pair", "negative but together": "joined_pair"}
+    rows = {text: extracts.kinds[kind] for text, kind in kinds.items() if extracts.kinds[kind]["num"]}
+    if not rows:
+        pairs = f"All {counts['num_pairs']:,} pairs"
+        return f"{pairs} agree with the clusters: positive ones are together, negative ones apart."
+    num = sum(row["num"] for row in rows.values())
+    which = listed([f"{row['num']:,} {text} ({signed(row['weight'])} in all)" for text, row in rows.items()])
+    never = ", or pairs between were never scored" if counts["missing"] == "forbid" else ""
+    share = f"{num:,} of {plural(counts['num_pairs'], 'pair')} ({percent(num / counts['num_pairs'])})"
+    so = f"In a proven partition that is so where scores contradict each other{never}."
+    return f"{share} disagree with the clusters: {which}. {so}"
 
 
-def _doubts(extracts: Extracts) -> Iterator[Block]:
-    if num := extracts.totals["num_none"]:
-        was = "was" if num == 1 else "were"
-        text = f"{plural(num, 'component')} {was} not partitioned in time: each of their records is left alone."
-        yield Paragraph(f"{text} Set time_limit=<seconds> higher.", "warning")
-
-
-def _optimum(extracts: Extracts) -> Iterator[str]:
+def doubts(extracts: Extracts) -> list[Block]:
     """How many components are proven, how far the others may be from it, and which took longest."""
-    num, single = extracts.totals["num_components"], extracts.totals["num_single"]
-    besides = f", besides {plural(single, 'record')} without any" if single else ""
-    yield f"Positive pairs connect the records into {plural(num, 'component')}{besides}; {_proven(extracts)}"
-    if num:
-        yield _slowest(extracts)
+    total = extracts.totals
+    single = f", besides {plural(total['num_single'], 'record')} without any" if total["num_single"] else ""
+    extent = f"Positive pairs connect the records into {plural(total['num_components'], 'component')}{single}"
+    took = [_slowest(extracts)] if total["num_components"] else []
+    sure = Bullets([f"{extent}; {_proven(extracts)}", *took])
+    if not (num := total["num_none"]):
+        return [sure]
+    text = f"{plural(num, 'component')} {'was' if num == 1 else 'were'} not partitioned in time"
+    return [
+        Paragraph(f"{text}: each of their records is left alone. Set time_limit=<seconds> higher.", "warning"),
+        sure,
+    ]
 
 
 def _proven(extracts: Extracts) -> str:
     total = extracts.totals
-    num_open, is_one = total["num_open"], total["num_components"] == 1
+    num, is_one = total["num_open"], total["num_components"] == 1
     reached = f"the objective of {weight(total['objective'])}"
-    if not num_open:
+    if not num:
         return f"{'it is' if is_one else 'all are'} proven: no partition has more than {reached}."
-    which = "it is" if is_one else f"{num_open:,} {'is' if num_open == 1 else 'are'}"
-    more = max(0.0, total["bound"] - total["objective"])
-    best = f" No partition has more than {weight(total['bound'])}, which is {weight(more)} above {reached}."
-    return f"{which} not proven{_largest_gap(extracts)}.{'' if total['num_none'] else best}"
-
-
-def _largest_gap(extracts: Extracts) -> str:
-    rows = extracts.hardest.filter(status="feasible").sort("gap", descending=True, maintain_order=True).head(1)
-    return "".join(f", with a gap of up to {gap(row)} ({_component(row, extracts)})" for row in rows.to_dicts())
+    which = "it is" if is_one else f"{num:,} {'is' if num == 1 else 'are'}"
+    worst = extracts.hardest.filter(status="feasible").sort("gap", descending=True, maintain_order=True).head(1)
+    gaps = [f", with a gap of up to {gap(row)} ({_component(row, extracts)})" for row in worst.to_dicts()]
+    more = weight(max(0.0, total["bound"] - total["objective"]))
+    best = f" No partition has more than {weight(total['bound'])}, which is {more} above {reached}."
+    return f"{which} not proven{''.join(gaps)}.{'' if total['num_none'] else best}"
 
 
 def _slowest(extracts: Extracts) -> str:

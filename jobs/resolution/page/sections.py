@@ -1,16 +1,18 @@
 """The sections of a report on one graph: components, explanations, agreement with gold, and drawings on demand."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import polars as pl
 
-from tiltmeter.jobs.report.grids import Column, Row, cell, count, grid, number, text
+from tiltmeter.jobs.report.grids import Row, cell, count, grid, number, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import phrase, plural
 from tiltmeter.jobs.resolution.page import words
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, MAX_RECORDS, cluster_graph
 from tiltmeter.jobs.resolution.page.extracts import Extracts
 from tiltmeter.jobs.resolution.page.figures import sizes
+from tiltmeter.jobs.resolution.tables import PAIR_COUNTS
 
 
 def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Section]:
@@ -20,19 +22,17 @@ def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Sectio
         drawn: numbers of the components to draw.
         seed: of the drawings.
     """
-    asked = [
-        Section("components", "Components", list(components(extracts))),
-        *(_drawing(component, extracts, seed) for component in drawn),
-        Section("near-misses", "Near misses", _explained("near_miss", _NEAR_MISSES, extracts)),
-        Section("disagreements", "Pairs that disagree", _disagreements(extracts)),
-        Section("merges", "What holds the clusters", _explained("merge", _MERGES, extracts)),
-        Section("gold", "Against the gold clusters", list(_agreement(extracts.metrics))),
-        Section("pairs", "The pairs", [_counts(extracts.counts.row(0, named=True))]),
-    ]
-    return [section for section in asked if section.blocks]
-
-
-# --- components -----------------------------------------------------------------------------------------------------
+    asked: dict[str, tuple[str, Iterable[Block]]] = {
+        "components": ("Components", components(extracts)),
+        **{f"component-{num}": (f"Component {num}", _drawing(num, extracts, seed)) for num in drawn},
+        "near-misses": ("Near misses", _explained("near_miss", extracts)),
+        "disagreements": ("Pairs that disagree", _disagreements(extracts)),
+        "merges": ("What holds the clusters", _explained("merge", extracts)),
+        "gold": ("Against the gold clusters", _agreement(extracts.metrics)),
+        "pairs": ("The pairs", [_counts(extracts.counts.row(0, named=True))]),
+    }
+    made = [Section(anchor, title, list(blocks)) for anchor, (title, blocks) in asked.items()]
+    return [section for section in made if section.blocks]
 
 
 def components(extracts: Extracts) -> Iterator[Block]:
@@ -49,61 +49,55 @@ def components(extracts: Extracts) -> Iterator[Block]:
             "times the one before.",
             {"sizes": sizes(extracts.sizes)},
         )
-    yield _hardest(extracts)
-
-
-def _hardest(extracts: Extracts) -> Grid:
     num, num_shown = extracts.totals["num_components"] + extracts.totals["num_single"], extracts.hardest.height
     cut = (
         "The largest, the slowest and those not proven with the largest gaps. "
         f"Shown: {num_shown} of {num:,}; the others are in the table components."
     )
-    return grid(
+    sums = [cell(name, partial(_weight, name), is_numeric=True) for name in ("objective", "bound")]
+    yield grid(
         cut if num > num_shown else "All components.",
         extracts.hardest,
         *(["graph"] if extracts.is_study else []),
         text("component", is_numeric=True),
         *map(count, ["num_records", "num_pairs", "num_clusters"]),
         "status",
-        *([] if extracts.is_study else [_weight("objective"), _weight("bound")]),
+        *([] if extracts.is_study else sums),
         cell("gap", words.gap, is_numeric=True),
         number("seconds", digits=2),
-        *([] if extracts.is_study else [count("num_cuts"), count("num_branches")]),
+        *([] if extracts.is_study else map(count, ["num_cuts", "num_branches"])),
         text("solver", names=phrase),
     )
 
 
-def _weight(name: str) -> Column:
-    return cell(name, lambda row: words.weight(row[name]), is_numeric=True)
+def _weight(name: str, row: Row) -> str:
+    return words.weight(row[name])
 
 
-def _drawing(component: int, extracts: Extracts, seed: int) -> Section:
-    blocks: list[Block] = [Paragraph(f"There is no component {component}: leave it out of drawn.", "warning")]
-    for row in extracts.components.filter(component=component).collect(engine="streaming").to_dicts():
-        blocks = list(_component(row, extracts, seed))
-    return Section(f"component-{component}", f"Component {component}", blocks)
-
-
-def _component(row: Row, extracts: Extracts, seed: int) -> Iterator[Block]:
+def _drawing(component: int, extracts: Extracts, seed: int) -> Iterator[Block]:
+    rows = extracts.components.filter(component=component).collect(engine="streaming")
+    if rows.is_empty():
+        yield Paragraph(f"There is no component {component}: leave it out of drawn.", "warning")
+        return
+    row = rows.row(0, named=True)
     extent = f"{plural(row['num_records'], 'record')} in {plural(row['num_clusters'], 'cluster')}"
     status = "proven" if row["status"] == "proven" else f"not proven (gap {words.gap(row)})"
     yield Paragraph(f"{extent}, with an objective of {words.weight(row['objective'])}, {status}.")
     if row["num_records"] > MAX_RECORDS:
         yield Paragraph(f"Too many to be drawn: the limit is {MAX_RECORDS} records.")
     elif extracts.drawn_pairs is not None:
-        pairs = extracts.drawn_pairs.filter(component=row["component"])
+        pairs = extracts.drawn_pairs.filter(component=component)
         yield Chart(
             f"Graph of the component: {extent}, with lines for the pairs between them.",
             "Dots of one colour and shape: a cluster; hollow ones are alone. Solid lines: positive pairs; dashed ones: "
             f"negative pairs. Of a kind with more than {MAX_LINES} pairs, those of most weight are drawn, and those "
             "that keep a cluster whole. The pointer shows records and weights.",
-            {"graph": cluster_graph(pairs, extracts.records(row["component"]), seed)},
+            {"graph": cluster_graph(pairs, extracts.labels(component), seed)},
         )
     kinds = {"near_miss": "Near misses that would bring most", "merge": "What holds the clusters, the weakest first"}
     for kind, title in kinds.items():
-        rows = extracts.explained(kind, row["component"])
-        if rows.height:
-            yield Details(title, [_sentences(rows, extracts)])
+        if blocks := list(_sentences(extracts.explained(kind, component), extracts)):
+            yield Details(title, blocks)
 
 
 # --- explanations ---------------------------------------------------------------------------------------------------
@@ -114,48 +108,70 @@ _FIRST = {
     "split_pair": "The largest",
     "joined_pair": "The largest",
 }
-_NEAR_MISSES = (
-    "A record with positive pairs into a cluster that it is not in. What it would bring is the sum of all its weights "
-    "with that cluster."
-)
-_MERGES = (
-    "The sum of the weights within a cluster is what it adds to the objective. A record that is held by little would "
-    "be lost first, were the scores different."
-)
+_MEANINGS = {
+    "near_miss": "A record with positive pairs into a cluster that it is not in. What it would bring is the sum of all "
+    "its weights with that cluster.",
+    "merge": "The sum of the weights within a cluster is what it adds to the objective. A record that is held by "
+    "little would be lost first, were the scores different.",
+    "split_pair": "Positive pairs that are apart, by weight.",
+    "joined_pair": "Negative pairs that are together, by weight.",
+}
 
 
-def _explained(kind: str, text: str, extracts: Extracts) -> list[Block]:
+def _explained(kind: str, extracts: Extracts) -> Iterator[Block]:
     rows = extracts.explained(kind)
-    return [Paragraph(f"{text} {_shown(rows, extracts)}"), _sentences(rows, extracts)] if rows.height else []
+    if rows.height:
+        yield Paragraph(_caption(kind, rows, extracts))
+        yield from _sentences(rows, extracts)
 
 
-def _sentences(rows: pl.DataFrame, extracts: Extracts) -> Bullets:
-    names = extracts.cluster_names(rows["cluster"])
-    return Bullets([words.explanation(row, names[row["cluster"]]) for row in rows.to_dicts()])
+def _caption(kind: str, rows: pl.DataFrame, extracts: Extracts) -> str:
+    rest = extracts.kinds[kind]["num"] - rows.height
+    more = f"; {rest:,} more are in the table explanations." if rest else " come first."
+    return f"{_MEANINGS[kind]} {_FIRST[kind]}{more}"
 
 
-def _disagreements(extracts: Extracts) -> list[Block]:
-    effect = "Each lowers the objective from what it would be if all scores agreed: by its weight, whatever the sign."
-    kinds = {"split_pair": "Positive pairs that are apart", "joined_pair": "Negative pairs that are together"}
-    grids = [
-        grid(
-            f"{title}, by weight. {_shown(rows, extracts)}",
+def _sentences(rows: pl.DataFrame, extracts: Extracts) -> Iterator[Block]:
+    """Why records are together or apart; messy records that were left out stand beside those of the cluster."""
+    misses, members = rows.to_dicts(), extracts.members(rows["cluster"])
+    if misses:
+        names = {number: words.cluster_name(number, *named) for number, named in members.items()}
+        yield Bullets([words.explanation(row, names[row["cluster"]]) for row in misses])
+    named = [
+        {"record": record, "place": f"{place} {row['cluster']}"}
+        for row in misses
+        if row["kind"] == "near_miss"
+        for place, records in {
+            "left out of": [row["record"]],
+            "in": dict.fromkeys([*members[row["cluster"]].records, *row["tipping_records"]]),
+        }.items()
+        for record in records
+    ]
+    if values := extracts.values({line["record"] for line in named}):
+        fields = [cell(name, partial(_value, values, name)) for name in next(iter(values.values()))]
+        caption = "The fields of each record that was left out, before those of the cluster that it was left out of."
+        yield grid(caption, named, "record", text("place", "cluster"), *fields)
+
+
+def _value(values: Mapping[str, Row], name: str, row: Row) -> str:
+    return values[row["record"]][name] or ""
+
+
+def _disagreements(extracts: Extracts) -> Iterator[Block]:
+    kinds = {kind: rows for kind in ("split_pair", "joined_pair") if (rows := extracts.explained(kind)).height}
+    if kinds:
+        yield Paragraph(
+            "Each lowers the objective from what it would be if all scores agreed: by its weight, whatever the sign."
+        )
+    for kind, rows in kinds.items():
+        yield grid(
+            _caption(kind, rows, extracts),
             rows,
             "record",
             text("other", "other record"),
             cell("weight", lambda row: words.signed(row["weight"]), is_numeric=True),
             count("component"),
         )
-        for kind, title in kinds.items()
-        if (rows := extracts.explained(kind)).height
-    ]
-    return [Paragraph(effect), *grids] if grids else []
-
-
-def _shown(rows: pl.DataFrame, extracts: Extracts) -> str:
-    kind = rows["kind"][0]
-    rest = extracts.disagreement[f"num_{kind}"] - rows.height
-    return f"{_FIRST[kind]}; {rest:,} more are in the table explanations." if rest else f"{_FIRST[kind]} come first."
 
 
 # --- gold and pairs -------------------------------------------------------------------------------------------------
@@ -173,19 +189,17 @@ def _agreement(metrics: pl.DataFrame) -> Iterator[Block]:
         )
 
 
-def _counts(row: Row) -> Grid:
-    below = f"pairs below the threshold ({words.threshold_name(row['threshold'])}), which count as never scored"
-    names = {
-        "num_records": "records",
-        "num_pairs": "pairs that were kept",
-        "num_self_pairs": "pairs of a record with itself, left out",
-        "num_repeated": "pairs that came again with the same weight, left out",
-        "num_contradicting": "pairs that came again with another weight, of which the mean was taken",
-        "num_below_threshold": below,
-    }
+def _counts(counts: Row) -> Grid:
+    threshold = words.threshold_name(counts["threshold"])
+    rows = [
+        {"what": field.metadata[b"description"].decode(), "num": counts[field.name]}
+        for field in PAIR_COUNTS
+        if field.name.startswith("num_")
+    ]
     return grid(
-        f"What was read. Pairs without a score {words.MISSING[row['missing']]} (missing={row['missing']}).",
-        [{"what": name, "num": row[column]} for column, name in names.items()],
+        f"What was read. Pairs without a score {words.MISSING[counts['missing']]} (missing={counts['missing']}); the "
+        f"threshold is {threshold}.",
+        rows,
         "what",
         count("num", "how many"),
     )

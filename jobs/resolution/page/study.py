@@ -6,7 +6,7 @@ import polars as pl
 
 from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.grids import cell, count, grid, number, optional, percent
-from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.report.html.elements import Block, Chart, Paragraph, Section
 from tiltmeter.jobs.resolution.page.extracts import Extracts
 from tiltmeter.jobs.resolution.page.figures import by_threshold
 from tiltmeter.jobs.resolution.page.sections import components
@@ -30,34 +30,47 @@ def by_graph(extracts: Extracts) -> pl.DataFrame:
     return rows.join(metrics, on="graph", how="left", maintain_order="left")
 
 
-def study_findings(graphs: pl.DataFrame, extracts: Extracts) -> list[str]:
+def findings(graphs: pl.DataFrame, extracts: Extracts) -> list[str]:
     """What stands out in the partitions of many graphs, those of :func:`by_graph`."""
     num_thresholds = graphs["threshold"].n_unique()
     thresholds = f" at {num_thresholds} thresholds" if num_thresholds > 1 else ""
-    num_graphs = wording.plural(graphs.height, "graph")
-    records = wording.plural(extracts.totals["num_records"], "record")
-    clusters = wording.plural(extracts.totals["num_clusters"], "cluster")
-    extent = f"{num_graphs}{thresholds} were partitioned: {records}, counted in each, fall into {clusters}."
-    return [extent, *_best_thresholds(graphs)]
+    records, clusters = (wording.plural(extracts.totals[f"num_{noun}s"], noun) for noun in ("record", "cluster"))
+    what = f"{wording.plural(graphs.height, 'graph')}{thresholds} were partitioned"
+    return [f"{what}: {records}, counted in each, fall into {clusters}.", *_best_thresholds(graphs, extracts)]
 
 
-def _best_thresholds(graphs: pl.DataFrame) -> Iterator[str]:
-    means = graphs.drop_nulls("f1").group_by("threshold").agg(pl.col("f1").mean()).sort("f1", "threshold").to_dicts()
+def _best_thresholds(graphs: pl.DataFrame, extracts: Extracts) -> Iterator[str]:
+    known = graphs.drop_nulls("f1")
+    means = known.group_by("threshold").agg(pl.col("f1").mean()).sort("f1", "threshold").to_dicts()
     if means:
         low, high = (f"{_threshold(row['threshold'])} ({wording.percent(row['f1'])})" for row in (means[0], means[-1]))
         spread = f"highest {high} and lowest {low}" if len(means) > 1 else wording.percent(means[0]["f1"])
-        yield f"F1 against the gold clusters is on average {spread}."
+        num = extracts.metrics.filter(metric="f1").join(known, on="graph", how="semi")["num_records"].sum()
+        records = f"{num:,} of the {wording.plural(extracts.totals['num_records'], 'record')}"
+        yield f"F1 against the gold clusters is on average {spread}; it rests on {records}, counted in each graph."
 
 
 def _threshold(threshold: float | None) -> str:
     return "without a threshold" if threshold is None else f"at the threshold {threshold_name(threshold)}"
 
 
-def study_sections(graphs: pl.DataFrame, extracts: Extracts) -> list[Section]:
+def sections(graphs: pl.DataFrame, extracts: Extracts) -> list[Section]:
     """What the threshold does, which of the graphs of :func:`by_graph` were the hardest, and their components."""
+    slowest = graphs.sort("gap", "seconds", descending=True, nulls_last=False, maintain_order=True)
+    cut = f" Shown: {_NUM_GRAPHS} of {graphs.height:,}." if graphs.height > _NUM_GRAPHS else ""
+    hardest = grid(
+        f"Those with the largest gaps first, then the slowest.{cut}",
+        slowest.head(_NUM_GRAPHS),
+        "graph",
+        *map(count, _COUNTS),
+        count("num_open", "not proven"),
+        percent("gap", digits=3),
+        number("seconds", digits=2),
+        percent("f1", "F1"),
+    )
     return [
         Section("thresholds", "What the threshold does", list(_thresholds(graphs))),
-        Section("graphs", "Graphs", [_hardest(graphs)]),
+        Section("graphs", "Graphs", [hardest]),
         Section("components", "Components", list(components(extracts))),
     ]
 
@@ -72,18 +85,13 @@ def _thresholds(graphs: pl.DataFrame) -> Iterator[Block]:
         "seconds": by_threshold(graphs, "seconds", "seconds").with_layout(yaxis={"type": "log"}),
         "gap": by_threshold(graphs, "gap", "gap (%)", 100.0),
     }
-    figures = {name: figure for name, figure in measures.items() if len(figure.data[0]["x"])}
-    if figures:
+    if figures := {name: figure for name, figure in measures.items() if len(figure.data[0]["x"])}:
         yield Chart(
             "Box plots of F1, seconds and gap of all graphs, by threshold.",
             "Boxes: the middle half of the graphs, with median (line) and mean (dashed); whiskers: all graphs.",
             figures,
             "Measure",
         )
-    yield _by_threshold(graphs)
-
-
-def _by_threshold(graphs: pl.DataFrame) -> Grid:
     gap = pl.col("gap")
     groups = graphs.group_by("threshold").agg(
         pl.len().alias("num_graphs"),
@@ -91,7 +99,7 @@ def _by_threshold(graphs: pl.DataFrame) -> Grid:
         pl.when(gap.null_count() == 0).then(gap.max()).alias("gap"),
         pl.col(_NAMED).mean(),
     )
-    return grid(
+    yield grid(
         "Sums over the graphs; measures of agreement with the gold clusters: means of the graphs.",
         groups.sort("threshold", nulls_last=False),
         cell("threshold", lambda row: threshold_name(row["threshold"]), is_numeric=True),
@@ -101,20 +109,4 @@ def _by_threshold(graphs: pl.DataFrame) -> Grid:
         percent("gap", "largest gap", 3),
         number("seconds", digits=1),
         *(optional(percent(name, METRICS[name])) for name in _NAMED),
-    )
-
-
-def _hardest(graphs: pl.DataFrame) -> Grid:
-    """The graphs with the largest gaps, and of those without any the slowest."""
-    rows = graphs.sort("gap", "seconds", descending=True, nulls_last=False, maintain_order=True)
-    cut = f" Shown: {_NUM_GRAPHS} of {graphs.height:,}." if graphs.height > _NUM_GRAPHS else ""
-    return grid(
-        f"Those with the largest gaps first, then the slowest.{cut}",
-        rows.head(_NUM_GRAPHS),
-        "graph",
-        *map(count, _COUNTS),
-        count("num_open", "not proven"),
-        percent("gap", digits=3),
-        number("seconds", digits=2),
-        percent("f1", "F1"),
     )

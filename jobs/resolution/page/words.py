@@ -21,16 +21,18 @@ METRICS = {
 }
 """Of agreement with gold clusters, the most important first."""
 
-_LARGE = 100.0
-"""From here on whole numbers are written as such."""
+_LARGE, _HUGE = 100.0, 1e15
+"""From the first on whole numbers are written as such; from the second on no digit after the point is known."""
 
 
 def weight(value: float | None) -> str:
     """A weight, or a sum of weights.
 
-    >>> weight(-0.125), weight(47999.25), weight(47999.0), weight(None)
-    ('−0.12', '47,999.25', '47,999', '–')
+    >>> weight(-0.125), weight(47999.25), weight(47999.0), weight(-1e300), weight(None)
+    ('−0.12', '47,999.25', '47,999', '−1e+300', '–')
     """
+    if value is not None and _HUGE <= abs(value) < float("inf"):
+        return f"{value:.3g}".replace("-", "−")
     is_whole = value is not None and abs(value) >= _LARGE and value.is_integer()
     return number(value, 0 if is_whole else 2)
 
@@ -46,11 +48,7 @@ def signed(value: float) -> str:
 
 
 def gap(row: Row) -> str:
-    """The gap of a component.
-
-    >>> gap({"status": "proven", "gap": 2e-9}), gap({"status": "feasible", "gap": 0.0125})
-    ('0', '1.250%')
-    """
+    """Of a component, 0 if it is proven."""
     return "0" if row["status"] == "proven" else percent(row["gap"], 3)
 
 
@@ -87,9 +85,13 @@ def explanation(row: Row, cluster: str) -> str:
     if row["kind"] == "merge":
         held = f"{record} is held least, by {signed(row['held'])}"
         return f"Cluster {cluster}: its pairs add up to {signed(row['weight'])}; {held}."
-    sum_ = f" {signed(row['opposition']).replace('−', '− ')} = {signed(row['weight'])}" if row["opposition"] else ""
+    pairs = zip(row["tipping_records"] or [], row["tipping_weights"] or [], strict=True)
+    against = [f"{quoted(other)} {'no score' if score is None else signed(score)}" for other, score in pairs]
+    sum_ = f" {signed(row['opposition']).replace('−', '− ', 1)} = {signed(row['weight'])}" if row["opposition"] else ""
     bring = f"it would bring {signed(row['support'])}{sum_}{_reason(row)}."
-    return f"{record} was left out of cluster {cluster}: {bring}{_tipping(row)}"
+    return f"{record} was left out of cluster {cluster}: {bring}" + (
+        f" Against it: {', '.join(against)}." if against else ""
+    )
 
 
 def _reason(row: Row) -> str:
@@ -99,9 +101,3 @@ def _reason(row: Row) -> str:
     if change > TOLERANCE:
         return f"; moved there, it would raise the objective by {weight(change)}, so this partition is not the best one"
     return f", no more than the {signed(row['held'])} that hold it where it is" if row["weight"] > 0 else ""
-
-
-def _tipping(row: Row) -> str:
-    pairs = zip(row["tipping_records"] or [], row["tipping_weights"] or [], strict=True)
-    texts = [f"{quoted(record)} {'no score' if weight is None else signed(weight)}" for record, weight in pairs]
-    return f" Against it: {', '.join(texts)}." if texts else ""

@@ -36,7 +36,10 @@ def test_a_partition_that_is_proven_is_told_from_its_extent_to_what_disagrees(pa
     ]
     assert found == [
         "7 records fall into 4 clusters, the largest of 3 records; 2 records are alone in theirs.",
-        "Against the gold clusters of 7 records: pairwise F1 95.7%, precision 100.0% and recall 91.8%.",
+        (
+            "Against the gold clusters, over the 7 of 7 records that have one: pairwise F1 95.7%, precision 100.0% and "
+            "recall 91.8%."
+        ),
         (
             "3 near misses: a record has positive pairs with a cluster, but is not in it. Of these, in 1 negative "
             "pairs with it outweigh them; in 2 some pair with it was never scored, so it may not join."
@@ -59,7 +62,15 @@ def test_without_gold_nothing_is_said_of_it(partition):
 def test_measures_that_are_undefined_are_left_out(partition):
     rows = [partition.metric("f1", 1.0), partition.metric("precision", float("nan"))]
     found, _ = sentences(partition, metrics=partition.table("metrics", *rows))
-    assert "Against the gold clusters of 7 records: pairwise F1 100.0%." in found
+    assert "Against the gold clusters, over the 7 of 7 records that have one: pairwise F1 100.0%." in found
+
+
+def test_metrics_say_on_how_many_records_they_rest(partition, messy):
+    few = partition.table("metrics", partition.metric("f1", 0.5) | {"num_records": 3})
+    found, _ = sentences(partition, metrics=few)
+    assert "Against the gold clusters, over the 3 of 7 records that have one: pairwise F1 50.0%." in found
+    learnt = partition.body(partition.resolved() | {"metrics": few}, records=messy).lead.findings[0].items
+    assert "3 of 7 records that have one and that the scorer did not learn from: pairwise F1 50.0%." in learnt[1]
 
 
 def test_components_that_are_not_proven_have_their_gap_and_a_bound_for_all(partition):
@@ -153,7 +164,7 @@ def test_a_study_tells_of_all_its_graphs(partition):
         "4 graphs at 2 thresholds were partitioned: 21 records, counted in each, fall into 5 clusters.",
         (
             "F1 against the gold clusters is on average highest without a threshold (95.0%) and lowest at the "
-            "threshold −0.3 (80.0%)."
+            "threshold −0.3 (80.0%); it rests on 21 of the 21 records, counted in each graph."
         ),
     ]
     assert warning.tone == "warning"

@@ -88,6 +88,26 @@ def test_near_misses_come_with_reasons_those_that_would_bring_most_first(partiti
     ]
 
 
+def test_near_misses_of_messy_records_show_their_fields_beside_those_of_the_cluster(partition, messy):
+    shown = {section.anchor: section.blocks for section in partition.body(partition.resolved(), records=messy).sections}
+    (grid,) = of_kind(shown["near-misses"], Grid)
+    assert grid.headings == ["record", "cluster", "name", "born"]
+    assert grid.rows == [
+        ["c", "left out of 1", "Cy", "1903"],
+        ["d", "in 1", "Di", "–"],
+        ["e", "in 1", "Ed", "1905"],
+        ["d", "left out of 0", "Di", "–"],
+        ["a", "in 0", "Al", "1901"],
+        ["b", "in 0", "Bo", "1902"],
+        ["c", "in 0", "Cy", "1903"],
+        [partition.TAGGED, "left out of 0", "<i>", "1906"],
+        ["a", "in 0", "Al", "1901"],
+        ["b", "in 0", "Bo", "1902"],
+        ["c", "in 0", "Cy", "1903"],
+    ]
+    assert of_kind(shown["merges"], Grid) == []
+
+
 def test_merges_come_with_what_is_held_least(partition):
     (bullets,) = of_kind(sections_of(partition, partition.resolved())["merges"], Bullets)
     assert bullets.items == [
@@ -156,7 +176,7 @@ def test_metrics_have_f1_first(partition):
 def test_what_was_read_is_counted(partition):
     (grid,) = sections_of(partition, partition.resolved())["pairs"]
     assert [row[1] for row in grid.rows] == ["7", "10", "1", "2", "3", "4"]
-    assert grid.caption == "What was read. Pairs without a score may not share a cluster (missing=forbid)."
+    assert "Pairs without a score may not share a cluster (missing=forbid); the threshold is none." in grid.caption
 
 
 def test_a_study_has_thresholds_graphs_and_components(partition):
