@@ -1,4 +1,4 @@
-"""Plotly's figures and plotly itself as text that is small inside a page."""
+"""Figures, and the library that draws them, as text that is small inside a page."""
 
 import base64
 import gzip
@@ -6,13 +6,16 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from plotly.offline import get_plotlyjs
 
 from tiltmeter.jobs.report.plots.figure import Figure
+
+LIBRARY = Path(__file__).with_name("plotly-cartesian-4.1.1.min.js.gz")
+"""Plotly's own bundle of what needs two axes, as it is published (``plotly.js-cartesian-dist-min``), packed."""
 
 _DIGITS = 5
 """Of the numbers of a figure: one part in ten thousand of an axis is less than a pixel, even of an enlarged one."""
@@ -28,9 +31,9 @@ def packed(text: str) -> str:
 
 
 @cache
-def plotly() -> str:
+def library() -> str:
     """The library that draws figures, packed."""
-    return packed(get_plotlyjs())
+    return base64.b64encode(LIBRARY.read_bytes()).decode("ascii")
 
 
 def as_json(figures: Iterable[Figure]) -> str:

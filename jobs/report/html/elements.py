@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 import jinja2
 
-from tiltmeter.jobs.report.html.charts import as_json, packed, plotly
+from tiltmeter.jobs.report.html.charts import as_json, library, packed
 from tiltmeter.jobs.report.plots.figure import Figure
 
 _HERE = Path(__file__).parent
@@ -152,10 +152,10 @@ def render(page: Page) -> str:
     (True, True)
     """
     blocks = [*page.lead, *(block for section in page.sections for block in section.blocks)]
-    library = plotly() if _has_chart(blocks) else ""
-    scripts = ["page_tables.js", *(["page_numbers.js", "page_charts.js"] if library else [])]
-    script = "\n".join(_text(name) for name in scripts)
-    return _template().render(page=page, library=library, style=_text("page.css"), script=script)
+    drawing = ["page_unpack.js", "page_numbers.js", "page_charts.js"] if _has_chart(blocks) else []
+    script = "\n".join(_text(name) for name in ["page_tables.js", *drawing])
+    packed_library = library() if drawing else ""
+    return _template().render(page=page, library=packed_library, style=_text("page.css"), script=script)
 
 
 def _has_chart(blocks: Iterable[Block]) -> bool:

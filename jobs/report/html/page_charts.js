@@ -5,20 +5,6 @@ const PAPER = 660; // A4 within its margins, in pixels
 const LETTER = 7; // pixels, on average
 const settings = {displaylogo: false, modeBarButtons: [["toImage", "resetScale2d"]]};
 
-async function unpacked(script) {
-  const text = atob(script.textContent);
-  const bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).text();
-}
-
-async function loadPlotly() {
-  const script = document.createElement("script");
-  script.textContent = await unpacked(document.getElementById("plotly"));
-  document.head.append(script);
-}
-
 // --- what fits ---
 
 function wrapped(text, letters) {
@@ -150,12 +136,20 @@ function addChoice(chart, plot, current) {
 const redraws = new Map();
 const plots = new ResizeObserver((entries) => entries.forEach(({target}) => redraws.get(target)?.()));
 
-async function show(chart) {
-  const figures = JSON.parse(await unpacked(chart.querySelector("script")));
+function loadPlotly() {
+  if (globalThis.Plotly) return;
+  const script = document.createElement("script");
+  script.textContent = unpacked(document.getElementById("library").textContent);
+  document.head.append(script);
+}
+
+function show(chart) {
+  loadPlotly();
+  const figures = JSON.parse(unpacked(chart.querySelector("script").textContent));
   const [plot, select] = [chart.querySelector(".plot"), chart.querySelector("select")];
   const current = () => figures[Number(select?.value ?? 0)];
   let drawnFor = "";
-  const draw = async (limit = Infinity) => {
+  const draw = (limit = Infinity) => {
     const width = Math.min(plot.clientWidth, limit);
     const purpose = `${width} ${select?.value}`;
     if (!width || purpose === drawnFor) return;
@@ -165,33 +159,43 @@ async function show(chart) {
     layout.uirevision = select?.value ?? "0";
     plot.style.minHeight = `${layout.height}px`;
     const displayModeBar = width < NARROW ? false : "hover";
-    await Plotly.react(plot, data, {...layout, width: layout.width ?? width}, {...settings, displayModeBar});
+    Plotly.react(plot, data, {...layout, width: layout.width ?? width}, {...settings, displayModeBar});
     // Its label and the table of its numbers say it better than letters in the order of drawing.
     plot.querySelectorAll("svg.main-svg").forEach((svg) => svg.setAttribute("aria-hidden", "true"));
     plot.dataset.drawn = purpose;
   };
-  await draw();
+  draw();
   const renew = [addChoice(chart, plot, current), addNumbers(chart, current)];
-  select?.addEventListener("change", async () => {
-    await draw();
+  select?.addEventListener("change", () => {
+    draw();
     renew.forEach((fill) => fill());
   });
   redraws.set(plot, draw);
   plots.observe(plot);
 }
 
-function sayUndrawn(chart, problem) {
-  const plot = chart.querySelector(".plot");
-  plot.removeAttribute("role");
-  plot.style.minHeight = "0";
-  plot.textContent =
-    `This chart can't be drawn by this browser (${problem.message}). The tables beside this file hold its numbers.`;
+function tryToShow(chart) {
+  try {
+    show(chart);
+  } catch (problem) {
+    const plot = chart.querySelector(".plot");
+    plot.removeAttribute("role");
+    plot.style.minHeight = "0";
+    plot.textContent =
+      `This chart can't be drawn by this browser (${problem.message}). The tables beside this file hold its numbers.`;
+  }
 }
 
+// Those in view are there when the page is; the others follow one by one, so that it can be read meanwhile.
 async function showAll() {
-  const loaded = loadPlotly();
+  const [near, far] = [[], []];
   for (const chart of document.querySelectorAll(".chart")) {
-    await loaded.then(() => show(chart)).catch((problem) => sayUndrawn(chart, problem));
+    (chart.getBoundingClientRect().top < innerHeight ? near : far).push(chart);
+  }
+  near.forEach(tryToShow);
+  for (const chart of far) {
+    await new Promise((done) => setTimeout(done));
+    tryToShow(chart);
   }
 }
 

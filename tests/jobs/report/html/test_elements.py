@@ -8,7 +8,7 @@ import re
 import numpy as np
 import polars as pl
 
-from tiltmeter.jobs.report.html.charts import as_json, plotly
+from tiltmeter.jobs.report.html.charts import as_json, library
 from tiltmeter.jobs.report.html.elements import Chart, Details, Grid, Listing, Page, Paragraph, Part, Section, render
 from tiltmeter.jobs.report.plots.figure import Figure
 
@@ -44,9 +44,9 @@ def test_the_figures_of_a_page_are_unpacked_as_they_were():
 
 def test_only_a_page_with_a_chart_carries_the_library_wherever_the_chart_stands():
     chart = Chart("A.", "B.", {"one": Figure([], {})})
-    assert plotly() not in page(Paragraph("x"))
-    assert plotly() in page(Details("d", [chart]))
-    assert plotly() in render(Page("T", {}, [Part("p", [chart])], []))
+    assert library() not in page(Paragraph("x"))
+    assert library() in page(Details("d", [chart]))
+    assert library() in render(Page("T", {}, [Part("p", [chart])], []))
     assert page(chart) == page(chart)
 
 
