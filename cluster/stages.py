@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Work
+from tiltmeter.storage.errors import WorkFailed
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 from tiltmeter.storage.store.registry import Entry
 
@@ -20,14 +21,14 @@ _BATCHES_PER_WORKER = 8
 _MOST_AT_ONCE = 16
 
 
-class UnitsFailed(RuntimeError):
+class UnitsFailed(WorkFailed):
     """Some units could not be done; everything that needs them was left undone."""
 
     def __init__(self, failures: Sequence[Failure]) -> None:
         self.failures = list(failures)
         listed = "".join(f"\n  {failure.unit.name}: {failure.error}" for failure in failures[:10])
         more = f"\n  and {len(failures) - 10} more" if len(failures) > 10 else ""
-        super().__init__(f"{len(failures)} units failed:{listed}{more}")
+        super().__init__(f"{len(failures):,} {'unit' if len(failures) == 1 else 'units'} failed:{listed}{more}")
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,17 @@
-"""The command `tiltmeter`: compose the config, check it, run the job, say what came of it."""
+"""The command `tiltmeter`: say what it can do, or compose the config, check it, run the job, say what came of it."""
 
 import gc
 import sys
-from collections.abc import Iterator
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from importlib.metadata import PackageNotFoundError, version
 
-import hydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
-from omegaconf import DictConfig
+from hydra._internal.utils import get_args_parser
 
-from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.catalogue import settings_packages
-from tiltmeter.jobs.command import CONFIG, SETTINGS, build, execute
-from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.help import print_help
 from tiltmeter.jobs.runtime.redaction import RedactedStream
-from tiltmeter.jobs.runtime.settings.hydra_limits import confine_hydra
-from tiltmeter.jobs.upkeep.overnight.config import JobsFailed
-from tiltmeter.storage.errors import Refusal
+from tiltmeter.storage.errors import Refusal, WorkFailed
 
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
@@ -33,7 +27,7 @@ def exit_status() -> Iterator[None]:
     """
     try:
         yield
-    except (JobsFailed, UnitsFailed) as error:
+    except WorkFailed as error:
         _stop(EXIT_FAILED, str(error))
     except Refusal as error:
         _stop(EXIT_REFUSED, str(error))
@@ -46,22 +40,49 @@ def _stop(status: int, message: str) -> None:
     sys.exit(status)
 
 
-@hydra.main(version_base="1.3", config_path=f"pkg://{SETTINGS}", config_name=CONFIG)
-def _run(composed: DictConfig) -> None:
-    with exit_status():  # Hydra would print what reaches it
-        config = build(composed, HydraConfig.get().overrides.task)
-        if config.run_dir and HydraConfig.get().mode == RunMode.MULTIRUN:
-            raise ConfigError(f"run_dir={config.run_dir}: the runs of a sweep cannot share it; leave it out")
-        execute(config)
+def arranged(words: Sequence[str]) -> tuple[Namespace, list[str]]:
+    """What a command line says, and its words with the settings before the options, as Hydra reads them.
+
+    >>> arranged(["job=compare", "--cfg", "job", "runs=[a,b]"])[1]
+    ['job=compare', 'runs=[a,b]', '--cfg', 'job']
+
+    Raises:
+        Refusal: for an option that there is not.
+    """
+    parser = ArgumentParser("tiltmeter", parents=[get_args_parser()], add_help=False, conflict_handler="resolve")
+    parser.add_argument("--version", action="version", version=f"tiltmeter {_version()}")
+    options, others = parser.parse_known_args(words)
+    if unknown := next((word for word in others if word.startswith("-")), None):
+        written = f"; a setting is written {unknown.lstrip('-')}" if "=" in unknown else ""
+        raise Refusal(f"{unknown}: there is no such option{written}; tiltmeter --help has both")
+    settings = [*options.overrides, *others]
+    return options, [*settings, *(word for word in words if word not in settings)]
+
+
+def _version() -> str:
+    try:
+        return version("tiltmeter")
+    except PackageNotFoundError:
+        return "of a checkout"
 
 
 def main() -> None:
     """Entry point of the console command."""
+    with redirect_stdout(RedactedStream(sys.stdout)), redirect_stderr(RedactedStream(sys.stderr)), exit_status():
+        options, sys.argv[1:] = arranged(sys.argv[1:])
+        if options.help:
+            print_help(sys.argv[1:], options.config_dir)
+        else:
+            _run()
+
+
+def _run() -> None:
     # All libraries together have a million objects, which the collector would look through again and again.
     gc.set_threshold(50_000, 20, 100)
-    with redirect_stdout(RedactedStream(sys.stdout)), redirect_stderr(RedactedStream(sys.stderr)), exit_status():
-        confine_hydra(settings_packages())
-        _run()
+    # Whoever asks for help does not wait for them.
+    from tiltmeter.jobs.command import run
+
+    run(exit_status)
 
 
 if __name__ == "__main__":

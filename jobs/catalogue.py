@@ -3,14 +3,20 @@
 A job is loaded when it is asked for, so that nobody waits for what others import.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.job import Job, loaded
+from tiltmeter.jobs.runtime.settings.files import SettingsFolders
+
+if TYPE_CHECKING:
+    from tiltmeter.jobs.runtime.job import Job
 
 GROUP = "tiltmeter.jobs"
+
+SETTINGS, CONFIG = "tiltmeter.conf", "tiltmeter"
+"""The package of the settings, and the file in it that names the others."""
 
 OURS = {
     "association": "tiltmeter.jobs.association.job:JOB",
@@ -34,12 +40,16 @@ def names() -> list[str]:
     return sorted({*OURS, *_theirs()})
 
 
-def job(name: str) -> Job[Any, Any]:
+def job(name: str) -> "Job[Any, Any]":
     """The job of a name.
 
     Raises:
         ConfigError: if there is none, or if what a package offers under the name is no job.
     """
+    # They bring what the name of a job does not need.
+    from tiltmeter.jobs.runtime.config import ConfigError
+    from tiltmeter.jobs.runtime.job import Job, loaded
+
     if name not in OURS and name not in _theirs():
         raise ConfigError(f"job={name}: there is no such job; choose one of {', '.join(names())}")
     place = OURS.get(name) or _theirs()[name].value
@@ -52,6 +62,12 @@ def job(name: str) -> Job[Any, Any]:
 def settings_packages() -> list[str]:
     """Packages with the settings of other people's jobs: ``conf/job/<name>.yaml`` beside the entry point's module."""
     return sorted({f"{point.module.partition('.')[0]}.conf" for point in _theirs().values()})
+
+
+def settings_folders(more: Sequence[str] = ()) -> SettingsFolders:
+    """All files of settings: ours, those of other people's jobs, and those of more folders."""
+    packages = [f"pkg://{package}" for package in (*settings_packages(), SETTINGS)]
+    return SettingsFolders([*(f"file://{folder}" for folder in more), *packages])
 
 
 @cache

@@ -1,17 +1,37 @@
-"""From a composed config to a run: which job it names, its checked config, and its execution."""
+"""From a command line to a run: its config as Hydra composes it, which job that names, and its execution."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from tiltmeter.jobs.catalogue import job, settings_packages
-from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.catalogue import CONFIG, SETTINGS, job, settings_folders, settings_packages
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings import composition
-from tiltmeter.jobs.runtime.settings.files import SettingsFolders
+from tiltmeter.jobs.runtime.settings.hydra_limits import confine_hydra
 
-SETTINGS, CONFIG = "tiltmeter.conf", "tiltmeter"
-"""The package of the settings, and the file in it that names the others."""
+
+def run(ending: Callable[[], AbstractContextManager[None]]) -> None:
+    """Run what the command line says; several runs if it is to sweep.
+
+    Args:
+        ending: what each run ends the process with; Hydra would print what reaches it.
+    """
+
+    @hydra.main(version_base="1.3", config_path=f"pkg://{SETTINGS}", config_name=CONFIG)
+    def start(composed: DictConfig) -> None:
+        with ending():
+            config = build(composed, HydraConfig.get().overrides.task)
+            if config.run_dir and HydraConfig.get().mode == RunMode.MULTIRUN:
+                raise ConfigError(f"run_dir={config.run_dir}: the runs of a sweep cannot share it; leave it out")
+            execute(config)
+
+    confine_hydra(settings_packages())
+    start()
 
 
 def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
@@ -25,8 +45,7 @@ def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
         ConfigError: naming every wrong key at once.
     """
     settings = composition.plain(composed)
-    folders = SettingsFolders(f"pkg://{package}" for package in (*settings_packages(), SETTINGS))
-    return composition.build(job(settings["job"]["name"]).config, settings, overrides, folders)
+    return composition.build(job(settings["job"]["name"]).config, settings, overrides, settings_folders())
 
 
 def execute(config: CommonConfig) -> Path:

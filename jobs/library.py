@@ -9,9 +9,9 @@ from typing import Any
 import hydra
 import polars as pl
 
-from tiltmeter.jobs.catalogue import settings_packages
+from tiltmeter.jobs.catalogue import CONFIG, SETTINGS, settings_packages
 from tiltmeter.jobs.changes.past_runs import recorded
-from tiltmeter.jobs.command import CONFIG, SETTINGS, build, execute
+from tiltmeter.jobs.command import build, execute
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition, quoted
 

@@ -8,6 +8,10 @@ class Refusal(Exception):
     """What the user can fix: the message names the value, what is allowed, and where to set it."""
 
 
+class WorkFailed(RuntimeError):
+    """Part of the work failed, and the rest was done; the message names what failed."""
+
+
 class InputError(Refusal, ValueError):
     """A file that the user names can't be used; the message names it and, where known, the line, page, row or byte."""
 

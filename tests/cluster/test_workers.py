@@ -94,7 +94,7 @@ def test_what_another_run_finishes_meanwhile_is_not_done_again(runner):
 def test_a_failing_unit_fails_alone_and_is_named(runner, batch_size):
     finished = runner.run(stage(square, units(range(8), bad=[2]), batch_size))["all"]
     assert numbers(runner, finished) == [n**2 for n in range(8) if n != 2]
-    with pytest.raises(UnitsFailed, match=r"(?s)1 units failed.*number 2: ValueError: 2 is bad") as failed:
+    with pytest.raises(UnitsFailed, match=r"(?s)1 unit failed.*number 2: ValueError: 2 is bad") as failed:
         runner.check()
     [failure] = failed.value.failures
     assert failure.unit.name == "number 2"

@@ -190,10 +190,11 @@ def test_settings_that_a_page_lists_have_the_values_that_it_says(compose):
 # --- jobs and tables --------------------------------------------------------------------------------------------------
 
 
-def test_the_table_of_jobs_has_every_job_and_tables_that_it_publishes():
+def test_the_table_of_jobs_has_every_job_with_its_first_words_and_tables_that_it_publishes():
     rows = {quoted(row[0])[0]: row for row in PAGES["README.md"].tables("job")}
     assert set(rows) == {path.stem for path in ROOT.glob("conf/job/*.yaml")}
     for name in catalogue.names():
+        assert rows[name][1].startswith(catalogue.settings_folders().file(f"job/{name}").about), name
         assert set(quoted(rows[name][2])) <= set(catalogue.job(name).tables), name
 
 

@@ -172,7 +172,7 @@ def test_a_failed_unit_ends_the_command_with_status_1_and_its_name(tiltmeter, jo
     status, said = refuse(tiltmeter, *joining, *FILE, "corpus.path=truncated.xml.bz2", "run_dir=run", *QUICK)
     assert status == 1
     assert re.search(
-        r"tiltmeter: 1 units failed:\n  file: truncated.xml.bz2 from 0: InputError: .*truncated.xml.bz2: cannot", said
+        r"tiltmeter: 1 unit failed:\n  file: truncated.xml.bz2 from 0: InputError: .*truncated.xml.bz2: cannot", said
     )
     assert "Traceback" not in said
 

@@ -5,7 +5,7 @@ says what the job does, and how it is called: ``# Which records are one entity: 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -39,6 +39,18 @@ class Choice(NamedTuple):
 
     group: str
     options: tuple[str, ...]
+
+
+class Gathered(NamedTuple):
+    """Settings of several files.
+
+    Attributes:
+        settings: by their keys.
+        groups: that something is chosen of, with what is.
+    """
+
+    settings: Mapping[str, Setting]
+    groups: Mapping[str, Sequence[str]]
 
 
 class SettingsFile(NamedTuple):
@@ -88,6 +100,26 @@ class SettingsFolders:
             text = next((path.read_text(encoding="utf-8") for path in paths if path.is_file()), "")
             self._files[name] = read(text, ".".join(name.split("/")[:-1]))
         return self._files[name]
+
+    def gathered(self, name: str, chosen: Mapping[str, Sequence[str]]) -> "Gathered":
+        """The settings of a file, of those that it takes in, and the groups that it chooses from.
+
+        Args:
+            name: such as ``job/survey``.
+            chosen: options by their group, where they are not the usual ones.
+        """
+        file, folder = self.file(name), name.rpartition("/")[0]
+        settings: dict[str, Setting] = {}
+        groups: dict[str, Sequence[str]] = {}
+        for choice in file.choices:
+            if choice.group:
+                group = absolute(choice.group, folder)
+                groups[group] = chosen.get(group, choice.options)
+            else:
+                taken = self.gathered(absolute(choice.options[0], folder), chosen)
+                settings |= taken.settings
+                groups |= taken.groups
+        return Gathered(settings | {setting.key: setting for setting in file.settings}, groups)
 
     def _folders(self, group: str) -> list[Traversable]:
         return [folder for root in self._roots if (folder := root.joinpath(group)).is_dir()]
@@ -208,3 +240,12 @@ def _written(node: yaml.Node) -> str | None:
 
 def _is_number(node: yaml.ScalarNode) -> bool:
     return node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+
+
+def absolute(name: str, folder: str) -> str:
+    """A file or a group of a defaults list, which stands in a folder unless it begins with a slash.
+
+    >>> absolute("replicas", "embedding"), absolute("/embeddings", "job"), absolute("corpus", "")
+    ('embedding/replicas', 'embeddings', 'corpus')
+    """
+    return name[1:] if name.startswith("/") else f"{folder}/{name}" if folder else name

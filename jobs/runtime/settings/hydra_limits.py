@@ -113,6 +113,8 @@ class _ConfinedLoader(ConfigLoaderImpl):
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
         """Compose a config, and refuse one that can't be composed, or touches what it must not."""
+        if config_name is None:  # the help of Hydra, which would have its own logging
+            overrides = [*overrides, "hydra/job_logging=none", "hydra/hydra_logging=none"]
         parsed = self._parsed(overrides)
         mistakes.check_job(parsed)
         if validate_sweep_overrides:

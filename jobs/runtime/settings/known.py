@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 from operator import getitem
 from typing import Any, Self
 
-from tiltmeter.jobs.runtime.settings.files import Choice, SettingsFolders
+from tiltmeter.jobs.runtime.settings.files import Choice, SettingsFolders, absolute
 from tiltmeter.jobs.runtime.wording import listed
 
 _MOST_NAMES = 20
@@ -87,8 +87,8 @@ class Known:
 
     def _may_have(self, choice: Choice, folder: str, key: str) -> bool:
         if not choice.group:
-            return self._has(_absolute(choice.options[0], folder), key)
-        group = _absolute(choice.group, folder)
+            return self._has(absolute(choice.options[0], folder), key)
+        group = absolute(choice.group, folder)
         if group.partition("/")[0] != key.partition(".")[0]:
             return False
         return key == group or any(self._has(f"{group}/{option}", key) for option in self.folders.options(group))
@@ -107,8 +107,3 @@ class Known:
     @cached_property
     def _keys(self) -> list[str]:
         return [*dict.fromkeys([*keys_of(self.composed), *self.folders.groups])]
-
-
-def _absolute(name: str, folder: str) -> str:
-    """A file or a group of a defaults list, which stands in a folder unless it begins with a slash."""
-    return name[1:] if name.startswith("/") else f"{folder}/{name}" if folder else name

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.errors import WorkFailed
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.store.registry import is_series
 
@@ -18,7 +19,7 @@ _RESERVED = ("run_dir", "series", "store")
 _NOT_NIGHTLY = ("compare", "overnight")
 
 
-class JobsFailed(RuntimeError):
+class JobsFailed(WorkFailed):
     """Some jobs of the night did not succeed; the others did."""
 
 

@@ -112,7 +112,7 @@ def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_m
         f"store={tmp_path}/store",
         f"run_dir={tmp_path}/run",
     ]
-    with pytest.raises(UnitsFailed, match=r"1 units failed:\n  file: second.xml from [\d,]+: InputError: .*near byte"):
+    with pytest.raises(UnitsFailed, match=r"1 unit failed:\n  file: second.xml from [\d,]+: InputError: .*near byte"):
         run_job(*settings)
     stopped = outcome_of(tmp_path / "run")
     num_spans = stopped.num_done("read") + 1

@@ -35,13 +35,13 @@ def test_a_night_goes_on_past_jobs_that_do_not_succeed_and_says_why(night):
         store: job=prune
         """
     )
-    assert message == "2 of 3 jobs did not succeed: lost (refused), mistyped (failed)"
+    assert message == "2 of 3 jobs did not succeed: lost (refused), mistyped (refused)"
     assert run.record["status"] == "failed"
     lost, mistyped, pruned = run.table("jobs").to_pylist()
-    assert [row["status"] for row in (lost, mistyped, pruned)] == ["refused", "failed", "ok"]
-    assert [row["exit_status"] for row in (lost, mistyped, pruned)] == [2, 1, 0]
+    assert [row["status"] for row in (lost, mistyped, pruned)] == ["refused", "refused", "ok"]
+    assert [row["exit_status"] for row in (lost, mistyped, pruned)] == [2, 2, 0]
     assert lost["reason"].startswith("tiltmeter: corpus.path=nowhere.xml: there is no file")
-    assert "job.keeep" in mistyped["reason"]
+    assert mistyped["reason"] == "tiltmeter: job.keeep=1: there is no such setting; did you mean job.keep?"
     assert (pruned["reason"], pruned["run_dir"]) == ("", str(run.path / "runs/store"))
     assert outcome_of_child(run, "store")["job"] == "prune"
     assert (run.path / "exports/mistyped.log").read_text().strip().endswith(mistyped["reason"].splitlines()[-1])

@@ -1,0 +1,162 @@
+"""What ``tiltmeter --help`` prints: the jobs and the settings of all, or all that one job can be asked.
+
+It is read from the files of settings and their comments, without composing them.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
+
+from tiltmeter.jobs import catalogue
+from tiltmeter.jobs.runtime.settings.files import Setting, SettingsFolders
+from tiltmeter.jobs.runtime.settings.known import meant
+from tiltmeter.jobs.runtime.wording import listed
+from tiltmeter.storage.errors import Refusal
+
+_ABOUT = """\
+Tiltmeter measures how far language technology leans, and how sure it is of it.
+
+  tiltmeter job=<name> [key=value ...]
+
+Without a name: the survey, offline, on a sample of the English Wikipedia."""
+
+_MORE = {
+    "tiltmeter job=<name> --help": "one job: its settings and its tables",
+    "tiltmeter job=<name> --cfg job": "all settings as a run would have them",
+    "tiltmeter --multirun seed=0,1,2": "a run for each value",
+    "--config-dir <folder>": "settings of your own, such as corpora and word sets",
+    "--shell-completion install=bash": "completes keys and values; or zsh, fish",
+    "--hydra-help": "other options, which are those of Hydra",
+    "--version": "the version of Tiltmeter",
+}
+
+_FIRST_COLUMN = 30
+
+
+def print_help(words: Sequence[str], config_dir: str | None = None) -> None:
+    """Print the page of a job if words choose one, or else that of the command.
+
+    Args:
+        words: of the command line.
+        config_dir: a further folder of settings.
+
+    Raises:
+        Refusal: for a job that there is not.
+    """
+    folders = catalogue.settings_folders([config_dir] if config_dir else [])
+    chosen = _chosen(words, folders)
+    if "job" not in chosen:
+        print("\n".join(_command(folders)))
+        return
+    [name] = chosen.pop("job")
+    if name not in (jobs := folders.options("job")):
+        raise Refusal(f"job={name}: there is no such job{meant(name, jobs)} tiltmeter --help lists them")
+    print("\n".join(_job(name, chosen, folders)))
+    # It takes longer to load a job than to read all the rest.
+    print("\n".join(_tables(name)))
+
+
+def _chosen(words: Iterable[str], folders: SettingsFolders) -> dict[str, list[str]]:
+    """What words choose of groups: ``embedding=glove``, ``corpus=[enwiki,dewiki]``."""
+    parts = (word.lstrip("+").partition("=") for word in words)
+    return {group: options.strip("[]'\"").split(",") for group, _, options in parts if group in folders.groups}
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+
+
+def _command(folders: SettingsFolders) -> Iterator[str]:
+    yield _ABOUT
+    yield from ("", "Jobs")
+    jobs = {name: folders.file(f"job/{name}").about for name in folders.options("job")}
+    yield from _columns(jobs, max(map(len, jobs)))
+    yield from ("", "Settings of all jobs")
+    usual = folders.gathered(catalogue.CONFIG, {})
+    own = [setting for key, setting in usual.settings.items() if not key.startswith("hydra")]
+    cluster = [setting for setting in folders.file("cluster/local").settings if setting.meaning]
+    yield from _settings([*own, *cluster])
+    yield from ("", "More")
+    yield from _columns(_MORE, max(map(len, _MORE)))
+    yield from _wrapped("Each job has a page with its measure, its settings and its tables: docs/<name>.md.", "  ")
+
+
+# --- one job --------------------------------------------------------------------------------------------------------
+
+
+def _job(name: str, chosen: Mapping[str, Sequence[str]], folders: SettingsFolders) -> Iterator[str]:
+    file, gathered = folders.file(f"job/{name}"), folders.gathered(f"job/{name}", chosen)
+    yield from _wrapped(f"{name}: {file.about or 'a job'}.", "")
+    yield from ("", f"  {file.example or f'tiltmeter job={name} [key=value ...]'}", "", "Settings")
+    own = [setting for key, setting in gathered.settings.items() if key not in ("job", "job.name")]
+    yield from _settings(sorted(own, key=lambda setting: not setting.key.startswith("job.")))
+    for group, options in gathered.groups.items():
+        yield from ("", *_group(group, options, folders))
+        yield from _settings(_of_choices(group, options, chosen, folders))
+    yield from ("", f"All settings with their values: tiltmeter job={name} --cfg job")
+    yield "Settings of all jobs, such as run_dir and seed: tiltmeter --help"
+
+
+def _group(group: str, options: Sequence[str], folders: SettingsFolders) -> Iterator[str]:
+    others = [option for option in folders.options(group) if option not in options]
+    shown = options[0] if len(options) == 1 else f"[{','.join(options)}]"
+    yield from _wrapped(f"{group}={shown}{'; or ' if others else ''}{', '.join(others)}", "")
+
+
+def _of_choices(
+    group: str, options: Sequence[str], chosen: Mapping[str, Sequence[str]], folders: SettingsFolders
+) -> Iterator[Setting]:
+    """The settings of what is chosen that somebody wrote a comment to; others are data, such as word lists."""
+    for option in options:
+        settings = folders.gathered(f"{group}/{option}", chosen).settings.values()
+        yield from (
+            setting for setting in settings if setting.meaning or (setting.value is None and not setting.is_block)
+        )
+
+
+def _tables(name: str) -> Iterator[str]:
+    from tiltmeter.storage.store.tables import key_columns
+
+    yield from ("", "Tables, each of which says what its columns mean")
+    tables = catalogue.job(name).tables
+    rows = {table: _rows(key_columns(schema)) for table, schema in tables.items()}
+    yield from _columns(rows, max(map(len, rows)))
+
+
+def _rows(keys: Sequence[str]) -> str:
+    return f"a row for each {listed(keys)}" if keys else ""
+
+
+# --- lines ----------------------------------------------------------------------------------------------------------
+
+
+def _settings(settings: Iterable[Setting]) -> Iterator[str]:
+    yield from _columns({_assignment(setting): _meaning(setting) for setting in settings}, _FIRST_COLUMN)
+
+
+def _assignment(setting: Setting) -> str:
+    return f"{setting.key}.*" if setting.is_block else f"{setting.key}={setting.value or '<value>'}"
+
+
+def _meaning(setting: Setting) -> str:
+    return "; ".join(filter(None, ["must be given" if _is_needed(setting) else "", setting.meaning]))
+
+
+def _is_needed(setting: Setting) -> bool:
+    return setting.value is None and not setting.is_block
+
+
+def _columns(rows: Mapping[str, str], width: int) -> Iterator[str]:
+    """Two columns, of which the first one is at least as wide as asked; a longer entry has its line to itself."""
+    margin = " " * (width + 4)
+    for first, second in rows.items():
+        lines = [line.removeprefix(margin) for line in _wrapped(second, margin)]
+        if len(first) <= width and lines:
+            yield f"  {first:{width}}  {lines.pop(0)}"
+        else:
+            yield f"  {first}"
+        yield from (f"{margin}{line}" for line in lines)
+
+
+def _wrapped(text: str, margin: str) -> list[str]:
+    width = min(max(shutil.get_terminal_size().columns, 60), 100)
+    return wrap(text, width, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False)
