@@ -2,9 +2,15 @@
 
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.metadata import version
 
+import hydra._internal.hydra as hydra_command
+import hydra._internal.utils as hydra_utils
 import pytest
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import OmegaConf
+from omegaconf.resolvers import oc
 
 from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.app import arranged, main
@@ -115,6 +121,34 @@ def test_the_version_is_ours(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         main()
     assert (ended.value.code, capsys.readouterr().out) == (0, f"tiltmeter {version('tiltmeter')}\n")
+
+
+@pytest.fixture
+def hydra_restored(monkeypatch):
+    """Other tests compose configs as well."""
+    monkeypatch.setattr(hydra_command, "ConfigLoaderImpl", hydra_command.ConfigLoaderImpl)
+    monkeypatch.setattr(hydra_utils, "run_and_report", hydra_utils.run_and_report)
+    yield
+    GlobalHydra.instance().clear()
+    OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["job=prune", "--cfg", "job", "job.keep=3"], "job:\n  name: prune\n  keep: 3\n"),
+        (["job=prune", "--info", "searchpath"], "pkg://tiltmeter.conf"),
+        (["--shell-completion", "query=bash"], "job=privacy_metrics job=prune"),
+        (["--hydra-help"], "--multirun"),
+    ],
+)
+def test_what_hydra_offers_still_answers(monkeypatch, capfd, hydra_restored, words, expected):
+    monkeypatch.setenv("COMP_LINE", "tiltmeter job=pr")
+    monkeypatch.setenv("COMP_POINT", "16")
+    monkeypatch.setattr(sys, "argv", ["tiltmeter", *words])
+    with suppress(SystemExit):
+        main()
+    assert expected in "".join(capfd.readouterr())
 
 
 def test_help_loads_nothing_that_takes_long():

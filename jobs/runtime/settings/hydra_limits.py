@@ -32,6 +32,7 @@ from tiltmeter.jobs.runtime.settings.files import SettingsFolders
 T = TypeVar("T")
 
 _ANSWER = "hydra.mode=RUN"
+_OURS = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")
 _READABLE = re.compile(r"TILTMETER_\w+")
 
 _AS_DELIVERED: dict[str, Any] = {
@@ -113,8 +114,8 @@ class _ConfinedLoader(ConfigLoaderImpl):
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
         """Compose a config, and refuse one that can't be composed, or touches what it must not."""
-        if config_name is None:  # the help of Hydra, which would have its own logging
-            overrides = [*overrides, "hydra/job_logging=none", "hydra/hydra_logging=none"]
+        if config_name is None:  # the help of Hydra, which begins without the settings of ours
+            overrides = [*overrides, *_OURS]
         parsed = self._parsed(overrides)
         mistakes.check_job(parsed)
         if validate_sweep_overrides:
