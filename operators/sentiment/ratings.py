@@ -50,7 +50,7 @@ def rate(
     Args:
         scores: ``[systems, texts]``, in [-1, 1]; NaN where a system has no score.
         protected: ``[texts]``, the value of the attribute, such as a gender.
-        emotions: ``[texts]``; None where texts have none.
+        emotions: ``[texts]``, None for a text that has none and no part in the impact; None if no text has one.
         measure: None for the impact if the emotion depends on the attribute, and the rejections if it does not.
         num_levels: levels of the ratings.
         convention: of the tests, :data:`.two_samples.DEFINITION` or :data:`.two_samples.PUBLISHED`.
@@ -64,18 +64,27 @@ def rate(
     Ratings(measure='wrs', raw_scores=array([0. , 2.4]), ranks=array([1, 2]), levels=array([1, 2]))
     """
     rows, cells = np.asarray(scores, dtype=np.float64), coded(protected).codes
-    felt = None if emotions is None else coded(emotions).codes
+    felt = None if emotions is None else _codes(emotions)
     _check(rows, cells, felt)
     known = ~np.isnan(rows)
     measure = measure or _measure(known, cells, felt)
     if measure == "wrs":
         raw = [_rejections(row[has], cells[has], convention) for row, has in zip(rows, known, strict=True)]
     elif felt is not None:
-        raw = [_impact(row[has], felt[has], cells[has], empty_cells) for row, has in zip(rows, known, strict=True)]
+        has_both = known & (felt >= 0)
+        raw = [_impact(row[has], felt[has], cells[has], empty_cells) for row, has in zip(rows, has_both, strict=True)]
     else:
         raise ValueError(f"measure={measure!r} without emotions: give the emotion of each text, or take 'wrs'")
     raw_scores = np.array(raw, dtype=np.float64)
     return Ratings(measure, raw_scores, partial_order(raw_scores), complete_order(raw_scores, num_levels))
+
+
+def _codes(emotions: Sequence[Hashable]) -> IntArray:
+    """The number of each emotion; -1 for none."""
+    has_emotion = np.array([emotion is not None for emotion in emotions], dtype=bool)
+    felt = np.full(len(emotions), -1)
+    felt[has_emotion] = coded(emotion for emotion in emotions if emotion is not None).codes
+    return felt
 
 
 def _check(scores: FloatArray, cells: IntArray, felt: IntArray | None) -> None:
@@ -88,7 +97,10 @@ def _check(scores: FloatArray, cells: IntArray, felt: IntArray | None) -> None:
 
 def _measure(known: BoolArray, cells: IntArray, felt: IntArray | None) -> Measure:
     """The impact, if what every system has scored is confounded."""
-    return "die" if felt is not None and all(is_confounded(felt[has], cells[has]) for has in known) else "wrs"
+    if felt is None or not (felt >= 0).any():
+        return "wrs"
+    has_both = known & (felt >= 0)
+    return "die" if all(is_confounded(felt[has], cells[has]) for has in has_both) else "wrs"
 
 
 def _rejections(scores: FloatArray, cells: IntArray, convention: Convention) -> float:

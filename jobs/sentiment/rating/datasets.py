@@ -20,7 +20,7 @@ class Dataset:
 
     Attributes:
         values: of the attribute; ``cells`` says which one each text has.
-        emotions: likewise with ``felt``; ``felt`` is None if a text has no emotion.
+        emotions: likewise with ``felt``, which is -1 for a text without an emotion; None if no text has one.
         clusters: the conversation of each text; None if no two texts are of one.
         about: what the resampling of these texts is keyed by.
     """
@@ -48,12 +48,20 @@ class Dataset:
     def _strata(self) -> NDArray[np.int64]:
         if self.felt is None or self.is_confounded:
             return self.cells
-        return self.cells * len(self.emotions) + self.felt
+        num_emotions = len(self.emotions)
+        without = len(self.values) * num_emotions + self.cells
+        return np.where(self.felt < 0, without, self.cells * num_emotions + self.felt)
 
     @property
     def is_confounded(self) -> bool:
         """Whether the emotion depends on the protected attribute."""
-        return self.felt is not None and is_confounded(self.felt, self.cells)
+        has = self.has_emotion
+        return self.felt is not None and is_confounded(self.felt[has], self.cells[has])
+
+    @property
+    def has_emotion(self) -> NDArray[np.bool_]:
+        """Which texts do: deconfounding is of them."""
+        return np.zeros(len(self.cells), dtype=bool) if self.felt is None else self.felt >= 0
 
     def tested(self, rules: Convention, counts: NDArray[np.int32] | None = None) -> tuple[Moments, TTest]:
         """The scores of each value, and tests of every two, of the texts or of resamples."""
@@ -64,7 +72,9 @@ class Dataset:
         """What deconfounding does to each emotion; None without emotions."""
         if self.felt is None:
             return None
-        return deconfounding_impact(self.scores, self.felt, self.cells, counts, empty_cells)
+        has = self.has_emotion
+        drawn = None if counts is None else counts[:, has]
+        return deconfounding_impact(self.scores[has], self.felt[has], self.cells[has], drawn, empty_cells)
 
 
 def dataset_of(rows: pl.DataFrame, columns: Sequence[str], about: list[str]) -> Dataset:
@@ -76,14 +86,16 @@ def dataset_of(rows: pl.DataFrame, columns: Sequence[str], about: list[str]) -> 
         about: group, data set and protected attribute.
     """
     protected = coded(" ".join(values) for values in rows.select(columns).iter_rows())
-    emotions = coded(rows["emotion"]) if not rows["emotion"].has_nulls() else None
+    emotions, has_emotion = coded(rows["emotion"].drop_nulls()), rows["emotion"].is_not_null().to_numpy()
+    felt = np.full(rows.height, -1)
+    felt[has_emotion] = emotions.codes
     return Dataset(
         about[1],
         rows["sentiment"].to_numpy(),
         protected.codes,
         [str(value) for value in protected.values],
-        None if emotions is None else emotions.codes,
-        [] if emotions is None else [str(value) for value in emotions.values],
+        felt if emotions.values else None,
+        [str(value) for value in emotions.values],
         _clusters(rows["conversation"]),
         int.from_bytes(hashlib.blake2b(json.dumps(about).encode(), digest_size=8).digest(), "little"),
     )

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.sentiment.rating import tables
-from tiltmeter.jobs.sentiment.rating.rows import RatingConfig, rate
+from tiltmeter.jobs.sentiment.rating.rows import VERSION, RatingConfig, rate
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated
 from tiltmeter.operators.sentiment import deconfounding, ranking, rejection
 from tiltmeter.operators.sentiment.ranking import complete_order, partial_order
@@ -18,7 +18,10 @@ from tiltmeter.operators.statistics import multiplicity, resampling, two_samples
 from tiltmeter.operators.statistics.intervals import empirical_interval
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
-_VERSIONS = [module.VERSION for module in (two_samples, rejection, deconfounding, multiplicity, resampling)]
+_VERSIONS = [
+    VERSION,
+    *(module.VERSION for module in (two_samples, rejection, deconfounding, multiplicity, resampling)),
+]
 _KEYS = ("variant", "group", "protected", "system", "measure")
 
 

@@ -10,6 +10,7 @@ import pydantic
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
+from tiltmeter.jobs.runtime.wording import plural, verb
 from tiltmeter.jobs.sentiment.rating.datasets import Dataset, dataset_of
 from tiltmeter.jobs.sentiment.rating.scoring import TRUNCATED
 from tiltmeter.operators.sentiment.deconfounding import EmptyCells, Impact, largest_impact
@@ -24,14 +25,20 @@ from tiltmeter.operators.statistics.two_samples import (
     Moments,
 )
 
+VERSION = "rating_rows/2"
+
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 PROTECTED: Mapping[str, tuple[str, ...]] = {"gender": ("gender",), "race": ("race",), "gender_race": ("gender", "race")}
 """The protected attributes, each with the columns that make it up."""
 
+INCOMPARABLE = "incomparable"
+"""Status of an attribute that has not two values to compare."""
+
 _CONVENTIONS = {"definition": DEFINITION, "published": PUBLISHED}
 _OK = {"status": "ok", "reason": ""}
+_NO_EMOTIONS = {"measure": "die", "num_tests": 0, "status": "no_emotions", "reason": "no text has an emotion"}
 _MIN_VALUES = 2
 
 
@@ -82,24 +89,46 @@ def rate(scores: pl.DataFrame, config: RatingConfig, seed: int) -> Findings:
     """
     findings = Findings([], [], [], [])
     for (group,), rows in scores.group_by("group", maintain_order=True):
-        for protected, columns in PROTECTED.items():
-            known = rows.drop_nulls(columns)
-            if all(rows[column].drop_nulls().n_unique() >= _MIN_VALUES for column in columns):
-                key = {"group": group, "protected": protected}
-                _rate_group(known, key, columns, config, seed, findings)
+        for protected, columns in _attributes(rows).items():
+            key = {"group": group, "protected": protected}
+            if reason := _incomparable(rows, columns):
+                _add_unmeasured(findings, key, reason, config)
+            else:
+                _rate_group(rows, key, columns, config, seed, findings)
     return findings
+
+
+def _attributes(rows: pl.DataFrame) -> Mapping[str, tuple[str, ...]]:
+    """The protected attributes that some text of a group tells; if there is none, each by itself."""
+    known = {column for columns in PROTECTED.values() for column in columns if rows[column].count()}
+    single = {name: columns for name, columns in PROTECTED.items() if columns == (name,)}
+    return {name: columns for name, columns in PROTECTED.items() if known.issuperset(columns)} or single
+
+
+def _incomparable(rows: pl.DataFrame, columns: Sequence[str]) -> str:
+    """Why the values of an attribute can't be compared; empty if they can."""
+    values = {column: rows[column].drop_nulls().unique().to_list() for column in columns}
+    if unknown := [column for column, known in values.items() if not known]:
+        return f"no text tells a {' or a '.join(unknown)}"
+    same = [f"the only {column} is {known[0]}" for column, known in values.items() if len(known) < _MIN_VALUES]
+    return f"{' and '.join(same)}: a comparison needs two values" if same else ""
+
+
+def _add_unmeasured(findings: Findings, key: Row, reason: str, config: RatingConfig) -> None:
+    row = {"measure": "die" if config.measure == "die" else "wrs", "warning": "", "is_confounded": False}
+    _add(findings, key | row | {"status": INCOMPARABLE, "reason": reason}, np.empty(0), config.level)
 
 
 def _rate_group(
     rows: pl.DataFrame, key: Row, columns: Sequence[str], config: RatingConfig, seed: int, findings: Findings
 ) -> None:
-    scored = rows.drop_nulls("sentiment")
+    scored = rows.drop_nulls([*columns, "sentiment"])
     datasets = [
         dataset_of(part, columns, [key["group"], str(name), key["protected"]])
         for (name,), part in scored.group_by("dataset", maintain_order=True)
     ]
     confounded = any(data.is_confounded for data in datasets)
-    common = {**key, "is_confounded": confounded, "warning": _warning(rows, scored, datasets)}
+    common = {**key, "is_confounded": confounded, "warning": _warning(rows, columns, scored, datasets)}
     tests = [test | key for data in datasets for test in _tests(data, config.rules)]
     p_values = np.array([np.nan if test["p_value"] is None else test["p_value"] for test in tests])
     corrected = {"p_holm": holm(p_values), "p_benjamini_hochberg": benjamini_hochberg(p_values)}
@@ -113,21 +142,33 @@ def _rate_group(
         effects = [effect | key for data in datasets for effect in _effects(data, config)]
         findings.effects.extend(effects)
         _add(findings, common | _impact_row(impacts), resampled.impacts, config.level)
+    elif config.measure == "die":
+        _add(findings, common | _NO_EMOTIONS, np.empty(0), config.level)
 
 
-def _warning(rows: pl.DataFrame, scored: pl.DataFrame, datasets: Sequence[Dataset]) -> str:
+def _warning(rows: pl.DataFrame, columns: Sequence[str], scored: pl.DataFrame, datasets: Sequence[Dataset]) -> str:
+    known = rows.drop_nulls(columns)
     warnings = []
-    if missing := rows.height - scored.height:
-        warnings.append(f"{missing} of {rows.height} texts have no score")
+    if unknown := rows.height - known.height:
+        warnings.append(f"{_share(unknown, rows)} {verb(unknown, 'tell')} no {' or no '.join(columns)}")
+    if missing := known.height - scored.height:
+        warnings.append(f"{_share(missing, known)} {verb(missing, 'have')} no score")
     if cut := scored.filter(status=TRUNCATED).height:
-        warnings.append(f"{cut} texts were read up to what the system takes")
+        warnings.append(f"{plural(cut, 'text')} {'was' if cut == 1 else 'were'} read up to what the system takes")
+    num_felt = sum(int(data.has_emotion.sum()) for data in datasets)
+    if num_felt and (without := scored.height - num_felt):
+        warnings.append(f"{_share(without, scored)} {verb(without, 'have')} no emotion and no part in the DIE")
     if any(data.clusters is not None for data in datasets):
         num = scored["conversation"].n_unique()
         warnings.append(
-            f"the tests take {scored.height} turns of {num} conversations for independent; only the interval resamples "
-            "whole conversations"
+            f"the tests take {scored.height} turns of {plural(num, 'conversation')} for independent; only the interval "
+            "resamples whole conversations"
         )
     return "; ".join(warnings)
+
+
+def _share(num: int, rows: pl.DataFrame) -> str:
+    return f"{num} of {plural(rows.height, 'text')}"
 
 
 # --- tests ----------------------------------------------------------------------------------------------------------
@@ -215,7 +256,7 @@ class _Resampled(NamedTuple):
 def _resampled(datasets: Sequence[Dataset], config: RatingConfig, seed: int) -> _Resampled:
     """Data sets are resampled independently of each other, and both measures from the same resamples."""
     number, rules = config.num_resamples, config.rules
-    if not number:
+    if not number or not datasets:
         return _Resampled(np.empty(0), np.empty(0))
     p_values, largest = [], []
     for data in datasets:

@@ -16,7 +16,7 @@ from tiltmeter.jobs.sentiment.rating.page.round_trips import changes, lost_words
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL
 
 _QUESTION = "Do the scores of sentiment systems depend on whom a text is about?"
-_NOTHING = "Nothing could be rated: no group of texts has two values of gender or race."
+_NOTHING = "Nothing could be rated."
 _MEANINGS = {
     "wrs": (
         "WRS, the weighted rejection score, counts the t-tests that find the mean sentiment of two values of a "
@@ -43,8 +43,8 @@ def findings(frames: Frames, left_out: Mapping[str, str]) -> Lead:
     """
     rows = rated(frames)
     trips = [Paragraph(f"The round trip {name} was left out. {why}.", "warning") for name, why in left_out.items()]
-    if rows.is_empty():
-        return Lead([Paragraph(_QUESTION)], [Paragraph(_NOTHING)], trips)
+    if measured(rows).is_empty():
+        return Lead([Paragraph(_QUESTION)], [Paragraph(_NOTHING)], [*trips, *_doubts(rows)])
     # The original, if it was rated.
     first = rows.filter(variant=variants_of(rows)[0])
     meanings = [Paragraph(_MEANINGS[name], "note") for name in MEASURES if name in rows["measure"]]
@@ -122,9 +122,13 @@ def _tied(rows: pl.DataFrame) -> str:
 def _doubts(rows: pl.DataFrame) -> Iterator[Block]:
     """Raw scores that are missing, and the warnings of those that are not, with how many have them."""
     for reason, num in _counted(rows.filter(pl.col("status") != "ok"), "reason"):
-        yield Paragraph(f"{num} of {rows.height} raw scores are undefined: {reason}.", "warning")
+        yield Paragraph(f"{num} of {_scores(rows)} {verb(num, 'be')} undefined: {reason}.", "warning")
     for warning, num in _counted(rows, "warning"):
-        yield Paragraph(f"{num} of {rows.height} raw scores: {warning}.", "warning")
+        yield Paragraph(f"{num} of {_scores(rows)}: {warning}.", "warning")
+
+
+def _scores(rows: pl.DataFrame) -> str:
+    return plural(rows.height, "raw score")
 
 
 def _counted(rows: pl.DataFrame, name: str) -> list[tuple[str, int]]:

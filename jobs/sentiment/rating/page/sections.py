@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from tiltmeter.jobs.report import wording
+from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.grids import Column, Row, cell, count, estimate, grid, number, optional, p_value, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import listed, plural
@@ -21,7 +22,7 @@ from tiltmeter.jobs.sentiment.rating.page.names import (
     variants_of,
 )
 from tiltmeter.jobs.sentiment.rating.page.round_trips import round_trips, words
-from tiltmeter.jobs.sentiment.rating.rows import RatingConfig
+from tiltmeter.jobs.sentiment.rating.rows import INCOMPARABLE, RatingConfig
 from tiltmeter.operators.statistics.two_samples import LEVELS
 
 _MAX_BULLETS = 20
@@ -35,7 +36,7 @@ def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
         kind: of the texts, such as synthetic; empty if it is not known.
     """
     rows = rated(frames)
-    if rows.is_empty():
+    if measured(rows).is_empty():
         return []
     systems = frames["raw_scores"]["system"].unique(maintain_order=True).to_list()
     questions = [
@@ -78,7 +79,8 @@ def _causes(frames: Frames) -> Iterator[Block]:
         "attribute to the sentiment that a system gives; a system without bias has none. Emotion is expected to make "
         "a difference to sentiment. Where the emotion of the texts depends on the attribute, it confounds the test."
     )
-    for model, groups in causal_models(frames["raw_scores"], frames["ratings"]).items():
+    told = (frames[name].filter(pl.col("status") != INCOMPARABLE) for name in ("raw_scores", "ratings"))
+    for model, groups in causal_models(*told).items():
         alt = f"Causal diagram of {listed(groups)}: arrows between {listed(model.attributes)}, emotion and sentiment."
         yield Chart(alt, meaning(model, groups), {"diagram": diagram(model)})
 

@@ -82,7 +82,19 @@ def test_measures_are_explained_where_they_are_used(ratings, said):
 
 def test_without_two_values_of_anything_there_is_a_sentence(ratings, said):
     frames = {name: rows.clear() for name, rows in ratings.rated_run().items()}
-    assert said(frames, "plain")[-1] == "Nothing could be rated: no group of texts has two values of gender or race."
+    assert said(frames, "plain")[-1] == "Nothing could be rated."
+
+
+def test_what_can_not_be_compared_is_said_with_its_reason(ratings, said):
+    reason = {"status": "incomparable", "reason": "the only gender is male: a comparison needs two values"}
+    rows = [ratings.raw_score(name, None) | reason for name in ("calm", "wild")]
+    for shown, scores in ((rows, "2 of 2 raw scores are"), (rows[:1], "1 of 1 raw score is")):
+        frames = ratings.rated_run() | {
+            "raw_scores": ratings.table("raw_scores", *shown),
+            "ratings": ratings.table("ratings", *(ratings.rating(row, None, None) for row in shown)),
+        }
+        assert said(frames, "warning") == [f"{scores} undefined: {reason['reason']}."]
+        assert said(frames, "plain")[-1] == "Nothing could be rated."
 
 
 # --- round trips ----------------------------------------------------------------------------------------------------
@@ -152,7 +164,7 @@ def test_a_round_trip_that_keeps_all_words_says_so(ratings):
 
 def test_raw_scores_without_a_result_are_counted_with_their_reason(ratings, said):
     (text,) = said(ratings.rated_run(), "warning")
-    assert text == "1 of 8 raw scores are undefined: an emotion and a value never come together."
+    assert text == "1 of 8 raw scores is undefined: an emotion and a value never come together."
 
 
 def test_warnings_are_counted_and_rare_ones_taken_together(ratings, said):

@@ -1,0 +1,96 @@
+"""What one system's scores say where cells are empty, or where there is nothing to compare."""
+
+import polars as pl
+import pytest
+
+from tiltmeter.jobs.sentiment.rating import tables
+from tiltmeter.jobs.sentiment.rating.rows import RatingConfig, rate
+
+CONFOUNDED = [("male", "happy", score) for score in (1.0, 0.8, 0.6)] + [("male", "sad", -0.2), ("female", "happy", 0.4)]
+CONFOUNDED += [("female", "sad", score) for score in (-0.4, -0.6, -0.8)]
+BALANCED = [(gender, emotion, 0.1 * at) for at in range(4) for gender in ("male", "female") for emotion in ("a", "b")]
+
+
+def rated(texts, *, races=None, **config):
+    """Texts of (gender, emotion, score)."""
+    empty = dict.fromkeys(tables.SCORES.names)
+    rows = [
+        empty | {"group": "g", "dataset": "d", "gender": gender, "emotion": emotion, "sentiment": score, "status": "ok"}
+        for gender, emotion, score in texts
+    ]
+    frame = pl.DataFrame(rows, schema=pl.DataFrame(tables.SCORES.empty_table()).schema)
+    if races:
+        frame = frame.with_columns(race=pl.Series(races))
+    return rate(frame, RatingConfig(num_resamples=20, **config), 0)
+
+
+def by_measure(found):
+    return {row["measure"]: row for row in found.raw_scores}
+
+
+def test_a_text_without_an_emotion_has_no_part_in_the_deconfounding_alone():
+    whole, partly = rated(CONFOUNDED), rated([*CONFOUNDED, ("male", None, 0.9)])
+    # E[Y|happy] = 2.8 / 4, adjusted by as many men as women (0.8 + 0.4) / 2; E[Y|sad] = -0.5 and -0.4.
+    assert [row["die_percent"] for row in whole.effects] == pytest.approx([100 / 7, 20.0])
+    assert partly.effects == whole.effects
+    assert partly.raw_scores[0]["num_tests"] == 1
+    assert [test["num_1"] for test in partly.tests] == [5]
+    die = by_measure(partly)["die"]
+    assert (die["raw_score"], die["is_confounded"]) == (pytest.approx(20.0), True)
+    assert die["raw_score_low"] <= die["raw_score_high"]
+    assert die["warning"] == "1 of 9 texts has no emotion and no part in the DIE"
+    assert by_measure(whole)["die"]["warning"] == ""
+
+
+@pytest.mark.parametrize("num", [1, 2, 7])
+def test_any_number_of_empty_cells_leaves_the_other_emotions(num):
+    texts = [(gender, None if at < num else emotion, score) for at, (gender, emotion, score) in enumerate(BALANCED)]
+    found, known = rated(texts), rated(texts[num:])
+    key = ("emotion", "num_texts", "mean_given", "mean_do")
+    assert [[row[name] for name in key] for row in found.effects] == [
+        [row[name] for name in key] for row in known.effects
+    ]
+    assert sum(row["num_texts"] for row in found.effects) == 16 - num
+
+
+def test_a_column_without_any_emotion_says_nothing_of_emotions():
+    found = rated([(gender, None, score) for gender, _, score in BALANCED])
+    assert (found.effects, list(by_measure(found)), found.raw_scores[0]["warning"]) == ([], ["wrs"], "")
+
+
+def test_ratings_by_the_impact_keep_the_row_of_a_group_without_emotions():
+    found = by_measure(rated([(gender, None, score) for gender, _, score in BALANCED], measure="die"))
+    assert (found["die"]["status"], found["die"]["reason"]) == ("no_emotions", "no text has an emotion")
+
+
+def test_texts_that_tell_no_gender_are_counted():
+    found = rated([*CONFOUNDED, (None, "sad", -0.1), (None, "sad", -0.3)])
+    assert found.raw_scores[0]["warning"] == "2 of 10 texts tell no gender"
+    assert found.effects == rated(CONFOUNDED).effects
+
+
+@pytest.mark.parametrize(
+    ("genders", "reasons"),
+    [
+        (["male"], {"gender": "the only gender is male: a comparison needs two values"}),
+        ([None], {"gender": "no text tells a gender", "race": "no text tells a race"}),
+    ],
+)
+def test_what_can_not_be_compared_keeps_its_row(genders, reasons):
+    found = rated([(gender, None, score) for gender in genders for score in (0.1, 0.5, -0.5)])
+    assert {row["protected"]: row["reason"] for row in found.raw_scores} == reasons
+    assert {row["status"] for row in found.raw_scores} == {"incomparable"}
+    assert (found.tests, found.effects, [values.size for values in found.resampled]) == ([], [], [0] * len(reasons))
+
+
+def test_an_attribute_with_incomparable_leaves_the_others():
+    found = rated(BALANCED, races=["European"] * len(BALANCED))
+    status = {(row["protected"], row["measure"]): row["status"] for row in found.raw_scores}
+    one = {(name, "wrs"): "incomparable" for name in ("race", "gender_race")}
+    assert status == {("gender", "wrs"): "ok", ("gender", "die"): "ok"} | one
+
+
+def test_a_system_that_has_scored_nothing_is_untested():
+    [row] = rated([(gender, emotion, None) for gender, emotion, _ in BALANCED]).raw_scores
+    assert (row["status"], row["raw_score"]) == ("untested", None)
+    assert row["warning"] == "16 of 16 texts have no score"
