@@ -10,6 +10,7 @@ from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Listing, 
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.figure import Figure
 from tiltmeter.jobs.report.plots.style import MALE, Look, lines
+from tiltmeter.jobs.report.wording import plural, verb
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 
 _TRAINERS = {
@@ -32,12 +33,17 @@ def trained(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
 def _sentence(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
     if corpora.height > 1:
         tokens, articles = (int(corpora[f"num_{name}"].sum()) for name in ("tokens", "articles"))
-        return f"The {corpora.height} corpora have {articles:,} articles with {tokens:,} running words in all."
+        return f"The {corpora.height} corpora have {_extent(articles, tokens)} in all."
     [row] = corpora.to_dicts()
     return (
-        f"The corpus {row['corpus']} has {row['num_articles']:,} articles with {row['num_tokens']:,} running words; "
-        f"{row['num_words']:,} different words occur at least {embedding.min_count} times."
+        f"The corpus {row['corpus']} has {_extent(row['num_articles'], row['num_tokens'])}; "
+        f"{plural(row['num_words'], 'different word')} {verb(row['num_words'], 'occur')} at least "
+        f"{plural(embedding.min_count, 'time')}."
     )
+
+
+def _extent(num_articles: int, num_tokens: int) -> str:
+    return f"{plural(num_articles, 'article')} with {plural(num_tokens, 'running word')}"
 
 
 def doubts(corpora: pl.DataFrame) -> list[Block]:
@@ -92,7 +98,7 @@ def _without_vector(listed: pl.DataFrame) -> list[Block]:
     missing = listed.filter(pl.col("status") != "ok").unique(["language", "word"]).sort("language", "word")
     return [
         Details(
-            f"{language}: {rows.height:,} listed words without a vector",
+            f"{language}: {plural(rows.height, 'listed word')} without a vector",
             [Listing(", ".join(f"{word} ({num})" for word, num in rows.select("word", "count").iter_rows()))],
         )
         for language, rows in split(missing, "language").items()
@@ -120,7 +126,7 @@ def _losses(rows: pl.DataFrame) -> Figure:
     is_original, loss = pl.col("replica") == ORIGINAL, pl.col("loss")
     original, replicas = (
         "original corpus",
-        f"mean and range of {rows.filter(~is_original)['replica'].n_unique()} replicas",
+        f"mean and range of {plural(rows.filter(~is_original)['replica'].n_unique(), 'replica')}",
     )
     corpus = pl.when(is_original).then(pl.lit(original)).otherwise(pl.lit(replicas)).alias("corpus")
     range_and_mean = [loss.min().alias("loss_low"), loss.max().alias("loss_high"), loss.mean()]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 import polars as pl
 
 from tiltmeter.jobs.gender.tables import TABLES
-from tiltmeter.jobs.report.findings import measured, why_nothing
+from tiltmeter.jobs.report.findings import measured, split, why_nothing
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.sides import OPEN_ORDER, Lean, contradictory, estimate_of, on_sides
 from tiltmeter.jobs.report.wording import estimate, listed, plural, verb
@@ -68,7 +68,7 @@ def _pair(column: str) -> pl.Expr:
 
 def by_label(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Rows by label, in the order of the table."""
-    return {str(label): part for (label,), part in rows.partition_by("label", as_dict=True).items()}
+    return split(rows, "label")
 
 
 def kind(rows: pl.DataFrame) -> str:
@@ -106,13 +106,17 @@ def _direct_bias(languages: pl.DataFrame) -> Iterator[str]:
     ordered = languages.drop_nulls("direct_bias").sort("direct_bias", maintain_order=True).to_dicts()
     if len(ordered) == 1:
         [row] = ordered
-        yield f"Direct bias is {estimate(row, 'direct_bias')} over {row['num_professions']} professions. {caution}"
+        yield f"Direct bias is {estimate(row, 'direct_bias')} over {_professions(row)}. {caution}"
     if len(ordered) > 1:
         low, high = ordered[0], ordered[-1]
         yield (
             f"Direct bias is highest in {high['label']} ({estimate(high, 'direct_bias')}) and lowest in "
             f"{low['label']} ({estimate(low, 'direct_bias')}){_overlap(low, high)}. {caution}"
         )
+
+
+def _professions(row: Row) -> str:
+    return plural(row["num_professions"], "profession")
 
 
 def _overlap(low: Row, high: Row) -> str:
@@ -126,7 +130,7 @@ def _sides(professions: pl.DataFrame) -> str:
     """How many of the measured professions lie on either side of the gender direction."""
     num = professions["label"].n_unique()
     counted = f", counted once for each of {num} {kind(professions)}s," if num > 1 else ""
-    what = f"Of {professions.height} measured professions{counted}"
+    what = f"Of {plural(professions.height, 'measured profession')}{counted}"
     if not professions["bias_low"].count():
         return f"{what} none can be put on a side of the gender direction: without replicas there are no intervals."
     above, below, neither, doubtful, _ = (rows.height for rows in on_sides(professions, BIAS))
@@ -153,13 +157,13 @@ def most_alike(correlations: pl.DataFrame) -> Iterator[str]:
     above, below, _, doubtful, _ = on_sides(rows, _ALIKE)
     most = "".join(
         f"; it is highest for {row['language_1']} and {row['language_2']}, r = {estimate(row, 'correlation', 2)} over "
-        f"{row['num_professions']} professions"
+        f"{_professions(row)}"
         for row in above.sort("correlation").tail(1).to_dicts()
     )
     if rows.height:
         yield (
-            f"The correlation of professions' bias between two languages lies above 0 with its whole interval for "
-            f"{above.height} and below for {below.height} of {rows.height} pairs of languages"
+            "The correlation of professions' bias between two languages lies above 0 with its whole interval for "
+            f"{above.height} and below for {below.height} of {plural(rows.height, 'pair')} of languages"
             f"{contradictory('for', doubtful.height)}{most}."
         )
 
@@ -176,8 +180,7 @@ def outside(languages: pl.DataFrame) -> str:
     labels = [row["label"] for row in known.to_dicts() if estimate_of(row, "direct_bias").is_outside]
     text = (
         f"Direct bias of the original corpus lies outside of the interval of its replicas in {len(labels)} of "
-        f"{plural(known.height, kind(languages))}: {listed(labels)}. Replicas have fewer different lines, so compare "
-        "direct bias with that of other languages and not with its interval."
+        f"{plural(known.height, kind(languages))}: {listed(labels)}. Their place among the others is open."
     )
     return text if labels else ""
 
@@ -204,9 +207,8 @@ def on_pairs(strongest: pl.DataFrame) -> str:
     """Which pair matters most, in a language or in how many of them, and where its interval excludes 0."""
     if strongest.height == 1:
         row = strongest.row(0, named=True)
-        side = CHANGE.side(row)
-        doubt = ", an interval that includes 0" if side == "neither" else ""
-        doubt = ", a number outside of its interval" if side in CONTRADICTORY else doubt
+        doubts = dict.fromkeys(CONTRADICTORY, ", a number outside of its interval")
+        doubt = (doubts | {"neither": ", an interval that includes 0"}).get(CHANGE.side(row), "")
         change = estimate(row, "change", 4)
         return f"The pair that matters most is {row['pair']}: without it direct bias changes by {change}{doubt}."
     num_sided = on_sides(strongest, CHANGE).leaning.height

@@ -34,7 +34,7 @@ def occupation_findings(rows: pl.DataFrame) -> list[str]:
     found = measured(rows)
     if found.is_empty():
         return [why_nothing(rows, "occupation")]
-    words = f"{_num_of(found, rows, 'word')} occupations could be measured"
+    words = f"{_num_of(found, rows, 'occupation', 'word')} could be measured"
     gender, others = rows.filter(pl.col("is_gender")), by_cue_pair(rows.filter(~pl.col("is_gender")))
     return [
         *([f"{words}, {_with_gender_pairs(gender)}"] if gender.height else [f"{words}."]),
@@ -46,7 +46,7 @@ def _with_gender_pairs(rows: pl.DataFrame) -> str:
     found = measured(rows)
     above, below, neither, doubtful, _ = (part.height for part in on_sides(found, FLIPS))
     return (
-        f"with {_num_of(found, rows, 'cue_1', 'cue_2')} gender cue pairs. In {above} of these "
+        f"with {_num_of(found, rows, 'gender cue pair', 'cue_1', 'cue_2')}. In {above} of these "
         f"{plural(found.height, 'combination')} the interval of the replicas' flips lies above 0.5, on the female "
         f"side, and in {below} below, on the male side; in {neither} it includes 0.5 and names no side"
         f"{contradictory('in', doubtful)}."
@@ -63,8 +63,8 @@ def _with_pair(label: str, found: pl.DataFrame) -> str:
     )
 
 
-def _num_of(part: pl.DataFrame, whole: pl.DataFrame, *columns: str) -> str:
-    return f"{part.select(columns).n_unique()} of {whole.select(columns).n_unique()}"
+def _num_of(part: pl.DataFrame, whole: pl.DataFrame, noun: str, *columns: str) -> str:
+    return f"{part.select(columns).n_unique()} of {plural(whole.select(columns).n_unique(), noun)}"
 
 
 def pooled_findings(rows: pl.DataFrame) -> list[str]:
@@ -95,7 +95,7 @@ def _against_men(row: Row) -> str:
     if row["pearson"] < 0:
         sign = "negative, as where the vectors follow the labour market"
     return (
-        f"Over {row['num_occupations']} occupations, pooled PSE and the share of men have Pearson r = "
+        f"Over {plural(row['num_occupations'], 'occupation')}, pooled PSE and the share of men have Pearson r = "
         f"{estimate(row, 'pearson', 2)} ({p_equals(row['pearson_p'])}): {why_unsure(row, 'pearson') or sign}."
     )
 

@@ -17,7 +17,7 @@ from tiltmeter.jobs.psychophysics.validation_sections import comparison, validat
 from tiltmeter.jobs.report.findings import by_model, folded, joined, measured, said, sentences, why_nothing
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
-from tiltmeter.jobs.report.wording import interval
+from tiltmeter.jobs.report.wording import interval, plural
 from tiltmeter.jobs.runtime.published import Frames
 
 _NUM_ENDS = 3
@@ -145,8 +145,8 @@ def _deviations(found: pl.DataFrame) -> list[str]:
     if between > within:
         matters = "which words stand for the two sides matters more here than which lines are in the corpus"
     text = (
-        f"In the median over {found.height} occupations, the flips have a standard deviation of {between:.3f} between "
-        f"cue pairs, and of {within:.3f} between the replicas of one pair; the part that all pairs share has "
+        f"In the median over {plural(found.height, 'occupation')}, the flips have a standard deviation of "
+        f"{between:.3f} between cue pairs, and of {within:.3f} between the replicas of one pair; the part that all pairs share has "
         f"{common:.3f}. So {matters}."
     )
     return [text]

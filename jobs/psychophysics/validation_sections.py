@@ -11,7 +11,7 @@ from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, m
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.sides import OPEN_ORDER, estimate_of
-from tiltmeter.jobs.report.wording import estimate, p_equals
+from tiltmeter.jobs.report.wording import estimate, p_equals, plural
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.sides import CONTRADICTORY, compared
 
@@ -110,8 +110,8 @@ def _alike(row: Row) -> str:
     same = f"so {row['spearman'] ** 2:.0%} of the variance of their ranks is in common"
     same = f"{why}, so no common order can be told" if why else same
     return (
-        f"Over {row['num_occupations']} occupations, pooled PSE and the effect size of WEFAT with the same cues have "
-        f"Spearman ρ = {estimate(row, 'spearman', 2)} ({p_equals(row['spearman_p'])}) and Pearson r = "
+        f"Over {plural(row['num_occupations'], 'occupation')}, pooled PSE and the effect size of WEFAT with the same "
+        f"cues have Spearman ρ = {estimate(row, 'spearman', 2)} ({p_equals(row['spearman_p'])}) and Pearson r = "
         f"{estimate(row, 'pearson', 2)}: {same}."
     )
 

@@ -23,7 +23,7 @@ def test_findings_name_sides_by_whole_intervals(gender):
     assert sides.endswith("for 1 it includes 0.")
     assert female == "On the female side in the most languages, of those that have the word: nurse (2 of 2)."
     assert male.endswith("judge (2 of 2).")
-    assert "for 1 and below for 0 of 1 pairs of languages; it is highest for Arabic (ar) and English (en)" in alike
+    assert "for 1 and below for 0 of 1 pair of languages; it is highest for Arabic (ar) and English (en)" in alike
     assert "r = 0.90 [0.70, 1.10] over 3 professions" in alike
 
 
@@ -83,7 +83,7 @@ def test_one_language_has_its_direct_bias_and_sides(gender):
 
 def test_no_two_languages_are_singled_out_if_every_interval_includes_0(gender):
     (text,) = most_alike(gender.correlations({("en", "ar"): 0.1}, {"ar": 0, "en": 1}))
-    assert text.endswith("for 0 and below for 0 of 1 pairs of languages.")
+    assert text.endswith("for 0 and below for 0 of 1 pair of languages.")
 
 
 def test_a_doubtful_direction_is_a_warning_with_its_variances(gender):
