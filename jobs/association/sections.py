@@ -13,7 +13,7 @@ from tiltmeter.jobs.association.findings import (
     preferred,
     with_effect,
 )
-from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, sentences, split, why_nothing
+from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, of_model, sentences, split, why_nothing
 from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, listed, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import isolated, number, phrase, stars
@@ -34,13 +34,9 @@ _METHODS = {
 
 def findings(frames: Frames) -> list[Block]:
     """Which association tests point to a side, by the similarity and statistic that WEAT is defined with."""
-    if "associations" not in frames:
-        return []
-    models = by_model(preferred(frames["associations"]))
-    if not models:
-        return [Bullets([why_nothing(frames["associations"], "association test")])]
-    in_short = len(models) > 1
-    said = {label: association_findings(part, in_short=in_short) for label, part in models.items()}
+    usual = preferred(frames["associations"])
+    models = by_model(usual) or {"": usual}
+    said = {label: association_findings(part, in_short=len(models) > 1) for label, part in models.items()}
     return [Bullets(sentences(said))]
 
 
@@ -88,7 +84,7 @@ def _tables(frames: Frames, rows: pl.DataFrame) -> list[Block]:
     usual = preferred(rows)
     blocks: list[Block] = [_tests_grid(usual), *_lost(usual)]
     if "association_summary" in frames:
-        summary = frames["association_summary"].join(rows, on=["model", "language"], how="semi")
+        summary = of_model(frames["association_summary"], rows)
         blocks += [_summary(summary)] if summary.height else []
     if len(combinations(rows)) > 1:
         blocks += [_by_statistic(similarity, part) for similarity, part in split(rows, "similarity").items()]

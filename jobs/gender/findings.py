@@ -178,10 +178,8 @@ def outside(languages: pl.DataFrame) -> str:
     """The languages whose direct bias is not in the interval of its replicas; empty where there are none."""
     known = measured(languages)
     labels = [row["label"] for row in known.to_dicts() if estimate_of(row, "direct_bias").is_outside]
-    text = (
-        f"Direct bias of the original corpus lies outside of the interval of its replicas in {len(labels)} of "
-        f"{plural(known.height, kind(languages))}: {listed(labels)}. Their place among the others is open."
-    )
+    where = f" in {len(labels)} of {known.height} {kind(languages)}s: {listed(labels)}" if known.height > 1 else ""
+    text = f"Direct bias of the original corpus lies outside of the interval of its replicas{where}."
     return text if labels else ""
 
 

@@ -14,7 +14,7 @@ from tiltmeter.jobs.psychophysics.findings import (
     validation_findings,
 )
 from tiltmeter.jobs.psychophysics.validation_sections import comparison, validation
-from tiltmeter.jobs.report.findings import by_model, folded, joined, measured, said, sentences, why_nothing
+from tiltmeter.jobs.report.findings import by_model, folded, joined, measured, of_model, said, sentences, why_nothing
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import interval, plural
@@ -25,11 +25,7 @@ _NUM_ENDS = 3
 
 def findings(frames: Frames) -> list[Block]:
     """What stands out, in sentences; of several models, what all cue pairs say of each, and the rest folded."""
-    if "psychometrics" not in frames:
-        return []
-    models = by_model(frames["psychometrics"])
-    if not models:
-        return [Bullets([why_nothing(frames["psychometrics"], "occupation")])]
+    models = by_model(frames["psychometrics"]) or {"": frames["psychometrics"]}
     pooled = {label: _over_all_pairs(part, frames) for label, part in models.items()}
     single = {label: occupation_findings(part) for label, part in models.items()}
     if len(models) == 1:
@@ -41,18 +37,11 @@ def findings(frames: Frames) -> list[Block]:
 
 def _over_all_pairs(rows: pl.DataFrame, frames: Frames) -> list[str]:
     tables = {"pooled_psychometrics": pooled_findings, "validation": validation_findings}
-    return [text for name, say in tables.items() if name in frames for text in say(_of(frames[name], rows))]
-
-
-def _of(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """The part of a table that is about the same model."""
-    return table.join(rows, on=["model", "language"], how="semi")
+    return [text for name, say in tables.items() if name in frames for text in say(of_model(frames[name], rows))]
 
 
 def sections(frames: Frames) -> list[Section]:
     """What was measured, one section per question; where nothing was measured, it says why."""
-    if "psychometrics" not in frames:
-        return []
     rows, title = frames["psychometrics"], "PSE and JND of the occupations"
     parts = joined({label: by_cue_pair(part) for label, part in by_model(rows).items()})
     if not parts:
@@ -132,7 +121,7 @@ def _pooled(frames: Frames) -> list[Section]:
         "Model",
     )
     deviations = {label: _deviations(part) for label, part in found.items()}
-    ends = {label: both_ends(part, _of(frames["psychometrics"], part)) for label, part in found.items()}
+    ends = {label: both_ends(part, of_model(frames["psychometrics"], part)) for label, part in found.items()}
     blocks = [Paragraph(text), *said(deviations), chart, *folded(ends, "occupations at both ends")]
     return [Section("pooled", title, blocks)]
 
@@ -146,8 +135,8 @@ def _deviations(found: pl.DataFrame) -> list[str]:
         matters = "which words stand for the two sides matters more here than which lines are in the corpus"
     text = (
         f"In the median over {plural(found.height, 'occupation')}, the flips have a standard deviation of "
-        f"{between:.3f} between cue pairs, and of {within:.3f} between the replicas of one pair; the part that all pairs share has "
-        f"{common:.3f}. So {matters}."
+        f"{between:.3f} between cue pairs, and of {within:.3f} between the replicas of one pair; the part that all "
+        f"pairs share has {common:.3f}. So {matters}."
     )
     return [text]
 

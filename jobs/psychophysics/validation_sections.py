@@ -7,7 +7,7 @@ import polars as pl
 from tiltmeter.jobs.association.findings import CORRELATIONS
 from tiltmeter.jobs.psychophysics.figures import pse_and_effects, pse_and_women
 from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair, why_unsure
-from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, said
+from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, of_model, said
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.sides import OPEN_ORDER, estimate_of
@@ -141,7 +141,7 @@ def _between_groups(rows: pl.DataFrame, frames: Frames) -> list[str]:
     """The WEAT that has the occupations themselves as targets."""
     if "occupation_contrast" not in frames:
         return []
-    tests = measured(frames["occupation_contrast"]).join(rows, on=["model", "language"], how="semi")
+    tests = of_model(measured(frames["occupation_contrast"]), rows)
     return [
         f"WEAT between {row['target_x']} and {row['target_y']}, with {row['attribute_a']} and {row['attribute_b']}: "
         f"d = {estimate(row, 'effect_size', 2)}, one-sided {p_equals(row['p_value'])}."

@@ -87,6 +87,11 @@ def by_model(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     }
 
 
+def of_model(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """The part of a table that is about the same model as rows of another, or the same models."""
+    return table.join(rows, on=["model", "language"], how="semi")
+
+
 def in_model(rows: pl.DataFrame, label: Callable[[Row], str]) -> Callable[[Row], str]:
     """How a row is called, after the name of its model where the rows have several."""
     several = rows.select("model", "language").n_unique() > 1

@@ -157,7 +157,7 @@ def test_the_sections_come_in_order_and_go_with_their_tables(embeddings):
     assert [section.anchor for section in psychophysics_sections.sections(frames)] == anchors
     few = {"psychometrics": frames["psychometrics"]}
     assert [section.anchor for section in psychophysics_sections.sections(few)] == ["occupations"]
-    assert psychophysics_sections.sections({}) == psychophysics_sections.findings({}) == []
+    assert psychophysics_page.measures({}) == []
 
 
 def test_where_nothing_is_measured_there_is_a_sentence_and_no_chart(embeddings):

@@ -77,7 +77,7 @@ def _orderings(frames: Frames) -> Iterator[str]:
         yield f"{_place(str(corpus))}, {side} {NAMES[str(measure)]} than General has: {'; '.join(said)}."
 
 
-VERDICTS = ("found", "not found", "contradicted by its own interval")
+VERDICTS = ("found", "not found", "left open by contradictory numbers")
 """On a promise."""
 
 
@@ -86,7 +86,7 @@ def verdict(row: Row) -> str:
 
     >>> row = {"expected": "lower", "difference": -0.2, "difference_low": -0.3, "difference_high": -0.1}
     >>> verdict(row), verdict(row | {"expected": "higher"}), verdict(row | {"difference": 0.1})
-    ('found', 'not found', 'contradicted by its own interval')
+    ('found', 'not found', 'left open by contradictory numbers')
     """
     kept, broken, contradicted = VERDICTS
     side = Lean("difference").side(row)

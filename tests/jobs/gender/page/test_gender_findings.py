@@ -57,6 +57,8 @@ def test_direct_bias_outside_of_its_interval_is_told_of_once(gender):
         "Direct bias of the original corpus lies outside of the interval of its replicas in 3 of 4 languages: "
         "Arabic (ar), German (de) and French (fr)."
     )
+    (alone,) = doubts(labelled(frames)["gender_languages"].tail(1))
+    assert alone.text == "Direct bias of the original corpus lies outside of the interval of its replicas."
 
 
 def test_without_replicas_no_side_is_named(gender):

@@ -125,6 +125,16 @@ def test_changes_have_a_direction_by_their_interval_alone(ratings):
     assert "the original's: for all the interval of the change includes 0. No rating moved." in danish
 
 
+def test_a_change_beside_its_interval_has_no_direction(ratings):
+    rows = [
+        ratings.comparison("calm", 1.0, 3.0, (1, 1), (-2.5, -0.5)),
+        ratings.comparison("wild", 1.0, 3.0, (1, 1), (0.5, 2.5)),
+    ]
+    (text,) = changes(ratings.table("comparisons", *rows))
+    assert "1 is higher (wild 1); for 1 the numbers contradict each other and name no side." in text
+    assert "lower" not in text
+
+
 def test_without_intervals_nothing_is_told_from_chance(ratings):
     rows = [ratings.comparison("calm", 1.0, 3.0, (1, 1)), ratings.comparison("wild", 1.0, 2.0, (1, 1))]
     (text,) = changes(ratings.table("comparisons", *rows))
