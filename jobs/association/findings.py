@@ -50,26 +50,26 @@ def association_findings(rows: pl.DataFrame, *, in_short: bool = False) -> list[
     Args:
         in_short: whether one sentence has to do for all that have an interval.
     """
-    found = with_effect(rows)
-    if found.is_empty():
+    results = with_effect(rows)
+    if results.is_empty():
         return [why_nothing(rows, "association test")]
-    with_interval = found.drop_nulls("effect_size_low")
+    with_interval = results.drop_nulls("effect_size_low")
     if with_interval.is_empty():
-        return [_by_p_value(found)]
+        return [_by_p_value(results)]
     return [_in_short(with_interval)] if in_short else _each(with_interval)
 
 
-def _in_short(found: pl.DataFrame) -> str:
-    above, below, _, doubtful, _ = (rows["test"].to_list() for rows in on_sides(found, EFFECT))
+def _in_short(results: pl.DataFrame) -> str:
+    above, below, _, doubtful, _ = (rows["test"].to_list() for rows in on_sides(results, EFFECT))
     leaning = [f"{len(tests)} ({', '.join(tests)})" if tests else "none" for tests in (above, below)]
     return (
-        f"Of {plural(found.height, 'association test')}, d and its interval lie above 0 in {leaning[0]} and below 0 in "
-        f"{leaning[1]}{contradictory('in', len(doubtful))}."
+        f"Of {plural(results.height, 'association test')}, d and its interval lie above 0 in {leaning[0]} and below 0 "
+        f"in {leaning[1]}{contradictory('in', len(doubtful))}."
     )
 
 
-def _each(found: pl.DataFrame) -> list[str]:
-    sides, tests = on_sides(found, EFFECT), plural(found.height, "association test")
+def _each(results: pl.DataFrame) -> list[str]:
+    sides, tests = on_sides(results, EFFECT), plural(results.height, "association test")
     sentences = [_puts(row) for row in sides.leaning.to_dicts()]
     if num := sides.neither.height:
         sentences.append(f"{num} of {tests} {verb(num, 'name')} no side: the interval of d includes 0.")
@@ -95,8 +95,8 @@ def _numbers(row: Row) -> str:
     return f"d = {estimate(row, 'effect_size', 2)}{score}"
 
 
-def _by_p_value(found: pl.DataFrame) -> str:
-    significant = found.filter(pl.col("p_value") < SIGNIFICANCE).sort("effect_size", descending=True).to_dicts()
+def _by_p_value(results: pl.DataFrame) -> str:
+    significant = results.filter(pl.col("p_value") < SIGNIFICANCE).sort("effect_size", descending=True).to_dicts()
     tests: dict[bool, list[str]] = {False: [], True: []}
     for row in significant:
         tests[EFFECT.is_disputed(row)].append(f"{row['test']} ({_numbers(row)}, {p_equals(row['p_value'])})")
@@ -104,7 +104,7 @@ def _by_p_value(found: pl.DataFrame) -> str:
     num = len(disputed)
     more = f" {num} more {verb(num, 'name')} no side, as score and d have different signs: {some(disputed)}."
     return (
-        f"{len(named)} of {plural(found.height, 'association test')} {verb(len(named), 'have')} one-sided p < "
+        f"{len(named)} of {plural(results.height, 'association test')} {verb(len(named), 'have')} one-sided p < "
         f"{SIGNIFICANCE}: the first targets go with the first attributes more than regrouping by chance explains"
         f"{', in ' if named else ''}{', '.join(named)}.{more if disputed else ''}"
     )

@@ -20,9 +20,9 @@ def measures(frames: Frames) -> list[Measure]:
     if "associations" not in frames:
         return []
     rows = frames["associations"]
-    found = with_effect(preferred(rows))
+    results = with_effect(preferred(rows))
     sides = NamedSides(
-        "effect size", found, EFFECT, in_model(found, itemgetter("test")), original="effect size", dispute=_SIGNS
+        "effect size", results, EFFECT, in_model(results, itemgetter("test")), original="effect size", dispute=_SIGNS
     )
     return [Measure(rows, findings(frames), sections(frames), sides)]
 

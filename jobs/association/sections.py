@@ -36,8 +36,8 @@ def findings(frames: Frames) -> list[Block]:
     """Which association tests point to a side, by the similarity and statistic that WEAT is defined with."""
     usual = preferred(frames["associations"])
     models = by_model(usual) or {"": usual}
-    said = {label: association_findings(part, in_short=len(models) > 1) for label, part in models.items()}
-    return [Bullets(sentences(said))]
+    texts = {label: association_findings(part, in_short=len(models) > 1) for label, part in models.items()}
+    return [Bullets(sentences(texts))]
 
 
 def sections(frames: Frames) -> list[Section]:
@@ -49,8 +49,8 @@ def sections(frames: Frames) -> list[Section]:
 def _tests(frames: Frames) -> Section:
     rows, title = frames["associations"], "Association tests"
     blocks = folded({label: _tables(frames, part) for label, part in by_model(rows).items()}, "tests one by one")
-    found = with_effect(rows)
-    if found.is_empty():
+    results = with_effect(rows)
+    if results.is_empty():
         return Section("associations", title, [Paragraph(why_nothing(rows, "association test")), *blocks])
     text = (
         "In the word embedding association test (WEAT, Caliskan et al. 2017), an effect size d above 0 says that the "
@@ -58,16 +58,16 @@ def _tests(frames: Frames) -> Section:
         "share of the regroupings of the targets by chance that make d at least as large. So it is near 1 where d is "
         "far below 0, and a test that leans against its expectation gets no star."
     )
-    return Section("associations", title, [Paragraph(text), _chart(found), *_in_short(frames), *blocks])
+    return Section("associations", title, [Paragraph(text), _chart(results), *_in_short(frames), *blocks])
 
 
-def _chart(found: pl.DataFrame) -> Chart:
+def _chart(rows: pl.DataFrame) -> Chart:
     """Of each similarity and statistic where there is one model; else of each model, by the usual ones."""
-    usual = preferred(found)
+    usual = preferred(rows)
     parts, question = by_model(usual), "Model"
     if len(parts) == 1:
         # The usual combination comes first, and keeps its place.
-        parts, question = combinations(usual) | combinations(found), "Similarity, statistic"
+        parts, question = combinations(usual) | combinations(rows), "Similarity, statistic"
     return Chart(
         f"Dot plot of the effect sizes of {usual['test'].n_unique()} association tests, with their intervals around or "
         "beside 0.",
@@ -176,15 +176,15 @@ def _mean(name: str, row: Row) -> str:
 
 def _words(frames: Frames) -> Section:
     rows, title = frames["word_associations"], "Association tests of single words"
-    found = with_effect(rows)
-    if found.is_empty():
+    results = with_effect(rows)
+    if results.is_empty():
         return Section("wefat", title, [Paragraph(why_nothing(rows, "word"))])
     text = (
         "The word embedding factual association test (WEFAT, Caliskan et al. 2017) asks of each word which of two sets "
         "of attributes it is nearer to: the effect size d is the difference of its mean similarities to them, in "
         "standard deviations of its similarities to all of them."
     )
-    charts = _against_women(found.drop_nulls("percent_women"))
+    charts = _against_women(results.drop_nulls("percent_women"))
     return Section("wefat", title, [Paragraph(text), charts, *_correlations(frames)])
 
 

@@ -31,10 +31,10 @@ def cue_pair(cue_1: str, cue_2: str) -> str:
 
 def occupation_findings(rows: pl.DataFrame) -> list[str]:
     """How much of a model's ``psychometrics`` could be measured, and how it leans by the interval of the flips."""
-    found = measured(rows)
-    if found.is_empty():
+    results = measured(rows)
+    if results.is_empty():
         return [why_nothing(rows, "occupation")]
-    words = f"{_num_of(found, rows, 'occupation', 'word')} could be measured"
+    words = f"{_num_of(results, rows, 'occupation', 'word')} could be measured"
     gender, others = rows.filter(pl.col("is_gender")), by_cue_pair(rows.filter(~pl.col("is_gender")))
     return [
         *([f"{words}, {_with_gender_pairs(gender)}"] if gender.height else [f"{words}."]),
@@ -43,22 +43,22 @@ def occupation_findings(rows: pl.DataFrame) -> list[str]:
 
 
 def _with_gender_pairs(rows: pl.DataFrame) -> str:
-    found = measured(rows)
-    above, below, neither, doubtful, _ = (part.height for part in on_sides(found, FLIPS))
+    results = measured(rows)
+    above, below, neither, doubtful, _ = (part.height for part in on_sides(results, FLIPS))
     return (
-        f"with {_num_of(found, rows, 'gender cue pair', 'cue_1', 'cue_2')}. In {above} of these "
-        f"{plural(found.height, 'combination')} the interval of the replicas' flips lies above 0.5, on the female "
+        f"with {_num_of(results, rows, 'gender cue pair', 'cue_1', 'cue_2')}. In {above} of these "
+        f"{plural(results.height, 'combination')} the interval of the replicas' flips lies above 0.5, on the female "
         f"side, and in {below} below, on the male side; in {neither} it includes 0.5 and names no side"
         f"{contradictory('in', doubtful)}."
     )
 
 
-def _with_pair(label: str, found: pl.DataFrame) -> str:
-    above, below, _, doubtful, _ = (part.height for part in on_sides(found, FLIPS))
-    cue_1, cue_2 = found.select("cue_1", "cue_2").row(0)
+def _with_pair(label: str, results: pl.DataFrame) -> str:
+    above, below, _, doubtful, _ = (part.height for part in on_sides(results, FLIPS))
+    cue_1, cue_2 = results.select("cue_1", "cue_2").row(0)
     return (
         f"With the cue pair {label}, the interval of the flips lies on the side of {quoted(cue_1)} for {above} of "
-        f"{plural(found.height, 'occupation')} and on that of {quoted(cue_2)} for {below}"
+        f"{plural(results.height, 'occupation')} and on that of {quoted(cue_2)} for {below}"
         f"{contradictory('for', doubtful)}."
     )
 
@@ -69,17 +69,17 @@ def _num_of(part: pl.DataFrame, whole: pl.DataFrame, noun: str, *columns: str) -
 
 def pooled_findings(rows: pl.DataFrame) -> list[str]:
     """Which occupations lie at the ends of a model's ``pooled_psychometrics``; nothing where none is measured."""
-    found = measured(rows).sort("pse", "word")
-    if found.is_empty():
+    results = measured(rows).sort("pse", "word")
+    if results.is_empty():
         return []
-    words = [f"{quoted(row['word'])} (PSE {estimate(row, 'pse')})" for row in found.to_dicts()]
-    if found.height == 1:
+    words = [f"{quoted(row['word'])} (PSE {estimate(row, 'pse')})" for row in results.to_dicts()]
+    if results.height == 1:
         return [f"Pooled over the gender cue pairs, it is {words[0]}."]
-    above, below, _, doubtful, _ = (part.height for part in on_sides(found, POOLED))
+    above, below, _, doubtful, _ = (part.height for part in on_sides(results, POOLED))
     text = (
         f"Pooled over the gender cue pairs, PSE is highest for {words[-1]} and lowest for {words[0]}. With its whole "
         f"interval, which says how far other cue words would move it, it lies above 0.5 for {above} of "
-        f"{plural(found.height, 'occupation')} and below for {below}{contradictory('for', doubtful)}."
+        f"{plural(results.height, 'occupation')} and below for {below}{contradictory('for', doubtful)}."
     )
     return [text]
 

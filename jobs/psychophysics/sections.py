@@ -14,7 +14,16 @@ from tiltmeter.jobs.psychophysics.findings import (
     validation_findings,
 )
 from tiltmeter.jobs.psychophysics.validation_sections import comparison, validation
-from tiltmeter.jobs.report.findings import by_model, folded, joined, measured, of_model, said, sentences, why_nothing
+from tiltmeter.jobs.report.findings import (
+    by_model,
+    folded,
+    joined,
+    measured,
+    of_model,
+    paragraphs,
+    sentences,
+    why_nothing,
+)
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import interval, plural
@@ -100,9 +109,9 @@ def _pooled(frames: Frames) -> list[Section]:
     if "pooled_psychometrics" not in frames:
         return []
     rows = frames["pooled_psychometrics"]
-    found = by_model(measured(rows))
+    models = by_model(measured(rows))
     title = "PSE over all gender cue pairs"
-    if not found:
+    if not models:
         return [Section("pooled", title, [Paragraph(why_nothing(rows, "occupation with gender cue pairs"))])]
     text = (
         "A lean that shows with one cue pair need not show with another. Here the flips of all gender cue pairs and "
@@ -117,24 +126,24 @@ def _pooled(frames: Frames) -> list[Section]:
         "Right: how far the flips differ between cue pairs, between replicas in all pairs alike, and beyond both. The "
         "interval counts replicas as observers and narrows with more of them: what another corpus like this one would "
         "change is the standard deviation between replicas itself.",
-        {label: pooled_dots(part) for label, part in found.items()},
+        {label: pooled_dots(part) for label, part in models.items()},
         "Model",
     )
-    deviations = {label: _deviations(part) for label, part in found.items()}
-    ends = {label: both_ends(part, of_model(frames["psychometrics"], part)) for label, part in found.items()}
-    blocks = [Paragraph(text), *said(deviations), chart, *folded(ends, "occupations at both ends")]
+    deviations = {label: _deviations(part) for label, part in models.items()}
+    ends = {label: both_ends(part, of_model(frames["psychometrics"], part)) for label, part in models.items()}
+    blocks = [Paragraph(text), *paragraphs(deviations), chart, *folded(ends, "occupations at both ends")]
     return [Section("pooled", title, blocks)]
 
 
-def _deviations(found: pl.DataFrame) -> list[str]:
+def _deviations(results: pl.DataFrame) -> list[str]:
     """What spreads the flips: the medians of the standard deviations over occupations."""
-    pairs, replicas, rest = (found[f"sd_{name}"].to_numpy() for name in ("pairs", "replicas", "rest"))
+    pairs, replicas, rest = (results[f"sd_{name}"].to_numpy() for name in ("pairs", "replicas", "rest"))
     between, within, common = (float(np.median(sd)) for sd in (pairs, np.hypot(replicas, rest), replicas))
     matters = "which lines are in the corpus matters at least as much as which words stand for the two sides"
     if between > within:
         matters = "which words stand for the two sides matters more here than which lines are in the corpus"
     text = (
-        f"In the median over {plural(found.height, 'occupation')}, the flips have a standard deviation of "
+        f"In the median over {plural(results.height, 'occupation')}, the flips have a standard deviation of "
         f"{between:.3f} between cue pairs, and of {within:.3f} between the replicas of one pair; the part that all "
         f"pairs share has {common:.3f}. So {matters}."
     )
@@ -147,7 +156,7 @@ def both_ends(pooled: pl.DataFrame, psychometrics: pl.DataFrame) -> list[Grid]:
     ordered = measured(pooled).join(pairs, on="word", how="semi").sort("pse", "word", descending=[True, False])
     num = min(_NUM_ENDS, ordered.height // 2)
     ends = [_with_furthest(ordered.head(num), pairs, highest=True), _with_furthest(ordered.tail(num), pairs)]
-    found = grid(
+    table = grid(
         f"The occupations with the highest (first {num}) and the lowest PSE over all gender cue pairs (last {num}), "
         "and the pair that puts each of them furthest up or down, with the interval of the replicas' flips. That pair "
         "is the most extreme of several, so it overstates the lean.",
@@ -160,7 +169,7 @@ def both_ends(pooled: pl.DataFrame, psychometrics: pl.DataFrame) -> list[Grid]:
         number("pair_pse", "PSE with that pair"),
         cell("its flips", lambda row: interval(row, "flip"), is_numeric=True),
     )
-    return [found] if num else []
+    return [table] if num else []
 
 
 def _with_furthest(pooled: pl.DataFrame, pairs: pl.DataFrame, *, highest: bool = False) -> pl.DataFrame:

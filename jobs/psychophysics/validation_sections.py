@@ -7,7 +7,7 @@ import polars as pl
 from tiltmeter.jobs.association.findings import CORRELATIONS
 from tiltmeter.jobs.psychophysics.figures import pse_and_effects, pse_and_women
 from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair, why_unsure
-from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, of_model, said
+from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, of_model, paragraphs
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.sides import OPEN_ORDER, estimate_of
@@ -87,7 +87,10 @@ def comparison(frames: Frames) -> list[Section]:
     if "validation" not in frames:
         return []
     texts = {label: _comparison(part, frames) for label, part in by_model(frames["validation"]).items()}
-    blocks = [*said({label: found for label, found in texts.items() if found}), *_pse_and_effects(frames)]
+    blocks = [
+        *paragraphs({label: sentences for label, sentences in texts.items() if sentences}),
+        *_pse_and_effects(frames),
+    ]
     return [Section("comparison", "How PSE compares with WEAT and WEFAT", blocks)] if blocks else []
 
 
@@ -101,8 +104,8 @@ def _comparison(rows: pl.DataFrame, frames: Frames) -> list[str]:
 
 def _row(rows: pl.DataFrame, measure: str, against: str) -> Row | None:
     """The row over all gender cue pairs, if it has a result."""
-    found = measured(rows).filter(pl.col("cue_1").is_null(), measure=measure, against=against)
-    return next(found.iter_rows(named=True), None)
+    results = measured(rows).filter(pl.col("cue_1").is_null(), measure=measure, against=against)
+    return next(results.iter_rows(named=True), None)
 
 
 def _alike(row: Row) -> str:
@@ -129,11 +132,11 @@ def _nearer(pse: Row, wefat: Row) -> str:
 
 
 def _how_surely(nearer: Row, other: Row) -> str:
-    found = compared(*(estimate_of(row, "pearson") for row in (nearer, other)))
-    if found in CONTRADICTORY:
+    order = compared(*(estimate_of(row, "pearson") for row in (nearer, other)))
+    if order in CONTRADICTORY:
         return f"but {OPEN_ORDER}"
     return {"below": "and the intervals lie apart", "neither": "but the intervals overlap"}.get(
-        found, "but there are no intervals to say how surely"
+        order, "but there are no intervals to say how surely"
     )
 
 

@@ -37,8 +37,8 @@ def correlations(x: pl.Series, y: pl.Series) -> Correlations:
     >>> correlations(pl.Series([1.0, 2.0, 3.0, None]), pl.Series([1.0, 4.0, 9.0, 16.0])).spearman
     1.0
     """
-    found = correlation(*(column.cast(pl.Float64).to_numpy() for column in (x, y)))
-    return Correlations(found.pearson, found.spearman, found.num)
+    result = correlation(*(column.cast(pl.Float64).to_numpy() for column in (x, y)))
+    return Correlations(result.pearson, result.spearman, result.num)
 
 
 # --- what has a result ----------------------------------------------------------------------------------------------
@@ -94,8 +94,8 @@ def of_model(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 def in_model(rows: pl.DataFrame, label: Callable[[Row], str]) -> Callable[[Row], str]:
     """How a row is called, after the name of its model where the rows have several."""
-    several = rows.select("model", "language").n_unique() > 1
-    return lambda row: f"{row['model']}: {label(row)}" if several else label(row)
+    has_several = rows.select("model", "language").n_unique() > 1
+    return lambda row: f"{row['model']}: {label(row)}" if has_several else label(row)
 
 
 def labelled(parts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -109,9 +109,11 @@ def joined(parts: Mapping[str, Mapping[str, _Part]]) -> dict[str, _Part]:
     >>> joined({"en": {"she – he": 1}}), joined({"en": {"she – he": 1}, "de": {"sie – er": 2}})
     ({'she – he': 1}, {'en: she – he': 1, 'de: sie – er': 2})
     """
-    several = len(parts) > 1
+    has_several = len(parts) > 1
     return {
-        f"{model}: {label}" if several else label: part for model, own in parts.items() for label, part in own.items()
+        f"{model}: {label}" if has_several else label: part
+        for model, model_parts in parts.items()
+        for label, part in model_parts.items()
     }
 
 
@@ -121,11 +123,11 @@ def sentences(parts: Mapping[str, Sequence[str]]) -> list[str]:
     >>> sentences({"en": ["One.", "Two."]}), sentences({"en": ["One."], "de": ["Two."]})
     (['One.', 'Two.'], ['en: One.', 'de: Two.'])
     """
-    several = len(parts) > 1
-    return [f"{model}: {text}" if several else text for model, texts in parts.items() for text in texts]
+    has_several = len(parts) > 1
+    return [f"{model}: {text}" if has_several else text for model, texts in parts.items() for text in texts]
 
 
-def said(parts: Mapping[str, Sequence[str]]) -> list[Block]:
+def paragraphs(parts: Mapping[str, Sequence[str]]) -> list[Block]:
     """The same as paragraphs of one model, or as a list of several."""
     texts = sentences(parts)
     return [Bullets(texts)] if len(parts) > 1 else [Paragraph(text) for text in texts]

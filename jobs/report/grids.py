@@ -93,29 +93,29 @@ def text(
         names: what values are called.
     """
     called = names if callable(names) else names.__getitem__
-    return _of(name, heading, lambda value: _text(value, called), is_numeric)
+    return _value_column(name, heading, lambda value: _text(value, called), is_numeric)
 
 
 def count(name: str, heading: str | None = None, *, bar: bool = False) -> Column:
     """Whole numbers; the heading of ``num_texts`` is "texts"."""
-    return _with_bar(_of(name, heading, lambda num: f"{num:,}"), name, bar)
+    return _with_bar(_value_column(name, heading, lambda num: f"{num:,}"), name, bar)
 
 
 def number(
     name: str, heading: str | None = None, digits: int = 3, unit: str = "", scale: float = 1.0, *, bar: bool = False
 ) -> Column:
     """Numbers with so many digits after the point, multiplied by ``scale``, with a unit behind each."""
-    return _with_bar(_of(name, heading, lambda value: wording.number(scale * value, digits, unit)), name, bar)
+    return _with_bar(_value_column(name, heading, lambda value: wording.number(scale * value, digits, unit)), name, bar)
 
 
 def percent(name: str, heading: str | None = None, digits: int = 1) -> Column:
     """Shares as percentages."""
-    return _of(name, heading, lambda share: wording.percent(share, digits))
+    return _value_column(name, heading, lambda share: wording.percent(share, digits))
 
 
 def p_value(name: str, heading: str | None = None) -> Column:
     """Probabilities to two digits."""
-    return _of(name, heading, wording.p_value)
+    return _value_column(name, heading, wording.p_value)
 
 
 def estimate(name: str, heading: str | None = None, digits: int = 3, unit: str = "") -> Column:
@@ -125,7 +125,7 @@ def estimate(name: str, heading: str | None = None, digits: int = 3, unit: str =
 
 def yes(name: str, heading: str | None = None) -> Column:
     """What holds or not."""
-    return _of(name, heading, lambda holds: "yes" if holds else "no", is_numeric=False)
+    return _value_column(name, heading, lambda holds: "yes" if holds else "no", is_numeric=False)
 
 
 def listed(name: str, heading: str | None = None) -> Column:
@@ -143,7 +143,7 @@ def optional(column: Column | str) -> Column:
     return replace(_column(column), is_optional=True)
 
 
-def _of(name: str, heading: str | None, written: Callable[[Any], str], is_numeric: bool = True) -> Column:
+def _value_column(name: str, heading: str | None, written: Callable[[Any], str], is_numeric: bool = True) -> Column:
     """A column of what a row has under a name."""
     return cell(
         _heading(name, heading), lambda row: "" if row[name] is None else written(row[name]), is_numeric=is_numeric

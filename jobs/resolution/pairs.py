@@ -63,17 +63,17 @@ def read_graphs(runner: Runner, config: ResolutionRun, files: Mapping[str, Found
 
 def graph_of(finished: Finished) -> Graph:
     """The graph whose tables a unit has made with :func:`graph_tables`."""
-    found = finished.tables
-    return Graph(found["records"], found["pairs"], found["pair_counts"], found.get("gold"))
+    refs = finished.tables
+    return Graph(refs["records"], refs["pairs"], refs["pair_counts"], refs.get("gold"))
 
 
 def _file_unit(config: ResolutionRun, files: Mapping[str, FoundFile]) -> Unit:
-    how = {
+    settings = {
         "files": {name: file.identity for name, file in files.items()},
         "threshold": config.threshold,
         "missing": config.missing,
     }
-    return Unit(scored_pairs.VERSION, redacted(files["pairs"].uri), how)
+    return Unit(scored_pairs.VERSION, redacted(files["pairs"].uri), settings)
 
 
 def _study_units(config: ResolutionRun, study: MentionStudy, file: FoundFile) -> dict[str, list[Unit]]:
@@ -87,7 +87,7 @@ def _study_units(config: ResolutionRun, study: MentionStudy, file: FoundFile) ->
                 name = f"{about}, seed {seed}, {scored}"
                 if name in units:
                     raise InputError(f"mentions: {about!r} names two graphs of {redacted(file.uri)}; rename a topic")
-                how = {
+                settings = {
                     "file": file.identity,
                     "part": [topic, kind],
                     "scores": [study.mean, study.sd, seed],
@@ -95,7 +95,7 @@ def _study_units(config: ResolutionRun, study: MentionStudy, file: FoundFile) ->
                     "missing": config.missing,
                     "cleaning": scored_pairs.VERSION,
                 }
-                units[name] = [Unit(synthetic_scores.VERSION, name, how)]
+                units[name] = [Unit(synthetic_scores.VERSION, name, settings)]
     return units
 
 
@@ -143,13 +143,13 @@ def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
     names = [*optional_columns(uri, [DOCUMENT], "mentions.path"), "mention_id"]
     rows = _ids(uri, [*dict.fromkeys([*_CHAIN, *names])], "mentions")
     mentions = rows.filter(topic=topic, mention_class=kind).sort(*reversed(names))
-    found = mentions.select(pl.concat_str(names, separator="/").alias("record"), "chain_id")
-    if repeated := found.filter(pl.col("record").is_duplicated())["record"].unique(maintain_order=True).to_list():
+    records = mentions.select(pl.concat_str(names, separator="/").alias("record"), "chain_id")
+    if repeated := records.filter(pl.col("record").is_duplicated())["record"].unique(maintain_order=True).to_list():
         raise InputError(
             f"mentions: {redacted(uri)} has {len(repeated)} ids twice in topic {topic} {kind}, such as {repeated[0]}; "
             "if they are unique within a document only, add a column 'document'"
         )
-    return found
+    return records
 
 
 def _ids(uri: str, columns: Sequence[str], setting: str) -> pl.DataFrame:
@@ -207,11 +207,11 @@ def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
 
 
 def _weights(rows: pl.DataFrame, column: str, where: str) -> np.typing.NDArray[np.float64]:
-    found = rows[column] if rows[column].dtype.is_float() else numbers(rows, column, where)
-    if found.has_nulls() or (missing := rows.select(pl.any_horizontal(pl.col(_ENDS).is_null())).to_series()).any():
-        row = (found.is_null() if found.has_nulls() else missing).arg_true()[0] + 1
+    scores = rows[column] if rows[column].dtype.is_float() else numbers(rows, column, where)
+    if scores.has_nulls() or (missing := rows.select(pl.any_horizontal(pl.col(_ENDS).is_null())).to_series()).any():
+        row = (scores.is_null() if scores.has_nulls() else missing).arg_true()[0] + 1
         raise InputError(f"{where}: row {row} lacks its left, right or {column}; every pair needs them")
-    values = found.to_numpy()
+    values = scores.to_numpy()
     with _refused(where):
         return weights_of(values) if column == PROBABILITY else values.astype(np.float64)
 

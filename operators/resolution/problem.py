@@ -122,8 +122,8 @@ def result(
         return Result("none", np.arange(problem.num_nodes), objective, bound, num_cuts, num_branches)
     rounded = np.floor(bound / problem.step + TOLERANCE) * problem.step if problem.step else bound
     best = max(float(rounded), objective)
-    found = Result("feasible", canonical(labels), objective, best, num_cuts, num_branches)
-    return found._replace(status="proven") if found.gap <= TOLERANCE else found
+    feasible = Result("feasible", canonical(labels), objective, best, num_cuts, num_branches)
+    return feasible._replace(status="proven") if feasible.gap <= TOLERANCE else feasible
 
 
 def canonical(labels: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -56,9 +56,9 @@ def _scaled(solve: Solve, problem: Problem, remaining: Remaining) -> Result:
     if not largest or _SMALL <= largest <= _LARGE:
         return solve(problem, remaining)
     _, exponent = math.frexp(largest)
-    found = solve(replace(problem, weights=np.ldexp(problem.weights, -exponent)), remaining)
-    objective, bound = (float(np.ldexp(value, exponent)) for value in (found.objective, found.bound))
-    return found._replace(objective=objective, bound=bound)
+    solution = solve(replace(problem, weights=np.ldexp(problem.weights, -exponent)), remaining)
+    objective, bound = (float(np.ldexp(value, exponent)) for value in (solution.objective, solution.bound))
+    return solution._replace(objective=objective, bound=bound)
 
 
 def _solved(solve: Solve, problem: Problem, remaining: Remaining) -> Result:

@@ -106,9 +106,9 @@ def _claim(claim: str, fewer: pl.DataFrame, more: pl.DataFrame, same: Sequence[s
         for row in pairs.iter_rows(named=True)
     ]
     num = sides.count("below")
-    found = {pairs.height: "found", 0: "not found"}.get(num, "found in part")
+    verdict = {pairs.height: "found", 0: "not found"}.get(num, "found in part")
     doubt = contradictory("in", sum(side in CONTRADICTORY for side in sides))
-    return f"That {claim}: {found} ({num} of {plural(pairs.height, 'comparison')}, intervals apart{doubt})."
+    return f"That {claim}: {verdict} ({num} of {plural(pairs.height, 'comparison')}, intervals apart{doubt})."
 
 
 def _by_coverage(decoys: pl.DataFrame, explained: pl.DataFrame) -> str:

@@ -36,10 +36,10 @@ class Lookup:
 
     def __init__(self, store: Store, replicas: Sequence[TableRef]) -> None:
         tables = [store.read(ref) for ref in replicas]
-        words, counts, spelled = (tables[ORIGINAL][name].to_pylist() for name in ("word", "count", "spelled"))
+        words, counts, spellings = (tables[ORIGINAL][name].to_pylist() for name in ("word", "count", "spelled"))
         self.counts = dict(zip(words, counts, strict=True))
         self.num_replicas = len(tables) - 1
-        self._spelled = dict(zip(words, spelled, strict=True))
+        self._spelling = dict(zip(words, spellings, strict=True))
         self._row = {word: row for row, word in enumerate(words)}
         if len(dims := {table.schema.field("vector").type.list_size for table in tables}) > 1:
             raise ValueError(
@@ -69,13 +69,13 @@ class Lookup:
         by_spelling: dict[str, str] = {}
         for word in words:
             if word in self:
-                by_spelling.setdefault(self._spelled[word], word)
+                by_spelling.setdefault(self._spelling[word], word)
         return list(by_spelling.values())
 
     def shared(self, words: Sequence[str], others: Sequence[str]) -> list[str]:
         """Those of the words that the embedding spells like one of the others."""
-        spelled = {self._spelled[word] for word in others}
-        return [word for word in words if self._spelled[word] in spelled]
+        spellings = {self._spelling[word] for word in others}
+        return [word for word in words if self._spelling[word] in spellings]
 
     def missing(self, words: Sequence[str]) -> list[str]:
         """Those of the words that it lacks, each once, in their order."""

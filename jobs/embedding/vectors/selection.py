@@ -52,15 +52,15 @@ def select(store: Store, unit: Unit) -> Tables:
 _COLUMNS = ["word", "spelled", "count", "vector"]
 
 
-def vectors_table(spelled: Mapping[str, str], rows: NDArray[np.floating]) -> pa.Table:
+def vectors_table(spelling: Mapping[str, str], rows: NDArray[np.floating]) -> pa.Table:
     """The table ``vectors`` of an embedding whose counts are not known.
 
     Args:
-        spelled: how the embedding writes each entry that it has.
+        spelling: how the embedding writes each entry that it has.
         rows: their vectors, in the same order.
     """
-    words, written = pa.array(spelled.keys(), pa.string()), pa.array(spelled.values(), pa.string())
-    return pa.table([words, written, pa.nulls(len(spelled), pa.int64()), vector_column(rows)], names=_COLUMNS)
+    words, written = pa.array(spelling.keys(), pa.string()), pa.array(spelling.values(), pa.string())
+    return pa.table([words, written, pa.nulls(len(spelling), pa.int64()), vector_column(rows)], names=_COLUMNS)
 
 
 def neighbours(selection: Selection, index: Mapping[str, int], vectors: NDArray[np.floating]) -> pa.Table:

@@ -60,12 +60,12 @@ class FileEmbedding:
         Raises:
             InputError: if a path names no file, or two models have one name.
         """
-        found = find_files(self.paths, "embedding.path")
+        files = find_files(self.paths, "embedding.path")
         if self.replicas:
-            self._check_replicas(found)
-            return {_model_name(found[0]): found}
+            self._check_replicas(files)
+            return {_model_name(files[0]): files}
         models: dict[str, list[FoundFile]] = {}
-        for file in found:
+        for file in files:
             if models.setdefault(_model_name(file), [file]) != [file]:
                 raise InputError(
                     f"embedding.path: two files are called {_model_name(file)!r}, by which the tables tell models "
@@ -74,11 +74,11 @@ class FileEmbedding:
         return models
 
     @staticmethod
-    def _check_replicas(found: Sequence[FoundFile]) -> None:
-        num_different = len({file_identity(file.uri) for file in found})
-        if len(found) < _MIN_REPLICAS + 1 or num_different < len(found):
+    def _check_replicas(files: Sequence[FoundFile]) -> None:
+        num_different = len({file_identity(file.uri) for file in files})
+        if len(files) < _MIN_REPLICAS + 1 or num_different < len(files):
             raise InputError(
-                f"embedding.path: {num_different} different files of {len(found)}, but embedding.replicas=true takes "
+                f"embedding.path: {num_different} different files of {len(files)}, but embedding.replicas=true takes "
                 f"the original's and those of {_MIN_REPLICAS} replicas or more, each once; name them in this order, or "
                 "set embedding.replicas=false"
             )
@@ -140,7 +140,7 @@ def _with_underscores(*forms: str) -> list[str]:
 
 
 def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spellings: _Spellings) -> Unit:
-    how = {
+    settings = {
         "uri": file.uri,
         "bytes": file.state.num_bytes,
         "version": file.state.version,
@@ -151,29 +151,29 @@ def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spelling
         "selection": selection,
         "neighbours": covariance.VERSION if selection.attribute_sets else None,
     }
-    return Unit("select_file/1", redacted(file.uri), how)
+    return Unit("select_file/1", redacted(file.uri), settings)
 
 
 def _read(_: Store, unit: Unit) -> Tables:
     selection: Selection = unit.config["selection"]
     words, vectors = read_embedding(unit.config["uri"], unit.config["format"], unit.config["allow_pickle"])
     rows = {word: row for row, word in enumerate(words)}
-    spelled = _spelled(unit.config["spellings"], rows, unit.config["fold_case"])
-    index = {entry: rows[word] for entry, word in spelled.items()}
-    yield "vectors", vectors_table(spelled, vectors[np.fromiter(index.values(), np.int64, len(index))])
+    spelling = _spelling(unit.config["spellings"], rows, unit.config["fold_case"])
+    index = {entry: rows[word] for entry, word in spelling.items()}
+    yield "vectors", vectors_table(spelling, vectors[np.fromiter(index.values(), np.int64, len(index))])
     if selection.attribute_sets:
         yield "neighbours", neighbours(selection, index, vectors)
 
 
-def _spelled(spellings: _Spellings, rows: Mapping[str, int], fold_case: Literal["auto"] | bool) -> dict[str, str]:
+def _spelling(spellings: _Spellings, rows: Mapping[str, int], fold_case: Literal["auto"] | bool) -> dict[str, str]:
     """How the file writes each entry that it has."""
     folds = _hardly_capitalised(rows) if fold_case == "auto" else fold_case
-    found = {}
+    spelling = {}
     for entry, forms in spellings.as_listed.items():
         candidates = [*forms, *(spellings.lower_case[entry] if folds else ())]
         if word := next((form for form in candidates if form in rows), None):
-            found[entry] = word
-    return found
+            spelling[entry] = word
+    return spelling
 
 
 def _hardly_capitalised(words: Collection[str]) -> bool:

@@ -139,7 +139,7 @@ def shades(colours: Sequence[str], num: int) -> list[str]:
 
 
 def _channels(colour: str) -> list[int]:
-    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    return [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
 
 
 def span(*numbers: pl.Series | Sequence[float], margin: float = 0.05) -> list[float]:

@@ -35,12 +35,12 @@ def score_records(
     """
     versions = {name: file.identity for name, file in files.items()}
     learnt_from = {name: version for name, version in versions.items() if name != "gold"}
-    how = {"files": learnt_from, "scorer": scorer, "seed": config.seed}
-    training = Unit(record_linkage.VERSION, "scorer", how)
+    settings = {"files": learnt_from, "scorer": scorer, "seed": config.seed}
+    training = Unit(record_linkage.VERSION, "scorer", settings)
     [trained] = runner.run_whole(Stage("train scorer", each(_train), {_GRAPH: [training]}))[_GRAPH]
     learnt = trained.tables["agreements"]
     units = [
-        Unit("record_scores/1", f"part {part}", how | {"part": part}, {"scorer": [learnt]})
+        Unit("record_scores/1", f"part {part}", settings | {"part": part}, {"scorer": [learnt]})
         for part in range(scorer.num_parts)
     ]
     scored = runner.run_whole(Stage("score records", each(_score), {_GRAPH: units}))[_GRAPH]

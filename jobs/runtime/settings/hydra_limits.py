@@ -91,7 +91,7 @@ def quoted(value: str) -> str:
     >>> quoted("it's")
     "'it\\\\'s'"
     """
-    inside = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), value)
+    inside = re.sub(r"(\\*)('|$)", lambda match: 2 * match[1] + ("\\'" if match[2] else ""), value)
     return f"'{inside}'"
 
 
@@ -101,7 +101,7 @@ class _ConfinedLoader(ConfigLoaderImpl):
             config_search_path.prepend(package, f"pkg://{package}", anchor="schema")
         super().__init__(config_search_path)
         self.repository = mistakes.Repository(config_search_path)
-        self._folders = SettingsFolders(str(found.path) for found in config_search_path.get_path())
+        self._folders = SettingsFolders(str(folder.path) for folder in config_search_path.get_path())
         self._base: DictConfig | None = None
         self._composed: dict[tuple[str | None, ...], DictConfig | ConfigError] = {}
 
@@ -130,10 +130,10 @@ class _ConfinedLoader(ConfigLoaderImpl):
                 self._composed[key] = self._confined(config_name, words, RunMode.RUN, from_shell)
             except ConfigError as error:
                 self._composed[key] = error
-        found = self._composed[key]
-        if isinstance(found, ConfigError):
-            raise found
-        composed = deepcopy(found)
+        result = self._composed[key]
+        if isinstance(result, ConfigError):
+            raise result
+        composed = deepcopy(result)
         if _ANSWER in overrides:
             composed.hydra.mode = RunMode.RUN
         return composed
@@ -197,8 +197,8 @@ def environment_variable(name: str, *default: Any) -> str | None:
             f"${{oc.env:{name}}}: a config reads variables called TILTMETER_... only, so that no credential ends in a "
             "path or a name; set the key itself, or use a variable of such a name"
         )
-    found: str | None = oc.env(name, *default)
-    return found
+    value: str | None = oc.env(name, *default)
+    return value
 
 
 @cache

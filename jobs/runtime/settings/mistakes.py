@@ -34,10 +34,10 @@ class Repository(ConfigRepository):
             ConfigError: if it is no YAML, or no settings.
         """
         try:
-            found = super().load_config(config_path)
-            if found and not OmegaConf.is_dict(found.config):
+            result = super().load_config(config_path)
+            if result and not OmegaConf.is_dict(result.config):
                 raise ValueError("must have settings by their names, such as `path: texts.csv`")
-            return found
+            return result
         except (yaml.YAMLError, OmegaConfBaseException, HydraException, ValueError, OSError) as error:
             source = self._find_object_source(config_path, ObjectType.CONFIG)
             place = f"{source.path}/{config_path}" if source else config_path
@@ -57,8 +57,8 @@ def _why_unreadable(error: Exception) -> str:
 
 def plain(error: BaseException) -> str:
     """What an error of Hydra says of settings, in a line."""
-    told = [str(error), *([str(error.__cause__)] if isinstance(error.__cause__, OmegaConfBaseException) else [])]
-    lines = [line for text in told for line in text.splitlines() if line.strip() and not _NOT_FOR_US.match(line)]
+    texts = [str(error), *([str(error.__cause__)] if isinstance(error.__cause__, OmegaConfBaseException) else [])]
+    lines = [line for text in texts for line in text.splitlines() if line.strip() and not _NOT_FOR_US.match(line)]
     return "; ".join(line.strip().rstrip(":;.") for line in lines)
 
 
@@ -138,10 +138,10 @@ def wrong(
     if unnamed := [word for word in numbers if _key(word) in folders.groups and not _is_choice(word)]:
         return ConfigError("\n".join(_no_name(str(word.input_line), _key(word), folders) for word in unnamed))
     text = plain(error)
-    if found := _NOT_CHOSEN.search(text):
-        return _not_chosen(found[1], words, folders)
-    if found := _CHOSEN_TWICE.match(text):
-        return ConfigError(f"+{found[1]}: is chosen already; leave out the plus: {found[1]}=<name>")
+    if match := _NOT_CHOSEN.search(text):
+        return _not_chosen(match[1], words, folders)
+    if match := _CHOSEN_TWICE.match(text):
+        return ConfigError(f"+{match[1]}: is chosen already; leave out the plus: {match[1]}=<name>")
     return ConfigError(text)
 
 

@@ -126,12 +126,12 @@ def _reason(log: Path, status: str, exit_status: int, max_hours: float | None) -
     if status == "stopped":
         return f"took more than job.max_hours={max_hours:g}"
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    told = _told(lines) or lines[-_LAST_LINES:]
+    message = _last_message(lines) or lines[-_LAST_LINES:]
     by_signal = [f"ended by signal {-exit_status}"] if exit_status < 0 else []
-    return "\n".join([*by_signal, *told])
+    return "\n".join([*by_signal, *message])
 
 
-def _told(lines: Sequence[str]) -> Sequence[str]:
+def _last_message(lines: Sequence[str]) -> Sequence[str]:
     """What the command says last of itself."""
     starts = [index for index, line in enumerate(lines) if line.startswith("tiltmeter: ")]
     return lines[starts[-1] :][:_LAST_LINES] if starts else []

@@ -77,7 +77,7 @@ def quadratic_set_packing(
         return unsolved(problem)
     model = _model(problem, slots)
     model.solve(pulp.HiGHS(msg=False, threads=1, gapRel=0.0, timeLimit=max(0.0, remaining())))
-    return _found(problem, model, slots)
+    return _solution(problem, model, slots)
 
 
 def _slots(problem: Problem, max_cliques: int) -> list[_Slot]:
@@ -138,7 +138,7 @@ def _links(z: Any, i: int, j: int, choices: list[dict[int, Any]], is_positive: b
     return [z <= pulp.lpSum(chosen[i] for chosen in choices), *follow]
 
 
-def _found(problem: Problem, model: "LpProblem", slots: list[_Slot]) -> Result:
+def _solution(problem: Problem, model: "LpProblem", slots: list[_Slot]) -> Result:
     import pulp
 
     nothing = unsolved(problem)

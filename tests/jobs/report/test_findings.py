@@ -9,7 +9,7 @@ import pytest
 from tiltmeter.jobs.association import page as association
 from tiltmeter.jobs.association.tables import ASSOCIATIONS
 from tiltmeter.jobs.psychophysics import page as psychophysics
-from tiltmeter.jobs.report.findings import by_model, correlations, folded, in_model, measured, said, why_nothing
+from tiltmeter.jobs.report.findings import by_model, correlations, folded, in_model, measured, paragraphs, why_nothing
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import on_intervals
 from tiltmeter.jobs.report.wording import estimate, number, p_value, quoted, stars
@@ -61,8 +61,8 @@ def test_a_model_is_named_with_its_language_where_it_has_several():
 
 
 def test_one_model_is_told_of_in_paragraphs_and_several_in_a_list():
-    assert said({"en": ["One.", "Two."]}) == [Paragraph("One."), Paragraph("Two.")]
-    assert said({"en": ["One."], "de": ["Two."]}) == [Bullets(["en: One.", "de: Two."])]
+    assert paragraphs({"en": ["One.", "Two."]}) == [Paragraph("One."), Paragraph("Two.")]
+    assert paragraphs({"en": ["One."], "de": ["Two."]}) == [Bullets(["en: One.", "de: Two."])]
 
 
 def test_blocks_of_several_models_are_folded_and_empty_ones_left_out():

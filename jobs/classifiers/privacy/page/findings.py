@@ -42,16 +42,16 @@ def findings(frames: Frames, config: PrivacyMetricsRun) -> Lead:
     """What was asked, what was found of the orderings that the approaches promise, and how sure it is."""
     if "models" not in frames:
         return Lead(_ASKED, [Paragraph("No model could be measured; the failures say why.", "warning")], [])
-    found = [Bullets([*_extremes(frames["models"]), *_orderings(frames), *_stopped(frames)])]
-    return Lead(_ASKED, found, [Bullets(list(_doubts(frames, config)))])
+    blocks = [Bullets([*_extremes(frames["models"]), *_orderings(frames), *_stopped(frames)])]
+    return Lead(_ASKED, blocks, [Bullets(list(_doubts(frames, config)))])
 
 
 def _extremes(models: pl.DataFrame) -> Iterator[str]:
     means = models.filter(pl.col("seed").is_null())
     for corpus in means["corpus"].unique(maintain_order=True):
-        own = means.filter(corpus=corpus)
+        part = means.filter(corpus=corpus)
         for measure in ("gender_uar", "ep"):
-            known = own.drop_nulls(measure).sort(measure, "model")
+            known = part.drop_nulls(measure).sort(measure, "model")
             if known.height > 1:
                 least, most = known.row(0, named=True), known.row(-1, named=True)
                 yield (
@@ -73,8 +73,8 @@ def _orderings(frames: Frames) -> Iterator[str]:
     for (corpus, measure, side), rows in asked.partition_by(keys, maintain_order=True, as_dict=True).items():
         verdicts = rows.with_columns(verdict=pl.Series(map(verdict, rows.to_dicts())))
         models = {name: verdicts.filter(verdict=name)["model"].to_list() for name in VERDICTS}
-        said = [f"{name} of {listed(names)}" for name, names in models.items() if names]
-        yield f"{_place(str(corpus))}, {side} {NAMES[str(measure)]} than General has: {'; '.join(said)}."
+        clauses = [f"{name} of {listed(names)}" for name, names in models.items() if names]
+        yield f"{_place(str(corpus))}, {side} {NAMES[str(measure)]} than General has: {'; '.join(clauses)}."
 
 
 VERDICTS = ("found", "not found", "left open by contradictory numbers")
@@ -118,8 +118,8 @@ def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:
         yield "Nothing says who speaks: parts share no text, but may share a speaker."
     else:
         counts = {part: used.filter(part=part)["group"].n_unique() for part in ("training", "development", "test")}
-        told = ", ".join(f"{num:,} in {part}" for part, num in counts.items())
-        yield f"The parts share no speaker: {told}."
+        speakers = ", ".join(f"{num:,} in {part}" for part, num in counts.items())
+        yield f"The parts share no speaker: {speakers}."
         if counts["training"] < _FEW_GROUPS:
             yield (
                 "With so few speakers to learn from, gender and speaker can hardly be told apart: an attacker who does "

@@ -18,14 +18,14 @@ _MOST_ROWS = 20
 
 def sections(frames: Frames, config: PrivacyMetricsRun) -> list[Section]:
     """Those of which there is something to show."""
-    found = [
+    candidates = [
         Section("models", "The models", list(_models(frames))),
         Section("orderings", "What the approaches promise", list(_orderings(frames))),
         Section("explanations", "Explanations side by side", list(_explanations(frames, config))),
         Section("words", "Words that models stopped using", list(_words(frames))),
         Section("texts", "The texts", [_texts(frames["texts"]), *_left_out(frames["texts"])]),
     ]
-    return [section for section in found if section.blocks]
+    return [section for section in candidates if section.blocks]
 
 
 def _models(frames: Frames) -> Iterator[Block]:
@@ -54,13 +54,13 @@ def _orderings(frames: Frames) -> Iterator[Block]:
             text("measure", names=NAMES),
             text("expected", "promised"),
             estimate("difference", "difference from General"),
-            cell("found", _found),
+            cell("found", _answer),
         )
 
 
-def _found(row: Row) -> str:
-    said = {"found": "yes", "not found": "no"}
-    return "" if row["found"] is None else said.get(verdict(row), verdict(row))
+def _answer(row: Row) -> str:
+    answers = {"found": "yes", "not found": "no"}
+    return "" if row["found"] is None else answers.get(verdict(row), verdict(row))
 
 
 def _explanations(frames: Frames, config: PrivacyMetricsRun) -> Iterator[Block]:

@@ -78,11 +78,11 @@ def _texts_of(rows: pl.DataFrame) -> str:
 
 def _extremes(rows: pl.DataFrame) -> Iterator[str]:
     """Who has the lowest and who the highest raw score most often."""
-    several = measured(rows).filter(pl.len().over("group", "protected") > 1)
-    if several.is_empty():
+    groups = measured(rows).filter(pl.len().over("group", "protected") > 1)
+    if groups.is_empty():
         return
-    num_cases = len(by_case(several))
-    lowest, highest = (_most_often(several.filter(extreme), num_cases) for extreme in (_LOWEST, _HIGHEST))
+    num_cases = len(by_case(groups))
+    lowest, highest = (_most_often(groups.filter(extreme), num_cases) for extreme in (_LOWEST, _HIGHEST))
     most = f"; the highest, that of {highest}" if highest else ""
     often = " most often" if num_cases > 1 else ""
     yield f"On {_texts_of(rows)}, the lowest raw score (least bias) is{often} that of {lowest}{most}."
