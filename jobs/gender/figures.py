@@ -56,12 +56,12 @@ def professions(rows: pl.DataFrame, words: pl.DataFrame, ends: Sequence[float]) 
     ordered = rows.sort("bias", "profession", descending=[True, False])
     sided, looks = sides(ordered, BIAS, ("female side", FEMALE), ("male side", MALE))
     forms = measured(words).filter(pl.col("item").is_in(ordered["profession"].to_list()))
-    several = forms.filter(pl.len().over("item") > 1)
-    mixed = ordered.join(several, left_on="profession", right_on="item", how="semi", maintain_order="left")
+    repeats = forms.filter(pl.len().over("item") > 1)
+    mixed = ordered.join(repeats, left_on="profession", right_on="item", how="semi", maintain_order="left")
     marks = [
         _numbers(sided, "bias"),
         _numbers(mixed, "bias_weighted").with_columns(side=pl.lit(_WEIGHTED)),
-        several.with_columns(pl.format("{} form", "gender").alias("side"), profession="item", value="bias"),
+        repeats.with_columns(pl.format("{} form", "gender").alias("side"), profession="item", value="bias"),
     ]
     strokes = {f"{gender} form": Look(colour, "line-ns-open", shift=0.3) for gender, colour in _GENDERS.items()}
     looks = strokes | {_WEIGHTED: Look(NEUTRAL, "diamond-open", shift=-0.3)} | looks

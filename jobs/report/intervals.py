@@ -8,7 +8,7 @@ import polars as pl
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Block, Details, Paragraph
 from tiltmeter.jobs.report.sides import Lean, on_sides
-from tiltmeter.jobs.report.wording import plural, several, some, verb
+from tiltmeter.jobs.report.wording import plural, plural_form, some, verb
 from tiltmeter.operators.statistics.intervals import percentile_coverage
 
 _FEW_REPLICAS = 10
@@ -96,7 +96,7 @@ def _num_with_interval(named: NamedSides) -> int:
 
 
 def _origin(sides: Sequence[NamedSides]) -> str:
-    whose = ", ".join(f"of {several(named.noun)}" for named in sides)
+    whose = ", ".join(f"of {plural_form(named.noun)}" for named in sides)
     estimates = " or ".join(named.original for named in sides if named.original)
     original = f"; the {estimates} before them comes from the original corpus and may lie outside" if estimates else ""
     return (
@@ -109,7 +109,7 @@ def _origin(sides: Sequence[NamedSides]) -> str:
 def _by_chance(coverage: float, sides: Sequence[NamedSides]) -> str:
     nums = {named.noun: _num_with_interval(named) for named in sides}
     listed = ", ".join(
-        f"{num * (1 - coverage):.0f} of {num:,} for {several(noun)}" for noun, num in nums.items() if num
+        f"{num * (1 - coverage):.0f} of {num:,} for {plural_form(noun)}" for noun, num in nums.items() if num
     )
     text = (
         " None is widened for there being many: at that coverage, so many would exclude the neutral value by chance if "

@@ -7,7 +7,7 @@ from typing import Any
 
 from tiltmeter.jobs.runtime.wording import listed as listed
 from tiltmeter.jobs.runtime.wording import plural as plural
-from tiltmeter.jobs.runtime.wording import several as several
+from tiltmeter.jobs.runtime.wording import plural_form as plural_form
 from tiltmeter.jobs.runtime.wording import verb as verb
 
 DASH = "–"

@@ -12,7 +12,7 @@ def plural(num: int, noun: str) -> str:
     >>> plural(1, "pair"), plural(1204, "pair"), plural(0, "near miss")
     ('1 pair', '1,204 pairs', '0 near misses')
     """
-    return f"{num:,} {noun if num == 1 else several(noun)}"
+    return f"{num:,} {noun if num == 1 else plural_form(noun)}"
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
@@ -24,10 +24,10 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
-def several(noun: str) -> str:
+def plural_form(noun: str) -> str:
     """A noun for any number of things but one.
 
-    >>> several("bias"), several("effect size")
+    >>> plural_form("bias"), plural_form("effect size")
     ('biases', 'effect sizes')
     """
     return f"{noun}{'es' if noun.endswith('s') else 's'}"
