@@ -17,8 +17,8 @@ lint: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-faults: .venv/ready ## faults, attacks, layouts and commands of the docs at full size: an hour or more
-	$(BIN)/pytest -m slow
+faults: .venv/ready ## faults, attacks, layouts, commands of the docs at full size, properties at random: an hour or more
+	$(BIN)/pytest -m "slow or hypothesis" --hypothesis-profile random
 
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
 	$(BIN)/python -m benchmarks.bootstrap

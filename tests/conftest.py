@@ -23,8 +23,10 @@ gc.set_threshold(50_000, 20, 100)
 if not Path("/dev/nvidiactl").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-# The first example of a test may wait for a compiler; no example is slow after that.
-hypothesis.settings.register_profile("tiltmeter", deadline=None)
+# The first example of a test may wait for a compiler; no example is slow after that. The same examples come every
+# time, so that nobody's change fails for an old mistake; `make faults` draws others (--hypothesis-profile random).
+hypothesis.settings.register_profile("random", deadline=None, print_blob=True)
+hypothesis.settings.register_profile("tiltmeter", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("tiltmeter")
 
 

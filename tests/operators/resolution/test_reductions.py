@@ -1,31 +1,14 @@
-from functools import cache
-
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fixtures.problems import RULES, SEEDS, drawn_problem, partitions, plenty
 from tiltmeter.operators.resolution.components import positive_components
 from tiltmeter.operators.resolution.problem import Missing, Problem, Remaining, Result, result
 from tiltmeter.operators.resolution.reductions import components, contracted, reduced, solved
 from tiltmeter.operators.resolution.search.local_search import local_search_result
-
-seeds = st.integers(0, 2**32 - 1)
-rules = st.sampled_from(["zero", "forbid"])
-
-
-def plenty() -> float:
-    return 1e6
-
-
-def _problem(seed: int, missing: Missing, num_nodes: int) -> Problem:
-    """Whole numbers, among which there are ties, or normal ones; more or less of them positive."""
-    rng = np.random.default_rng(seed)
-    left, right = np.triu_indices(num_nodes, 1)
-    kept = rng.random(left.size) < rng.choice([0.4, 0.7, 1.0])
-    weights = rng.integers(-4, 6, left.size) * 1.0 if rng.random() < 0.5 else rng.normal(0.3, 1.0, left.size)
-    return Problem(num_nodes, left[kept], right[kept], weights[kept], missing)
 
 
 def _of(num_nodes: int, pairs: dict[tuple[int, int], float], missing: Missing) -> Problem:
@@ -33,24 +16,15 @@ def _of(num_nodes: int, pairs: dict[tuple[int, int], float], missing: Missing) -
     return Problem(num_nodes, left, right, np.array([pairs[pair] for pair in sorted(pairs)], dtype=np.float64), missing)
 
 
-@cache
-def _partitions(num_nodes: int) -> list[np.ndarray]:
-    if num_nodes == 0:
-        return [np.zeros(0, dtype=np.int64)]
-    return [
-        np.append(labels, part) for labels in _partitions(num_nodes - 1) for part in range(labels.max(initial=-1) + 2)
-    ]
-
-
 def _enumerated(problem: Problem, remaining: Remaining = plenty) -> Result:
-    best = max(_partitions(problem.num_nodes), key=problem.objective)
+    best = max(partitions(problem.num_nodes), key=problem.objective)
     return result(problem, best, problem.objective(best))
 
 
-@given(seeds, rules, st.integers(1, 7))
+@given(SEEDS, RULES, st.integers(1, 7))
 @settings(max_examples=150)
 def test_optimum_is_kept(seed: int, missing: Missing, num_nodes: int) -> None:
-    problem = _problem(seed, missing, num_nodes)
+    problem = drawn_problem(seed, missing, num_nodes)
     optimum = _enumerated(problem).objective
     found = reduced(problem)
     inner = [_enumerated(piece.problem) for piece in found.pieces]
@@ -61,10 +35,10 @@ def test_optimum_is_kept(seed: int, missing: Missing, num_nodes: int) -> None:
     assert (whole.status, whole.objective) == ("proven", pytest.approx(optimum, abs=1e-9))
 
 
-@given(seeds, rules)
+@given(SEEDS, RULES)
 @settings(max_examples=50)
 def test_objectives_of_any_partition_carry_over(seed: int, missing: Missing) -> None:
-    problem = _problem(seed, missing, 9)
+    problem = drawn_problem(seed, missing, 9)
     found = reduced(problem)
     rng = np.random.default_rng(seed)
     labels = [rng.integers(0, 3, piece.nodes.size) for piece in found.pieces]
@@ -72,10 +46,10 @@ def test_objectives_of_any_partition_carry_over(seed: int, missing: Missing) -> 
     assert problem.objective(found.expand(labels)) == pytest.approx(found.offset + inner)
 
 
-@given(seeds, rules)
+@given(SEEDS, RULES)
 @settings(max_examples=50)
 def test_components_hold_all_positive_pairs(seed: int, missing: Missing) -> None:
-    problem = _problem(seed, missing, 12)
+    problem = drawn_problem(seed, missing, 12)
     problem = Problem(12, problem.left, problem.right, problem.weights - 2.5, missing)
     pieces = components(problem)
     nodes = np.concatenate([piece.nodes for piece in pieces]) if pieces else np.zeros(0)

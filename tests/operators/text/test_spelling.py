@@ -2,60 +2,34 @@ from typing import Any
 
 import pytest
 
+from tests.fixtures.word_lists import association, gender_survey, german, shares, wefat
 from tiltmeter.operators.text.spelling import normalised, phrases
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.operators.text.wordsets import (
-    Association,
     DefiningPair,
     GenderSurvey,
     GenderWords,
-    NamedWords,
-    Occupations,
-    Wefat,
     WordForms,
-    Words,
     WordSets,
 )
 
 
-def _association(x: Words = ("Frau",), y: Words = ("Mann",)) -> Association:
-    return Association(
-        "s", NamedWords("x", x), NamedWords("y", y), NamedWords("a", ("gut",)), NamedWords("b", ("böse",))
-    )
-
-
-def _wefat(a: Words = ("Frau",), b: Words = ("Mann",)) -> Wefat:
-    return Wefat("s", NamedWords("a", a), NamedWords("b", b))
-
-
-def _survey(pair: tuple[str, str] = ("Frau", "Mann"), script: str = "Latn", **professions: WordForms) -> GenderSurvey:
-    return GenderSurvey(script, "source", {"woman-man": DefiningPair(*pair)}, professions)
-
-
-def _german(**lists: Any) -> WordSets:
-    return WordSets("de", **lists)
-
-
-def _shares(**percent: float) -> Occupations:
-    return Occupations("source", 2020, percent)
-
-
 def test_entries_are_written_as_the_vocabulary_writes_them() -> None:
-    wordset = _german(
+    wordset = german(
         cue_pairs=(("Sie", "Er"), ("SIE", "er"), ("Frau", "Mann")),
         other_cue_pairs=(("Liebe", "Hass"),),
-        occupations=_shares(Arzt=40, ARZT=40, Koch=30),
-        associations={"test": _association(("A\u0308rztin", "Ärztin", "Frau  Dr."), ("Arzt",))},
-        wefats={"test": _wefat(("Frau", "FRAU"))},
+        occupations=shares(Arzt=40, ARZT=40, Koch=30),
+        associations={"test": association(("A\u0308rztin", "Ärztin", "Frau  Dr."), ("Arzt",))},
+        wefats={"test": wefat(("Frau", "FRAU"))},
         gender=GenderWords((("Frau", "Mann"),), ("Arzt", "arzt", "auf\u00adgehend")),
     )
     written = normalised(wordset, Tokenizer("de"))
     assert written.cue_pairs == (("sie", "er"), ("frau", "mann"))
     assert written.other_cue_pairs == (("liebe", "hass"),)
-    assert written.occupations == _shares(arzt=40, koch=30)
+    assert written.occupations == shares(arzt=40, koch=30)
     assert written.associations["test"].target_x.words == ("ärztin", "frau dr")
     assert written.associations["test"].attribute_b.words == ("böse",)
-    assert written.wefats == {"test": _wefat(("frau",), ("mann",))}
+    assert written.wefats == {"test": wefat(("frau",), ("mann",))}
     assert written.gender == GenderWords((("frau", "mann"),), ("arzt", "aufgehend"))
     assert normalised(written, Tokenizer("de")) == written
 
@@ -63,7 +37,7 @@ def test_entries_are_written_as_the_vocabulary_writes_them() -> None:
 def test_forms_of_one_gender_that_become_equal_are_one() -> None:
     forms = WordForms(("Ärztin", "A\u0308RZTIN"), ("Arzt",), ("ärztliche  Person",), "two spellings")
     survey = GenderSurvey("Latn", "source", {"woman-man": DefiningPair("Frau", "Mann", "short")}, {"doctor": forms})
-    written = normalised(_german(gender_survey=survey), Tokenizer("de")).gender_survey
+    written = normalised(german(gender_survey=survey), Tokenizer("de")).gender_survey
     assert written == GenderSurvey(
         "Latn",
         "source",
@@ -73,13 +47,13 @@ def test_forms_of_one_gender_that_become_equal_are_one() -> None:
 
 
 def test_case_is_kept_where_the_text_keeps_it() -> None:
-    wordset = _german(gender=GenderWords((("Frau", "Mann"),), ("Arzt", "arzt")), gender_survey=_survey())
+    wordset = german(gender=GenderWords((("Frau", "Mann"),), ("Arzt", "arzt")), gender_survey=gender_survey())
     assert normalised(wordset, Tokenizer("de", fold_case=False)) == wordset
 
 
 def test_what_a_language_lacks_stays_absent() -> None:
-    written = normalised(_german(cue_pairs=(("Sie", "Er"),)), Tokenizer("de"))
-    assert written == _german(cue_pairs=(("sie", "er"),))
+    written = normalised(german(cue_pairs=(("Sie", "Er"),)), Tokenizer("de"))
+    assert written == german(cue_pairs=(("sie", "er"),))
 
 
 def test_phrases_are_the_entries_of_several_words() -> None:
@@ -90,7 +64,7 @@ def test_phrases_are_the_entries_of_several_words() -> None:
 
 
 def test_forms_of_a_survey_are_found_as_phrases() -> None:
-    survey = _survey(("Doom ju jigéen", "Doom ju góor"), scientist=WordForms(neutral=("boroom xam-xam", "nit")))
+    survey = gender_survey(("Doom ju jigéen", "Doom ju góor"), scientist=WordForms(neutral=("boroom xam-xam", "nit")))
     found = phrases(WordSets("wo", gender_survey=survey), Tokenizer("wo"))
     assert found == ("boroom xam xam", "doom ju góor", "doom ju jigéen")
 
@@ -103,21 +77,24 @@ def test_forms_of_a_survey_are_found_as_phrases() -> None:
         ({"gender": GenderWords((("Ärztin", "A\u0308rztin"),))}, "wordset.gender.definitional_pairs: .* are one word"),
         ({"gender": GenderWords((("sie", "er"),), ("—",))}, "wordset.gender.professions: '—' holds no word"),
         (
-            {"occupations": _shares(Arzt=40, arzt=41)},
+            {"occupations": shares(Arzt=40, arzt=41)},
             "percent_women: arzt: 41.0, but the same word, .* has 40.0 before",
         ),
-        ({"associations": {"t": _association(("Frau",), ("frau",))}}, r"\['frau'\] in both targets"),
+        ({"associations": {"t": association(("Frau",), ("frau",))}}, r"\['frau'\] in both targets"),
         (
-            {"gender_survey": _survey(("sie", "Sie"))},
+            {"gender_survey": gender_survey(("sie", "Sie"))},
             "wordset.gender_survey.defining.woman-man: .* are one word, 'sie'",
         ),
         (
-            {"gender_survey": _survey(cook=WordForms(("KOCH",), ("Koch",)))},
+            {"gender_survey": gender_survey(cook=WordForms(("KOCH",), ("Koch",)))},
             r"wordset.gender_survey.professions.cook: \['koch'\] under several genders",
         ),
-        ({"gender_survey": _survey(cook=WordForms(("…",)))}, "wordset.gender_survey.professions: '…' holds no word"),
+        (
+            {"gender_survey": gender_survey(cook=WordForms(("…",)))},
+            "wordset.gender_survey.professions: '…' holds no word",
+        ),
     ],
 )
 def test_lists_that_normalisation_breaks_are_refused(lists: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        normalised(_german(**lists), Tokenizer("de"))
+        normalised(german(**lists), Tokenizer("de"))

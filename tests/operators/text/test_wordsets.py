@@ -1,55 +1,28 @@
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from tests.fixtures.word_lists import association, gender_survey, german, shares, wefat
 from tiltmeter.operators.text.wordsets import (
-    Association,
     DefiningPair,
     GenderSurvey,
     GenderWords,
-    NamedWords,
-    Occupations,
-    Wefat,
     WordForms,
-    Words,
     WordSets,
     neutral_survey,
     word_lists,
 )
 
 
-def _association(x: Words = ("Frau",), y: Words = ("Mann",)) -> Association:
-    return Association(
-        "s", NamedWords("x", x), NamedWords("y", y), NamedWords("a", ("gut",)), NamedWords("b", ("böse",))
-    )
-
-
-def _wefat(a: Words = ("Frau",), b: Words = ("Mann",)) -> Wefat:
-    return Wefat("s", NamedWords("a", a), NamedWords("b", b))
-
-
-def _survey(pair: tuple[str, str] = ("Frau", "Mann"), script: str = "Latn", **professions: WordForms) -> GenderSurvey:
-    return GenderSurvey(script, "source", {"woman-man": DefiningPair(*pair)}, professions)
-
-
-def _german(**lists: Any) -> WordSets:
-    return WordSets("de", **lists)
-
-
-def _shares(**percent: float) -> Occupations:
-    return Occupations("source", 2020, percent)
-
-
 def test_lists_have_readable_names_and_keep_their_order() -> None:
-    wordset = _german(
+    wordset = german(
         cue_pairs=(("sie", "er"), ("ihr", "sein")),
         other_cue_pairs=(("Liebe", "Hass"),),
-        occupations=_shares(Arzt=40, Koch=30),
-        associations={"weat6": _association()},
-        wefats={"gender": _wefat()},
+        occupations=shares(Arzt=40, Koch=30),
+        associations={"weat6": association()},
+        wefats={"gender": wefat()},
         gender=GenderWords((("Frau", "Mann"),)),
-        gender_survey=_survey(
+        gender_survey=gender_survey(
             doctor=WordForms(("Ärztin",), ("Arzt", "Doktor")),
             person=WordForms(neutral=("Person",)),
             aide=WordForms(note="?"),
@@ -92,26 +65,44 @@ def test_a_language_may_have_one_pair_for_two_english_ones() -> None:
     ("build", "message"),
     [
         (lambda: GenderSurvey("Latn", "s", {}, {}), "wordset.gender_survey.defining is empty: give at least one pair"),
-        (lambda: _survey(("Frau", "Frau")), r"defining.woman-man: \['Frau', 'Frau'\] must be two different words"),
-        (lambda: _survey((" ", "Mann")), r"defining.woman-man: \[' '\] must be words without spaces at their ends"),
-        (lambda: _survey(cook=WordForms(("Köchin", ""))), r"professions.cook: \[''\] must be words without spaces"),
-        (lambda: _survey(cook=WordForms((), ("Koch", "Koch"))), r"professions.cook: \['Koch'\] listed more than once"),
         (
-            lambda: _survey(judge=WordForms(("juez", "jueza"), ("juez",))),
+            lambda: gender_survey(("Frau", "Frau")),
+            r"defining.woman-man: \['Frau', 'Frau'\] must be two different words",
+        ),
+        (
+            lambda: gender_survey((" ", "Mann")),
+            r"defining.woman-man: \[' '\] must be words without spaces at their ends",
+        ),
+        (
+            lambda: gender_survey(cook=WordForms(("Köchin", ""))),
+            r"professions.cook: \[''\] must be words without spaces",
+        ),
+        (
+            lambda: gender_survey(cook=WordForms((), ("Koch", "Koch"))),
+            r"professions.cook: \['Koch'\] listed more than once",
+        ),
+        (
+            lambda: gender_survey(judge=WordForms(("juez", "jueza"), ("juez",))),
             r"professions.judge: \['juez'\] under several genders: list a form for both under neutral alone",
         ),
-        (lambda: _survey(judge=WordForms((), ("juez",), ("juez",))), r"\['juez'\] under several genders"),
-        (lambda: _survey(aide=WordForms(note=" ")), "professions.aide: no form; give one, or a note that says why"),
-        (lambda: _survey(script="latin"), r"should match pattern '\^\[A-Z\]\[a-z\]\{3\}\$' .*input_value='latin'"),
+        (lambda: gender_survey(judge=WordForms((), ("juez",), ("juez",))), r"\['juez'\] under several genders"),
         (
-            lambda: _german(other_cue_pairs=(("Hass", "Hass"),)),
+            lambda: gender_survey(aide=WordForms(note=" ")),
+            "professions.aide: no form; give one, or a note that says why",
+        ),
+        (
+            lambda: gender_survey(script="latin"),
+            r"should match pattern '\^\[A-Z\]\[a-z\]\{3\}\$' .*input_value='latin'",
+        ),
+        (
+            lambda: german(other_cue_pairs=(("Hass", "Hass"),)),
             "wordset.other_cue_pairs: .* must be two different words",
         ),
         (
-            lambda: _german(wefats={"gender": _wefat()}),
+            lambda: german(wefats={"gender": wefat()}),
             r"wefats: \['gender'\] have no targets: give wordset.occupations",
         ),
-        (_german, "no list: give at least one of cue_pairs, other_cue_pairs, .*, gender, gender_survey"),
+        (german, "no list: give at least one of cue_pairs, other_cue_pairs, .*, gender, gender_survey"),
     ],
 )
 def test_wrong_lists_are_refused(build: Callable[[], object], message: str) -> None:

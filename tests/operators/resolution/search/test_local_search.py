@@ -1,4 +1,3 @@
-from functools import cache
 from itertools import count
 
 import numpy as np
@@ -7,19 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fixtures.problems import RULES, SEEDS, optimum, plenty
 from tiltmeter.operators.resolution.problem import Missing, Problem
 from tiltmeter.operators.resolution.reductions import components
 from tiltmeter.operators.resolution.search import local_search as module
 from tiltmeter.operators.resolution.search.bound import triangle_bound
 from tiltmeter.operators.resolution.search.local_search import local_search, local_search_result
 from tiltmeter.operators.resolution.search.sparse import sparse_local_search
-
-seeds = st.integers(0, 2**32 - 1)
-rules = st.sampled_from(["zero", "forbid"])
-
-
-def plenty() -> float:
-    return 1e6
 
 
 def none_left() -> float:
@@ -43,32 +36,19 @@ def _planted(seed: int, missing: Missing, num_parts: int, size: int) -> tuple[Pr
     return Problem(parts.size, left[kept], right[kept], weights[kept], missing), parts
 
 
-@cache
-def _partitions(num_nodes: int) -> list[np.ndarray]:
-    if num_nodes == 0:
-        return [np.zeros(0, dtype=np.int64)]
-    return [
-        np.append(labels, part) for labels in _partitions(num_nodes - 1) for part in range(labels.max(initial=-1) + 2)
-    ]
-
-
-def _optimum(problem: Problem) -> float:
-    return max(problem.objective(labels) for labels in _partitions(problem.num_nodes))
-
-
-@given(seeds, rules, st.integers(1, 7), st.booleans())
+@given(SEEDS, RULES, st.integers(1, 7), st.booleans())
 @settings(max_examples=60)
 def test_optimum_of_few_nodes(seed: int, missing: Missing, num_nodes: int, whole: bool) -> None:
     problem = _problem(seed, missing, num_nodes, whole)
-    optimum = _optimum(problem)
+    best = optimum(problem)
     found = local_search_result(problem, plenty)
-    assert found.objective == pytest.approx(optimum, abs=1e-9)
+    assert found.objective == pytest.approx(best, abs=1e-9)
     assert found.objective == problem.objective(found.labels)
-    assert found.bound >= optimum - 1e-9
-    assert found.status == "feasible" or found.bound == pytest.approx(optimum, abs=1e-6)
+    assert found.bound >= best - 1e-9
+    assert found.status == "feasible" or found.bound == pytest.approx(best, abs=1e-6)
 
 
-@given(seeds, rules)
+@given(SEEDS, RULES)
 @settings(max_examples=20)
 def test_parts_are_found_whatever_the_nodes_are_called(seed: int, missing: Missing) -> None:
     problem, parts = _planted(seed, missing, num_parts=6, size=5)
@@ -114,7 +94,7 @@ def test_swaps_go_through_forbidden_pairs() -> None:
     assert problem.objective(labels) == 26.0
 
 
-@given(seeds, rules)
+@given(SEEDS, RULES)
 @settings(max_examples=20)
 def test_never_worse_than_the_start(seed: int, missing: Missing) -> None:
     problem = _problem(seed, missing, 12, whole=False)
@@ -155,7 +135,7 @@ def test_many_nodes_are_searched_on_lists(monkeypatch: pytest.MonkeyPatch) -> No
     assert local_search_result(problem, plenty)[2:4] == (300.0, 300.0)
 
 
-@given(seeds, rules)
+@given(SEEDS, RULES)
 @settings(max_examples=30)
 def test_search_on_lists_ends_where_no_move_gains(seed: int, missing: Missing) -> None:
     problem = _problem(seed, missing, 9)
@@ -175,7 +155,7 @@ def test_bound_of_triangles_by_hand() -> None:
     problem = Problem(4, left, right, np.array([1.0, 2.0, 1.0, -1.0, 2.0]), "forbid")
     assert triangle_bound(problem, plenty) == 6.0 - 1.0 - 2.0
     assert triangle_bound(problem, none_left) == 6.0
-    assert _optimum(problem) == 3.0
+    assert optimum(problem) == 3.0
 
 
 @pytest.mark.parametrize(("missing", "gap"), [("forbid", 1e-3), ("zero", 1e-6)])
