@@ -1,5 +1,4 @@
 from collections import Counter
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -23,7 +22,10 @@ lines_of_tokens = st.lists(st.lists(st.integers(0, 6), max_size=14), min_size=1,
 
 
 def reference_counts(lines, multiplicities, window):
-    """Resample and count every replica by itself: repeat each line as often as it was drawn, then slide a window."""
+    """Resample and count every replica by itself: repeat each line as often as it was drawn, then slide a window.
+
+    Counts are in units of 1/2520, of which every distance up to ten gives a whole number.
+    """
     counts = []
     for replica in range(multiplicities.shape[1]):
         resampled = [line for line, times in zip(lines, multiplicities[:, replica], strict=True) for _ in range(times)]
@@ -32,8 +34,8 @@ def reference_counts(lines, multiplicities, window):
             for position, word in enumerate(line):
                 for distance in range(1, min(window, position) + 1):
                     other = line[position - distance]
-                    matrix[word, other] += Fraction(1, distance)
-                    matrix[other, word] += Fraction(1, distance)
+                    matrix[word, other] += UNITS_PER_PAIR // distance
+                    matrix[other, word] += UNITS_PER_PAIR // distance
         counts.append(matrix)
     return counts
 
@@ -53,7 +55,7 @@ def as_matrices(part, tiling):
     for matrix, counts in zip(matrices, part.counts, strict=True):
         for i, j, count in zip(pairs.rows.tolist(), pairs.columns.tolist(), counts.tolist(), strict=True):
             assert (i, j) not in matrix
-            matrix[i, j] = matrix[j, i] = Fraction(count, UNITS_PER_PAIR)
+            matrix[i, j] = matrix[j, i] = count
     return [+matrix for matrix in matrices]
 
 

@@ -17,12 +17,12 @@ NUM_WORDS = 1500
 def text():
     """Counts of a made-up text: words of 30 topics, with Zipf's frequencies inside a topic."""
     rng = np.random.default_rng(5)
-    topics = rng.integers(0, 30, 4000)
-    ranks = np.minimum(np.exp(rng.uniform(0, np.log(120), (4000, 30))).astype(np.int64) - 1, 119)
-    common = rng.random((4000, 30)) < 0.4
+    topics = rng.integers(0, 30, 2000)
+    ranks = np.minimum(np.exp(rng.uniform(0, np.log(120), (2000, 30))).astype(np.int64) - 1, 119)
+    common = rng.random((2000, 30)) < 0.4
     tokens = np.where(common, ranks % 60, 60 + topics[:, None] * 48 + ranks % 48).astype(np.int32).ravel()
-    multiplicities = np.stack([np.ones(4000), rng.poisson(1, 4000)], axis=1).astype(np.uint8)
-    offsets = np.arange(4001, dtype=np.int64) * 30
+    multiplicities = np.stack([np.ones(2000), rng.poisson(1, 2000)], axis=1).astype(np.uint8)
+    offsets = np.arange(2001, dtype=np.int64) * 30
     return tokens, offsets, multiplicities
 
 
@@ -43,23 +43,29 @@ def trained(tiling, pairs, counts, replica, config, seed=0):
 
 @numba.njit(cache=True)
 def plain_adagrad(w, c, bw, bc, rows, columns, counts, orders, rate, x_max, alpha):
-    """GloVe as the paper writes it: one list of ordered pairs, whole-list shuffles, separate biases, float64."""
+    """GloVe as the paper writes it: one list of ordered pairs, whole-list shuffles, separate biases, float64.
+
+    Dimension by dimension, which compiles in a tenth of the time of array expressions.
+    """
     gw, gc, gbw, gbc = np.ones_like(w), np.ones_like(c), np.ones_like(bw), np.ones_like(bc)
     losses = np.zeros(len(orders))
     for epoch in range(len(orders)):
         for p in orders[epoch]:
             i, j = rows[p], columns[p]
-            error = w[i] @ c[j] + bw[i] + bc[j] - np.log(counts[p])
+            error = bw[i] + bc[j] - np.log(counts[p])
+            for d in range(w.shape[1]):
+                error += w[i, d] * c[j, d]
             weight = min(1.0, (counts[p] / x_max) ** alpha)
             losses[epoch] += 0.5 * weight * error**2 / rows.size
             step = rate * weight * error
-            w_step, c_step = step * c[j], step * w[i]
-            w[i] -= w_step / np.sqrt(gw[i])
-            c[j] -= c_step / np.sqrt(gc[j])
+            for d in range(w.shape[1]):
+                w_step, c_step = step * c[j, d], step * w[i, d]
+                w[i, d] -= w_step / np.sqrt(gw[i, d])
+                c[j, d] -= c_step / np.sqrt(gc[j, d])
+                gw[i, d] += w_step**2
+                gc[j, d] += c_step**2
             bw[i] -= step / np.sqrt(gbw[i])
             bc[j] -= step / np.sqrt(gbc[j])
-            gw[i] += w_step**2
-            gc[j] += c_step**2
             gbw[i] += step**2
             gbc[j] += step**2
     return losses

@@ -75,11 +75,11 @@ def digest(kind):
     return hashlib.blake2b(advanced(start(kind), 2).result().vectors.tobytes()).hexdigest()
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "77"])
-def test_nothing_follows_the_hash_of_python(hash_seed):
+def test_nothing_follows_the_hash_of_python():
+    """This process has a hash of its own, other than the one that is chosen."""
     module = Path(__file__)
     program = "import runpy, sys; made = runpy.run_path(sys.argv[1]); print(*map(made['digest'], made['TRAININGS']))"
-    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+    environment = os.environ | {"PYTHONHASHSEED": "77"}
     command = [sys.executable, "-c", program, str(module)]
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert printed.stdout.split() == [digest(kind) for kind in TRAININGS]

@@ -131,17 +131,23 @@ def test_split(sources, name, is_divided):
 
 @pytest.fixture(scope="module")
 def multistream(tmp_path_factory) -> tuple[Path, list[tuple[int, str]]]:
-    """A real dump as Wikimedia packs it: header, pages by ten, footer; and the offset and id of each page."""
+    """The start of a real dump as Wikimedia packs it: header, pages by ten, footer; the offset and id of each page.
+
+    Beside it lies ``whole.xml``, which is not packed.
+    """
     content = bz2.decompress(Path(_ENGLISH).read_bytes())
-    starts = _page_starts(content)[::10]
-    cuts = [0, *starts, content.rindex(b"</mediawiki>"), len(content)]
+    *starts, stop = _page_starts(content)[:121:10]
+    content = content[:stop] + b"</mediawiki>"
+    cuts = [0, *starts, stop, len(content)]
     packed = [bz2.compress(content[start:stop]) for start, stop in pairwise(cuts)]
-    index, offset = [], 0
-    pages = [page.id for page in _read(find_sources(CorpusConfig("whole", "en", _ENGLISH))[0], Span(0, 10**9))[0]]
+    folder, index, offset = tmp_path_factory.mktemp("multistream"), [], 0
+    (folder / "whole.xml").write_bytes(content)
+    [whole] = find_sources(CorpusConfig("whole", "en", str(folder / "whole.xml")))
+    pages = [page.id for page in _read(whole, *split(whole, 1000))[0]]
     for number, stream in enumerate(packed):
         index += [(offset, page_id) for page_id in pages[(number - 1) * 10 : number * 10] if number]
         offset += len(stream)
-    path = tmp_path_factory.mktemp("multistream") / "enwiki-multistream.xml.bz2"
+    path = folder / "enwiki-multistream.xml.bz2"
     path.write_bytes(b"".join(packed))
     return path, index
 
@@ -161,7 +167,7 @@ def test_streams_are_those_of_the_index(multistream):
 def test_multistream_spans_read_the_streams_that_begin_in_them(multistream, span_megabytes):
     path, index = multistream
     [source] = find_sources(CorpusConfig("sample", "en", str(path)))
-    [whole] = find_sources(CorpusConfig("whole", "en", _ENGLISH))
+    [whole] = find_sources(CorpusConfig("whole", "en", str(path.with_name("whole.xml"))))
     spans = split(source, span_megabytes)
     assert len(spans) == -(-source.num_bytes // int(span_megabytes * 1e6))
     for span in spans:

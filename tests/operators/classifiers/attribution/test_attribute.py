@@ -155,7 +155,7 @@ def test_no_more_nodes_are_taken_than_the_path_asks_for(f, num_nodes) -> None:
     """A kink, which few nodes cannot see, shows in the nested rule's difference."""
     classifier = summed({"good": 2.0}, f=f)
     [found] = attribute(classifier, ["good"], AttributionConfig(max_tokens=10_000))
-    [exact] = attribute(classifier, ["good"], AttributionConfig(tolerance=None, num_steps=2000))
+    [exact] = attribute(classifier, ["good"], AttributionConfig(tolerance=None, num_steps=500))
     assert found.values == pytest.approx(exact.values, rel=3e-2 if num_nodes > 21 else 1e-4)
     classifier.network.sizes.clear()
     attribute(classifier, ["good"], AttributionConfig(max_tokens=10_000))
