@@ -56,13 +56,16 @@ def corpora(rows: pl.DataFrame) -> list[Section]:
     """A table of several corpora; nothing of one, which the lead tells of."""
     if rows.height == 1:
         return []
-    numbers = [
+    table = grid(
+        "The corpora, each read and trained on its own.",
+        rows,
+        "corpus",
+        "language",
         count("num_articles"),
         count("num_tokens", "running words"),
         count("num_words", "words in the vocabulary"),
-    ]
-    caption = "The corpora, each read and trained on its own."
-    return [Section("corpora", "The corpora", [grid(caption, rows, "corpus", "language", *numbers)])]
+    )
+    return [Section("corpora", "The corpora", [table])]
 
 
 def word_lists(vocabulary: pl.DataFrame) -> list[Section]:

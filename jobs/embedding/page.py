@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol, cast
 
 import polars as pl
@@ -59,14 +60,14 @@ def page_of(title: str, question: str, *parts: Callable[[Frames], Sequence[Measu
 
     def page(run: Run[EmbeddingsRun, Sources], frames: Frames) -> Body:
         config, measures = run.config, [measure for part in parts for measure in part(frames)]
-        terms = [block for measure in measures for block in measure.terms]
-        findings = [block for measure in measures for block in measure.findings]
-        question_and_origin = [Paragraph(question), Paragraph(_origin(config.embedding, frames))]
-        sections = [section for measure in measures for section in measure.sections]
+        terms = chain.from_iterable(measure.terms for measure in measures)
+        findings = chain.from_iterable(measure.findings for measure in measures)
+        sections = chain.from_iterable(measure.sections for measure in measures)
+        asked = [Paragraph(question), Paragraph(_origin(config.embedding, frames)), *terms]
         return Body(
             f"{title}: {', '.join(_models(config, frames, measures))}",
             _facts(config),
-            Lead([*question_and_origin, *terms], findings, _doubts(config, frames, measures)),
+            Lead(asked, [*findings], _doubts(config, frames, measures)),
             [*sections, *_corpus_sections(config, frames)],
         )
 
@@ -106,16 +107,10 @@ def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) 
     blocks = doubts(frames["corpora"]) if "corpora" in frames else []
     blocks += [block for measure in measures for block in measure.doubts]
     if measures and has_replicas(config.embedding):
-        num_replicas, sides = _num_replicas(config.embedding, measures), [measure.sides for measure in measures]
-        blocks += on_intervals(cast(_WithLevel, config.job).level, num_replicas, sides)
+        found = max(cast(int, measure.rows["num_replicas"].max() or 0) for measure in measures)
+        asked = config.embedding.num_replicas if isinstance(config.embedding, EmbeddingConfig) else found
+        blocks += on_intervals(cast(_WithLevel, config.job).level, asked, [measure.sides for measure in measures])
     return blocks
-
-
-def _num_replicas(embedding: Embedding, measures: Sequence[Measure]) -> int:
-    if isinstance(embedding, EmbeddingConfig):
-        return embedding.num_replicas
-    counts = pl.concat([measure.rows["num_replicas"].cast(pl.Int64) for measure in measures])
-    return cast(int, counts.max() or 0)
 
 
 def _corpus_sections(config: EmbeddingsRun, frames: Frames) -> list[Section]:

@@ -45,30 +45,25 @@ def _direction(tables: Tables) -> list[Block]:
         "woman – man (Bolukbasi et al. 2016). If it stands for gender, the female words lie on its positive side, the "
         "male words on its negative side, and the other components carry much less of the pairs' variance."
     )
+    several = languages.height > 1
     words = tables["gender_words"].filter(list="defining").join(languages, on="label", how="semi")
-    means = [_means_by_gender(languages)] if languages.height > 1 else []
-    return [Paragraph(explanation), _defining_words(words), *means, _components(languages)]
-
-
-def _defining_words(words: pl.DataFrame) -> Chart:
     axis = ends_of(measured(words), "bias")
-    same = " The axis is the same for all." if words["label"].n_unique() > 1 else ""
-    return Chart(
+    defining = Chart(
         "Dot plot of the defining words along the gender direction: one row per pair, with its female and male word.",
         "One row per defining pair: its female word above the line, its male word below. A word without a vector is "
-        f"left out. {_INTERVALS}{same}",
+        f"left out. {_INTERVALS}{' The axis is the same for all.' if several else ''}",
         {label: figures.defining_words(part, axis) for label, part in by_label(words).items()},
         kind(words).capitalize(),
     )
-
-
-def _means_by_gender(languages: pl.DataFrame) -> Chart:
-    return Chart(
+    if not several:
+        return [Paragraph(explanation), defining, _components(languages)]
+    means = Chart(
         f"Dot plot of the mean bias of the female and of the male defining words in {languages.height} languages.",
         "Mean over the defining words. The further apart the two dots, the better the direction separates the words "
         f"that it is made from. {_INTERVALS}",
         {"means": figures.means_by_gender(languages)},
     )
+    return [Paragraph(explanation), defining, means, _components(languages)]
 
 
 def _components(languages: pl.DataFrame) -> Grid:
@@ -194,20 +189,17 @@ def _pairs(rows: pl.DataFrame) -> list[Block]:
         whole | each,
         kind(rows).capitalize(),
     )
-    return [Paragraph(explanation), Paragraph(on_pairs(strongest)), chart, _strongest(strongest)]
-
-
-def _strongest(rows: pl.DataFrame) -> Grid:
-    return grid(
+    table = grid(
         "The pair whose absence changes direct bias most; as the most extreme of several it overstates the change. The "
         "cosine of the directions with and without it is 1 if the pair does not matter.",
-        rows,
-        text("label", kind(rows)),
+        strongest,
+        text("label", kind(strongest)),
         "pair",
         estimate("change", digits=4),
         estimate("direct_bias", "direct bias without it"),
         estimate("similarity", "cosine of the directions"),
     )
+    return [Paragraph(explanation), Paragraph(on_pairs(strongest)), chart, table]
 
 
 def _alike(tables: Tables) -> list[Block]:

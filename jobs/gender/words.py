@@ -5,8 +5,8 @@ import polars as pl
 from tiltmeter.jobs.gender.figures import shares
 from tiltmeter.jobs.gender.findings import Tables, by_label, kind
 from tiltmeter.jobs.report.grids import count, grid, listed, percent, text
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph
-from tiltmeter.jobs.report.wording import isolated
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Paragraph
+from tiltmeter.jobs.report.wording import isolated, plural, verb
 
 _GENDERS = ("feminine", "masculine", "neutral")
 _LISTS = {"professions": "forms of professions", "defining": "defining words"}
@@ -29,7 +29,15 @@ def occurrences(words: pl.DataFrame) -> list[Block]:
     is_gendered = counted.filter(pl.col("feminine") + pl.col("masculine") > 0, list="professions").height
     gendered = [Paragraph(explanation)] if is_gendered else []
     chart = [_chart(counted)] if counted["label"].n_unique() > 1 else []
-    return [*gendered, *chart, _grid(counted), *details]
+    table = grid(
+        "Occurrences in the original corpus. Feminine share: of the feminine and masculine words together.",
+        counted.sort("list", descending=True, maintain_order=True),
+        text("label", kind(counted)),
+        text("list", "words", _LISTS),
+        *map(count, _GENDERS),
+        percent("share", "feminine share"),
+    )
+    return [*gendered, *chart, table, *details]
 
 
 def counts_by_gender(words: pl.DataFrame) -> pl.DataFrame:
@@ -59,24 +67,16 @@ def _chart(counted: pl.DataFrame) -> Chart:
     )
 
 
-def _grid(counted: pl.DataFrame) -> Grid:
-    return grid(
-        "Occurrences in the original corpus. Feminine share: of the feminine and masculine words together.",
-        counted.sort("list", descending=True, maintain_order=True),
-        text("label", kind(counted)),
-        text("list", "words", _LISTS),
-        *map(count, _GENDERS),
-        percent("share", "feminine share"),
-    )
-
-
 # --- what each language lacks, and what is doubtful -----------------------------------------------------------------
 
 
 def _without_vector(words: pl.DataFrame) -> list[Block]:
-    totals = {label: part.height for label, part in by_label(words).items()}
     return [
-        Details(f"{label}: {part.height} of {totals[label]} listed words have no vector", [Bullets(_items(part))])
+        Details(
+            f"{label}: {part.height} of {plural(words.filter(label=label).height, 'listed word')} "
+            f"{verb(part.height, 'have')} no vector",
+            [Bullets(_items(part))],
+        )
         for label, part in by_label(words.filter(status="missing_words")).items()
     ]
 
@@ -89,12 +89,11 @@ def _items(words: pl.DataFrame) -> list[str]:
 
 def _notes(words: pl.DataFrame) -> list[Block]:
     noted = by_label(words.filter(pl.col("note") != ""))
-    return [Details(f"{label}: notes on the words", [Bullets(_with_notes(part))]) for label, part in noted.items()]
-
-
-def _with_notes(words: pl.DataFrame) -> list[str]:
-    parts = words.partition_by("list", "item", "note")
-    return [f"{_with_words(part)}: {part['note'][0]}." for part in parts]
+    notes = {
+        label: [f"{_with_words(item)}: {item['note'][0]}." for item in part.partition_by("list", "item", "note")]
+        for label, part in noted.items()
+    }
+    return [Details(f"{label}: notes on the words", [Bullets(texts)]) for label, texts in notes.items()]
 
 
 def _with_words(words: pl.DataFrame) -> str:

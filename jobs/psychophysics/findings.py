@@ -86,18 +86,23 @@ def pooled_findings(rows: pl.DataFrame) -> list[str]:
 
 def validation_findings(rows: pl.DataFrame) -> list[str]:
     """How a model's pooled PSE goes with the share of men; nothing where that was not measured."""
-    pooled = measured(rows).filter(pl.col("cue_1").is_null(), measure="pse", against="share_men")
-    return [_against_men(row) for row in pooled.drop_nulls("pearson").to_dicts()]
-
-
-def _against_men(row: Row) -> str:
+    row = over_all_pairs(rows, "pse", "share_men")
+    if row is None:
+        return []
     sign = "positive, where vectors that follow the labour market would make it negative"
     if row["pearson"] < 0:
         sign = "negative, as where the vectors follow the labour market"
-    return (
+    text = (
         f"Over {plural(row['num_occupations'], 'occupation')}, pooled PSE and the share of men have Pearson r = "
         f"{estimate(row, 'pearson', 2)} ({p_equals(row['pearson_p'])}): {why_unsure(row, 'pearson') or sign}."
     )
+    return [text]
+
+
+def over_all_pairs(rows: pl.DataFrame, measure: str, against: str) -> Row | None:
+    """The row of a model's ``validation`` over all gender cue pairs, if it has a result."""
+    results = measured(rows).filter(pl.col("cue_1").is_null(), measure=measure, against=against)
+    return next(results.iter_rows(named=True), None)
 
 
 def why_unsure(row: Row, name: str) -> str:

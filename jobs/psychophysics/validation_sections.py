@@ -6,12 +6,12 @@ import polars as pl
 
 from tiltmeter.jobs.association.findings import CORRELATIONS
 from tiltmeter.jobs.psychophysics.figures import pse_and_effects, pse_and_women
-from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair, why_unsure
+from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair, over_all_pairs, why_unsure
 from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, of_model, paragraphs
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.sides import OPEN_ORDER, estimate_of
-from tiltmeter.jobs.report.wording import estimate, p_equals, plural
+from tiltmeter.jobs.report.wording import estimate, listed, p_equals, plural
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.sides import CONTRADICTORY, compared
 
@@ -96,16 +96,10 @@ def comparison(frames: Frames) -> list[Section]:
 
 def _comparison(rows: pl.DataFrame, frames: Frames) -> list[str]:
     """Whether a model's PSE and WEFAT order occupations alike, and which of them follows the labour market."""
-    together = _row(rows, "pse", "wefat")
-    pse, wefat = (_row(rows, measure, "share_men") for measure in ("pse", "wefat"))
+    together = over_all_pairs(rows, "pse", "wefat")
+    pse, wefat = (over_all_pairs(rows, measure, "share_men") for measure in ("pse", "wefat"))
     texts = [*([_alike(together)] if together else []), *([_nearer(pse, wefat)] if pse and wefat else [])]
     return [" ".join([*texts, *_between_groups(rows, frames)])] if texts else []
-
-
-def _row(rows: pl.DataFrame, measure: str, against: str) -> Row | None:
-    """The row over all gender cue pairs, if it has a result."""
-    results = measured(rows).filter(pl.col("cue_1").is_null(), measure=measure, against=against)
-    return next(results.iter_rows(named=True), None)
 
 
 def _alike(row: Row) -> str:
@@ -121,14 +115,18 @@ def _alike(row: Row) -> str:
 
 def _nearer(pse: Row, wefat: Row) -> str:
     """Both are positive on the female side, so the one that follows the labour market has the lower correlation."""
-    pse_has, wefat_has = (f"r = {estimate(row, 'pearson', 2)} ({p_equals(row['pearson_p'])})" for row in (pse, wefat))
-    name, nearer, other = ("PSE", pse, wefat) if pse["pearson"] < wefat["pearson"] else ("WEFAT", wefat, pse)
-    verdict = (
-        f"{name} follows the labour market more closely, {_how_surely(nearer, other)}"
-        if nearer["pearson"] < 0 and not why_unsure(nearer, "pearson")
-        else "neither follows the labour market beyond doubt, which would make it negative"
-    )
-    return f"With the share of men, PSE has {pse_has} and WEFAT has {wefat_has}: {verdict}."
+    rows = {"PSE": pse, "WEFAT": wefat}
+    numbers = [
+        f"{name} has r = {estimate(row, 'pearson', 2)} ({p_equals(row['pearson_p'])})" for name, row in rows.items()
+    ]
+    following = [name for name, row in rows.items() if row["pearson"] < 0 and not why_unsure(row, "pearson")]
+    nearer, other = sorted(rows, key=lambda name: rows[name]["pearson"])
+    verdict = "neither follows the labour market beyond doubt, which would make it negative"
+    if following == [other]:
+        verdict = f"{other} follows the labour market, and that {nearer} does is not sure"
+    elif following:
+        verdict = f"{nearer} follows the labour market more closely, {_how_surely(rows[nearer], rows[other])}"
+    return f"With the share of men, {listed(numbers)}: {verdict}."
 
 
 def _how_surely(nearer: Row, other: Row) -> str:

@@ -285,6 +285,15 @@ def test_the_nearer_measure_is_the_more_negative_one(embeddings, wefat, verdict)
     assert verdict in text(blocks(embeddings.survey() | {"validation": rows}, "comparison"))
 
 
+def test_the_nearer_measure_is_not_the_one_whose_numbers_contradict_each_other(embeddings):
+    rows = embeddings.validation(
+        embeddings.correlation("pse", "share_men", -0.6, pearson_low=-0.3, pearson_high=-0.1),
+        embeddings.correlation("wefat", "share_men", -0.4, similarity="cosine"),
+    )
+    found = text(blocks(embeddings.survey() | {"validation": rows}, "comparison"))
+    assert "WEFAT follows the labour market, and that PSE does is not sure. WEAT" in found
+
+
 @pytest.mark.parametrize(("lower", "p"), [(0.1, 0.001), (-0.1, 0.5)])
 def test_neither_follows_where_both_are_positive_or_chance_explains_as_much(embeddings, lower, p):
     rows = embeddings.validation(

@@ -176,7 +176,7 @@ def test_counts_are_shares_in_the_chart_and_numbers_in_the_grid(gender):
 
 def test_missing_words_and_notes_are_kept_for_those_who_ask(gender):
     missing, notes = blocks_of(gender.survey(), "gender-words", Details)
-    assert missing.summary == "Wolof (wo): 1 of 1 listed words have no vector"
+    assert missing.summary == "Wolof (wo): 1 of 1 listed word has no vector"
     assert missing.blocks == [Bullets(["nurse (fajkat)"])]
     assert notes.blocks == [Bullets(["nurse (fajkat): a healer too."])]
 
