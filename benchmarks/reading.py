@@ -93,7 +93,7 @@ def print_unpacking(content: bytes) -> None:
 
 
 def by_us(path: str) -> int:
-    """Characters of markup, as a run reads them: expat's own interface, text checked and mended."""
+    """Characters of markup, as a run reads them: expat's own interface, text checked and repaired."""
     return sum(len(page.text) for page in pages_of(path)[1])
 
 

@@ -76,7 +76,7 @@ def scene(request, place, tmp_path):
 
     def make(name, kind="disk", cluster="machines", **options):
         machines = request.getfixturevalue(cluster)
-        machines.mend()
+        machines.repair()
         return Scene(machines, tmp_path, random.Random(f"{SEED} {name}"), **place(kind), **options)
 
     return make

@@ -29,7 +29,7 @@ class Fault:
         strike: makes it happen to a running scene; returns when it is over.
         times: how often the suite tries it.
         says: pattern of what the command says when the fault ends it; None: it must survive.
-        mend: what to do before the command is started again.
+        remedy: what to do before the command is started again.
         again: whether the command is run once more if it survived, to find what was damaged.
         num_damaged: units that are made unusable.
         num_deaths: workers that die at a unit, at most.
@@ -42,7 +42,7 @@ class Fault:
     strike: Callable
     times: int
     says: str | None = None
-    mend: Callable = leave_it
+    remedy: Callable = leave_it
     again: bool = False
     num_damaged: int = 0
     num_deaths: int = 0
@@ -99,7 +99,7 @@ def remove_node(scene):
 def replace_all_nodes(scene):
     for node in list(scene.machines.nodes):
         scene.machines.remove(node)
-    scene.machines.mend()
+    scene.machines.repair()
 
 
 def cut_network(scene):
@@ -236,7 +236,7 @@ FAULTS = {
     "head killed": Fault(kill_head, 1, says=KILLED),
     "driver killed": Fault(kill_driver, 6, says=KILLED),
     "driver interrupted": Fault(interrupt_driver, 2, says="interrupted; the same command goes on"),
-    "disk full": Fault(fill_disk, 4, says=_DISK_FULL, mend=empty_disk, store="small disk"),
+    "disk full": Fault(fill_disk, 4, says=_DISK_FULL, remedy=empty_disk, store="small disk"),
     "store slow for 20 s": Fault(slow_down, 2, store="bucket"),
     "store away for 30 s": Fault(go_away, 3, store="bucket"),
     "store silent for 30 s": Fault(fall_silent, 2, store="bucket"),

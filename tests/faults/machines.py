@@ -41,13 +41,13 @@ class Machines(Workers):
     def _start(self):
         self._cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **_SMALL})
         self.nodes = []
-        self.mend()
+        self.repair()
 
     @property
     def address(self):
         return self._cluster.address
 
-    def mend(self):
+    def repair(self):
         """Replace the nodes that are not whole any more, and all of them if the head is not."""
         if not self._cluster.head_node.remaining_processes_alive():
             self.shutdown()

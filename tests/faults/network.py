@@ -46,9 +46,9 @@ class Networked(Workers):
         port = self.address.rpartition(":")[2]
         self._head = self._start(1, [], ["--head", "--num-cpus=0", f"--port={port}", f"--temp-dir={self._folder}"])
         self._wait_for_port()
-        self.mend()
+        self.repair()
 
-    def mend(self):
+    def repair(self):
         """Replace the nodes that are not whole any more."""
         for number in [number for number in self._processes_by_number if not self._is_whole(number)]:
             self.remove(number)

@@ -82,8 +82,8 @@ def run_to_its_end(it, fault, undisturbed):
         else:
             assert it.tables() == undisturbed.tables(), it.output()
         assert len(it.statuses) < MOST_STARTS, it.output()
-        fault.mend(it)
-        it.machines.mend()
+        fault.remedy(it)
+        it.machines.repair()
         it.start()
     assert it.tables() == undisturbed.tables()
 

@@ -41,4 +41,4 @@ def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool
         tokenizer = Tokenizer(corpus.language, fold_case, phrases(wordset, plain))
         return Text(corpus, sources, tokenizer, word_lists(normalised(wordset, plain)))
     except ValueError as error:
-        raise WordSetError(f"wordset.{corpus.language}: {error}; mend the list in its file") from error
+        raise WordSetError(f"wordset.{corpus.language}: {error}; fix the list in its file") from error

@@ -120,13 +120,15 @@ def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_m
     assert num_spans > 6
     assert stopped.num_done("documents") == stopped.num_done("tokens") == num_spans - 1
     path.write_text(dump)
-    mended = run_job(*settings)
+    repaired = run_job(*settings)
     # The file of another size has to be read again; all that did not change in it is known.
-    assert mended.stage("read")["num_reused"] == -(-(tmp_path / "first.jsonl").stat().st_size // 4000)
+    assert repaired.stage("read")["num_reused"] == -(-(tmp_path / "first.jsonl").stat().st_size // 4000)
     for name in ("documents", "tokens"):
-        assert (mended.num_done(name), mended.stage(name)["num_reused"]) == (1, num_spans - 1)
+        assert (repaired.num_done(name), repaired.stage(name)["num_reused"]) == (1, num_spans - 1)
     whole = write_lines(tmp_path / "whole.jsonl", made_up("en", 60))
-    assert chosen(run_job(*one_corpus("en", whole), *TINY, f"store={tmp_path}/whole").digests) == chosen(mended.digests)
+    assert chosen(run_job(*one_corpus("en", whole), *TINY, f"store={tmp_path}/whole").digests) == chosen(
+        repaired.digests
+    )
 
 
 @pytest.mark.parametrize("shard_megabytes", [pytest.param(0.002, marks=pytest.mark.slow), 1])

@@ -127,7 +127,7 @@ def test_wikiextractor_documents(tmp_path):
 
 @pytest.mark.slow
 def test_a_real_wikiextractor_file_with_misplaced_ends(data_file):
-    """Three documents hold markup whose mending moved their ends behind later documents."""
+    """Three documents hold markup whose repair moved their ends behind later documents."""
     pages = _pages(data_file("corpora/ar/arwiki.docs.txt.bz2"))
     assert len(pages) == 3834
     assert not any(page.text.startswith(f"{page.title}\n") or "<doc " in page.text for page in pages)

@@ -58,7 +58,7 @@ def summed(numbers, **how):
 
 @pytest.fixture(scope="module")
 def small():
-    """A network whose decisions hang on words and their order."""
+    """A network whose decisions depend on words and their order."""
     heads = {"label": Head(("negative", "neutral", "positive"))}
     network = small_network(VOCABULARY, CONFIG, heads, seed=1)
     with torch.no_grad():

@@ -209,7 +209,7 @@ def test_a_model_that_does_not_see_the_listed_words_has_an_ep_of_0():
     with torch.no_grad():
         for word in ("he", "she"):
             network.get_input_embeddings().weight[2 + VOCABULARY.words.index(word)] = 0.0
-    # Attention is even, so that no word's place in the sum hangs on another.
+    # Attention is even, so that no word's place in the sum depends on another.
     torch.nn.init.zeros_(network.encoder.attention.weight)
     torch.nn.init.zeros_(network.encoder.convolution.bias)
     assert mean_ep(network) == 0.0
