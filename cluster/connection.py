@@ -23,7 +23,6 @@ __all__ = ["ClusterConfig", "ClusterError", "connected", "nodes"]
 
 _SECONDS_TO_ANSWER = 10.0
 _ADDRESS = "RAY_ADDRESS"
-_RESOURCES = ("CPU", "GPU", "memory")
 
 
 @contextmanager
@@ -57,8 +56,17 @@ def nodes() -> list[Node]:
 def _node(node: Mapping[str, Any], free: Mapping[str, float], hosts: Mapping[str, int]) -> Node:
     host, identity = node["NodeManagerHostname"], node["NodeID"]
     name = f"{host}-{identity[:6]}" if hosts[host] > 1 else host
-    cpus, gpus, memory = ([int(amounts.get(name, 0)) for amounts in (node["Resources"], free)] for name in _RESOURCES)
-    return Node(identity, name, *cpus, *gpus, *(num_bytes // BYTES_PER_MEGABYTE for num_bytes in memory))
+    total = node["Resources"]
+    return Node(
+        id=identity,
+        name=name,
+        num_cpus=int(total.get("CPU", 0)),
+        free_cpus=int(free.get("CPU", 0)),
+        num_gpus=int(total.get("GPU", 0)),
+        free_gpus=int(free.get("GPU", 0)),
+        megabytes=int(total.get("memory", 0)) // BYTES_PER_MEGABYTE,
+        free_megabytes=int(free.get("memory", 0)) // BYTES_PER_MEGABYTE,
+    )
 
 
 def _start(config: ClusterConfig) -> None:

@@ -96,7 +96,10 @@ def embed(
         stage = Stage("train", training.LineTraining(config.checkpoint_seconds), units)
     done = runner.run_whole(stage)
     return {
-        name: Embeddings(*([trained.tables[table] for trained in finished] for table in ("embedding", "training")))
+        name: Embeddings(
+            replicas=[trained.tables["embedding"] for trained in finished],
+            training=[trained.tables["training"] for trained in finished],
+        )
         for name, finished in done.items()
     }
 
