@@ -72,9 +72,9 @@ def _command(folders: SettingsFolders) -> Iterator[str]:
     yield from _columns(jobs, max(map(len, jobs)))
     yield from ("", "Settings of all jobs")
     usual = folders.gathered(catalogue.CONFIG, {})
-    own = [setting for key, setting in usual.settings.items() if not key.startswith("hydra")]
+    settings = [setting for key, setting in usual.settings.items() if not key.startswith("hydra")]
     cluster = [setting for setting in folders.file("cluster/local").settings if setting.meaning]
-    yield from _settings([*own, *cluster])
+    yield from _settings([*settings, *cluster])
     yield from ("", "More")
     yield from _columns(_MORE, max(map(len, _MORE)))
     yield from _wrapped("Each job has a page with its measure, its settings and its tables: docs/<name>.md.", "  ")
@@ -87,8 +87,8 @@ def _job(name: str, chosen: Mapping[str, Sequence[str]], folders: SettingsFolder
     file, gathered = folders.file(f"job/{name}"), folders.gathered(f"job/{name}", chosen)
     yield from _wrapped(f"{name}: {file.about or 'a job'}.", "")
     yield from ("", f"  {file.example or f'tiltmeter job={name} [key=value ...]'}", "", "Settings")
-    own = [setting for key, setting in gathered.settings.items() if key not in ("job", "job.name")]
-    yield from _settings(sorted(own, key=lambda setting: not setting.key.startswith("job.")))
+    settings = [setting for key, setting in gathered.settings.items() if key not in ("job", "job.name")]
+    yield from _settings(sorted(settings, key=lambda setting: not setting.key.startswith("job.")))
     for group, options in gathered.groups.items():
         yield from ("", *_group(group, options, folders))
         yield from _settings(_of_choices(group, options, chosen, folders))

@@ -86,7 +86,7 @@ _Scores = NDArray[np.float64]
 
 def _without_result(config: AssociationConfig, reason: Row) -> Iterator[tuple[Row, _Scores]]:
     for similarity, statistic in product(config.similarities, config.statistics):
-        row = {**_how(similarity, statistic, config), "num_replicas": 0}
+        row = {**_method(similarity, statistic, config), "num_replicas": 0}
         yield row | reason, np.array([np.nan])
 
 
@@ -102,11 +102,11 @@ def _sweep(
         near_b = pairwise(targets, to_b, similarity, near.of_b)
         for statistic in config.statistics:
             scores = associations(near_a, near_b, statistic, similarity)
-            row = {**_how(similarity, statistic, config), **_result(lookup, scores, len(x), config)}
+            row = {**_method(similarity, statistic, config), **_result(lookup, scores, len(x), config)}
             yield row | (failed("no_covariance", near.problem) if near.problem else {}), scores[ORIGINAL]
 
 
-def _how(similarity: Measure, statistic: Statistic, config: AssociationConfig) -> Row:
+def _method(similarity: Measure, statistic: Statistic, config: AssociationConfig) -> Row:
     covariance = config.covariance if similarity == "mahalanobis" else None
     return {"similarity": similarity, "statistic": statistic, "covariance": covariance}
 

@@ -89,7 +89,7 @@ def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Se
 def _check_coverage(
     store: Store, vocabularies: Sequence[TableRef], where: str, lists: Mapping[str, Sequence[str]], language: str
 ) -> None:
-    known = _found(store, vocabularies, {word for words in lists.values() for word in words})
+    known = _known_words(store, vocabularies, {word for words in lists.values() for word in words})
     for name, words in lists.items():
         if words and known.isdisjoint(words):
             raise WordSetError(
@@ -99,7 +99,7 @@ def _check_coverage(
             )
 
 
-def _found(store: Store, vocabularies: Sequence[TableRef], words: Collection[str]) -> set[str]:
+def _known_words(store: Store, vocabularies: Sequence[TableRef], words: Collection[str]) -> set[str]:
     """Those of the words that a vocabulary has."""
     wanted, columns = pa.array(words, pa.string()), [table.select("word") for table in vocabularies]
     parts = (piece["word"].filter(pc.is_in(piece["word"], wanted)) for piece in pieces(store, columns))

@@ -98,8 +98,8 @@ def _origin(embedding: Embedding, frames: Frames) -> str:
         replicas = "the files are the original embedding and its bootstrap replicas"
         return f"The word vectors come from files; {replicas if embedding.replicas else _NO_REPLICAS}."
     layers, pooling = ", ".join(map(str, embedding.encoder.layers)), embedding.encoder.pooling
-    how = f"layers {layers}; {pooling} over the tokens"
-    return f"The word vectors come from encoders that were given single words ({how}); {_NO_REPLICAS}."
+    encoding = f"layers {layers}; {pooling} over the tokens"
+    return f"The word vectors come from encoders that were given single words ({encoding}); {_NO_REPLICAS}."
 
 
 def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) -> list[Block]:

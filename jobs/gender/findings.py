@@ -42,9 +42,9 @@ def labelled(frames: Tables) -> dict[str, pl.DataFrame]:
     are correlated have their names too, and defining pairs are written like "wife – husband".
     """
     models = frames["gender_languages"].select("model", "language").unique(maintain_order=True)
-    several = pl.col("language").is_duplicated()
+    is_repeated = pl.col("language").is_duplicated()
     name = _language("language")
-    keyed = models.with_columns(label=pl.when(several).then(pl.format("{}, {}", name, "model")).otherwise(name))
+    keyed = models.with_columns(label=pl.when(is_repeated).then(pl.format("{}, {}", name, "model")).otherwise(name))
     tables = {
         table: frames[table].join(keyed, on=["model", "language"], how="left", maintain_order="left")
         for table in TABLES
@@ -120,10 +120,10 @@ def _professions(row: Row) -> str:
 
 
 def _overlap(low: Row, high: Row) -> str:
-    found = compared(*(estimate_of(row, "direct_bias") for row in (low, high)))
-    if found in CONTRADICTORY:
+    order = compared(*(estimate_of(row, "direct_bias") for row in (low, high)))
+    if order in CONTRADICTORY:
         return f"; {OPEN_ORDER}"
-    return {"below": "; their intervals lie apart", "neither": "; their intervals overlap"}.get(found, "")
+    return {"below": "; their intervals lie apart", "neither": "; their intervals overlap"}.get(order, "")
 
 
 def _sides(professions: pl.DataFrame) -> str:
@@ -170,8 +170,8 @@ def most_alike(correlations: pl.DataFrame) -> Iterator[str]:
 
 def profession_in(languages: pl.DataFrame) -> Callable[[Row], str]:
     """How the row of a profession is called, with its language where there are several."""
-    several = languages.height > 1
-    return lambda row: f"{row['profession']} in {row['label']}" if several else row["profession"]
+    has_several = languages.height > 1
+    return lambda row: f"{row['profession']} in {row['label']}" if has_several else row["profession"]
 
 
 def outside(languages: pl.DataFrame) -> str:

@@ -26,12 +26,12 @@ def measures(frames: Frames) -> list[Measure]:
     if "psychometrics" not in frames:
         return []
     rows = frames["psychometrics"]
-    found = measured(rows)
+    results = measured(rows)
     sides = NamedSides(
         "flip",
-        found,
+        results,
         FLIPS,
-        in_model(found, lambda row: f"{row['word']} ({cue_pair(row['cue_1'], row['cue_2'])})"),
+        in_model(results, lambda row: f"{row['word']} ({cue_pair(row['cue_1'], row['cue_2'])})"),
         dispute=" The original corpus itself may flip on the other side of 0.5.",
         note=_OTHER_INTERVALS,
         coverage=lambda num_replicas, level: _MONTE_CARLO_COVERAGE.get((num_replicas, level), ""),

@@ -30,8 +30,8 @@ class Lean(NamedTuple):
         >>> Lean("d").side({"d": 0.36, "d_low": -1.08, "d_high": -0.37})
         'opposite'
         """
-        found = estimate_of(row, self.value, self.interval)
-        return side(found, self.neutral, *(_known(row.get(name)) for name in self.others))
+        estimate = estimate_of(row, self.value, self.interval)
+        return side(estimate, self.neutral, *(_known(row.get(name)) for name in self.others))
 
     def is_disputed(self, row: Mapping[str, Any]) -> bool:
         """Whether another statistic does not lie on the side of the estimate, whatever their intervals.
@@ -73,9 +73,9 @@ def estimate_of(row: Mapping[str, Any], name: str, interval: str = "", ending: s
 
 def on_sides(rows: pl.DataFrame, lean: Lean) -> Sides:
     """The rows by side, each in the order of the table."""
-    found = sides_of(rows, lean)
+    directions = sides_of(rows, lean)
     kinds = (["above"], ["below"], ["neither"], CONTRADICTORY, ["unknown"])
-    return Sides(*(rows.filter(found.is_in(list(kind))) for kind in kinds))
+    return Sides(*(rows.filter(directions.is_in(list(kind))) for kind in kinds))
 
 
 def sides_of(rows: pl.DataFrame, lean: Lean) -> pl.Series:

@@ -37,7 +37,7 @@ def export_clusters(run: Run[ResolutionRun, Files], partitions: Mapping[str, Par
 
 
 def _parts(run: Run[ResolutionRun, Files], partitions: Mapping[str, Partition]) -> Iterable[pl.DataFrame]:
-    config, refs = run.config, [found.clusters for found in partitions.values()]
+    config, refs = run.config, [result.clusters for result in partitions.values()]
     clusters = (pl.DataFrame(piece) for piece in pieces(run.runner.store, refs))
     if config.records is not None:
         return [with_clusters(read_records(run.sources.files["records"].uri), pl.concat(clusters), config.records)]
@@ -54,6 +54,6 @@ def with_clusters(records: pl.DataFrame, clusters: pl.DataFrame, scorer: RecordS
     known = records.with_columns(as_ids(records[scorer.id]))
     flat = [column for column in known if not (column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Duration))]
     names = {name: f"found_{name}" if name in known.columns else name for name in ("cluster", "component")}
-    found = clusters.select(pl.col("record").alias(scorer.id), *(pl.col(name).alias(names[name]) for name in names))
-    joined = pl.DataFrame(flat).join(found, on=scorer.id, how="left", maintain_order="left")
+    labels = clusters.select(pl.col("record").alias(scorer.id), *(pl.col(name).alias(names[name]) for name in names))
+    joined = pl.DataFrame(flat).join(labels, on=scorer.id, how="left", maintain_order="left")
     return joined.sort(names["cluster"], maintain_order=True).select(*names.values(), pl.exclude(*names.values()))

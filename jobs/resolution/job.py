@@ -27,8 +27,8 @@ def run(run: Run[ResolutionRun, Files]) -> None:
         run.publish("agreements", [learnt])
     partitions = partition(runner, graphs, config)
     run.publish("pair_counts", [graphs[name].counts for name in partitions])
-    run.publish("clusters", [found.clusters for found in partitions.values()])
-    run.publish("components", [found.components for found in partitions.values()])
+    run.publish("clusters", [result.clusters for result in partitions.values()])
+    run.publish("components", [result.components for result in partitions.values()])
     export_clusters(run, partitions)
     run.publish_all(assess(runner, graphs, partitions, config))
 

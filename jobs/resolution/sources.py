@@ -30,13 +30,13 @@ def find_sources(config: ResolutionRun) -> Files:
         "clusters": (scorer and scorer.clusters, "records.clusters", _CLUSTERS),
         "mentions": (study and study.path, "mentions.path", ("topic", "mention_id", "mention_class", "chain_id")),
     }
-    files = {name: _found(path, setting, columns) for name, (path, setting, columns) in wanted.items() if path}
+    files = {name: _find(path, setting, columns) for name, (path, setting, columns) in wanted.items() if path}
     if config.pairs is not None:
         _check_weights(files["pairs"].uri)
     return Files(files)
 
 
-def _found(path: str, setting: str, columns: Sequence[str]) -> FoundFile:
+def _find(path: str, setting: str, columns: Sequence[str]) -> FoundFile:
     file = find_table(path, setting, columns)
     check_rows(file.uri, setting)
     return file

@@ -26,12 +26,12 @@ _NUM_THREADS = 16
 _SETTING = "corpus.path"
 
 
-def _several(path: str | tuple[str, ...]) -> tuple[str, ...]:
+def _as_paths(path: str | tuple[str, ...]) -> tuple[str, ...]:
     return (path,) if isinstance(path, str) else path
 
 
 _Path = Annotated[str, Field(min_length=1)]
-Paths = Annotated[_Path | Annotated[tuple[_Path, ...], Field(min_length=1)], pydantic.AfterValidator(_several)]
+Paths = Annotated[_Path | Annotated[tuple[_Path, ...], Field(min_length=1)], pydantic.AfterValidator(_as_paths)]
 """A path or several, kept as several: a path and a list of it ask the same, and their runs are of one series."""
 
 
@@ -58,7 +58,7 @@ class CorpusConfig:
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths, however many."""
-        return _several(self.path)
+        return _as_paths(self.path)
 
 
 class FoundFile(NamedTuple):
@@ -112,7 +112,7 @@ def find_files(paths: Sequence[str], setting: str) -> list[FoundFile]:
     Raises:
         InputError: if a path names no file.
     """
-    return [file for path in paths for file in _found(path, setting)]
+    return [file for path in paths for file in _files(path, setting)]
 
 
 def find_file(path: str, setting: str) -> FoundFile:
@@ -166,7 +166,7 @@ def _names(paths: Sequence[str]) -> list[str]:
     return ["/".join(file[shared:]) for file in parts]
 
 
-def _found(path: str, setting: str) -> Iterator[FoundFile]:
+def _files(path: str, setting: str) -> Iterator[FoundFile]:
     if is_web(path):
         if "*" in path:
             raise InputError(f"{_where(path, setting)}: a web server can't be searched; name each file")

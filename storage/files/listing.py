@@ -85,12 +85,12 @@ def _match(names: Sequence[str], steps: _Steps) -> bool:
 
 def _on_disk(folder: str, steps: _Steps) -> list[str]:
     paths: dict[tuple[int, int], str] = {}
-    for _, path in sorted(_found(folder, steps)):
+    for _, path in sorted(_matches(folder, steps)):
         paths.setdefault(_identity(path), path)
     return sorted(paths.values())
 
 
-def _found(folder: str, steps: _Steps) -> Iterator[tuple[bool, str]]:
+def _matches(folder: str, steps: _Steps) -> Iterator[tuple[bool, str]]:
     """Paths that match, and whether a link is on the way.
 
     What matches below a folder depends on the folder and on the steps that are left: with the same ones it is entered

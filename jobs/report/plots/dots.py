@@ -78,9 +78,9 @@ def sides(
     Args:
         above, below: how each side is called, and its colour.
     """
-    found = sides_of(rows, lean)
+    directions = sides_of(rows, lean)
     between, against = f"interval includes {lean.neutral:g}", "contradicts its interval"
-    none = "no interval" if found.n_unique() > 1 else ""
+    none = "no interval" if directions.n_unique() > 1 else ""
     names = {"above": above[0], "below": below[0], "neither": between, "unknown": none}
     looks = {
         above[0]: Look(above[1]),
@@ -89,7 +89,7 @@ def sides(
         against: Look(NEUTRAL, "x"),
         none: Look(INK),
     }
-    return rows.with_columns(found.replace_strict(names, default=against)), looks
+    return rows.with_columns(directions.replace_strict(names, default=against)), looks
 
 
 def beside(*figures: Figure) -> Figure:

@@ -85,8 +85,8 @@ class SettingsFolders:
 
     def options(self, group: str) -> list[str]:
         """What can be chosen of a group, such as ``corpus``; nothing if there is no such group."""
-        found = {path.name for folder in self._folders(group) for path in folder.iterdir() if path.is_file()}
-        return sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
+        names = {path.name for folder in self._folders(group) for path in folder.iterdir() if path.is_file()}
+        return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
 
     @cached_property
     def groups(self) -> list[str]:
@@ -166,7 +166,7 @@ def read(text: str, package: str = "") -> SettingsFile:
     prefix = "" if package == "_global_" else package
     entries = [(key, value) for key, value in node.value if key.value != "defaults"]
     choices = [choice for key, value in node.value if key.value == "defaults" for choice in _choices(value)]
-    settings = [found for key, value in entries for found in _settings(key, value, prefix, lines, top)]
+    settings = [setting for key, value in entries for setting in _settings(key, value, prefix, lines, top)]
     return SettingsFile(about, example, tuple(choices), tuple(settings))
 
 

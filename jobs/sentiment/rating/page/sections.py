@@ -79,8 +79,8 @@ def _causes(frames: Frames) -> Iterator[Block]:
         "attribute to the sentiment that a system gives; a system without bias has none. Emotion is expected to make "
         "a difference to sentiment. Where the emotion of the texts depends on the attribute, it confounds the test."
     )
-    told = (frames[name].filter(pl.col("status") != INCOMPARABLE) for name in ("raw_scores", "ratings"))
-    for model, groups in causal_models(*told).items():
+    comparable = (frames[name].filter(pl.col("status") != INCOMPARABLE) for name in ("raw_scores", "ratings"))
+    for model, groups in causal_models(*comparable).items():
         alt = f"Causal diagram of {listed(groups)}: arrows between {listed(model.attributes)}, emotion and sentiment."
         yield Chart(alt, meaning(model, groups), {"diagram": diagram(model)})
 
