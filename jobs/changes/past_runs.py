@@ -69,12 +69,10 @@ def past_run(path: Path, *, allow_failed: bool = False) -> PastRun:
     return PastRun(str(path), record, settings, partial(_read, path))
 
 
-def run_under_way(directory: RunDirectory) -> PastRun:
+def run_under_way(directory: RunDirectory, settings: Mapping[str, Any]) -> PastRun:
     """A run that has published its tables but is still at work, for its own report."""
-    path = directory.path
-    return PastRun(
-        str(path), directory.record | {"tables": directory.tables}, _settings(path), partial(read_run_table, path)
-    )
+    path, record = directory.path, directory.record | {"tables": directory.tables}
+    return PastRun(str(path), record, settings, partial(read_run_table, path))
 
 
 def _refusal(path: Path, reason: str) -> ConfigError:

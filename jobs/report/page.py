@@ -93,7 +93,7 @@ def _changes(run: Run[Any, Any]) -> list[Section]:
     entry, store = run.runner.entry, run.runner.store
     if entry is None:
         return []
-    past = history(store, entry.run, run_under_way(run.directory))
+    past = history(store, entry.run, run_under_way(run.directory, entry.run.settings))
     return [changes_since(pl.DataFrame(past.changes), past.num_tables, past.since)]
 
 

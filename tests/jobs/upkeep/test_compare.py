@@ -96,10 +96,9 @@ def test_what_changed_is_said_first(directory, tmp_path):
 def test_a_run_under_way_is_read_before_its_record_is_complete(history, tmp_path):
     with opened(tmp_path / "run") as run:
         run.begin(["tests"], job="association", versions={})
-        run.write_text("config.yaml", "seed: 0\n")
         run.write_table("tests", history.table({"a": {}}))
         assert json.loads((run.path / "run.json").read_text())["tables"] == {"tests": {}}
-        found = run_under_way(run)
+        found = run_under_way(run, {"seed": 0})
     assert (found.tables["tests"]["rows"], found.settings) == (1, {"seed": 0})
     assert found.read("tests").equals(history.table({"a": {}}))
 
