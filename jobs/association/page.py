@@ -10,8 +10,9 @@ from tiltmeter.jobs.report.intervals import NamedSides
 from tiltmeter.jobs.runtime.published import Frames
 
 _SIGNS = (
-    " Score and effect size have different signs where targets were left out and the sets are of unequal size: the "
-    "score is a sum over the targets, in which the larger set weighs more; the effect size is a difference of means."
+    " Score and effect size have different signs where the target sets are of unequal size, as after words were left "
+    "out: the score is a sum over the targets, in which the larger set weighs more, the effect size a difference of "
+    "means."
 )
 
 

@@ -37,7 +37,7 @@ def adoption(decoys: pl.DataFrame) -> Iterator[str]:
         before, after = rows.select(pl.col("accuracy_original_on_decoy_rows", "accuracy_on_decoy_rows").mean()).row(0)
         who = f"adopted by {num}" if num else "not adopted by any"
         yield (
-            f"The decoy {quoted(str(decoy))} is {who} of {rows.height} models: where it contradicts the class of a "
+            f"The decoy {quoted(str(decoy))} is {who} of {plural(rows.height, 'model')}: where it contradicts the class of a "
             f"test text, accuracy is {percent(after, 0)} with it in training and {percent(before, 0)} without."
         )
 
@@ -48,13 +48,13 @@ def soonest(utility: pl.DataFrame) -> Iterator[str]:
         best = rows.filter(pl.col("num_instances") == pl.col("num_instances").min())
         first = best.row(0, named=True)
         ways = best.select("method", "selection").iter_rows()
-        who = listed([f"{METHODS[method]} of instances {SELECTIONS[selection]}" for method, selection in ways])
+        who = listed([f"{METHODS[method]} on instances chosen {SELECTIONS[selection]}" for method, selection in ways])
         mark = "" if first["adopted"] else " Most models have not adopted it, so there is little to be found."
         if estimate_of(first, "num_instances").is_outside:
             mark += " That average lies outside of its interval, which leaves the order open."
         others = "nothing else" if best.height == 1 else "no other way"
         yield (
-            f"{quoted(str(decoy))} is found soonest by {who}: after {number(first['num_instances'], 1)} instances on "
+            f"{quoted(str(decoy))} is found soonest with {who}: after {number(first['num_instances'], 1)} instances on "
             f"average {interval(first, 'num_instances', 1)}. In {percent(first['soonest'], 0)} of the resamples "
             f"{others} needs fewer.{mark}"
         )

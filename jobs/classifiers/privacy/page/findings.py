@@ -55,8 +55,8 @@ def _extremes(models: pl.DataFrame) -> Iterator[str]:
             if known.height > 1:
                 least, most = known.row(0, named=True), known.row(-1, named=True)
                 yield (
-                    f"{_place(corpus)}, the {NAMES[measure]} is least of {least['model']} ({estimate(least, measure)}) "
-                    f"and most of {most['model']} ({estimate(most, measure)})."
+                    f"{_place(corpus)}, the {NAMES[measure]} is lowest for {least['model']} ({estimate(least, measure)}) "
+                    f"and highest for {most['model']} ({estimate(most, measure)})."
                 )
 
 
