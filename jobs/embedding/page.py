@@ -107,8 +107,8 @@ def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) 
     blocks = doubts(frames["corpora"]) if "corpora" in frames else []
     blocks += [block for measure in measures for block in measure.doubts]
     if measures and has_replicas(config.embedding):
-        found = max(cast(int, measure.rows["num_replicas"].max() or 0) for measure in measures)
-        asked = config.embedding.num_replicas if isinstance(config.embedding, EmbeddingConfig) else found
+        num_replicas = max(cast(int, measure.rows["num_replicas"].max() or 0) for measure in measures)
+        asked = config.embedding.num_replicas if isinstance(config.embedding, EmbeddingConfig) else num_replicas
         blocks += on_intervals(cast(_WithLevel, config.job).level, asked, [measure.sides for measure in measures])
     return blocks
 

@@ -45,17 +45,17 @@ def _direction(tables: Tables) -> list[Block]:
         "woman – man (Bolukbasi et al. 2016). If it stands for gender, the female words lie on its positive side, the "
         "male words on its negative side, and the other components carry much less of the pairs' variance."
     )
-    several = languages.height > 1
+    has_several = languages.height > 1
     words = tables["gender_words"].filter(list="defining").join(languages, on="label", how="semi")
     axis = ends_of(measured(words), "bias")
     defining = Chart(
         "Dot plot of the defining words along the gender direction: one row per pair, with its female and male word.",
         "One row per defining pair: its female word above the line, its male word below. A word without a vector is "
-        f"left out. {_INTERVALS}{' The axis is the same for all.' if several else ''}",
+        f"left out. {_INTERVALS}{' The axis is the same for all.' if has_several else ''}",
         {label: figures.defining_words(part, axis) for label, part in by_label(words).items()},
         kind(words).capitalize(),
     )
-    if not several:
+    if not has_several:
         return [Paragraph(explanation), defining, _components(languages)]
     means = Chart(
         f"Dot plot of the mean bias of the female and of the male defining words in {languages.height} languages.",
