@@ -37,8 +37,8 @@ def adoption(decoys: pl.DataFrame) -> Iterator[str]:
         before, after = rows.select(pl.col("accuracy_original_on_decoy_rows", "accuracy_on_decoy_rows").mean()).row(0)
         who = f"adopted by {num}" if num else "not adopted by any"
         yield (
-            f"The decoy {quoted(str(decoy))} is {who} of {plural(rows.height, 'model')}: where it contradicts the class of a "
-            f"test text, accuracy is {percent(after, 0)} with it in training and {percent(before, 0)} without."
+            f"The decoy {quoted(str(decoy))} is {who} of {plural(rows.height, 'model')}: where it contradicts the "
+            f"class of a test text, accuracy is {percent(after, 0)} with it in training and {percent(before, 0)} without."
         )
 
 

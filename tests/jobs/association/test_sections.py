@@ -84,7 +84,7 @@ def test_how_sure_it_is_says_which_tests_contradict_themselves(contradictory):
     assert [text.split(".")[0] for text in warnings] == [
         "3 of 4 effect sizes name no side, because their numbers contradict each other: c, d and e"
     ]
-    assert "the sets are of unequal size" in warnings[0]
+    assert "the target sets are of unequal size" in warnings[0]
     fine = contradictory.filter(pl.col("test") == "a")
     [measure] = association_page.measures({"associations": fine})
     assert [block for block in on_intervals(0.95, 32, [measure.sides]) if getattr(block, "tone", "") == "warning"] == []

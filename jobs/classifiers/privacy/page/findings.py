@@ -54,10 +54,8 @@ def _extremes(models: pl.DataFrame) -> Iterator[str]:
             known = part.drop_nulls(measure).sort(measure, "model")
             if known.height > 1:
                 least, most = known.row(0, named=True), known.row(-1, named=True)
-                yield (
-                    f"{_place(corpus)}, the {NAMES[measure]} is lowest for {least['model']} ({estimate(least, measure)}) "
-                    f"and highest for {most['model']} ({estimate(most, measure)})."
-                )
+                ends = [f"{row['model']} ({estimate(row, measure)})" for row in (least, most)]
+                yield f"{_place(corpus)}, the {NAMES[measure]} is lowest for {ends[0]} and highest for {ends[1]}."
 
 
 def _place(corpus: str) -> str:
