@@ -38,7 +38,8 @@ def adoption(decoys: pl.DataFrame) -> Iterator[str]:
         who = f"adopted by {num}" if num else "not adopted by any"
         yield (
             f"The decoy {quoted(str(decoy))} is {who} of {plural(rows.height, 'model')}: where it contradicts the "
-            f"class of a test text, accuracy is {percent(after, 0)} with it in training and {percent(before, 0)} without."
+            f"class of a test text, accuracy is {percent(after, 0)} with it in training and {percent(before, 0)} "
+            "without."
         )
 
 
