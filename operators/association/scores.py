@@ -80,6 +80,9 @@ def weat_score(scores: NDArray[np.floating], num_x: int) -> FloatArray:
 
     s(X, Y, A, B) = sum_{x in X} s(x, A, B) - sum_{y in Y} s(y, A, B).
 
+    With as many words in X as in Y it has the sign of :func:`effect_size`. Otherwise the larger set weighs more, and the
+    signs may differ: a score of 0 says that X and Y go alike with A only for sets of equal size.
+
     Args:
         scores: ``[replicas, words]`` from :func:`associations`, the words of X before those of Y.
         num_x: words in X.
@@ -92,6 +95,9 @@ def weat_score(scores: NDArray[np.floating], num_x: int) -> FloatArray:
 
     >>> weat_score(np.array([[3.0, 1.0, 0.5, -1.0]]), num_x=2)
     array([4.5])
+    >>> targets = np.array([[0.3, 0.2, 0.1, 0.4]])
+    >>> weat_score(targets, num_x=3).round(1), effect_size(targets, num_x=3).round(1)
+    (array([0.2]), array([-1.5]))
     """
     _check_targets(scores, num_x)
     return np.asarray(scores[:, :num_x].sum(axis=1) - scores[:, num_x:].sum(axis=1))

@@ -23,7 +23,8 @@ class WEAT(NamedTuple):
         effect_size: ``[replicas]`` float64, d, in standard deviations: positive where X goes with A and Y with B.
         p_value: ``[replicas]`` float64, one-sided, never below the true one; NaN where a word has no vector.
         p_low: ``[replicas]`` float64, never above the true p-value; the same number where it is exact.
-        score: ``[replicas]`` float64, the test statistic S, in the unit of the scores.
+        score: ``[replicas]`` float64, the test statistic S, in the unit of the scores; for sets of unequal
+            size its sign may differ from that of d, see :func:`.scores.weat_score`.
         scores: ``[replicas, words]`` float64, the associations s(w, A, B) of X and then of Y.
     """
 

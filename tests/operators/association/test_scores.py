@@ -108,6 +108,15 @@ def test_swapping_attributes_flips_the_sign(seed: int, statistic: Statistic, mea
 def test_swapping_targets_flips_the_sign(seed: int) -> None:
     scores = _scores(seed)
     np.testing.assert_allclose(weat_score(_swapped(scores), 4), -weat_score(scores, 4), atol=1e-12)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_score_and_effect_size_have_one_sign_if_the_sets_are_of_one_size(seed):
+    scores = _scores(seed)
+    assert np.sign(weat_score(scores, 4)).tolist() == np.sign(effect_size(scores, 4)).tolist()
+    # Three words of X that lean to A less than the one of Y weigh more together.
+    unequal = np.array([[0.3, 0.2, 0.1, 0.4]])
+    assert weat_score(unequal, 3)[0] > 0 > effect_size(unequal, 3)[0]
     np.testing.assert_allclose(effect_size(_swapped(scores), 4), -effect_size(scores, 4), atol=1e-12)
 
 
