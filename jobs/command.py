@@ -44,7 +44,7 @@ def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
     Raises:
         ConfigError: naming every wrong key at once.
     """
-    settings = composition.plain(composed)
+    settings = composition.plain(composed, lambda name: job(name).config)
     return composition.build(job(settings["job"]["name"]).config, settings, overrides, settings_folders())
 
 

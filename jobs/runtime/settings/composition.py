@@ -1,7 +1,7 @@
 """From composed YAML to one frozen, checked record; nothing of Hydra goes further than this."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pydantic
@@ -12,10 +12,18 @@ from pydantic_core import ErrorDetails
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
 from tiltmeter.jobs.runtime.settings.known import Known
+from tiltmeter.jobs.runtime.settings.shapes import example_at
+
+_STRUCTURES = {"dict_type": "must be values by their names", "tuple_type": "must be a list"}
+_STRUCTURES |= {"dataclass_type": _STRUCTURES["dict_type"], "list_type": _STRUCTURES["tuple_type"]}
 
 
-def plain(composed: DictConfig) -> dict[str, Any]:
+def plain(composed: DictConfig, kind_of: Callable[[str], type[CommonConfig]]) -> dict[str, Any]:
     """A composed config as mappings, lists and values.
+
+    Args:
+        composed: by Hydra.
+        kind_of: the record of a job, by its name.
 
     Raises:
         ConfigError: for a value that is missing, or an interpolation that leads nowhere.
@@ -24,7 +32,8 @@ def plain(composed: DictConfig) -> dict[str, Any]:
         return cast(dict[str, Any], OmegaConf.to_container(composed, resolve=True, throw_on_missing=True))
     except MissingMandatoryValue as error:
         key = error.full_key or str(error)
-        raise ConfigError(f"{key} has no value: set it with {key}=<value>") from error
+        kind = None if key.startswith("job") else kind_of(composed.job.name)
+        raise ConfigError(f"{key} has no value: {_advice(key, kind, key.split('.'))}") from error
     except InterpolationResolutionError as error:
         raise ConfigError(str(error).partition("\n")[0]) from error
 
@@ -57,16 +66,26 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
     place = kind.place(details["loc"], known.composed)
     keys, node = list(place.keys), place.node
     # A union adds its member's name to the location; only what is in the composed config is a key.
-    for part in place.rest:
+    named = len(details["loc"]) - len(place.rest)
+    for number, part in enumerate(details["loc"][named:], start=named + 1):
         if isinstance(node, Mapping) and part in node:
             node = node[part]
             keys.append(str(part))
+            named = number
     if details["type"] == "missing":
         keys.append(str(details["loc"][-1]))
+        named = len(details["loc"])
     key, value = ".".join(keys), details["input"]
     if not key or "=" in message.split(":")[0] or message.startswith(key):
         return message
     shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={value}"
     if details["type"] == "unexpected_keyword_argument":
         return f"{key}{shown}: {known.without(key).no_such(key)}"
-    return f"{key}{shown}: {message[0].lower()}{message[1:]}; set it with {key}=<value>"
+    reason = _STRUCTURES.get(details["type"], f"{message[0].lower()}{message[1:]}")
+    return f"{key}{shown}: {reason}; {_advice(key, kind, details['loc'][:named])}"
+
+
+def _advice(key: str, kind: type[CommonConfig] | None, location: Sequence[int | str]) -> str:
+    """How to set a key, with a shape that would do if it is a structure."""
+    example = example_at(kind, location)
+    return f"set it as in '{key}={example}'" if example else f"set it with {key}=<value>"

@@ -53,8 +53,14 @@ class Scorer:
     """
 
     id: str = "id"
-    fields: Annotated[dict[str, ComparedField], Field(min_length=1)]
-    blocking: Annotated[tuple[Annotated[Mapping[str, _Length], Field(min_length=1)], ...], Field(min_length=1)]
+    fields: Annotated[
+        dict[str, ComparedField],
+        Field(min_length=1, examples=[{"name": {"kind": "string"}, "born": {"kind": "date", "within": [1, 31]}}]),
+    ]
+    blocking: Annotated[
+        tuple[Annotated[Mapping[str, _Length], Field(min_length=1)], ...],
+        Field(min_length=1, examples=[[{"phone": None}, {"name": 4, "born": 4}]]),
+    ]
     train_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     num_labelled: Annotated[int, Field(ge=2)] = 10_000
     prior: Annotated[float, Field(gt=0, lt=1)] | None = None
