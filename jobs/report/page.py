@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
 
 from tiltmeter.cluster.stages import StageRecord
 from tiltmeter.cluster.work import Failure
@@ -49,40 +48,28 @@ def write_report(run: Run[Any, Any], make_page: MakePage) -> Lead:
     body = make_page(run, Frames({name: table.rows for name, table in published.items()}))
     configuration = (directory.path / "config.yaml").read_text(encoding="utf-8")
     failures = [failure for group in run.runner.failures.values() for failure in group]
-    page = _page(body, published, run.runner.records, configuration, failures, _changes(run))
+    page = compose(body, published, run.runner.records, configuration, failures, _changes(run))
     directory.write_text("report.html", render(page))
     return body.lead
 
 
 def compose(
-    make_body: Callable[[Frames], Body],
-    published: Mapping[str, pa.Table],
-    stages: Sequence[StageRecord],
-    configuration: str,
-    failures: Sequence[Failure] = (),
-) -> Page:
-    """The page of a run whose tables are in memory.
-
-    Args:
-        make_body: what to show of the tables.
-        published: the tables by name, those that there are.
-        stages: what the run did so far.
-        configuration: the resolved config as text.
-        failures: units that could not be done; the page says what is missing for them.
-    """
-    tables = {name: PublishedTable.of(table) for name, table in published.items()}
-    body = make_body(Frames({name: table.rows for name, table in tables.items()}))
-    return _page(body, tables, stages, configuration, failures)
-
-
-def _page(
     body: Body,
     published: Mapping[str, PublishedTable],
     stages: Sequence[StageRecord],
     configuration: str,
-    failures: Sequence[Failure],
+    failures: Sequence[Failure] = (),
     changes: Sequence[Section] = (),
 ) -> Page:
+    """What a job shows, and what stands on every page.
+
+    Args:
+        published: the tables by name, those that there are.
+        stages: what the run did so far.
+        configuration: the resolved config as text.
+        failures: units that could not be done; the page says what is missing for them.
+        changes: since the last run that asked the same.
+    """
     schemas = {name: table.schema for name, table in published.items()}
     sections = [*body.sections, *changes, *missing_results(published), run_log(stages, configuration, schemas)]
     return Page(body.title, body.facts, [*_failed(failures), *body.lead.parts], sections)

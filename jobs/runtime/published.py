@@ -23,11 +23,6 @@ class PublishedTable(NamedTuple):
     schema: pa.Schema
 
     @classmethod
-    def of(cls, table: pa.Table) -> Self:
-        """A table that is in memory."""
-        return cls(pl.DataFrame(table).lazy(), table.schema)
-
-    @classmethod
     def read(cls, run_dir: Path, name: str) -> Self:
         """A table of a run directory, whether it is one file or a folder."""
         place = run_dir / f"{name}.parquet"

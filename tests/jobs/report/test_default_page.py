@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from tests.fixtures.figures import drawn
+from tests.fixtures.reports import reported
 from tiltmeter.jobs.report.default_page import page_of
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid
-from tiltmeter.jobs.report.page import compose
 from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, interval, number, text
 from tiltmeter.storage.store.tables import column
 
@@ -44,7 +44,7 @@ TABLES = {"leanings": SCHEMA, "never": pa.schema([text("x", "never published")])
 def page():
     rows = pa.Table.from_pylist([{"status": "ok", "reason": ""} | row for row in ROWS], SCHEMA)
     run = SimpleNamespace(config=SimpleNamespace(job=SimpleNamespace(name="word_leanings"), seed=7))
-    return compose(lambda frames: page_of(TABLES)(run, frames), {"leanings": rows}, [], "")
+    return reported(lambda frames: page_of(TABLES)(run, frames), {"leanings": rows})
 
 
 def test_it_says_how_many_rows_have_a_result_and_between_which_ends_they_lie(page):

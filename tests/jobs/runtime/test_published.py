@@ -49,7 +49,10 @@ def test_a_table_in_memory_and_one_in_a_folder_are_alike(directory, tmp_path):
     folder.mkdir()
     for name in ("b", "a"):
         shutil.copy(tmp_path / "run/scores.parquet", folder / f"{name}.parquet")
-    read, held = PublishedTable.read(directory.path, "parts"), PublishedTable.of(pa.Table.from_pylist(ROWS, SCORES))
+    read, held = (
+        PublishedTable.read(directory.path, "parts"),
+        PublishedTable(pl.LazyFrame(pa.Table.from_pylist(ROWS, SCORES)), SCORES),
+    )
     assert read.rows.collect().height == 18
     assert read.rows.collect_schema() == held.rows.collect_schema()
     assert (read.by_status(), held.by_status()) == ({"ok": 6, "no_score": 12}, {"ok": 3, "no_score": 6})

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.fixtures.reports import reported
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Page, Paragraph
-from tiltmeter.jobs.report.page import compose, write_report
+from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.report.wording import number
 from tiltmeter.jobs.resolution.page.body import page as resolution_page
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_RECORDS
@@ -212,7 +213,7 @@ def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(partition, 
     config = configured("job=entity_resolution", *settings)
     frames = partition.resolved()
     published = {name: partition.arrow(name, rows) for name, rows in frames.items()}
-    page = compose(partial(resolution_page, SimpleNamespace(config=config)), published, [], "")
+    page = reported(partial(resolution_page, SimpleNamespace(config=config)), published)
     assert page.facts == {
         "job": "entity_resolution",
         "from": "pairs.csv",

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from tests.fixtures.reports import reported
 from tiltmeter.jobs.report.html.elements import Chart, Details, Grid, Page, Paragraph
-from tiltmeter.jobs.report.page import compose
 from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.page.body import page
 from tiltmeter.jobs.sentiment.rating.page.findings import findings
@@ -210,7 +210,7 @@ def composed(config, frames):
         name: pa.Table.from_pylist(rows.to_dicts(), getattr(tables, name.upper())) for name, rows in frames.items()
     }
     run = SimpleNamespace(config=config, sources=RatingSources())
-    return compose(partial(page, run), published | {"scores": tables.SCORES.empty_table()}, [], "")
+    return reported(partial(page, run), published | {"scores": tables.SCORES.empty_table()})
 
 
 def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(ratings, configured):
