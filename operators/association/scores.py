@@ -80,8 +80,8 @@ def weat_score(scores: NDArray[np.floating], num_x: int) -> FloatArray:
 
     s(X, Y, A, B) = sum_{x in X} s(x, A, B) - sum_{y in Y} s(y, A, B).
 
-    With as many words in X as in Y it has the sign of :func:`effect_size`. Otherwise the larger set weighs more, and the
-    signs may differ: a score of 0 says that X and Y go alike with A only for sets of equal size.
+    With as many words in X as in Y it has the sign of :func:`effect_size`. Otherwise the larger set weighs more, and
+    the signs may differ: a score of 0 says that X and Y go alike with A only for sets of equal size.
 
     Args:
         scores: ``[replicas, words]`` from :func:`associations`, the words of X before those of Y.
