@@ -25,8 +25,7 @@ def circumstances(before: PastRun, after: PastRun) -> list[Change]:
 
 
 def _settings(run: PastRun) -> dict[str, Any]:
-    plain = {key: value for key, value in run.settings.items() if key not in _PLACES}
-    return {".".join(path): value for path, value in leaves(plain)}
+    return {".".join(path): value for path, value in leaves(run.settings) if path[-1] not in _PLACES}
 
 
 def _versions(run: PastRun) -> dict[str, Any]:

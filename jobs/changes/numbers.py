@@ -8,7 +8,7 @@ import polars as pl
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.tables import Change
-from tiltmeter.jobs.changes.wording import amount, with_interval
+from tiltmeter.jobs.changes.wording import amount, widths, with_interval
 from tiltmeter.jobs.runtime.wording import plural
 
 _ROUNDING = 1e-9
@@ -121,7 +121,7 @@ def _move(row: dict[str, Any]) -> str:
         with_interval(row[side], row.get(f"{side}_low"), row.get(f"{side}_high")) for side in ("before", "after")
     )
     if row["beyond"]:
-        return f"moved beyond its interval, from {before} to {after}, by {amount(row['half_widths'])} half-widths"
+        return f"moved beyond its interval, from {before} to {after}, by {widths(row['half_widths'])}"
     return f"went from {before} to {after}"
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ import yaml
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.runs import RunDirectory, read_run_table
+
+_NIGHT = "overnight"
+"""The job whose runs hold those of other jobs."""
 
 _PLAIN_NAME = re.compile(r"\w+")
 
@@ -66,7 +69,31 @@ def past_run(path: Path, *, allow_failed: bool = False) -> PastRun:
         raise _refusal(path, "is at work, or was killed: wait for it, or start it again with the same run_dir")
     if status == "failed" and not allow_failed:
         raise _refusal(path, "failed, so its tables lack what failed: set job.allow_failed=true to compare the others")
-    return PastRun(str(path), record, settings, partial(_read, path))
+    run = PastRun(str(path), record, settings, partial(_read, path))
+    return _night(run, path) if record["job"] == _NIGHT else run
+
+
+def _night(run: PastRun, path: Path) -> PastRun:
+    """A night, with the settings, inputs and tables of its jobs, each below the job's name in the list."""
+    names = run.read("jobs")["name"].to_pylist() if "jobs" in run.tables else []
+    jobs = {name: _job(path / "runs" / name) for name in names if (path / "runs" / name / "run.json").exists()}
+    tables = {f"{name}/{table}": entry for name, job in jobs.items() for table, entry in job.tables.items()}
+    inputs = {name: job.record.get("inputs", {}) for name, job in jobs.items()}
+
+    def read(name: str) -> pa.Table:
+        job, _, table = name.rpartition("/")
+        return jobs[job].read(table) if job else run.read(name)
+
+    # What changed since the nights before them tells nothing of what changed from one to the other.
+    own = {name: entry for name, entry in run.tables.items() if name != "changes"}
+    record = {"inputs": {**run.record.get("inputs", {}), **inputs}, "tables": own | tables}
+    settings = {name: job.settings for name, job in jobs.items()}
+    return replace(run, record={**run.record, **record}, settings={**run.settings, **settings}, read=read)
+
+
+def _job(path: Path) -> PastRun:
+    """A job of a night."""
+    return PastRun(str(path), recorded(path), _settings(path), partial(_read, path))
 
 
 def run_under_way(directory: RunDirectory, settings: Mapping[str, Any]) -> PastRun:

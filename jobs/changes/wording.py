@@ -72,3 +72,12 @@ def row_name(key: Mapping[str, Any]) -> str:
     'word nurse, cue_1 she'
     """
     return ", ".join(f"{name} {value}" for name, value in key.items() if value is not None)
+
+
+def widths(num: float | None) -> str:
+    """How many half-widths a number moved.
+
+    >>> widths(1.0), widths(2.5)
+    ('1 half-width', '2.5 half-widths')
+    """
+    return f"{amount(num)} {'half-width' if num == 1 else 'half-widths'}"

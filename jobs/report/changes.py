@@ -13,6 +13,7 @@ _CIRCUMSTANCES = ("setting", "input", "version")
 _ROWS = ("table", "column", "row", "status")
 _MOST_NUMBERS = 20
 _MOST_LISTED = 50
+_MOST_NAMES = 4
 
 
 def changes_since(changes: pl.DataFrame, num_tables: int, since: str | None) -> Section:
@@ -58,9 +59,24 @@ def change_findings(changes: pl.DataFrame, num_tables: int | None = None) -> lis
     return [_first(changes, num_tables), *largest, *_not_compared(changes), *_rows(changes), _circumstances(changes)]
 
 
+def move_of(name: str, changes: pl.DataFrame) -> str:
+    """The number of a job that moved most beyond its interval, in a sentence that says how many did.
+
+    Args:
+        name: of the job in the list of a night.
+        changes: its rows of the table ``changes``, of which at least one is a number that moved so.
+    """
+    tables = changes.filter(kind="table")
+    largest, num = _beyond(changes)["sentence"][0].removesuffix("."), int(tables["num_changed"].sum())
+    which = f"the largest of {plural(num, 'number')} that did" if num > 1 else "the only number that did"
+    return f"{name}: {largest}; {which}, of {int(tables['num_compared'].sum()):,} that have one."
+
+
 def _first(changes: pl.DataFrame, num_tables: int | None) -> str:
     """How many numbers moved, and how many tables differ."""
     tables = changes.filter(kind="table")
+    if num_tables == 0:
+        return "The runs have no table in common."
     if tables.is_empty():
         which = {None: "all tables are", 1: "the table is"}.get(num_tables) or f"all {num_tables:,} tables are"
         return f"{'Nothing changed' if changes.is_empty() else 'No result changed'}: {which} identical."
@@ -101,8 +117,13 @@ def _rows(changes: pl.DataFrame) -> list[str]:
 
 def _circumstances(changes: pl.DataFrame) -> str:
     counts = {kind: changes.filter(kind=kind).height for kind in _CIRCUMSTANCES}
-    differing = ", ".join(plural(num, kind) for kind, num in counts.items() if num)
+    differing = ", ".join(_counted(changes.filter(kind=kind)["item"], kind) for kind, num in counts.items() if num)
     return f"How the runs were made differs: {differing}." if differing else "No setting, input or version differs."
+
+
+def _counted(items: pl.Series, kind: str) -> str:
+    names = f" ({', '.join(items)})" if items.len() <= _MOST_NAMES else ""
+    return plural(items.len(), kind) + names
 
 
 # --- as sections ----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from tiltmeter.jobs.report.missing import missing_results
 from tiltmeter.jobs.report.run_log import run_log
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable, published_tables
+from tiltmeter.jobs.runtime.wording import plural
 
 
 @dataclass(frozen=True)
@@ -87,5 +88,6 @@ def _changes(run: Run[Any, Any]) -> list[Section]:
 def _failed(failures: Sequence[Failure]) -> list[Block]:
     if not failures:
         return []
-    text = "Units failed, and with them what needs them: what they belong to is missing from this page."
+    them = "it" if len(failures) == 1 else "them"
+    text = f"{plural(len(failures), 'unit')} failed: this page lacks what needs {them}."
     return [Paragraph(text, "warning"), Bullets([f"{failure.unit.name}: {failure.error}" for failure in failures])]

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from tiltmeter.jobs.changes.history import History, as_past_run, history
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.jobs.upkeep.overnight import tables
 from tiltmeter.jobs.upkeep.overnight.child import Ended, run_job
 from tiltmeter.jobs.upkeep.overnight.config import JobList, JobsFailed, ListedJob, OvernightRun, find_jobs
@@ -63,10 +64,15 @@ def _row(listed: ListedJob, ended: Ended, comparison: History) -> dict[str, Any]
 
 def _print_summary(run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, comparison: History) -> None:
     row = _row(listed, ended, comparison)
-    counts = ", ".join(f"{row[f'num_{name}']:,} {name}" for name in ("done", "reused", "failed"))
-    lines = [f"  {ended.status} in {ended.seconds:.0f} s: {counts}", *ended.reason.splitlines()]
+    did = row["num_done"] + row["num_reused"] + row["num_failed"] > 0
+    counts = f": {plural(row['num_done'], 'unit')} done, {row['num_reused']:,} reused, {row['num_failed']:,} failed"
+    lines = [f"  {ended.status} in {ended.seconds:.0f} s{counts if did else ''}", *ended.reason.splitlines()]
     if comparison.since:
-        lines.append(f"{row['num_changes']:,} changes since {comparison.since}, {row['num_beyond']:,} beyond intervals")
+        moved = plural(row["num_beyond"], "number")
+        whose = "its interval" if row["num_beyond"] == 1 else "their intervals"
+        lines.append(f"{plural(row['num_changes'], 'change')} since {comparison.since}; {moved} moved beyond {whose}")
+    elif did and ended.status == "ok":
+        lines.append("no earlier run to compare with")
     run.console.print("\n  ".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
@@ -78,7 +84,7 @@ def _refuse_failures(run: Run[OvernightRun, JobList]) -> None:
     """
     rows = read_run_table(run.directory.path, "jobs").select(["name", "status"]).to_pylist()
     if failed := [f"{row['name']} ({row['status']})" for row in rows if row["status"] != "ok"]:
-        raise JobsFailed(f"{len(failed)} of {len(rows)} jobs did not succeed: {', '.join(failed)}")
+        raise JobsFailed(f"{len(failed)} of {plural(len(rows), 'job')} did not succeed: {', '.join(failed)}")
 
 
 JOB = Job(

@@ -1,42 +1,60 @@
 """The page of `overnight`."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.changes import changes_of
-from tiltmeter.jobs.report.grids import count, grid, number
-from tiltmeter.jobs.report.html.elements import Block, Grid, Paragraph, Section
+from tiltmeter.jobs.report.changes import changes_of, move_of
+from tiltmeter.jobs.report.grids import Row, count, grid, number
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
+from tiltmeter.jobs.report.wording import listed, plural
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 
 
 def page(_: Run[Any, Any], frames: Frames) -> Body:
-    """How each job ended, and what moved since it last succeeded."""
+    """What moved since each job last succeeded, and how each ended."""
     jobs, changes = frames["jobs"], frames["changes"].partition_by("name", maintain_order=True, as_dict=True)
-    outcome = Paragraph(_outcome(jobs), "plain" if (jobs["status"] == "ok").all() else "warning")
+    by_name = {str(name): rows for (name,), rows in changes.items()}
     return Body(
         "What the night brought",
         {"job": "overnight", "jobs": f"{jobs.height}"},
-        Lead([Paragraph(_ASKED)], [outcome]),
+        Lead([Paragraph(_ASKED)], [*_moves(jobs, by_name), _outcome(jobs)]),
         [
             Section("jobs", "The jobs", [_by_job(jobs), *_reasons(jobs)]),
-            *(changes_of(str(name), rows) for (name,), rows in changes.items()),
+            *(changes_of(name, rows) for name, rows in by_name.items()),
         ],
     )
 
 
-_ASKED = "Did the jobs of the list succeed, and what moved since each of them last did?"
+_ASKED = "What moved since each job of the list last succeeded, and did all succeed this time?"
 
 
-def _outcome(jobs: pl.DataFrame) -> str:
-    num_ok = (jobs["status"] == "ok").sum()
-    others = ", ".join(f"{row['name']} ({row['status']})" for row in jobs.filter(pl.col("status") != "ok").to_dicts())
-    moved = int(jobs["num_beyond"].sum() or 0)
-    ended = f"{num_ok} of {jobs.height} jobs succeeded" + (f"; not: {others}" if others else "")
-    return f"{ended}. {moved:,} numbers moved beyond their intervals since the jobs last succeeded."
+def _moves(jobs: pl.DataFrame, changes: Mapping[str, pl.DataFrame]) -> Iterator[Block]:
+    """The number of each job that moved most, then the jobs of which none did, and those without an earlier run."""
+    compared = jobs.filter(pl.col("compared_with").is_not_null())
+    moved = compared.filter(pl.col("num_beyond") > 0).sort("num_beyond", descending=True, maintain_order=True)
+    if moved.height:
+        yield Bullets([move_of(name, changes[name]) for name in moved["name"]])
+    if quiet := [_changed(row) for row in compared.filter(num_beyond=0).to_dicts()]:
+        yield Paragraph(f"No number moved beyond its interval in {listed(quiet)}.")
+    # A job without units, such as prune, is compared with none.
+    did = pl.sum_horizontal("num_done", "num_reused") > 0
+    if first := jobs.filter(pl.col("compared_with").is_null(), did, status="ok")["name"].to_list():
+        yield Paragraph(f"There is no earlier run to compare {listed(first)} with.")
+
+
+def _changed(row: Row) -> str:
+    return f"{row['name']} ({plural(row['num_changes'], 'other change') if row['num_changes'] else 'nothing changed'})"
+
+
+def _outcome(jobs: pl.DataFrame) -> Paragraph:
+    failed = [f"{row['name']} ({row['status']})" for row in jobs.filter(pl.col("status") != "ok").to_dicts()]
+    succeeded = f"{jobs.height - len(failed)} of {plural(jobs.height, 'job')} succeeded"
+    return Paragraph(f"{succeeded}; {listed(failed)} did not.", "warning") if failed else Paragraph(f"{succeeded}.")
 
 
 def _by_job(jobs: pl.DataFrame) -> Grid:

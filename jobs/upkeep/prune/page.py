@@ -8,7 +8,7 @@ from tiltmeter.jobs.report import grids
 from tiltmeter.jobs.report.html.elements import Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.report.wording import number
+from tiltmeter.jobs.report.wording import number, plural
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 
@@ -30,17 +30,17 @@ _ASKED = "Which units of the store are of runs that are kept, and which are of n
 
 def _outcome(units: pl.DataFrame) -> str:
     """What became of the units, in a sentence."""
-    kept = f"{_amount(units, 'kept', 'units')} are of runs that are kept"
+    kept = f"Kept runs use {_amount(units, 'kept', 'unit')}"
     if "removed" in units["action"]:
-        return f"{kept}; {_amount(units, 'removed', 'others')} were removed."
+        return f"{kept}; {_amount(units, 'removed', 'other')} went."
     if "unused" in units["action"]:
-        return f"{kept}; {_amount(units, 'unused', 'others')} are not: job.remove=true removes them."
+        return f"{kept}; none uses {_amount(units, 'unused', 'other')}: job.remove=true removes what is unused."
     return f"{kept}; there are no others."
 
 
 def _amount(units: pl.DataFrame, action: str, noun: str) -> str:
     sizes = units.filter(action=action)["num_bytes"]
-    return f"{sizes.len():,} {noun} ({number(int(sizes.sum()) / _MEGABYTE, 1)} MB)"
+    return f"{plural(sizes.len(), noun)} ({number(int(sizes.sum()) / _MEGABYTE, 1)} MB)"
 
 
 def _by_operator(units: pl.DataFrame) -> Section:

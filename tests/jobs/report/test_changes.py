@@ -5,7 +5,7 @@ import pytest
 
 from tiltmeter.jobs.changes.comparing import compare
 from tiltmeter.jobs.changes.tables import CHANGES
-from tiltmeter.jobs.report.changes import change_findings, change_sections, changes_since
+from tiltmeter.jobs.report.changes import change_findings, change_sections, changes_since, move_of
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Grid, Page, Paragraph, render
 
 MOMENT = "2026-11-20 22:00:00 UTC"
@@ -32,7 +32,7 @@ def test_the_findings_come_in_order_of_importance(night):
     assert largest == f"The largest move: tests: {moved}"
     assert others == [
         "1 table went, 1 row came, 1 row went, 1 row changed its status.",
-        "How the runs were made differs: 2 settings.",
+        "How the runs were made differs: 2 settings (seed, words).",
     ]
 
 
@@ -62,13 +62,14 @@ def test_nothing_is_said_of_what_did_not_change(history):
     [block] = changes_since(NONE, 9, MOMENT).blocks
     assert block.text.endswith(f"{MOMENT}. Nothing changed: all 9 tables are identical.")
     assert change_findings(NONE) == ["Nothing changed: all tables are identical."]
+    assert change_findings(NONE, 0) == ["The runs have no table in common."]
 
 
 def test_a_new_version_that_changes_no_table_is_told(history):
     runs = (history.run({"tests": history.table({"a": {}})}, versions={"numpy": version}) for version in ("2.4", "2.5"))
     assert change_findings(pl.DataFrame(compare(*runs)), 1) == [
         "No result changed: the table is identical.",
-        "How the runs were made differs: 1 version.",
+        "How the runs were made differs: 1 version (numpy).",
     ]
 
 
@@ -93,3 +94,12 @@ def test_tables_that_could_not_be_compared_are_named(history):
 def test_the_first_run_has_no_earlier_one():
     [block] = changes_since(NONE, 0, None).blocks
     assert block.text.startswith("This is the first run of its kind in this store")
+
+
+def test_a_job_of_a_night_is_led_by_the_number_that_moved_most(history, night):
+    moved = "tests: d of word word25 moved beyond its interval, from 1 [0, 2] to 14.5 [0, 2], by 13.5 half-widths"
+    assert move_of("ratings", night) == f"ratings: {moved}; the largest of 25 numbers that did, of 29 that have one."
+    tables = [history.table({"a": {"d": d}, "b": {}}) for d in (1.0, 3.0)]
+    one = pl.DataFrame(compare(*(history.run({"tests": table}) for table in tables)))
+    moved = "tests: d of word a moved beyond its interval, from 1 [0, 2] to 3 [0, 2], by 2 half-widths"
+    assert move_of("ratings", one) == f"ratings: {moved}; the only number that did, of 2 that have one."

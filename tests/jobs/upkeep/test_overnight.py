@@ -5,12 +5,20 @@ import socket
 import time
 from contextlib import suppress
 
+import polars as pl
 import psutil
+import pyarrow as pa
 import pytest
 
+from tiltmeter.jobs.changes.comparing import common_tables, compare
+from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.report.html.elements import Bullets
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.upkeep.overnight import tables
 from tiltmeter.jobs.upkeep.overnight.config import JobsFailed, read_jobs
+from tiltmeter.jobs.upkeep.overnight.page import page
+from tiltmeter.storage.store.runs import opened
 
 
 @pytest.fixture
@@ -84,7 +92,7 @@ def test_a_job_that_takes_too_long_is_stopped(night):
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/corpus.jsonl"
         waiting = f"slow: job=bootstrap corpus=file corpus.language=en corpus.path={url} corpus.download=true"
         run, message = night(waiting, "job.max_hours=0.00005")
-    assert message == "1 of 1 jobs did not succeed: slow (stopped)"
+    assert message == "1 of 1 job did not succeed: slow (stopped)"
     [row] = run.table("jobs").to_pylist()
     assert row["reason"] == "took more than job.max_hours=5e-05"
     assert row["exit_status"] == -signal.SIGTERM
@@ -130,3 +138,86 @@ def test_a_night_that_is_terminated_ends_its_job(tiltmeter, tmp_path):
 def test_a_list_that_makes_no_sense_is_refused_with_the_line(text, message):
     with pytest.raises(ConfigError, match=r"^jobs=night.yaml: " + message):
         read_jobs(text, "night.yaml")
+
+
+# --- what the page and the comparison say ---------------------------------------------------------------------------
+
+
+def row(name, status="ok", since=None, changes=None, beyond=None, units=5):
+    counts = {"num_done": units, "num_reused": 0, "num_failed": 0, "seconds": 1.0}
+    compared = {"compared_with": since, "num_changes": changes, "num_beyond": beyond}
+    return {"name": name, "job": "association", "status": status, "reason": ""} | counts | compared
+
+
+def lead_of(rows, changes=()):
+    """What the page of a night says first, in sentences."""
+    frames = {
+        "jobs": pl.DataFrame(pa.Table.from_pylist(rows, tables.JOBS)),
+        "changes": pl.DataFrame(pa.Table.from_pylist(list(changes), tables.CHANGES)),
+    }
+    blocks = page(None, frames).lead.findings
+    return [text for block in blocks for text in (block.items if isinstance(block, Bullets) else [block.text])]
+
+
+def test_a_first_night_has_nothing_to_compare_with():
+    nights = [row("one"), row("two"), row("store", units=0), row("lost", "refused", units=0)]
+    assert lead_of(nights) == [
+        "There is no earlier run to compare one and two with.",
+        "3 of 4 jobs succeeded; lost (refused) did not.",
+    ]
+    assert lead_of([row("one")]) == ["There is no earlier run to compare one with.", "1 of 1 job succeeded."]
+
+
+def test_a_night_leads_with_the_job_and_the_number_that_moved(history):
+    pairs = [history.table({"a": {"d": d}, "b": {}}) for d in (1.0, 9.0)]
+    changes = compare(*(history.run({"tests": table}) for table in pairs)).to_pylist()
+    nights = [
+        row("still", since="yesterday", changes=0, beyond=0),
+        row("ratings", since="yesterday", changes=len(changes), beyond=1),
+        row("grown", since="yesterday", changes=1, beyond=0),
+    ]
+    first, quiet, ended = lead_of(nights, [{"name": "ratings"} | change for change in changes])
+    assert first == (
+        "ratings: tests: d of word a moved beyond its interval, from 1 [0, 2] to 9 [0, 2], by 8 half-widths; the only "
+        "number that did, of 2 that have one."
+    )
+    assert quiet == "No number moved beyond its interval in still (nothing changed) and grown (1 other change)."
+    assert ended == "3 of 3 jobs succeeded."
+
+
+@pytest.fixture
+def past_night(history, tmp_path):
+    """The directory of a night of two jobs, whose inputs and tables are given."""
+
+    def make(name, versions, words):
+        night_dir = tmp_path / name
+        with opened(night_dir) as directory:
+            directory.begin(["jobs", "changes"], job="overnight", versions={})
+            directory.write_table("jobs", pa.Table.from_pylist([row(job) for job in versions], tables.JOBS))
+            directory.write_table("changes", tables.CHANGES.empty_table())
+            directory.write_text("config.yaml", f"jobs: night.yaml\nrun_dir: {night_dir}\n")
+            directory.write_record(status="succeeded")
+        for job, version in versions.items():
+            with opened(night_dir / "runs" / job) as directory:
+                directory.begin(["tests"], job="association", versions={})
+                directory.write_table("tests", history.table(words[job]))
+                directory.record["inputs"] = {"pairs": {"name": f"{job}.csv", "bytes": 9, "version": version}}
+                directory.write_text(
+                    "config.yaml", f"seed: {len(job)}\nrun_dir: {night_dir}/runs/{job}\nseries: {job}\n"
+                )
+                directory.write_record(status="succeeded")
+        return past_run(night_dir)
+
+    return make
+
+
+def test_two_nights_are_compared_by_the_inputs_and_tables_of_their_jobs(past_night):
+    same = {"a": {"w": {}}, "bb": {"w": {}}, "same": {"w": {}}}
+    before = past_night("one", {"a": "x", "bb": "y", "same": "z"}, same)
+    after = past_night("two", {"a": "x2", "bb": "y2", "same": "z"}, same | {"a": {"w": {"d": 9.0}}})
+    changes = pl.DataFrame(compare(before, after))
+    assert changes.filter(kind="input")["item"].to_list() == ["a/pairs", "bb/pairs"]
+    assert changes.filter(kind="setting").is_empty()
+    assert changes.filter("beyond").select("table", "column", "row").rows() == [("a/tests", "d", "model en, word w")]
+    assert set(changes["table"].drop_nulls()) <= {"a/tests", "jobs"}
+    assert common_tables(before, after) == ["jobs", "a/tests", "bb/tests", "same/tests"]

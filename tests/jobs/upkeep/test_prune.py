@@ -52,7 +52,10 @@ def test_units_of_kept_runs_stay_and_the_others_are_listed_until_they_are_remove
         of_none.place: ("unused", 0),
     }
     assert [row["is_kept"] for row in listed.rows("runs")] == [True, True, False]
-    assert "2 others (0.0 MB) are not: job.remove=true removes them" in capsys.readouterr().out
+    assert (
+        "Kept runs use 2 units (0.0 MB); none uses 2 others (0.0 MB): job.remove=true removes what is unused."
+        in capsys.readouterr().out
+    )
     assert all(store.find(unit) for unit in (old, shared, new, of_none))
     removed = prune("job.remove=true")
     assert {row["place"] for row in removed.rows("units", action="removed")} == {old.place, of_none.place}
