@@ -16,6 +16,10 @@ class InputError(Refusal, ValueError):
     """A file that the user names can't be used; the message names it and, where known, the line, page, row or byte."""
 
 
+class UnreadableError(InputError):
+    """A file is damaged or can't be reached, so that nobody can say what it holds; other files may be sound."""
+
+
 class StorageError(Refusal, OSError):
     """A file of ours could not be read or written; the message names it and the setting that moves it elsewhere."""
 

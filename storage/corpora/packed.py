@@ -1,21 +1,34 @@
-"""Packed content, and how far it may grow while it is unpacked.
+"""Packed content, unpacked while it is read, and how far it may grow.
+
+bzip2 and gzip are unpacked by Python's own libraries, which tell where a stream ends: Arrow's stops at an empty bzip2
+stream among others, and can't say where damage begins. zstd goes through Arrow, which reads frame after frame.
 
 A file of some kilobytes can hold a terabyte of zeros. Text is packed to a third or a tenth of its size, templates to a
 fiftieth; what claims to have been packed far more tightly is no text, and is refused before it fills memory or disk.
 """
 
+import bz2
 import io
 import os
-from typing import BinaryIO, cast
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from typing import BinaryIO, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tiltmeter.storage.errors import Refusal
 
-_MAGIC = {b"BZh": "bz2", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+Codec = Literal["bz2", "gzip", "zstd"]
+
+_MAGIC: dict[bytes, Codec] = {b"BZh": "bz2", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_MAGIC |= {bytes([start]) + b"\x2a\x4d\x18": "zstd" for start in range(0x50, 0x60)}  # frames that are to be skipped
 _MAGIC_BYTES = 4
 _BUFFER_BYTES = 2**20
+_CHUNK_BYTES = 2**17
+_STEP_BYTES = 2**14
+"""Unpacked at once: what comes before damage is lost to no more than that."""
 
 _MOST_TIMES = 250
 _ALWAYS_ALLOWED = 2**28
@@ -27,21 +40,27 @@ class TooTightlyPacked(Refusal, OSError):
     """Content that grows beyond measure when it is unpacked."""
 
 
+def codec_of(start: bytes) -> Codec | None:
+    """How content is packed that begins so; None if it is not."""
+    return next((codec for magic, codec in _MAGIC.items() if start.startswith(magic)), None)
+
+
 def unpacked(file: BinaryIO) -> BinaryIO:
     """The content of a plain, bzip2, gzip or zstd file, unpacked while it is read; which it is tell its first bytes.
 
     Args:
         file: at its beginning.
     """
-    magic = file.read(_MAGIC_BYTES)
+    codec = codec_of(file.read(_MAGIC_BYTES))
     file.seek(0)
-    codec = next((codec for start, codec in _MAGIC.items() if magic.startswith(start)), None)
     return cast(BinaryIO, io.BufferedReader(_UnpackedStream(file, codec), _BUFFER_BYTES)) if codec else file
 
 
 class _UnpackedStream(io.RawIOBase):
-    def __init__(self, packed: BinaryIO, codec: str) -> None:
-        self._packed, self._stream = packed, pa.CompressedInputStream(packed, codec)
+    def __init__(self, packed: BinaryIO, codec: Codec) -> None:
+        self._packed = packed
+        self._chunks = (chunk for _, chunks in streams(packed, codec) for chunk in chunks)
+        self._rest = memoryview(b"")
         self._num_unpacked = 0
 
     def readable(self) -> bool:
@@ -54,11 +73,76 @@ class _UnpackedStream(io.RawIOBase):
         Raises:
             TooTightlyPacked: if there are far more than what was read of the file.
         """
-        chunk = self._stream.read(len(buffer))
-        self._num_unpacked += len(chunk)
-        check_growth(self._packed.tell(), self._num_unpacked)
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
+        self._rest = self._rest or memoryview(next(self._chunks, b""))
+        num_bytes = min(len(buffer), len(self._rest))
+        if num_bytes:  # at the end, the packed file is closed
+            self._num_unpacked += num_bytes
+            check_growth(self._packed.tell(), self._num_unpacked)
+        buffer[:num_bytes], self._rest = self._rest[:num_bytes], self._rest[num_bytes:]
+        return num_bytes
+
+
+def streams(file: BinaryIO, codec: Codec) -> Iterator[tuple[int, Iterator[bytes]]]:
+    """Where each stream of a packed file begins, and its content in chunks that are not empty.
+
+    Take all chunks of a stream before the next one. Of zstd, everything counts as one stream.
+
+    Args:
+        file: at the beginning of a stream.
+        codec: how it is packed.
+
+    Raises:
+        OSError, EOFError: from within the chunks, if they are damaged or break off.
+    """
+    first, rest = file.tell(), b""
+    if codec == "zstd":
+        yield first, iter(partial(pa.CompressedInputStream(file, codec).read, _STEP_BYTES), b"")
+        return
+    while rest := rest or file.read(_STEP_BYTES):
+        rest += file.read(_STEP_BYTES) if len(rest) < _MAGIC_BYTES else b""
+        start = file.tell() - len(rest)
+        if start > first and codec_of(rest) != codec:
+            yield start, iter(())
+            raise OSError(f"its {codec} data end at byte {start:,}, and what follows is something else")
+        stream = bz2.BZ2Decompressor() if codec == "bz2" else _GzipStream()
+        yield start, _chunks(file, stream, rest)
+        rest = stream.unused_data
+
+
+def _chunks(file: BinaryIO, stream: "bz2.BZ2Decompressor | _GzipStream", rest: bytes) -> Iterator[bytes]:
+    while not stream.eof:
+        wants_more = stream.needs_input and not rest
+        rest = file.read(_STEP_BYTES) if wants_more else rest
+        if chunk := stream.decompress(rest, _CHUNK_BYTES):
+            yield chunk
+        elif wants_more and not rest and not stream.eof:
+            raise EOFError("the packed data break off")
+        rest = b""
+
+
+class _GzipStream:
+    """One stream of gzip, with what :class:`bz2.BZ2Decompressor` has."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._stream.unconsumed_tail
+
+    def decompress(self, content: bytes, max_length: int) -> bytes:
+        try:
+            return self._stream.decompress(self._stream.unconsumed_tail + content, max_length)
+        except zlib.error as error:
+            raise OSError(f"the gzip data are damaged: {error}") from error
 
 
 def check_growth(num_packed: int, num_unpacked: int) -> None:

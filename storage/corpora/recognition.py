@@ -5,6 +5,7 @@ import json
 import re
 from typing import NamedTuple
 
+from tiltmeter.storage.corpora.packed import codec_of
 from tiltmeter.storage.corpora.pages import Compression, Format
 from tiltmeter.storage.corpora.parquet_pages import MAGIC as PARQUET
 from tiltmeter.storage.corpora.unpacking import Unpacked
@@ -15,7 +16,6 @@ from tiltmeter.storage.files.redaction import redacted
 _HEAD_BYTES = 65536
 _INDEX_LINE = re.compile(r"\d+:\d+:[^\n]*\n")
 _DECLARED = re.compile(r"<\?xml[^>]*\bencoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
-_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # a frame, or one that is to be skipped
 _NAMED_TEXT = re.compile(r"\.txt(\.(bz2|gz|zst))?$")
 _MARKS: dict[bytes, str] = {
     codecs.BOM_UTF32_LE: "utf-32-le",  # begins with the mark of UTF-16
@@ -53,7 +53,7 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
         magic = file.read(4)
     if chosen == "parquet" or (chosen is None and magic == PARQUET):
         return Recognised("parquet", "none", "")
-    compression = _compression(magic)
+    compression = codec_of(magic) or "none"
     head = _head(uri, compression)
     encoding = _encoding(head)
     text = head.decode(encoding, errors="ignore").lstrip("\ufeff \t\r\n")
@@ -63,14 +63,6 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
     if what == "mediawiki" and encoding == "utf-8":
         encoding = _declared(text, uri)
     return Recognised(what, compression, encoding)
-
-
-def _compression(magic: bytes) -> Compression:
-    if magic.startswith(b"BZh"):
-        return "bz2"
-    if magic.startswith(b"\x1f\x8b"):
-        return "gzip"
-    return "zstd" if _ZSTD.match(magic) else "none"
 
 
 def _head(uri: str, compression: Compression) -> bytes:

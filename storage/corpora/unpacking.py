@@ -1,20 +1,13 @@
-"""The bytes of a file, unpacked while they are read, from the beginning of a span on.
+"""The bytes of a file, unpacked while they are read, from the beginning of a span on."""
 
-bzip2 is unpacked by Python's own library: Arrow's, a little faster, stops at an empty stream among others. gzip and
-zstd go through Arrow, which reads concatenated streams to the end and refuses a truncated one.
-"""
-
-import bz2
 import math
 import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-import pyarrow as pa
-
-from tiltmeter.storage.corpora.packed import check_growth
+from tiltmeter.storage.corpora.packed import Codec, check_growth, streams
 from tiltmeter.storage.corpora.pages import Compression
-from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.errors import UnreadableError
 from tiltmeter.storage.files.files import opened, read_errors
 from tiltmeter.storage.files.redaction import reason, redacted
 
@@ -51,19 +44,24 @@ class Unpacked:
         """Offset and content of each chunk; of a bzip2 file, offsets count from the first stream that is unpacked.
 
         Raises:
-            InputError: if the file can't be read on, or is damaged there.
+            UnreadableError: if the file can't be read on, or is damaged there.
         """
         first = self._start if self._compression in ("none", "bz2") else 0
         with opened(self._uri, first) as file:
+            chunks = self._chunks(file)  # without a name, it would close the file before an error is told
             try:
-                for chunk in self._chunks(file):
+                for chunk in chunks:
                     if self._compression != "none":
                         check_growth(self._packed_position - first, self._position + len(chunk))
                     yield self._position, chunk
                     self._position += len(chunk)
             except read_errors(self._uri) as error:
+                if isinstance(error, EOFError):
+                    self._packed_position = file.tell()
                 where = self.place(self._position)
-                raise InputError(f"{redacted(self._uri)}: cannot be read on from {where}: {reason(error)}") from error
+                raise UnreadableError(
+                    f"{redacted(self._uri)}: cannot be read on from {where}: {reason(error)}"
+                ) from error
 
     @property
     def is_beyond(self) -> bool:
@@ -77,38 +75,22 @@ class Unpacked:
         return f"byte {self._packed_position:,} of the compressed file"
 
     def _chunks(self, file: BinaryIO) -> Iterator[bytes]:
-        if self._compression == "bz2":
-            yield from self._bz2_chunks(file)
-            return
-        stream = file if self._compression == "none" else pa.CompressedInputStream(file, self._compression)
-        while chunk := stream.read(_CHUNK_BYTES):
-            self._packed_position = file.tell()
-            yield chunk
-
-    def _bz2_chunks(self, file: BinaryIO) -> Iterator[bytes]:
-        if self._start:
-            begin = next(bz2_stream_starts(file, self._start, self._stop), None)
-            if begin is None:
-                return
+        if self._compression == "none":
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+        elif not self._start or self._compression != "bz2":
+            yield from self._unpacked_chunks(file, self._compression)
+        elif (begin := next(bz2_stream_starts(file, self._start, self._stop), None)) is not None:
             file.seek(begin)
-        rest = b""
-        while rest := rest or file.read(_CHUNK_BYTES):
-            if file.tell() - len(rest) >= self._stop:
-                self.limit = min(self.limit, self._position)
-            decompressor = bz2.BZ2Decompressor()
-            yield from self._stream_chunks(file, decompressor, rest)
-            rest = decompressor.unused_data
+            yield from self._unpacked_chunks(file, "bz2")
 
-    def _stream_chunks(self, file: BinaryIO, decompressor: bz2.BZ2Decompressor, packed: bytes) -> Iterator[bytes]:
-        while not decompressor.eof:
-            if decompressor.needs_input and not packed:
-                packed = file.read(_CHUNK_BYTES)
-                if not packed:
-                    raise EOFError("the compressed data break off")
-            self._packed_position = file.tell()
-            chunk = decompressor.decompress(packed, _CHUNK_BYTES)
-            packed = b""
-            if chunk:
+    def _unpacked_chunks(self, file: BinaryIO, codec: Codec) -> Iterator[bytes]:
+        for start, chunks in streams(file, codec):
+            self._packed_position = start
+            if start >= self._stop:
+                self.limit = min(self.limit, self._position)
+            for chunk in chunks:
+                self._packed_position = file.tell()
                 yield chunk
 
 
