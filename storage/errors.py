@@ -13,11 +13,16 @@ class WorkFailed(RuntimeError):
 
 
 class InputError(Refusal, ValueError):
-    """A file that the user names can't be used; the message names it and, where known, the line, page, row or byte."""
+    """A file that the user names can't be used; the message names it and, where known, the line, page, row or byte.
 
+    Attributes:
+        is_unreadable: whether it is damaged or can't be reached; what it holds can't be told then, and others may be
+            sound.
+    """
 
-class UnreadableError(InputError):
-    """A file is damaged or can't be reached, so that nobody can say what it holds; other files may be sound."""
+    def __init__(self, message: str, *, is_unreadable: bool = False) -> None:
+        super().__init__(message)
+        self.is_unreadable = is_unreadable
 
 
 class StorageError(Refusal, OSError):

@@ -28,13 +28,21 @@ def export(
     embeddings: Mapping[str, Embeddings],
     formats: Sequence[ExportFormat],
 ) -> None:
-    """Write every replica of every corpus in every format into ``exports/``."""
-    for name, embedding in embeddings.items():
+    """Write every replica of every corpus in every format into ``exports/``.
+
+    Where a format has room for counts, they are those of the corpus itself.
+    """
+    store = run.runner.store
+    for name, embedding in embeddings.items() if formats else ():
+        vocabulary = store.read(corpora[name].vocabulary.select("word", "count"))
+        counts = dict(zip(*(vocabulary[column].to_pylist() for column in ("word", "count")), strict=True))
         for number, ref in enumerate(embedding.replicas):
-            table = run.runner.store.read(ref.select("word", "vector")) if formats else None
+            vectors = _embedding(store.read(ref.select("word", "vector")))
+            word_counts = [counts[word] for word in vectors.words]
             for form in formats:
                 place = run.directory.export(f"{corpora[name].language}_replica_{number:04d}.{_SUFFIXES[form]}")
-                write_embedding(fs.LocalFileSystem(), str(place), _embedding(table), form, setting="run_dir=<path>")
+                disk = fs.LocalFileSystem()
+                write_embedding(disk, str(place), vectors, form, setting="run_dir=<path>", counts=word_counts)
 
 
 def _embedding(table: pa.Table) -> EmbeddingFile:

@@ -8,7 +8,7 @@ from tiltmeter.jobs.embedding.config import EmbeddingsRun
 from tiltmeter.jobs.embedding.corpus.texts import Text, find_text
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
-from tiltmeter.storage.corpora.corpora import CorpusConfig
+from tiltmeter.storage.corpora.corpora import CorpusConfig, check_any_readable
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import Checkpoint
@@ -51,14 +51,16 @@ def find_sources(config: EmbeddingsRun) -> Sources:
     """Look for whatever the run starts from; files to be downloaded are copied into the store.
 
     Raises:
-        InputError: if a file is missing or in no known format.
+        InputError: if a file is missing or in no known format, or none can be read.
         CheckpointError: if an encoder can't be found.
         WordSetError: for word lists that normalisation makes meaningless.
     """
     embedding = config.embedding
     if isinstance(embedding, EmbeddingConfig):
         root = Store(config.store).root
-        return Sources(texts=[_text(corpus, config, embedding, root) for corpus in config.corpora])
+        texts = [_text(corpus, config, embedding, root) for corpus in config.corpora]
+        check_any_readable([source for text in texts for source in text.sources])
+        return Sources(texts=texts)
     if isinstance(embedding, FileEmbedding):
         return Sources(files=embedding.files())
     return Sources(checkpoints=embedding.checkpoints())

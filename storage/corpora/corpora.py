@@ -1,14 +1,14 @@
 """Corpora: their files, the spans of a file, and the pages of a span one after the other."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tiltmeter.storage.corpora.jsonlines import read_json_lines
 from tiltmeter.storage.corpora.mediawiki import read_dump
 from tiltmeter.storage.corpora.pages import Format, Page, PageKind, Repairs, Source, Span
 from tiltmeter.storage.corpora.parquet_pages import read_parquet
 from tiltmeter.storage.corpora.plain_text import read_plain_text
-from tiltmeter.storage.corpora.sources import CorpusConfig, find_sources
+from tiltmeter.storage.corpora.sources import CorpusConfig, find_sources, read_unreadable
 from tiltmeter.storage.corpora.spans import is_divisible, split
 from tiltmeter.storage.corpora.wikiextractor import read_wikiextractor
 from tiltmeter.storage.errors import InputError
@@ -22,6 +22,7 @@ __all__ = [
     "Pages",
     "Source",
     "Span",
+    "check_any_readable",
     "downloaded",
     "find_sources",
     "read_pages",
@@ -34,6 +35,7 @@ _READERS: Mapping[Format, Callable[[Source, Span, Repairs], Iterator[Page]]] = {
     "jsonl": read_json_lines,
     "parquet": read_parquet,
     "text": read_plain_text,
+    "unreadable": read_unreadable,
 }
 
 
@@ -108,6 +110,16 @@ def read_pages(source: Source, span: Span) -> Pages:
     Pages are read as they are asked for; what may go wrong does so then.
     """
     return Pages(source, span)
+
+
+def check_any_readable(sources: Sequence[Source]) -> None:
+    """Refuse files of which every one is damaged from its beginning: nothing would be left to work on.
+
+    Raises:
+        InputError: saying what is wrong with the first.
+    """
+    if all(source.format == "unreadable" for source in sources):
+        next(iter(read_pages(sources[0], Span(0, sources[0].num_bytes))))
 
 
 def _check_unchanged(source: Source) -> None:

@@ -90,7 +90,8 @@ def _texts(pieces: Iterable[bytes], decoder: Decoder, repairs: Repairs) -> Itera
 
 def _damage(uri: str, place: str, error: expat.ExpatError) -> InputError:
     reason = expat.errors.messages[error.code]
-    return InputError(f"{redacted(uri)}: the XML breaks off or is damaged near {place}: {reason}")
+    message = f"{redacted(uri)}: the XML breaks off or is damaged near {place}: {reason}"
+    return InputError(message, is_unreadable=True)
 
 
 class _Pieces:

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-Format = Literal["mediawiki", "wikiextractor", "jsonl", "parquet", "text"]
+Format = Literal["mediawiki", "wikiextractor", "jsonl", "parquet", "text", "unreadable"]
+"""The last is of files that are damaged from their beginning, which fail when they are read."""
+
 Compression = Literal["none", "bz2", "gzip", "zstd"]
 Markup = Literal["wikitext", "plain"]
 PageKind = Literal["article", "redirect", "other_namespace"]

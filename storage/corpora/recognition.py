@@ -25,6 +25,17 @@ _MARKS: dict[bytes, str] = {
 }
 
 
+_NOT_TEXT = {
+    "JSON": re.compile(r'\[?\s*\{\s*"(?:[^"\\]|\\.)*"\s*:'),
+    "a MediaWiki dump": re.compile(r"(?:<\?xml[^>]*>\s*)?<mediawiki\b"),
+    "the <doc> text of WikiExtractor": re.compile(r'<doc\s+id="'),
+}
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_NUM_LOOKED_AT = 256
+_MOST_CONTROLS = 4
+"""Among so many characters; a file with more is packed, or a program's own."""
+
+
 class Recognised(NamedTuple):
     """What a file is.
 
@@ -47,7 +58,8 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
         chosen: format that the user says it has.
 
     Raises:
-        InputError: if the file can't be read or, where no format is chosen, has none that is known.
+        InputError: if the file can't be read; if no format is chosen and it has none that is known; if it should be
+            text and can't.
     """
     with opened(uri) as file:
         magic = file.read(4)
@@ -60,6 +72,8 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
     if chosen != "text" and _INDEX_LINE.match(text):
         return Recognised(None, compression, encoding)
     what = chosen or _format(text, uri)
+    if what == "text":
+        _check_text(text, uri)
     if what == "mediawiki" and encoding == "utf-8":
         encoding = _declared(text, uri)
     return Recognised(what, compression, encoding)
@@ -112,3 +126,18 @@ def _format(text: str, uri: str) -> Format:
         f"zstd) nor Parquet: it begins with {text[:40]!r}; if it is plain text with a document per line, set "
         "corpus.format=text or name it .txt"
     )
+
+
+def _check_text(text: str, uri: str) -> None:
+    """Markup, keys and bytes of programs would be read as words."""
+    for kind, beginning in _NOT_TEXT.items():
+        if beginning.match(text):
+            raise InputError(
+                f"corpus.format=text: {redacted(uri)} holds {kind}, of which keys and tags would become words; set "
+                "corpus.format=auto, or corpus.path to files of plain text"
+            )
+    if len(_CONTROL.findall(text[:_NUM_LOOKED_AT])) > _MOST_CONTROLS:
+        raise InputError(
+            f"{redacted(uri)}: is no plain text: it begins with {text[:16]!r}; unpack it, or set corpus.path to files "
+            "of plain text"
+        )

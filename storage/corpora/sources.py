@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, NoReturn
 from urllib.parse import unquote
 
 import pydantic
@@ -13,8 +13,8 @@ from pyarrow import fs
 from pydantic import ConfigDict, Field
 
 from tiltmeter.storage.corpora.mediawiki import read_header
-from tiltmeter.storage.corpora.pages import Format, Source
-from tiltmeter.storage.corpora.recognition import Recognised, recognised
+from tiltmeter.storage.corpora.pages import Compression, Format, Repairs, Source, Span
+from tiltmeter.storage.corpora.recognition import recognised
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state, is_web, reading, resolve, state_of, uri_of
 from tiltmeter.storage.files.listing import file_identity, listed_files
@@ -83,7 +83,8 @@ def find_sources(config: CorpusConfig) -> list[Source]:
     """The files of a corpus, in the order of its paths and within a folder or wildcard by name.
 
     Hidden files of a folder are left out, and so is the index of a multistream dump: it isn't needed. A file to which
-    several links lead below one folder comes once.
+    several links lead below one folder comes once. One that is damaged from its beginning is among them, and fails when
+    it is read.
 
     Raises:
         InputError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
@@ -142,19 +143,36 @@ def _where(path: str, setting: str = _SETTING) -> str:
 def _source(file: FoundFile, name: str, config: CorpusConfig) -> Source | None:
     if not file.state.num_bytes:
         raise InputError(f"corpus.path: {redacted(file.uri)} is empty (0 bytes)")
-    what = recognised(file.uri, None if config.format == "auto" else config.format)
-    if what.format is None and file.is_named:
+    chosen = None if config.format == "auto" else config.format
+    try:
+        form, compression, encoding, prefixes = _content(file.uri, chosen)
+    except InputError as error:
+        if not error.is_unreadable:
+            raise
+        form, compression, encoding, prefixes = "unreadable", "none", "", ()
+    if form is None and file.is_named:
         raise InputError(f"{_where(file.uri)}: is the index of a multistream dump; name the dump, it needs no index")
-    return None if what.format is None else _described(file, name, what.format, what)
-
-
-def _described(file: FoundFile, name: str, form: Format, what: Recognised) -> Source:
-    num_bytes, version, _ = file.state
-    prefixes: tuple[str, ...] = ()
-    if form == "mediawiki":
-        prefixes = read_header(file.uri, what.compression, what.encoding).media_prefixes()
+    if form is None:
+        return None
     markup: Literal["wikitext", "plain"] = "wikitext" if form == "mediawiki" else "plain"
-    return Source(file.uri, name, num_bytes, version, form, what.compression, what.encoding, markup, prefixes)
+    num_bytes, version, _ = file.state
+    return Source(file.uri, name, num_bytes, version, form, compression, encoding, markup, prefixes)
+
+
+def _content(uri: str, chosen: Format | None) -> tuple[Format | None, Compression, str, tuple[str, ...]]:
+    what = recognised(uri, chosen)
+    is_dump = what.format == "mediawiki"
+    return *what, read_header(uri, what.compression, what.encoding).media_prefixes() if is_dump else ()
+
+
+def read_unreadable(source: Source, _span: Span, _repairs: Repairs) -> NoReturn:
+    """Fail as when the file was found.
+
+    Raises:
+        InputError: saying what is wrong with it.
+    """
+    _content(source.uri, None)
+    raise InputError(f"{redacted(source.uri)}: could not be read when the run began, and can be now; run again")
 
 
 def _names(paths: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from tiltmeter.storage.corpora.packed import Codec, check_growth, streams
 from tiltmeter.storage.corpora.pages import Compression
-from tiltmeter.storage.errors import UnreadableError
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import opened, read_errors
 from tiltmeter.storage.files.redaction import reason, redacted
 
@@ -44,7 +44,7 @@ class Unpacked:
         """Offset and content of each chunk; of a bzip2 file, offsets count from the first stream that is unpacked.
 
         Raises:
-            UnreadableError: if the file can't be read on, or is damaged there.
+            InputError: if the file can't be read on, or is damaged there.
         """
         first = self._start if self._compression in ("none", "bz2") else 0
         with opened(self._uri, first) as file:
@@ -59,9 +59,8 @@ class Unpacked:
                 if isinstance(error, EOFError):
                     self._packed_position = file.tell()
                 where = self.place(self._position)
-                raise UnreadableError(
-                    f"{redacted(self._uri)}: cannot be read on from {where}: {reason(error)}"
-                ) from error
+                message = f"{redacted(self._uri)}: cannot be read on from {where}: {reason(error)}"
+                raise InputError(message, is_unreadable=True) from error
 
     @property
     def is_beyond(self) -> bool:

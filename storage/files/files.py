@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from tiltmeter.storage.errors import InputError, UnreadableError
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import reason, redacted
 from tiltmeter.storage.files.state import FileState
 
@@ -117,7 +117,7 @@ def reading(uri: str) -> Iterator[None]:
     try:
         yield
     except read_errors(uri) as error:
-        raise UnreadableError(f"{redacted(uri)}: cannot be read: {reason(error)}") from error
+        raise InputError(f"{redacted(uri)}: cannot be read: {reason(error)}", is_unreadable=True) from error
 
 
 def read_errors(uri: str) -> tuple[type[Exception], ...]:

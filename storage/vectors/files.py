@@ -6,31 +6,33 @@ format               a word with a space, ``new york``                       pac
 ``word2vec_text``    written ``new_york``, read as it stands                 bz2, gz, zst
 ``word2vec_binary``  written ``new_york``; ends at the first space when read bz2, gz, zst
 ``glove``            as ``word2vec_text``, whose first line it lacks         bz2, gz, zst
-``keyedvectors``     as it is; this format of gensim is a pickle             by gensim
+``keyedvectors``     as ``word2vec_text``; this format of gensim is a pickle by gensim
 ``parquet``          as it is; columns ``word`` and ``vector``               within
 ==================== ======================================================= ================
 
 Other programs take a line apart at every space and could not read ``new york``; underscores are what word2vec's own
-phrases have. Every format gives back the same float32.
+phrases have, so every format but Parquet has them. Every format gives back the same float32; gensim's also has counts.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, BinaryIO, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyarrow import fs
 
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.tables import Writer, write_file
 from tiltmeter.storage.vectors.binary import binary_pieces, read_word2vec_binary
 from tiltmeter.storage.vectors.embedding import PACKERS, EmbeddingFile, EmbeddingFileError, head, unpacked
-from tiltmeter.storage.vectors.tables import keyedvectors, parquet_table, read_keyedvectors, read_parquet
+from tiltmeter.storage.vectors.tables import check_allowed, keyedvectors, parquet_table, read_keyedvectors, read_parquet
 from tiltmeter.storage.vectors.text import HEADER, count_numbers, header, read_glove, read_word2vec_text, text_pieces
 
-__all__ = ["EmbeddingFile", "EmbeddingFileError", "ExportFormat", "read_embedding", "write_embedding"]
+__all__ = ["EmbeddingFile", "EmbeddingFileError", "ExportFormat", "check_pickle", "read_embedding", "write_embedding"]
 
 ExportFormat = Literal["word2vec_text", "word2vec_binary", "glove", "keyedvectors", "parquet"]
 
@@ -52,6 +54,25 @@ _PIECES: dict[ExportFormat, Callable[[EmbeddingFile], Iterator[bytes]]] = {
     "word2vec_binary": binary_pieces,
     "glove": lambda embedding: text_pieces(embedding, has_header=False),
 }
+
+
+def check_pickle(path: str, allow_pickle: bool, setting: str | None) -> None:
+    """Refuse gensim's format, by the first bytes of a file, before any work; what can't be read is for those who read.
+
+    Args:
+        path: of the file.
+        allow_pickle: as of :func:`read_embedding`.
+        setting: that allows it, for the message; None where nothing does.
+
+    Raises:
+        EmbeddingFileError: if the file is a pickle and may not be read.
+    """
+    try:
+        start = head(path, 2)
+    except (EmbeddingFileError, InputError):
+        return  # it is told when the file is read
+    if start.startswith(_PICKLE_STARTS):
+        check_allowed(path, allow_pickle, setting)
 
 
 def read_embedding(
@@ -90,7 +111,13 @@ def read_embedding(
 
 
 def write_embedding(
-    filesystem: fs.FileSystem, path: str, embedding: EmbeddingFile, format: ExportFormat, *, setting: str
+    filesystem: fs.FileSystem,
+    path: str,
+    embedding: EmbeddingFile,
+    format: ExportFormat,
+    *,
+    setting: str,
+    counts: Sequence[int] | None = None,
 ) -> int:
     """Write a file that becomes visible only when it is complete; returns its size in bytes.
 
@@ -101,6 +128,7 @@ def write_embedding(
         filesystem, path: where to write.
         embedding: words, and vectors float32 ``[words, dimensions]``.
         format: see the table above.
+        counts: occurrences of each word, which gensim's format has room for.
         setting: what a user changes to move the file elsewhere, such as ``run_dir=<path>``; a StorageError names it.
 
     Raises:
@@ -110,7 +138,8 @@ def write_embedding(
     present = ~np.isnan(embedding.vectors).any(axis=1)
     words = [embedding.words[row] for row in np.flatnonzero(present)]
     kept = EmbeddingFile(words, embedding.vectors[present].astype(np.float32, copy=False))
-    return write_file(filesystem, path, _writer(path, kept, format), setting=setting)
+    kept_counts = None if counts is None else np.asarray(counts, np.int64)[present]
+    return write_file(filesystem, path, _writer(path, kept, format, kept_counts), setting=setting)
 
 
 def _recognised(path: str, start: bytes) -> ExportFormat:
@@ -137,16 +166,19 @@ def _count_in_first(content: bytes) -> int:
     return count_numbers(line if newline or len(content) < _HEAD_BYTES // 2 else line.rpartition(b" ")[0])
 
 
-def _writer(path: str, embedding: EmbeddingFile, format: ExportFormat) -> Writer:
+def _writer(path: str, embedding: EmbeddingFile, format: ExportFormat, counts: NDArray[np.int64] | None) -> Writer:
     ending = next((ending for ending in PACKERS if path.endswith(ending)), None)
-    if pieces := _PIECES.get(format):
-        writable = EmbeddingFile(_words_without_space(path, embedding.words, format), embedding.vectors)
-        return lambda sink: _write_pieces(sink, pieces(writable), PACKERS[ending] if ending else bytes)
-    if ending:
+    if ending and format not in _PIECES:
         raise EmbeddingFileError(f"{path}: {format} is not packed as a whole; leave {ending} off the name")
+    if format == "parquet":
+        return lambda sink: pq.write_table(parquet_table(embedding), sink, compression="zstd")
+    written = EmbeddingFile(_words_without_space(path, embedding.words, format), embedding.vectors)
     if format == "keyedvectors":
-        return lambda sink: keyedvectors(embedding).save(sink)
-    return lambda sink: pq.write_table(parquet_table(embedding), sink, compression="zstd")
+        return lambda sink: keyedvectors(written, counts).save(sink)
+    for word in written.words:
+        if not word or "\n" in word or word.endswith("\r"):
+            raise EmbeddingFileError(f"{path}: {format} has no way to write the word {word!r}")
+    return lambda sink: _write_pieces(sink, _PIECES[format](written), PACKERS[ending] if ending else bytes)
 
 
 def _write_pieces(sink: IO[bytes] | pa.NativeFile, pieces: Iterator[bytes], pack: Callable[[bytes], bytes]) -> None:
@@ -156,11 +188,8 @@ def _write_pieces(sink: IO[bytes] | pa.NativeFile, pieces: Iterator[bytes], pack
 
 def _words_without_space(path: str, words: list[str], format: ExportFormat) -> list[str]:
     written = [word.replace(" ", "_") for word in words]
-    for word in written:
-        if not word or "\n" in word or word.endswith("\r"):
-            raise EmbeddingFileError(f"{path}: {format} has no way to write the word {word!r}")
     if len(set(written)) < len(words):
         word = Counter(written).most_common(1)[0][0]
         alike = [original for original, name in zip(words, written, strict=True) if name == word]
-        raise EmbeddingFileError(f"{path}: {format} would write {alike} all as {word!r}; take parquet or keyedvectors")
+        raise EmbeddingFileError(f"{path}: {format} would write {alike} all as {word!r}; take parquet")
     return written

@@ -52,19 +52,24 @@ def parquet_table(embedding: EmbeddingFile) -> pa.Table:
     return pa.table([pa.array(embedding.words, pa.string()), vectors], schema=pa.schema(fields))
 
 
-def read_keyedvectors(path: str, allow_pickle: bool) -> EmbeddingFile:
-    """Raises :class:`EmbeddingFileError`, if pickles are not allowed, or this one is more than vectors of gensim."""
+def check_allowed(path: str, allow_pickle: bool, setting: str | None) -> None:
+    """Raises :class:`EmbeddingFileError`, if pickles are not allowed, which a setting may do, or it lies elsewhere."""
     if not allow_pickle:
+        way = f"Set {setting}=true to have vectors of gensim picked out of it, without running any of it, or take"
         raise EmbeddingFileError(
-            f"{redacted(path)}: is a pickle, as gensim saves its vectors: a program that makes them. Set "
-            "allow_pickle=true to have vectors of gensim picked out of it, without running any of it, or take them in "
-            "another format"
+            f"{redacted(path)}: is a pickle, as gensim saves its vectors: a program that makes them. "
+            f"{way if setting else 'Take'} them in another format (word2vec's, GloVe's or Parquet)"
         )
-    filesystem, local = resolve(path)
-    if not isinstance(filesystem, fs.LocalFileSystem):
+    if not isinstance(resolve(path)[0], fs.LocalFileSystem):
         raise EmbeddingFileError(
             f"{redacted(path)}: gensim's format is read from a local disk only; copy the files there"
         )
+
+
+def read_keyedvectors(path: str, allow_pickle: bool) -> EmbeddingFile:
+    """Raises :class:`EmbeddingFileError`, if pickles are not allowed, or this one is more than vectors of gensim."""
+    check_allowed(path, allow_pickle, "allow_pickle")
+    _, local = resolve(path)
     try:
         with unpacked(path) as stream:
             words, vectors = read_gensim(local, stream)
@@ -75,13 +80,18 @@ def read_keyedvectors(path: str, allow_pickle: bool) -> EmbeddingFile:
     return _whole(local, words, np.asarray(vectors, dtype=np.float32))
 
 
-def keyedvectors(embedding: EmbeddingFile) -> Any:
-    """gensim's object; without the times of day that it would note, so that equal vectors give equal files."""
+def keyedvectors(embedding: EmbeddingFile, counts: NDArray[np.int64] | None) -> Any:
+    """gensim's object, with counts if they are known.
+
+    The times of day that it would note are left out, so that equal vectors give equal files.
+    """
     from gensim.models import KeyedVectors
 
     made = KeyedVectors(embedding.vectors.shape[1])
     made.lifecycle_events = None
     made.add_vectors(embedding.words, embedding.vectors)
+    if counts is not None:
+        made.expandos["count"] = counts
     return made
 
 

@@ -163,7 +163,11 @@ def _inventory_stage(
     runner: Runner, read: Mapping[str, Sequence[Finished]], worker_bytes: int
 ) -> dict[str, _Inventory]:
     shards = {name: _shards(finished) for name, finished in read.items()}
-    units = {name: _inventory_units(name, tables, worker_bytes) for name, tables in shards.items() if tables}
+    units = {
+        name: _inventory_units(name, tables, worker_bytes)
+        for name, tables in shards.items()
+        if tables or not runner.failures[name]
+    }
     done = runner.run(Stage("inventory", each(_take_inventory), units))
     return {
         name: _Inventory(shards[name], _rows_by_shard(runner.store, finished))
@@ -189,6 +193,8 @@ def _rows_by_shard(store: Store, inventories: Sequence[Finished]) -> dict[int, l
 
 def _take_inventory(store: Store, unit: Unit) -> Tables:
     """The pages that come again: extracts that were joined from parts repeat some."""
+    if not unit.inputs["pages"]:
+        raise InputError("its files hold no article, only blank lines, redirects or nothing: set another corpus.path")
     in_part = pl.col("key") % unit.config["num_parts"] == unit.config["part"]
     shards = [
         pl.DataFrame(store.read(ref)).with_row_index("row").filter(in_part).with_columns(pl.lit(number).alias("shard"))

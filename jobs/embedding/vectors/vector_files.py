@@ -19,7 +19,7 @@ from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.listing import file_identity
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
-from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
+from tiltmeter.storage.vectors.files import ExportFormat, check_pickle, read_embedding
 
 _MIN_REPLICAS = 2
 _MOST_CAPITALISED = 0.01
@@ -59,8 +59,11 @@ class FileEmbedding:
 
         Raises:
             InputError: if a path names no file, or two models have one name.
+            EmbeddingFileError: for gensim's format, unless it is allowed.
         """
         files = find_files(self.paths, "embedding.path")
+        for file in files:
+            check_pickle(file.uri, self.allow_pickle, "embedding.allow_pickle")
         if self.replicas:
             self._check_replicas(files)
             return {_model_name(files[0]): files}

@@ -59,15 +59,19 @@ def test_each_of_several_corpora_gives_what_it_gives_alone(
 
 @pytest.fixture
 def broken(tmp_path, made_up, write_lines):
-    """A corpus that is whole, and three that begin well and are wrong each in its way."""
+    """A corpus that is whole, and others that are wrong each in its way, four of them though they begin well."""
     whole = Path(DUMP).read_bytes()
     (tmp_path / "truncated.xml.bz2").write_bytes(whole[: len(whole) // 2])
     cut = dump_of(made_up("fr")).encode()
     (tmp_path / "cut.xml").write_bytes(cut[: len(cut) // 2])
     spanish = made_up("es")
     write_lines(tmp_path / "twice.jsonl", [*spanish, spanish[7] | {"text": "otra cosa"}])
+    (tmp_path / "blank.txt").write_text("\n \n\n")
+    (tmp_path / "damaged.txt.gz").write_bytes(b"\x1f\x8b" + bytes(range(100)))
     return {
+        "ur": tmp_path / "damaged.txt.gz",
         "en": write_lines(tmp_path / "whole.jsonl", made_up("en")),
+        "wo": tmp_path / "blank.txt",
         "de": tmp_path / "truncated.xml.bz2",
         "fr": tmp_path / "cut.xml",
         "es": tmp_path / "twice.jsonl",
@@ -81,17 +85,19 @@ def test_what_is_broken_fails_alone_with_file_and_place(
     process = tiltmeter(*joining, *several_corpora(broken), *TINY, *where)
     _, said = process.communicate(timeout=200)
     assert process.returncode == 1
-    assert "tiltmeter: 3 units failed:" in said
+    assert "tiltmeter: 5 units failed:" in said
     for message in (
         r"de: truncated.xml.bz2 from 0: InputError: \S*truncated.xml.bz2: cannot be read on from byte [\d,]+ of the",
         r"fr: cut.xml from 0: InputError: \S*cut.xml: the XML breaks off or is damaged near byte [\d,]+",
+        r"ur: damaged.txt.gz from 0: InputError: \S*damaged.txt.gz: cannot be read on from byte 0 of the compressed",
+        r"wo inventory 0: InputError: its files hold no article, only blank lines, redirects or nothing: set another",
         r"es inventory 0: InputError: 1 ids come again with another text, such as \['7'\]",
     ):
         assert re.search(message, said), said
     assert "Traceback" not in said
     run = outcome_of(tmp_path / "run")
     assert run.record["status"] == "failed"
-    assert {failure["unit"].split(":")[0].split(" ")[0] for failure in run.record["failures"]} == {"de", "fr", "es"}
+    assert {failure["unit"].split(":")[0].split(" ")[0] for failure in run.record["failures"]} == {"de", "fr", "es", "ur", "wo"}
     alone = run_job(*one_corpus("en", broken["en"]), "corpus.name=en", *TINY, f"store={tmp_path}/alone")
     assert {name: table["digest"] for name, table in run.record["tables"].items()} == alone.digests
     assert not list(tmp_path.rglob("*partial*"))

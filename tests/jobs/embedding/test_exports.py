@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from aiohttp import web
+from gensim.models import KeyedVectors
 from gensim.test.utils import datapath
 
 from tiltmeter.storage.vectors.files import EmbeddingFileError, read_embedding
@@ -43,10 +44,16 @@ def test_every_format_has_the_vectors_of_the_table_and_the_next_run_removes_it(
         num_absent += table.num_rows - len(rows)
         for form, suffix in SUFFIXES.items():
             words, vectors = read_embedding(str(folder / name.replace("parquet", suffix)), allow_pickle=True)
-            expected = rows if form in ("keyedvectors", "parquet") else {w.replace(" ", "_"): rows[w] for w in rows}
+            expected = rows if form == "parquet" else {w.replace(" ", "_"): rows[w] for w in rows}
             assert words == list(expected)
             assert np.array_equal(vectors, np.array(list(expected.values()), np.float32))
     assert num_absent, "every replica has every word"
+    counts = {row["word"]: row["count"] for row in run.table("vocabulary").to_pylist()}
+    loaded = KeyedVectors.load(str(folder / "wo_replica_0000.kv"))
+    assert {word: loaded.get_vecattr(word.replace(" ", "_"), "count") for word in ("doom ju jigéen", "rarity")} == {
+        "doom ju jigéen": counts["doom ju jigéen"],
+        "rarity": 2,
+    }
     with pytest.raises(EmbeddingFileError, match="allow_pickle=true"):
         read_embedding(str(folder / "wo_replica_0000.kv"))
     again = run_job(*settings, "job.export=[glove]")

@@ -1,12 +1,26 @@
 import bz2
+import gzip
+import io
 import json
+import lzma
 import os
+import tarfile
 import traceback
+import zipfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Source, find_sources, read_pages, split
+from tiltmeter.storage.corpora.corpora import (
+    CorpusConfig,
+    Source,
+    check_any_readable,
+    find_sources,
+    read_pages,
+    split,
+)
 from tiltmeter.storage.errors import InputError
 
 _LINES = '{"id": "7", "text": "first"}\n{"id": "8", "text": "second"}\n'
@@ -143,6 +157,111 @@ def test_unknown_content_is_refused(tmp_path, content, message):
     with pytest.raises(InputError, match=message) as refusal:
         _sources(path)
     assert str(path) in str(refusal.value)
+
+
+def _tar(name: str, content: bytes) -> bytes:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as file:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        file.addfile(member, io.BytesIO(content))
+    return archive.getvalue()
+
+
+def _zip(name: str, content: bytes) -> bytes:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(name, content)
+    return archive.getvalue()
+
+
+def _parquet(text: str) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"text": [text] * 100}), sink)
+    return sink.getvalue()
+
+
+_MUCH_PROSE = "".join(f"{number} words of prose.\n" for number in range(3000)).encode()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (_LINES.encode(), "holds JSON, of which keys and tags would become words; set corpus.format=auto"),
+        ('\ufeff\n {\n  "title": 1'.encode(), "holds JSON"),
+        (_LINES.encode("utf-16"), "holds JSON"),
+        (b'[{"te\\"xt": "a"}]', "holds JSON"),
+        (b"<?xml version='1.0'?>\n<mediawiki xml:lang='en'></mediawiki>", "holds a MediaWiki dump"),
+        (b'<doc id="1" url="" title="a">\na\n</doc>', "holds the <doc> text of WikiExtractor"),
+        (_parquet("words of prose"), "is no plain text: it begins with 'PAR1"),
+        (_zip("a.txt", _MUCH_PROSE), "is no plain text: it begins with 'PK"),
+        (_tar("a.txt", _MUCH_PROSE), "is no plain text"),
+        (gzip.compress(gzip.compress(_MUCH_PROSE)), "is no plain text"),
+        (lzma.compress(_MUCH_PROSE), "is no plain text"),
+    ],
+    ids=["lines", "object", "UTF-16", "array", "dump", "docs", "parquet", "zip", "tar", "packed twice", "xz"],
+)
+def test_what_is_no_plain_text_is_not_read_as_such(tmp_path, content, message, pack):
+    for name, chosen in (("corpus", "text"), *([("corpus.txt", "auto")] if "is no plain" in message else [])):
+        if name == "corpus.txt" and pack is bytes and content.startswith(b"PAR1"):
+            continue  # which is read as what it is
+        (tmp_path / "good.txt").write_bytes(_MUCH_PROSE)
+        (tmp_path / name).write_bytes(pack(content))
+        with pytest.raises(InputError, match=message) as refusal:
+            _sources(tmp_path / "good.txt", tmp_path / name, format=chosen)
+        assert str(tmp_path / name) in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "prose", ['{curly} "braces": none', '["Hello," she said]', "<3 and <doc", "\x1b[1mbold\x1b[0m\x00"]
+)
+def test_prose_may_begin_as_it_likes_if_it_is_named(tmp_path, prose):
+    (tmp_path / "prose").write_text(f"{prose}\n")
+    assert _ids(_sources(tmp_path / "prose", format="text")) == ["prose@0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (
+            "bad.txt.gz",
+            b"\x1f\x8b" + bytes(range(200)),
+            "bad.txt.gz: cannot be read on from byte 0 of the compressed file",
+        ),
+        ("bad.jsonl.bz2", b"BZh9" + bytes(200), "bad.jsonl.bz2: cannot be read on from byte 0"),
+        ("bad.xml.zst", b"\x28\xb5\x2f\xfd" + bytes(range(200)), "bad.xml.zst: cannot be read on from byte 0"),
+        ("bad.txt.bz2", bz2.compress(_MUCH_PROSE)[:40], "bad.txt.bz2: cannot be read on from byte 40"),
+        ("bad.xml", b"<mediawiki><siteinfo></mediawiki>", "bad.xml: the XML breaks off or is damaged near byte"),
+    ],
+)
+def test_a_file_that_is_damaged_from_its_beginning_fails_when_it_is_read_and_alone(tmp_path, name, content, reason):
+    (tmp_path / "a.jsonl").write_text(_LINES)
+    (tmp_path / name).write_bytes(content)
+    good, bad = _sources(tmp_path)
+    assert _ids([good]) == ["7", "8"]
+    assert (bad.name, bad.format, bad.num_bytes) == (name, "unreadable", len(content))
+    with pytest.raises(InputError, match=reason):
+        _ids([bad], 1e-6)
+    check_any_readable([good, bad])
+    with pytest.raises(InputError, match=reason):
+        check_any_readable([bad])
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_what_follows_packed_data_is_named_by_its_byte_and_not_read_over(tmp_path, pack):
+    data = pack(_LINES.encode()) + pack(_LINES.replace('"7"', '"9"').replace('"8"', '"10"').encode())
+    path = tmp_path / "lines.jsonl"
+    for rest in (b"x", b"garbage", bytes(100), bytes(2**20)):
+        path.write_bytes(data + rest)
+        [source] = _sources(path)
+        pages = []
+        with pytest.raises(
+            InputError, match=rf"from byte {len(data)} of the compressed file: its \w+ data end at byte"
+        ):
+            pages.extend(read_pages(source, split(source, 1)[0]))
+        path.write_bytes(data)
+        assert _ids(_sources(path)) == ["7", "8", "9", "10"]
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ _FILES = {
 def sources(tmp_path_factory) -> dict[str, Source]:
     folder = tmp_path_factory.mktemp("spans")
     found = {}
-    for name, content in [*_FILES.items(), ("text", _DOCS.encode())]:
+    for name, content in [*_FILES.items(), ("text", b"Prose.\n" + _DOCS.encode())]:
         (folder / name).write_bytes(content)
         chosen = "text" if name == "text" else "auto"
         [found[name]] = find_sources(CorpusConfig("sample", "en", str(folder / name), format=chosen))

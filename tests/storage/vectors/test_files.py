@@ -16,7 +16,13 @@ from hypothesis.extra.numpy import arrays
 from pyarrow import fs
 
 from tiltmeter.storage.errors import InputError, StorageError
-from tiltmeter.storage.vectors.files import EmbeddingFile, EmbeddingFileError, read_embedding, write_embedding
+from tiltmeter.storage.vectors.files import (
+    EmbeddingFile,
+    EmbeddingFileError,
+    check_pickle,
+    read_embedding,
+    write_embedding,
+)
 
 FORMATS = ["word2vec_text", "word2vec_binary", "glove", "keyedvectors", "parquet"]
 SMALL = EmbeddingFile(["of", "عالم", "7", "<unk>", "."], np.arange(15, dtype=np.float32).reshape(5, 3) / 7 - 1)
@@ -80,13 +86,41 @@ def test_gensim_reads_what_we_write(format, tmp_path):
     path = tmp_path / "vectors"
     write(path, EmbeddingFile([*SMALL.words, "new york"], np.vstack([SMALL.vectors, [[1, 2, 3]]])), format)
     if format == "keyedvectors":
-        loaded, phrase = KeyedVectors.load(str(path)), "new york"
+        loaded = KeyedVectors.load(str(path))
     else:
         options = {"binary": format == "word2vec_binary", "no_header": format == "glove"}
-        loaded, phrase = KeyedVectors.load_word2vec_format(str(path), **options), "new_york"
+        loaded = KeyedVectors.load_word2vec_format(str(path), **options)
+    phrase = "new_york"
     assert loaded[phrase].tolist() == [1, 2, 3]
     assert loaded["عالم"].tolist() == SMALL.vectors[1].tolist()
     assert read(path).words == [*SMALL.words, phrase]
+
+
+def test_gensim_finds_the_counts_that_we_write(tmp_path):
+    vectors = SMALL.vectors.copy()
+    vectors[2] = np.nan
+    embedding = EmbeddingFile(["of", "new york", "absent", "the", "."], vectors)
+    path, counts = tmp_path / "vectors.kv", [50, 40, 30, 20, 10]
+    write_embedding(fs.LocalFileSystem(), str(path), embedding, "keyedvectors", setting="", counts=counts)
+    loaded = KeyedVectors.load(str(path))
+    found = {word: loaded.get_vecattr(word, "count") for word in loaded.index_to_key}
+    assert found == {"of": 50, "new_york": 40, "the": 20, ".": 10}
+    assert read(path).words == list(found)
+
+
+def test_a_pickle_is_refused_by_its_beginning_with_the_setting(tmp_path):
+    for name, format in (("a.kv", "keyedvectors"), ("a.vec", "word2vec_text")):
+        write(tmp_path / name, SMALL, format)
+    (tmp_path / "a.kv.gz").write_bytes(gzip.compress((tmp_path / "a.kv").read_bytes()))
+    (tmp_path / "broken.gz").write_bytes(b"\x1f\x8b" + bytes(range(9)))
+    for name in ("a.kv", "a.kv.gz"):
+        with pytest.raises(EmbeddingFileError, match=rf"{name}: is a pickle.* Set embedding.allow_pickle=true to have"):
+            check_pickle(str(tmp_path / name), False, "embedding.allow_pickle")
+        with pytest.raises(EmbeddingFileError, match=r"makes them\. Take them in another format"):
+            check_pickle(str(tmp_path / name), False, None)
+        check_pickle(str(tmp_path / name), True, "embedding.allow_pickle")
+    for name in ("a.vec", "broken.gz"):
+        check_pickle(str(tmp_path / name), False, "embedding.allow_pickle")
 
 
 @pytest.mark.parametrize(
