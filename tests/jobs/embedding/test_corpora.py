@@ -97,7 +97,13 @@ def test_what_is_broken_fails_alone_with_file_and_place(
     assert "Traceback" not in said
     run = outcome_of(tmp_path / "run")
     assert run.record["status"] == "failed"
-    assert {failure["unit"].split(":")[0].split(" ")[0] for failure in run.record["failures"]} == {"de", "fr", "es", "ur", "wo"}
+    assert {failure["unit"].split(":")[0].split(" ")[0] for failure in run.record["failures"]} == {
+        "de",
+        "fr",
+        "es",
+        "ur",
+        "wo",
+    }
     alone = run_job(*one_corpus("en", broken["en"]), "corpus.name=en", *TINY, f"store={tmp_path}/alone")
     assert {name: table["digest"] for name, table in run.record["tables"].items()} == alone.digests
     assert not list(tmp_path.rglob("*partial*"))

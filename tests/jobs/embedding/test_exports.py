@@ -48,12 +48,10 @@ def test_every_format_has_the_vectors_of_the_table_and_the_next_run_removes_it(
             assert words == list(expected)
             assert np.array_equal(vectors, np.array(list(expected.values()), np.float32))
     assert num_absent, "every replica has every word"
-    counts = {row["word"]: row["count"] for row in run.table("vocabulary").to_pylist()}
+    counts = {row["word"].replace(" ", "_"): row["count"] for row in run.table("vocabulary").to_pylist()}
     loaded = KeyedVectors.load(str(folder / "wo_replica_0000.kv"))
-    assert {word: loaded.get_vecattr(word.replace(" ", "_"), "count") for word in ("doom ju jigéen", "rarity")} == {
-        "doom ju jigéen": counts["doom ju jigéen"],
-        "rarity": 2,
-    }
+    assert loaded.get_vecattr("rarity", "count") == 2
+    assert all(loaded.get_vecattr(word, "count") == counts[word] for word in loaded.index_to_key)
     with pytest.raises(EmbeddingFileError, match="allow_pickle=true"):
         read_embedding(str(folder / "wo_replica_0000.kv"))
     again = run_job(*settings, "job.export=[glove]")
