@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,13 +67,13 @@ class Look(NamedTuple):
     letters: str = INK
 
 
-LOOKS = tuple(
-    Look(colour, symbol)
-    for colour, symbol in zip(
-        (INK, FEMALE, MALE, FIRST, SECOND, NEUTRAL),
-        ("circle", "diamond", "square", "triangle-up", "cross", "star"),
-        strict=True,
-    )
+LOOKS = (
+    Look(INK, "circle"),
+    Look(FEMALE, "diamond"),
+    Look(MALE, "square"),
+    Look(FIRST, "triangle-up"),
+    Look(SECOND, "cross"),
+    Look(NEUTRAL, "star"),
 )
 """Of kinds that have no look of their own."""
 
@@ -95,11 +96,9 @@ def kinds(rows: pl.DataFrame, by: str | None, looks: Mapping[str, Look] | None) 
     if by is None:
         return [Kind("", given.get("", Look()), rows)]
     parts = {str(name): part for (name,), part in rows.group_by(by, maintain_order=True)}
-    ordered = {name: look for name, look in given.items() if name in parts}
-    ordered |= {
-        name: LOOKS[place % len(LOOKS)] for place, name in enumerate(name for name in parts if name not in given)
-    }
-    return [Kind(name, look, parts[name]) for name, look in ordered.items()]
+    others = (name for name in parts if name not in given)
+    ordered = dict(given) | dict(zip(others, cycle(LOOKS), strict=False))
+    return [Kind(name, look, parts[name]) for name, look in ordered.items() if name in parts]
 
 
 def hovers(rows: pl.DataFrame, hover: Callable[[Row], str] | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -116,9 +117,7 @@ def _records(clusters: Mapping[str, int], pairs: pl.DataFrame, places: _Places) 
     """Dots; clusters differ in colour and symbol, those of one record are hollow."""
     sizes, held = Counter(clusters.values()), _held(pairs)
     by_size = sorted(sizes, key=lambda cluster: (-sizes[cluster], cluster))
-    looks = {
-        name: (_COLOURS[rank % len(_COLOURS)], _SYMBOLS[rank % len(_SYMBOLS)]) for rank, name in enumerate(by_size)
-    }
+    looks = dict(zip(by_size, zip(cycle(_COLOURS), cycle(_SYMBOLS), strict=False), strict=False))
     looks |= {name: (style.INK, "circle-open") for name, size in sizes.items() if size == 1}
     colours, symbols = zip(*(looks[cluster] for cluster in clusters.values()), strict=True)
     marker = {"color": colours, "symbol": symbols, "size": 12, "opacity": 1, "line": {"color": "white", "width": 1}}
