@@ -1,19 +1,20 @@
-"""The page of `entity_resolution`."""
+"""The page of `entity_resolution`: what was asked, what the tables say in sentences, and the sections that show it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import polars as pl
 
-from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
+from tiltmeter.jobs.report.grids import Row
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.report.wording import phrase
+from tiltmeter.jobs.report.wording import duration, listed, percent, phrase, plural, quoted, verb
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.page import study
 from tiltmeter.jobs.resolution.page.extracts import Extracts
-from tiltmeter.jobs.resolution.page.findings import doubts, findings
 from tiltmeter.jobs.resolution.page.sections import sections
-from tiltmeter.jobs.resolution.page.words import MISSING, threshold_name
+from tiltmeter.jobs.resolution.page.words import METRICS, MISSING, gap, signed, threshold_name, weight
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.published import Frames
@@ -28,6 +29,7 @@ _QUESTION = [
         "the objective. “Proven” means that none has more."
     ),
 ]
+_NUM_METRICS = 3
 
 
 def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
@@ -37,15 +39,18 @@ def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
     are: of their files, only the columns and rows are read that the page shows or sums up.
     """
     config = run.config
-    scorer = config.records and replace(config.records, path=run.sources.files["records"].uri)
-    extracts = Extracts(frames, scorer)
-    facts = _facts(config, extracts.counts)
+    extracts = Extracts(frames, config.records and replace(config.records, path=run.sources.files["records"].uri))
     if extracts.is_study:
         graphs = study.by_graph(extracts)
-        lead = Lead(_QUESTION, [Bullets(study.findings(graphs, extracts))], doubts(extracts))
-        return Body(f"{_TITLE}: a study", facts, lead, study.sections(graphs, extracts))
-    lead = Lead(_QUESTION, [Bullets(findings(extracts))], doubts(extracts))
-    return Body(_TITLE, facts, lead, sections(extracts, config.drawn, config.seed))
+        title, findings, parts = (
+            f"{_TITLE}: a study",
+            study.findings(graphs, extracts),
+            study.sections(graphs, extracts),
+        )
+    else:
+        title, findings, parts = _TITLE, list(_findings(extracts)), sections(extracts, config.drawn, config.seed)
+    doubts: list[Block] = [*_unsolved(extracts.totals["num_none"]), Bullets(list(_optimum(extracts)))]
+    return Body(title, _facts(config, extracts.counts), Lead(_QUESTION, [Bullets(findings)], doubts), parts)
 
 
 def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:
@@ -64,3 +69,87 @@ def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:
         "time limit": f"{config.time_limit:g} s",
         "seed": str(config.seed),
     }
+
+
+# --- what stands out in the partition of one graph ------------------------------------------------------------------
+
+
+def _findings(extracts: Extracts) -> Iterator[str]:
+    sizes = dict(extracts.sizes["clusters"].rows())
+    single = sizes.get(1, 0)
+    alone = f"; {plural(single, 'record')} {verb(single, 'be')} alone in theirs" if single else ""
+    records, clusters = (plural(extracts.totals[f"num_{noun}s"], noun) for noun in ("record", "cluster"))
+    yield f"{records} fall into {clusters}, the largest of {plural(max(sizes, default=0), 'record')}{alone}."
+    values = extracts.metrics.filter(extracts.metrics["value"].is_not_nan()).head(_NUM_METRICS).to_dicts()
+    if values:
+        measures = listed([f"{METRICS[row['metric']]} {percent(row['value'])}" for row in values])
+        unseen = " and that the scorer did not learn from" if extracts.scorer and extracts.scorer.clusters else ""
+        extent = f"the {values[0]['num_records']:,} of {records} that have one{unseen}"
+        yield f"Against the gold clusters, over {extent}: {measures}."
+    yield _near_misses(**extracts.kinds["near_miss"])
+    yield _disagreement(extracts)
+
+
+def _near_misses(num: int, num_outweighed: int, num_forbidden: int, **_: object) -> str:
+    if not num:
+        return "There are no near misses: no record has a positive pair with a cluster that it is not in."
+    reasons = {
+        "negative pairs with it outweigh them": num_outweighed,
+        "some pair with it was never scored, so it may not join": num_forbidden,
+        "it would bring something, but no more than to its own cluster": num - num_outweighed - num_forbidden,
+    }
+    why = "; ".join(f"in {count:,} {reason}" for reason, count in reasons.items() if count)
+    return f"{plural(num, 'near miss')}: a record has positive pairs with a cluster, but is not in it. Of these, {why}."
+
+
+def _disagreement(extracts: Extracts) -> str:
+    counts = extracts.counts.row(0, named=True)
+    kinds = {"positive but apart": "split_pair", "negative but together": "joined_pair"}
+    rows = {text: extracts.kinds[kind] for text, kind in kinds.items() if extracts.kinds[kind]["num"]}
+    if not rows:
+        pairs = f"All {counts['num_pairs']:,} pairs"
+        return f"{pairs} agree with the clusters: positive ones are together, negative ones apart."
+    num = sum(row["num"] for row in rows.values())
+    which = listed([f"{row['num']:,} {text} ({signed(row['weight'])} in all)" for text, row in rows.items()])
+    never = ", or pairs between were never scored" if counts["missing"] == "forbid" else ""
+    return (
+        f"{num:,} of {plural(counts['num_pairs'], 'pair')} ({percent(num / counts['num_pairs'])}) disagree with the "
+        f"clusters: {which}. In a proven partition that is so where scores contradict each other{never}."
+    )
+
+
+# --- how sure it is -------------------------------------------------------------------------------------------------
+
+
+def _unsolved(num: int) -> list[Paragraph]:
+    text = f"{plural(num, 'component')} {'was' if num == 1 else 'were'} not partitioned in time: each of their records"
+    return [Paragraph(f"{text} is left alone. Set time_limit=<seconds> higher.", "warning")] if num else []
+
+
+def _optimum(extracts: Extracts) -> Iterator[str]:
+    """How many components are proven, how far the others may be from it, and which took longest."""
+    total, num = extracts.totals, extracts.totals["num_components"]
+    besides = f", besides {plural(total['num_single'], 'record')} without any" if total["num_single"] else ""
+    yield f"Positive pairs connect the records into {plural(num, 'component')}{besides}; {_proven(extracts)}"
+    if num:
+        row = extracts.hardest.sort("seconds", descending=True, maintain_order=True).row(0, named=True)
+        extent = f"{plural(row['num_records'], 'record')}, {plural(row['num_pairs'], 'pair')}"
+        slowest = f"{_component(row, extracts)} ({extent}), took {duration(row['seconds'])}"
+        yield f"Solving took {duration(total['seconds'])} in all; the slowest, {slowest}."
+
+
+def _proven(extracts: Extracts) -> str:
+    total, num = extracts.totals, extracts.totals["num_open"]
+    is_one, reached = total["num_components"] == 1, f"the objective of {weight(total['objective'])}"
+    if not num:
+        return f"{'it is' if is_one else 'all are'} proven: no partition has more than {reached}."
+    which = "it is" if is_one else f"{num:,} {verb(num, 'be')}"
+    worst = extracts.hardest.filter(status="feasible").sort("gap", descending=True, maintain_order=True).head(1)
+    gaps = [f", with a gap of up to {gap(row)} ({_component(row, extracts)})" for row in worst.to_dicts()]
+    more = weight(max(0.0, total["bound"] - total["objective"]))
+    best = f" No partition has more than {weight(total['bound'])}, which is {more} above {reached}."
+    return f"{which} not proven{''.join(gaps)}.{'' if total['num_none'] else best}"
+
+
+def _component(row: Row, extracts: Extracts) -> str:
+    return f"component {row['component']}" + (f" of {quoted(row['graph'])}" if extracts.is_study else "")

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import NamedTuple
 
 import polars as pl
 
@@ -25,13 +24,6 @@ _ORDER = {
     "joined_pair": pl.col("weight"),
 }
 """Of explanations by kind: first what would bring most, what is held least, and what disagrees with most weight."""
-
-
-class Members(NamedTuple):
-    """The first records of a cluster, and how many it has in all."""
-
-    records: list[str]
-    num: int
 
 
 class Extracts:
@@ -105,7 +97,7 @@ class Extracts:
             (num_forbidden > 0).sum().alias("num_forbidden"),
             ((num_forbidden == 0) & (weight <= 0)).sum().alias("num_outweighed"),
         )
-        none = {kind: {"num": 0, "weight": 0.0} for kind in _ORDER}
+        none = {kind: {"num": 0, "weight": 0.0, "num_forbidden": 0, "num_outweighed": 0} for kind in _ORDER}
         return none | {row["kind"]: row for row in _collected(sums).to_dicts()}
 
     def explained(self, kind: str, component: int | None = None) -> pl.DataFrame:
@@ -119,21 +111,27 @@ class Extracts:
         rows = self.clusters.filter(component=component).select("record", "cluster").sort("record")
         return dict(_collected(rows).rows())
 
-    def members(self, clusters: pl.Series) -> dict[int, Members]:
-        """Of each of these clusters."""
+    def members(self, clusters: pl.Series) -> dict[int, tuple[list[str], int]]:
+        """The first records of each of these clusters, and how many it has in all."""
         rows = self.clusters.filter(pl.col("cluster").is_in(clusters.unique().implode())).group_by("cluster")
-        named = _collected(rows.agg(pl.col("record").sort().head(_NUM_MEMBERS), pl.len()))
-        return {cluster: Members(records, num) for cluster, records, num in named.rows()}
+        first = _collected(rows.agg(pl.col("record").sort().head(_NUM_MEMBERS), pl.len()))
+        return {cluster: (records, num) for cluster, records, num in first.rows()}
 
     def values(self, records: Collection[str]) -> dict[str, Row]:
         """The fields of some records as text, by their ids; none where pairs were given."""
-        if self.scorer is None:
+        if self._fields is None:
             return {}
-        rows = read_records(self.scorer.path, list(dict.fromkeys([self.scorer.id, *self.scorer.fields])))
-        ids = as_ids(rows[self.scorer.id])
+        ids, fields = self._fields
         chosen = ids.is_in(list(records))
-        fields = pl.DataFrame([as_text(rows[name].filter(chosen)) for name in self.scorer.fields])
-        return dict(zip(ids.filter(chosen), fields.to_dicts(), strict=True))
+        return dict(zip(ids.filter(chosen), fields.filter(chosen).to_dicts(), strict=True))
+
+    @cached_property
+    def _fields(self) -> tuple[pl.Series, pl.DataFrame] | None:
+        if self.scorer is None:
+            return None
+        id_, names = self.scorer.id, list(self.scorer.fields)
+        rows = read_records(self.scorer.path, list(dict.fromkeys([id_, *names])))
+        return as_ids(rows[id_]), pl.DataFrame([as_text(rows[name]) for name in names])
 
 
 def _first(rows: pl.LazyFrame, num: int, *order: pl.Expr | str) -> pl.DataFrame:

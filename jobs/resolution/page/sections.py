@@ -1,11 +1,10 @@
 """The sections of a report on one graph: components, explanations, agreement with gold, and drawings on demand."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from tiltmeter.jobs.report.grids import Row, cell, count, grid, number, text
+from tiltmeter.jobs.report.grids import Column, Row, cell, count, grid, number, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import phrase, plural
 from tiltmeter.jobs.resolution.page import words
@@ -16,13 +15,8 @@ from tiltmeter.jobs.resolution.tables import PAIR_COUNTS
 
 
 def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Section]:
-    """What was found, and how it came about.
-
-    Args:
-        drawn: numbers of the components to draw.
-        seed: of the drawings.
-    """
-    asked: dict[str, tuple[str, Iterable[Block]]] = {
+    """What was found, and how it came about; the components of the numbers ``drawn`` are drawn, from a seed."""
+    parts: dict[str, tuple[str, Iterable[Block]]] = {
         "components": ("Components", components(extracts)),
         **{f"component-{num}": (f"Component {num}", _drawing(num, extracts, seed)) for num in drawn},
         "near-misses": ("Near misses", _explained("near_miss", extracts)),
@@ -31,8 +25,8 @@ def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Sectio
         "gold": ("Against the gold clusters", _agreement(extracts.metrics)),
         "pairs": ("The pairs", [_counts(extracts.counts.row(0, named=True))]),
     }
-    made = [Section(anchor, title, list(blocks)) for anchor, (title, blocks) in asked.items()]
-    return [section for section in made if section.blocks]
+    every = [Section(anchor, title, list(blocks)) for anchor, (title, blocks) in parts.items()]
+    return [section for section in every if section.blocks]
 
 
 def components(extracts: Extracts) -> Iterator[Block]:
@@ -54,7 +48,6 @@ def components(extracts: Extracts) -> Iterator[Block]:
         "The largest, the slowest and those not proven with the largest gaps. "
         f"Shown: {num_shown} of {num:,}; the others are in the table components."
     )
-    sums = [cell(name, partial(_weight, name), is_numeric=True) for name in ("objective", "bound")]
     yield grid(
         cut if num > num_shown else "All components.",
         extracts.hardest,
@@ -62,7 +55,7 @@ def components(extracts: Extracts) -> Iterator[Block]:
         text("component", is_numeric=True),
         *map(count, ["num_records", "num_pairs", "num_clusters"]),
         "status",
-        *([] if extracts.is_study else sums),
+        *([] if extracts.is_study else map(_weight, ["objective", "bound"])),
         cell("gap", words.gap, is_numeric=True),
         number("seconds", digits=2),
         *([] if extracts.is_study else map(count, ["num_cuts", "num_branches"])),
@@ -70,8 +63,8 @@ def components(extracts: Extracts) -> Iterator[Block]:
     )
 
 
-def _weight(name: str, row: Row) -> str:
-    return words.weight(row[name])
+def _weight(name: str) -> Column:
+    return cell(name, lambda row: words.weight(row[name]), is_numeric=True)
 
 
 def _drawing(component: int, extracts: Extracts, seed: int) -> Iterator[Block]:
@@ -133,28 +126,32 @@ def _caption(kind: str, rows: pl.DataFrame, extracts: Extracts) -> str:
 
 def _sentences(rows: pl.DataFrame, extracts: Extracts) -> Iterator[Block]:
     """Why records are together or apart; messy records that were left out stand beside those of the cluster."""
-    misses, members = rows.to_dicts(), extracts.members(rows["cluster"])
-    if misses:
-        names = {number: words.cluster_name(number, *named) for number, named in members.items()}
-        yield Bullets([words.explanation(row, names[row["cluster"]]) for row in misses])
-    named = [
+    if rows.is_empty():
+        return
+    members = extracts.members(rows["cluster"])
+    names = {number: words.cluster_name(number, *some) for number, some in members.items()}
+    yield Bullets([words.explanation(row, names[row["cluster"]]) for row in rows.to_dicts()])
+    lines = [
         {"record": record, "place": f"{place} {row['cluster']}"}
-        for row in misses
-        if row["kind"] == "near_miss"
+        for row in rows.filter(kind="near_miss").to_dicts()
         for place, records in {
             "left out of": [row["record"]],
-            "in": dict.fromkeys([*members[row["cluster"]].records, *row["tipping_records"]]),
+            "in": dict.fromkeys([*members[row["cluster"]][0], *row["tipping_records"]]),
         }.items()
         for record in records
     ]
-    if values := extracts.values({line["record"] for line in named}):
-        fields = [cell(name, partial(_value, values, name)) for name in next(iter(values.values()))]
-        caption = "The fields of each record that was left out, before those of the cluster that it was left out of."
-        yield grid(caption, named, "record", text("place", "cluster"), *fields)
+    if values := extracts.values({line["record"] for line in lines}):
+        yield grid(
+            "The fields of each record that was left out, before those of the cluster that it was left out of.",
+            [line | {"values": values[line["record"]]} for line in lines],
+            "record",
+            text("place", "cluster"),
+            *map(_field, next(iter(values.values()))),
+        )
 
 
-def _value(values: Mapping[str, Row], name: str, row: Row) -> str:
-    return values[row["record"]][name] or ""
+def _field(name: str) -> Column:
+    return cell(name, lambda row: row["values"][name] or "")
 
 
 def _disagreements(extracts: Extracts) -> Iterator[Block]:
@@ -190,15 +187,14 @@ def _agreement(metrics: pl.DataFrame) -> Iterator[Block]:
 
 
 def _counts(counts: Row) -> Grid:
-    threshold = words.threshold_name(counts["threshold"])
     rows = [
         {"what": field.metadata[b"description"].decode(), "num": counts[field.name]}
         for field in PAIR_COUNTS
         if field.name.startswith("num_")
     ]
     return grid(
-        f"What was read. Pairs without a score {words.MISSING[counts['missing']]} (missing={counts['missing']}); the "
-        f"threshold is {threshold}.",
+        f"What was read. Pairs without a score {words.MISSING[counts['missing']]} (missing={counts['missing']}); "
+        f"threshold: {words.threshold_name(counts['threshold'])}.",
         rows,
         "what",
         count("num", "how many"),

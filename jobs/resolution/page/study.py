@@ -40,33 +40,35 @@ def findings(graphs: pl.DataFrame, extracts: Extracts) -> list[str]:
 
 
 def _best_thresholds(graphs: pl.DataFrame, extracts: Extracts) -> Iterator[str]:
-    known = graphs.drop_nulls("f1")
-    means = known.group_by("threshold").agg(pl.col("f1").mean()).sort("f1", "threshold").to_dicts()
+    solved = graphs.drop_nulls("f1")
+    means = solved.group_by("threshold").agg(pl.col("f1").mean()).sort("f1", "threshold").to_dicts()
     if means:
-        low, high = (f"{_threshold(row['threshold'])} ({wording.percent(row['f1'])})" for row in (means[0], means[-1]))
-        spread = f"highest {high} and lowest {low}" if len(means) > 1 else wording.percent(means[0]["f1"])
-        num = extracts.metrics.filter(metric="f1").join(known, on="graph", how="semi")["num_records"].sum()
+        low, high = (_at(**row) for row in (means[0], means[-1]))
+        differ = f"highest {high} and lowest {low}" if means[0]["f1"] < means[-1]["f1"] else ""
+        num = extracts.metrics.filter(metric="f1").join(solved, on="graph", how="semi")["num_records"].sum()
         records = f"{num:,} of the {wording.plural(extracts.totals['num_records'], 'record')}"
-        yield f"F1 against the gold clusters is on average {spread}; it rests on {records}, counted in each graph."
+        mean = differ or f"{wording.percent(means[0]['f1'])}{' at each threshold' if len(means) > 1 else ''}"
+        yield f"F1 against the gold clusters is on average {mean}; it rests on {records}, counted in each graph."
 
 
-def _threshold(threshold: float | None) -> str:
-    return "without a threshold" if threshold is None else f"at the threshold {threshold_name(threshold)}"
+def _at(threshold: float | None, f1: float) -> str:
+    place = "without a threshold" if threshold is None else f"at the threshold {threshold_name(threshold)}"
+    return f"{place} ({wording.percent(f1)})"
 
 
 def sections(graphs: pl.DataFrame, extracts: Extracts) -> list[Section]:
     """What the threshold does, which of the graphs of :func:`by_graph` were the hardest, and their components."""
     slowest = graphs.sort("gap", "seconds", descending=True, nulls_last=False, maintain_order=True)
-    cut = f" Shown: {_NUM_GRAPHS} of {graphs.height:,}." if graphs.height > _NUM_GRAPHS else ""
     hardest = grid(
-        f"Those with the largest gaps first, then the slowest.{cut}",
-        slowest.head(_NUM_GRAPHS),
+        "Those with the largest gaps first, then the slowest.",
+        slowest,
         "graph",
         *map(count, _COUNTS),
         count("num_open", "not proven"),
         percent("gap", digits=3),
         number("seconds", digits=2),
         percent("f1", "F1"),
+        most=_NUM_GRAPHS,
     )
     return [
         Section("thresholds", "What the threshold does", list(_thresholds(graphs))),

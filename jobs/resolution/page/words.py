@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tiltmeter.jobs.report.grids import Row
-from tiltmeter.jobs.report.wording import listed, number, percent, plural, quoted
+from tiltmeter.jobs.report.wording import listed, number, percent, plural, quoted, verb
 from tiltmeter.operators.resolution.problem import TOLERANCE
 
 MISSING = {"forbid": "may not share a cluster", "zero": "weigh 0"}
@@ -38,11 +38,7 @@ def weight(value: float | None) -> str:
 
 
 def signed(value: float) -> str:
-    """A weight that is added to others.
-
-    >>> signed(0.5), signed(-0.5)
-    ('+0.50', '−0.50')
-    """
+    """A weight that is added to others."""
     text = weight(value)
     return text if text.startswith("−") else f"+{text}"
 
@@ -53,11 +49,7 @@ def gap(row: Row) -> str:
 
 
 def threshold_name(threshold: float | None) -> str:
-    """The threshold as a figure names it.
-
-    >>> threshold_name(-0.3), threshold_name(None)
-    ('−0.3', 'none')
-    """
+    """The threshold as a figure names it."""
     return "none" if threshold is None else f"{threshold:g}".replace("-", "−")
 
 
@@ -72,15 +64,7 @@ def cluster_name(cluster: int, records: Sequence[str], num: int) -> str:
 
 
 def explanation(row: Row, cluster: str) -> str:
-    """What holds a cluster together, or why a record was left out of it.
-
-    Args:
-        row: of the table ``explanations``, of a merge or a near miss.
-        cluster: its name.
-
-    >>> explanation({"kind": "merge", "weight": 2.25, "record": "a", "held": 0.5}, "3 (“a” and “b”)")
-    'Cluster 3 (“a” and “b”): its pairs add up to +2.25; “a” is held least, by +0.50.'
-    """
+    """What holds the cluster of this name together, or why a record was left out of it: a merge, or a near miss."""
     record = quoted(row["record"])
     if row["kind"] == "merge":
         held = f"{record} is held least, by {signed(row['held'])}"
@@ -97,7 +81,7 @@ def explanation(row: Row, cluster: str) -> str:
 def _reason(row: Row) -> str:
     forbidden, change = row["num_forbidden"], row["weight"] - row["held"]
     if forbidden:
-        return f", but may not: {plural(forbidden, 'pair')} between them {'has' if forbidden == 1 else 'have'} no score"
+        return f", but may not: {plural(forbidden, 'pair')} between them {verb(forbidden, 'have')} no score"
     if change > TOLERANCE:
         return f"; moved there, it would raise the objective by {weight(change)}, so this partition is not the best one"
     return f", no more than the {signed(row['held'])} that hold it where it is" if row["weight"] > 0 else ""

@@ -150,6 +150,12 @@ def test_near_misses_have_their_reason(partition, sums, more, text):
 # --- a study --------------------------------------------------------------------------------------------------------
 
 
+def test_thresholds_that_are_alike_have_no_highest_and_lowest(partition):
+    rows = [partition.metric("f1", 1.0, name) for name in ("A all", "B all", "A T", "B T")]
+    _, found, _ = partition.body(partition.study() | {"metrics": partition.table("metrics", *rows)}).lead.parts
+    assert "F1 against the gold clusters is on average 100.0% at each threshold; " in found.blocks[0].items[1]
+
+
 def test_a_study_tells_of_all_its_graphs(partition):
     _, found, sure = partition.body(partition.study()).lead.parts
     warning, bullets = sure.blocks

@@ -177,7 +177,7 @@ def test_metrics_have_f1_first(partition):
 def test_what_was_read_is_counted(partition):
     (grid,) = sections_of(partition, partition.resolved())["pairs"]
     assert [row[1] for row in grid.rows] == ["7", "10", "1", "2", "3", "4"]
-    assert "Pairs without a score may not share a cluster (missing=forbid); the threshold is none." in grid.caption
+    assert "Pairs without a score may not share a cluster (missing=forbid); threshold: none." in grid.caption
 
 
 def test_a_study_has_thresholds_graphs_and_components(partition):
