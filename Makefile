@@ -9,7 +9,7 @@ survey: .venv/ready ## the main job, offline, on a sample of the English Wikiped
 	$(BIN)/tiltmeter
 
 test: .venv/ready ## what CI runs, after lint
-	$(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile
+	$(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -19,9 +20,17 @@ ROOT = Path(__file__).parent.parent
 
 gc.set_threshold(50_000, 20, 100)
 
+# A shell without job control has what it starts in the background ignore interrupts, which some tests send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Triton heeds it when it is imported, which any test that loads torch may do before those of the GPU kernel.
 if not Path("/dev/nvidiactl").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+# Clusters of tests: workers that Ray starts before anyone asks serve nobody, and nobody reads its metrics.
+os.environ |= {"RAY_enable_worker_prestart": "0", "RAY_prestart_worker_first_driver": "0"}
+os.environ |= {"RAY_enable_metrics_collection": "0", "REPORTER_UPDATE_INTERVAL_MS": "600000"}
 
 # The first example of a test may wait for a compiler; no example is slow after that. The same examples come every
 # time, so that nobody's change fails for an old mistake; `make faults` draws others (--hypothesis-profile random).

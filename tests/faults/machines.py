@@ -7,6 +7,7 @@ from ray.cluster_utils import Cluster
 
 _NUM_NODES = 2
 _SMALL = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
+_HEAD = {"num_cpus": 0, "include_log_monitor": False, "no_monitor": True}
 
 
 class Workers:
@@ -39,7 +40,7 @@ class Machines(Workers):
         self._start()
 
     def _start(self):
-        self._cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **_SMALL})
+        self._cluster = Cluster(initialize_head=True, head_node_args=_HEAD | _SMALL)
         self.nodes = []
         self.repair()
 
