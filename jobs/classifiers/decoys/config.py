@@ -1,18 +1,25 @@
 """The config of `decoy_benchmark`: texts, decoys, the models that learn them, and how these are explained."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
-from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, Method
 from tiltmeter.operators.classifiers.decoys.detection import Selection
-from tiltmeter.operators.classifiers.decoys.kinds import Decoy
+from tiltmeter.operators.classifiers.decoys.kinds import Decoy, DeletedDecoy, InsertedDecoy
+
+USUAL_DECOYS: dict[str, Decoy] = {
+    "random_tokens": InsertedDecoy(("zq0", "zq1")),
+    "natural_word": InsertedDecoy(("honestly",), place="natural"),
+    "movie": DeletedDecoy("movie"),
+}
+"""As ``conf/job/decoy_benchmark.yaml`` has them: nobody chose them, so texts may have no place for them."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -47,12 +54,16 @@ class Explanations:
         max_clusters: of relevance, for ``clustering``.
     """
 
-    methods: Annotated[tuple[Method, ...], Field(min_length=1)]
+    methods: Annotated[tuple[Method, ...], Field(min_length=1), AfterValidator(each_once)]
     attribution: AttributionConfig
     num_pools: Annotated[int, Field(ge=2)] = 15
     pool_size: Annotated[int, Field(ge=2)] = 20
     top_words: Annotated[int, Field(ge=1)] = 3
-    selections: Annotated[tuple[Selection, ...], Field(min_length=1)] = ("random", "submodular_pick", "clustering")
+    selections: Annotated[tuple[Selection, ...], Field(min_length=1), AfterValidator(each_once)] = (
+        "random",
+        "submodular_pick",
+        "clustering",
+    )
     max_clusters: Annotated[int, Field(ge=2)] = 8
 
 
@@ -99,6 +110,16 @@ class DecoyBenchmarkRun(CommonConfig):
     explanations: Explanations
     language_model: LanguageModel
     intervals: Intervals
+
+    @pydantic.model_validator(mode="after")
+    def _has_texts_to_explain(self) -> Self:
+        limit, needed = self.data.limit, 2 * self.explanations.pool_size
+        if limit is not None and limit < needed:
+            raise ValueError(
+                f"data.limit={limit}: must be at least {needed}, two times explanations.pool_size of the test texts; "
+                "raise it or lower explanations.pool_size"
+            )
+        return self
 
 
 @dataclass(frozen=True)

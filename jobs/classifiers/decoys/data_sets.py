@@ -101,8 +101,10 @@ def _check(rows: Sequence[Mapping[str, Any]]) -> None:
             raise ValueError(f"the {part} texts and the training texts share not {unknown[0]!r}; set data.{part}")
 
 
-def make_decoys(runner: Runner, config: DecoyBenchmarkRun, texts: TableRef) -> dict[str, DecoyData]:
-    """The data of each decoy; of what failed, nothing."""
+def make_decoys(
+    runner: Runner, config: DecoyBenchmarkRun, texts: TableRef, left_out: frozenset[str]
+) -> dict[str, DecoyData]:
+    """The data of each decoy; of what failed, or is left out, nothing."""
     explained = config.explanations
     settings = {
         "operators": [decoys.VERSION, decoy_making.VERSION, ngram_perplexity.VERSION],
@@ -113,6 +115,7 @@ def make_decoys(runner: Runner, config: DecoyBenchmarkRun, texts: TableRef) -> d
     units = {
         name: [Unit("decoy/1", name, {"decoy": decoy, **settings}, {"texts": [texts]})]
         for name, decoy in config.decoys.items()
+        if name not in left_out
     }
     done = runner.run_whole(Stage("make decoys", each(_make), units))
     return {name: _data(finished.tables) for name, [finished] in done.items()}

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from tiltmeter.jobs.classifiers.decoys.fitting import LEFT_OUT
 from tiltmeter.jobs.report.sides import contradictory, estimate_of
 from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted
 from tiltmeter.jobs.runtime.published import Frames
@@ -31,16 +32,30 @@ _IS_EXPLAINED, _IS_AS_THEY_COME = pl.col("method") != CHANCE, pl.col("selection"
 
 
 def adoption(decoys: pl.DataFrame) -> Iterator[str]:
-    """Which decoys models fall for, and how far."""
+    """Which decoys models fall for, and how far; why others are left out."""
     for (decoy,), rows in decoys.group_by("decoy", maintain_order=True):
-        num = rows["adopted"].sum()
+        tested = rows.drop_nulls("adopted")
+        if tested.is_empty():
+            what = "is left out" if rows["status"][0] == LEFT_OUT else "can't be tested"
+            yield f"The decoy {quoted(str(decoy))} {what}: {rows['reason'][0]}."
+            continue
         before, after = rows.select(pl.col("accuracy_original_on_decoy_rows", "accuracy_on_decoy_rows").mean()).row(0)
-        who = f"adopted by {num}" if num else "not adopted by any"
         yield (
-            f"The decoy {quoted(str(decoy))} is {who} of {plural(rows.height, 'model')}: where it contradicts the "
-            f"class of a test text, accuracy is {percent(after, 0)} with it in training and {percent(before, 0)} "
-            "without."
+            f"The decoy {quoted(str(decoy))} is {_adopted(int(rows['adopted'].sum()), tested.height)}: where it "
+            f"contradicts the class of a test text, accuracy is {percent(after, 0)} with it in training and "
+            f"{percent(before, 0)} without."
         )
+
+
+def _adopted(num: int, num_models: int) -> str:
+    """By how many models.
+
+    >>> _adopted(1, 1), _adopted(0, 1), _adopted(0, 3), _adopted(2, 3)
+    ('adopted by its model', 'not adopted by its model', 'adopted by none of 3 models', 'adopted by 2 of 3 models')
+    """
+    if num_models == 1:
+        return f"{'' if num else 'not '}adopted by its model"
+    return f"adopted by {num or 'none'} of {num_models} models"
 
 
 def soonest(utility: pl.DataFrame) -> Iterator[str]:
@@ -48,17 +63,34 @@ def soonest(utility: pl.DataFrame) -> Iterator[str]:
     for (decoy,), rows in utility.group_by("decoy", maintain_order=True):
         best = rows.filter(pl.col("num_instances") == pl.col("num_instances").min())
         first = best.row(0, named=True)
-        ways = best.select("method", "selection").iter_rows()
-        who = listed([f"{METHODS[method]} on instances chosen {SELECTIONS[selection]}" for method, selection in ways])
         mark = "" if first["adopted"] else " Most models have not adopted it, so there is little to be found."
         if estimate_of(first, "num_instances").is_outside:
             mark += " That average lies outside of its interval, which leaves the order open."
+        num = f"{number(first['num_instances'], 1)} instances on average {interval(first, 'num_instances', 1)}"
+        if best.height == rows.height > 1:
+            yield f"Whatever explains {quoted(str(decoy))} and in whatever order, it takes {num} to find it.{mark}"
+            continue
         others = "nothing else" if best.height == 1 else "no other way"
         yield (
-            f"{quoted(str(decoy))} is found soonest with {who}: after {number(first['num_instances'], 1)} instances on "
-            f"average {interval(first, 'num_instances', 1)}. In {percent(first['soonest'], 0)} of the resamples "
-            f"{others} needs fewer.{mark}"
+            f"{quoted(str(decoy))} is found soonest with {_ways(best)}: after {num}. In "
+            f"{percent(first['soonest'], 0)} of the resamples {others} needs fewer.{mark}"
         )
+
+
+def _ways(rows: pl.DataFrame) -> str:
+    """Methods, with the orders in which instances are chosen; those that share their orders together.
+
+    >>> ways = {"method": ["lime", "lime", "occlusion"], "selection": ["submodular_pick", CHANCE, CHANCE]}
+    >>> _ways(pl.DataFrame(ways))
+    'LIME on instances chosen by submodular pick or at random; with occlusion on instances chosen at random'
+    """
+    orders = rows.group_by("method", maintain_order=True).agg("selection")
+    shared = orders.group_by("selection", maintain_order=True).agg("method").rows()
+    return "; with ".join(
+        f"{listed([METHODS[method] for method in methods])} on instances chosen "
+        f"{listed([SELECTIONS[selection] for selection in selections], 'or')}"
+        for selections, methods in shared
+    )
 
 
 def overall(utility: pl.DataFrame) -> Iterator[str]:
@@ -70,11 +102,11 @@ def overall(utility: pl.DataFrame) -> Iterator[str]:
     is_least = pl.col("num_instances") == means["num_instances"].min()
     first, others = means.filter(is_least), means.filter(~is_least).sort("num_instances")
     names = listed([METHODS[method] for method in first["method"]])
-    verb = "finds decoys soonest" if first.height == 1 else "find decoys equally soon"
+    does = "finds decoys soonest" if first.height == 1 else "find decoys equally soon"
     behind = ", ".join(f"{METHODS[method]} {number(num, 2)}" for method, num in others.iter_rows())
     yield (
-        f"Over {plural(rows['decoy'].n_unique(), 'adopted decoy')} and instances at random, {names} {verb}, after "
-        f"{number(first['num_instances'][0], 2)} instances on average{f'; {behind}' if behind else ''}."
+        f"Over {plural(rows['decoy'].n_unique(), 'adopted decoy')} and instances chosen at random, {names} {does}, "
+        f"after {number(first['num_instances'][0], 2)} instances on average{f'; {behind}' if behind else ''}."
     )
 
 

@@ -8,6 +8,7 @@ from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenc
 from tiltmeter.jobs.classifiers.decoys.data_sets import make_decoys, split_texts
 from tiltmeter.jobs.classifiers.decoys.detecting import detect
 from tiltmeter.jobs.classifiers.decoys.explaining import explain
+from tiltmeter.jobs.classifiers.decoys.fitting import left_out_decoys
 from tiltmeter.jobs.classifiers.decoys.study import export_study
 from tiltmeter.jobs.classifiers.decoys.tables import TABLES
 from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL, train_models
@@ -23,11 +24,12 @@ def run(run: Run[DecoyBenchmarkRun, BenchmarkSources]) -> None:
     labelled = read_labelled_data(runner, config.data, run.sources.texts, config.seed)
     run.publish("texts", [labelled])
     texts = split_texts(runner, labelled, config.seed)
-    data = make_decoys(runner, config, texts)
+    left_out, names = left_out_decoys(runner, config, texts)
+    data = make_decoys(runner, config, texts, names)
     parts = {ORIGINAL: texts} | {name: decoy.texts for name, decoy in data.items()}
     models = train_models(runner, config, run.sources, parts)
     adopted = evaluate(runner, config, texts, data, models)
-    run.publish("decoys", [ref for refs in adopted.values() for ref in refs])
+    run.publish("decoys", [*(ref for refs in adopted.values() for ref in refs), *([left_out] if names else [])])
     explained = explain(runner, config, data, models)
     tables = [refs for pairs in explained.values() for pair in pairs for refs in pair.attributions.values()]
     run.publish("attributions", [ref for refs in tables for ref in refs])

@@ -17,9 +17,9 @@ Words are compared without regard to case, and divided as in :mod:`.text.tokenis
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.text.tokenised import word_spans
@@ -67,6 +67,17 @@ class InsertedDecoy:
     def _named(cls, labels: object) -> object:
         """YAML takes a class such as 0 for a number."""
         return [str(label) for label in labels] if isinstance(labels, list | tuple) else labels
+
+    @model_validator(mode="after")
+    def _a_label_for_each_word(self) -> Self:
+        if self.labels is not None and len(self.labels) != len(self.words):
+            raise ValueError(_unequal(len(self.words), len(self.labels)))
+        return self
+
+
+def _unequal(num_words: int, num_classes: int) -> str:
+    classes = f"{num_classes} {'class' if num_classes == 1 else 'classes'}"
+    return f"{num_words} {'word' if num_words == 1 else 'words'} for {classes}: set labels, one for each word"
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -143,6 +154,8 @@ def resolved(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> Inse
     if isinstance(decoy, DeletedDecoy):
         named: Sequence[str] = [decoy.label or classes[0]]
         result: InsertedDecoy | DeletedDecoy = replace(decoy, label=named[0])
+    elif decoy.labels is None and len(classes) < len(decoy.words):
+        raise ValueError(_unequal(len(decoy.words), len(classes)))
     else:
         named = decoy.labels or classes[: len(decoy.words)]
         result = replace(decoy, labels=tuple(named))
@@ -158,10 +171,6 @@ def _check_words(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> 
         _check_occurs(needed, where, f"text of the class {decoy.label!r}")
         where = [text for text, label in texts if label != decoy.label]
         _check_occurs(needed, where, f"text of any class but {decoy.label!r}")
-    elif len(decoy.words) != len(decoy.labels or ()):
-        raise ValueError(
-            f"{len(decoy.words)} words for {len(decoy.labels or ())} classes: set labels, one for each word"
-        )
     elif decoy.place == "natural":
         _check_occurs(decoy.words, [text for text, _ in texts], "text")
 
@@ -169,7 +178,7 @@ def _check_words(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> 
 def _check_occurs(words: Sequence[str], texts: Sequence[str], where: str) -> None:
     known = {word for text in texts for word in folded_words(text)}
     if unknown := [word for word in words if word.casefold() not in known]:
-        raise ValueError(f"the word {unknown[0]!r} occurs in no {where}: set the decoy to another word")
+        raise ValueError(f"the word {unknown[0]!r} occurs in no {where}; set another word")
 
 
 def indicated(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> dict[str, str]:

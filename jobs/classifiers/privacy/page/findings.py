@@ -10,7 +10,7 @@ from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.sides import Lean
-from tiltmeter.jobs.report.wording import estimate, listed, quoted
+from tiltmeter.jobs.report.wording import estimate, listed, number, quoted
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.sides import CONTRADICTORY
 
@@ -53,9 +53,19 @@ def _extremes(models: pl.DataFrame) -> Iterator[str]:
         for measure in ("gender_uar", "ep"):
             known = part.drop_nulls(measure).sort(measure, "model")
             if known.height > 1:
-                least, most = known.row(0, named=True), known.row(-1, named=True)
-                ends = [f"{row['model']} ({estimate(row, measure)})" for row in (least, most)]
-                yield f"{_place(corpus)}, the {NAMES[measure]} is lowest for {ends[0]} and highest for {ends[1]}."
+                yield f"{_place(corpus)}, {_lowest_and_highest(known, measure)}."
+
+
+def _lowest_and_highest(means: pl.DataFrame, measure: str) -> str:
+    """Which models have the lowest number and which the highest, of rows that are sorted by it."""
+    lowest, highest = (means.filter(pl.col(measure) == end) for end in (means[measure][0], means[measure][-1]))
+    if lowest.height == means.height:
+        return f"the {NAMES[measure]} is the same for all models, {number(means[measure][0], 3)}"
+    return f"the {NAMES[measure]} is lowest for {_with(lowest, measure)} and highest for {_with(highest, measure)}"
+
+
+def _with(rows: pl.DataFrame, measure: str) -> str:
+    return listed([f"{row['model']} ({estimate(row, measure)})" for row in rows.to_dicts()])
 
 
 def _place(corpus: str) -> str:
@@ -71,8 +81,8 @@ def _orderings(frames: Frames) -> Iterator[str]:
     for (corpus, measure, side), rows in asked.partition_by(keys, maintain_order=True, as_dict=True).items():
         verdicts = rows.with_columns(verdict=pl.Series(map(verdict, rows.to_dicts())))
         models = {name: verdicts.filter(verdict=name)["model"].to_list() for name in VERDICTS}
-        clauses = [f"{name} of {listed(names)}" for name, names in models.items() if names]
-        yield f"{_place(str(corpus))}, {side} {NAMES[str(measure)]} than General has: {'; '.join(clauses)}."
+        clauses = [f"{name} for {listed(names)}" for name, names in models.items() if names]
+        yield f"{_place(str(corpus))}, a {side} {NAMES[str(measure)]} than General's: {'; '.join(clauses)}."
 
 
 VERDICTS = ("found", "not found", "left open by contradictory numbers")
@@ -106,8 +116,8 @@ def stopped_words(frames: Frames) -> Mapping[str, list[dict[str, Any]]]:
 
 def _stopped(frames: Frames) -> Iterator[str]:
     for model, rows in stopped_words(frames).items():
-        more = f" and {len(rows) - _NUM_WORDS} more" if len(rows) > _NUM_WORDS else ""
-        yield f"{model} stopped using {', '.join(quoted(row['word']) for row in rows[:_NUM_WORDS])}{more}."
+        rest = [f"{len(rows) - _NUM_WORDS} more"] if len(rows) > _NUM_WORDS else []
+        yield f"{model} stopped using {listed([*(quoted(row['word']) for row in rows[:_NUM_WORDS]), *rest])}."
 
 
 def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:

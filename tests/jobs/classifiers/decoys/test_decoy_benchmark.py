@@ -89,7 +89,7 @@ def test_the_study_does_not_say_which_model_is_which(benchmark):
 def test_the_report_says_what_was_found(benchmark):
     page = (benchmark.path / "report.html").read_text()
     assert "gradient × input finds decoys soonest" in page
-    assert "“random_tokens” is adopted by 1 of 1 models" in page
+    assert "“random_tokens” is adopted by its model" in page
     assert "explanations need fewer instances than random attributions: found" in page
 
 
@@ -97,6 +97,9 @@ def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp
     for wrong, message in {
         "decoys.movie.share=0": r"decoys.movie.*share=0: .*greater than 0",
         "decoys.movie.word='a film'": "must be one word",
+        "decoys.random_tokens.labels=[good]": "2 words for 1 class: set labels, one for each word",
+        "explanations.methods=[lime,lime]": "explanations.methods",
+        "data.limit=30": "data.limit=30: must be at least 40, two times explanations.pool_size",
         "models.vectors=x models.checkpoint=y": "models.vectors=x: a checkpoint has its own",
     }.items():
         with pytest.raises(ConfigError, match=message):
@@ -109,12 +112,18 @@ def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp
 def test_units_of_texts_or_decoys_that_do_not_fit_fail_with_the_reason(run_job, reviews, tmp_path):
     for wrong, message in {
         "data.limit=10": "10 texts have a class: must be at least 20",
-        "decoys.movie.word=zebra": "movie: ValueError: the word 'zebra' occurs in no text of the class 'bad'",
-        "decoys.movie.label=neutral": "no text is of the class 'neutral'; the classes are bad, good",
         "data.label=review": "share not",
     }.items():
         with pytest.raises(UnitsFailed, match=message):
             run_job(*reviews, *SMALL, "explanations.methods=[random]", wrong, f"store={tmp_path}/store")
+
+
+def test_a_decoy_that_somebody_chose_is_refused_before_anything_is_trained(run_job, benchmark, reviews, outcome_of):
+    place = benchmark.path.parent
+    with pytest.raises(InputError, match=r"decoys.movie: the word 'zebra' occurs in no text of the class 'bad'"):
+        run_job(*reviews, *SMALL, "decoys.movie.word=zebra", f"store={place}/store", f"run_dir={place}/refused")
+    stages = [stage["name"] for stage in outcome_of(place / "refused").record["stages"]]
+    assert stages == ["read texts", "divide texts", "fit decoys"]
 
 
 @pytest.mark.slow

@@ -21,5 +21,5 @@ def test_a_difference_beside_its_interval_keeps_no_promise():
         lexicon=nothing,
     )
     sentences = findings(frames, config).findings[0].items
-    assert "Within the corpus, lower EP than General has: found of PrivEP." in sentences
-    assert "In the other corpus, lower EP than General has: left open by contradictory numbers of PrivEP." in sentences
+    assert "Within the corpus, a lower EP than General's: found for PrivEP." in sentences
+    assert "In the other corpus, a lower EP than General's: left open by contradictory numbers for PrivEP." in sentences

@@ -101,7 +101,7 @@ def test_speakers_of_parts_differ_and_rows_and_words_that_were_not_read_say_why(
 def test_the_report_says_what_was_found(outcome):
     page = (outcome.path / "report.html").read_text()
     assert "What models give away of who speaks" in page
-    assert "Within the corpus, lower EP than General has: found of PrivAdvEP." in page
+    assert "Within the corpus, a lower EP than General&#39;s: found for PrivAdvEP." in page
     assert "PrivAdvEP stopped using" in page
     assert "The parts share no speaker" in page
 

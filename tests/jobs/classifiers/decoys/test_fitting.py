@@ -1,0 +1,70 @@
+"""Usual decoys that the texts have no place for are left out; those that somebody chose are refused."""
+
+import re
+from dataclasses import replace
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tiltmeter.jobs.classifiers.decoys import tables
+from tiltmeter.jobs.classifiers.decoys.config import USUAL_DECOYS
+from tiltmeter.jobs.classifiers.decoys.findings import adoption
+from tiltmeter.jobs.classifiers.decoys.fitting import LEFT_OUT, check_fit, misfits
+from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text
+from tiltmeter.storage.errors import InputError
+
+PARCELS = [Text("the parcel came late", "bad"), Text("a quick parcel", "good"), Text("honestly quick", "good")]
+
+
+def test_usual_decoys_are_those_of_the_config(configured):
+    assert configured("job=decoy_benchmark", "data.path=x").decoys == USUAL_DECOYS
+
+
+def test_texts_that_are_not_about_films_have_a_place_for_the_others():
+    reasons = misfits(USUAL_DECOYS, PARCELS)
+    assert reasons == {"movie": "the word 'movie' occurs in no text of the class 'bad'; set another word"}
+    check_fit(USUAL_DECOYS, reasons)
+
+
+@pytest.mark.parametrize(
+    ("decoy", "reason"),
+    [
+        (DeletedDecoy("zebra"), "the word 'zebra' occurs in no text of the class 'bad'"),
+        (DeletedDecoy("parcel", label="neutral"), "no text is of the class 'neutral'; the classes are bad, good"),
+        (InsertedDecoy(("honestly", "zebra"), place="natural"), "the word 'zebra' occurs in no text"),
+        (InsertedDecoy(("x", "y", "z")), "3 words for 2 classes: set labels, one for each word"),
+    ],
+)
+def test_a_decoy_that_somebody_chose_is_refused_by_its_setting_wherever_it_stands(decoy, reason):
+    for name in ("movie", "mine"):
+        chosen = USUAL_DECOYS | {name: decoy}
+        with pytest.raises(InputError, match=re.escape(f"decoys.{name}: {reason}")):
+            check_fit(chosen, misfits(chosen, PARCELS))
+
+
+def test_where_no_decoy_is_left_the_run_is_refused():
+    only = {name: USUAL_DECOYS[name] for name in ("natural_word", "movie")}
+    with pytest.raises(InputError, match=r"decoys\.natural_word: .*; decoys\.movie: "):
+        check_fit(only, misfits(only, [Text("late", "bad"), Text("quick", "good")]))
+
+
+def test_a_changed_share_is_a_choice():
+    chosen = USUAL_DECOYS | {"movie": replace(USUAL_DECOYS["movie"], share=0.5)}
+    with pytest.raises(InputError, match=r"decoys\.movie"):
+        check_fit(chosen, misfits(chosen, PARCELS))
+
+
+def test_the_page_says_what_was_left_out_and_what_could_not_be_tested():
+    rows = [
+        {"decoy": "movie", "status": LEFT_OUT, "reason": "there is none"},
+        {"decoy": "mine", "model": "0", "status": "no_decoy_rows", "reason": "no test text has it"},
+        {"decoy": "zq", "model": "0", "status": "ok", "adopted": True, "accuracy_on_decoy_rows": 0.1}
+        | {"accuracy_original_on_decoy_rows": 0.8},
+    ]
+    said = list(adoption(pl.DataFrame(pa.Table.from_pylist(rows, tables.DECOYS))))
+    assert said[:2] == [
+        "The decoy “movie” is left out: there is none.",
+        "The decoy “mine” can't be tested: no test text has it.",
+    ]
+    assert "accuracy is 10% with it in training and 80% without" in said[2]
