@@ -85,8 +85,8 @@ def _night(run: PastRun, path: Path) -> PastRun:
         return jobs[job].read(table) if job else run.read(name)
 
     # What changed since the nights before them tells nothing of what changed from one to the other.
-    own = {name: entry for name, entry in run.tables.items() if name != "changes"}
-    record = {"inputs": {**run.record.get("inputs", {}), **inputs}, "tables": own | tables}
+    entries = {name: entry for name, entry in run.tables.items() if name != "changes"}
+    record = {"inputs": {**run.record.get("inputs", {}), **inputs}, "tables": entries | tables}
     settings = {name: job.settings for name, job in jobs.items()}
     return replace(run, record={**run.record, **record}, settings={**run.settings, **settings}, read=read)
 

@@ -43,7 +43,7 @@ def _best_thresholds(graphs: pl.DataFrame, extracts: Extracts) -> Iterator[str]:
     solved = graphs.drop_nulls("f1")
     means = solved.group_by("threshold").agg(pl.col("f1").mean()).sort("f1", "threshold").to_dicts()
     if means:
-        low, high = (_at(**row) for row in (means[0], means[-1]))
+        low, high = (_mean_f1(**row) for row in (means[0], means[-1]))
         differ = f"highest {high} and lowest {low}" if means[0]["f1"] < means[-1]["f1"] else ""
         num = extracts.metrics.filter(metric="f1").join(solved, on="graph", how="semi")["num_records"].sum()
         records = f"{num:,} of the {wording.plural(extracts.totals['num_records'], 'record')}"
@@ -51,7 +51,7 @@ def _best_thresholds(graphs: pl.DataFrame, extracts: Extracts) -> Iterator[str]:
         yield f"F1 against the gold clusters is on average {mean}; it rests on {records}, counted in each graph."
 
 
-def _at(threshold: float | None, f1: float) -> str:
+def _mean_f1(threshold: float | None, f1: float) -> str:
     place = "without a threshold" if threshold is None else f"at the threshold {threshold_name(threshold)}"
     return f"{place} ({wording.percent(f1)})"
 
