@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, get_args
 
+import numpy as np
 import polars as pl
 
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph
 from tiltmeter.jobs.report.wording import isolated, number
-from tiltmeter.operators.statistics.correlation import correlation
+from tiltmeter.operators.statistics.correlation import Kind, replicated
 
 _Part = TypeVar("_Part")
 
@@ -37,8 +38,10 @@ def correlations(x: pl.Series, y: pl.Series) -> Correlations:
     >>> correlations(pl.Series([1.0, 2.0, 3.0, None]), pl.Series([1.0, 4.0, 9.0, 16.0])).spearman
     1.0
     """
-    result = correlation(*(column.cast(pl.Float64).to_numpy() for column in (x, y)))
-    return Correlations(result.pearson, result.spearman, result.num)
+    # A plot shows no p-values, for which scipy would be imported: that takes longer than to write a page.
+    first, second = (column.cast(pl.Float64).to_numpy() for column in (x, y))
+    pearson, spearman = (float(replicated(first[np.newaxis], second, kind)[0]) for kind in get_args(Kind))
+    return Correlations(pearson, spearman, int((np.isfinite(first) & np.isfinite(second)).sum()))
 
 
 # --- what has a result ----------------------------------------------------------------------------------------------

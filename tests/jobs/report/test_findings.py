@@ -1,5 +1,8 @@
 """How numbers and words are written, and rows are put together."""
 
+import math
+import subprocess
+import sys
 from operator import itemgetter
 
 import numpy as np
@@ -121,3 +124,17 @@ def test_models_are_named_where_there_are_several():
     rows = pl.DataFrame({"model": ["en", "de"], "language": ["en", "de"], "test": ["a", "b"]})
     assert [in_model(rows, itemgetter("test"))(row) for row in rows.to_dicts()] == ["en: a", "de: b"]
     assert in_model(rows.head(1), itemgetter("test"))(rows.row(0, named=True)) == "a"
+
+
+def test_the_correlations_of_a_plot_are_those_of_the_tables_and_load_no_scipy():
+    code = """
+import sys, polars as pl
+from tiltmeter.jobs.report.findings import correlations
+x, y = pl.Series([1.0, 2.0, 3.0, None, 7.0]), pl.Series([1.0, 5.0, 4.0, 2.0, None])
+print("scipy.special" in sys.modules, *correlations(x, y))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # Over the first three rows: the sum of products of deviations is 3, those of squares are 2 and 26 / 3.
+    is_loaded, pearson, spearman, num = ran.stdout.split()
+    assert (is_loaded, float(spearman), num) == ("False", 0.5, "3")
+    assert float(pearson) == pytest.approx(3 / math.sqrt(2 * 26 / 3))
