@@ -77,7 +77,11 @@ def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:
 def _findings(extracts: Extracts) -> Iterator[str]:
     sizes = dict(extracts.sizes["clusters"].rows())
     single = sizes.get(1, 0)
-    alone = f"; {plural(single, 'record')} {verb(single, 'be')} alone in theirs" if single else ""
+    alone = (
+        f"; {plural(single, 'record')} {'is alone in its' if single == 1 else 'are alone in their'} own"
+        if single
+        else ""
+    )
     records, clusters = (plural(extracts.totals[f"num_{noun}s"], noun) for noun in ("record", "cluster"))
     yield f"{records} fall into {clusters}, the largest of {plural(max(sizes, default=0), 'record')}{alone}."
     values = extracts.metrics.filter(extracts.metrics["value"].is_not_nan()).head(_NUM_METRICS).to_dicts()
@@ -93,12 +97,13 @@ def _findings(extracts: Extracts) -> Iterator[str]:
 def _near_misses(num: int, num_outweighed: int, num_forbidden: int, **_: object) -> str:
     if not num:
         return "There are no near misses: no record has a positive pair with a cluster that it is not in."
+    num_held = num - num_outweighed - num_forbidden
     reasons = {
-        "negative pairs with it outweigh them": num_outweighed,
-        "some pair with it was never scored, so it may not join": num_forbidden,
-        "it would bring something, but no more than to its own cluster": num - num_outweighed - num_forbidden,
+        f"{verb(num_outweighed, 'be')} outweighed by negative pairs with it": num_outweighed,
+        "may not join, as some pair with it was never scored": num_forbidden,
+        f"would bring something, but no more than to {'its' if num_held == 1 else 'their'} own cluster": num_held,
     }
-    why = "; ".join(f"in {count:,} {reason}" for reason, count in reasons.items() if count)
+    why = "; ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
     return f"{plural(num, 'near miss')}: a record has positive pairs with a cluster, but is not in it. Of these, {why}."
 
 
@@ -106,15 +111,18 @@ def _disagreement(extracts: Extracts) -> str:
     counts = extracts.counts.row(0, named=True)
     kinds = {"positive but apart": "split_pair", "negative but together": "joined_pair"}
     rows = {text: extracts.kinds[kind] for text, kind in kinds.items() if extracts.kinds[kind]["num"]}
+    if not counts["num_pairs"]:
+        return "No pair has a score, so that each record is alone."
     if not rows:
-        pairs = f"All {counts['num_pairs']:,} pairs"
-        return f"{pairs} agree with the clusters: positive ones are together, negative ones apart."
+        pairs = "The only pair agrees" if counts["num_pairs"] == 1 else f"All {counts['num_pairs']:,} pairs agree"
+        return f"{pairs} with the clusters: positive ones are together, negative ones apart."
     num = sum(row["num"] for row in rows.values())
     which = listed([f"{row['num']:,} {text} ({signed(row['weight'])} in all)" for text, row in rows.items()])
     never = ", or pairs between were never scored" if counts["missing"] == "forbid" else ""
+    share = f"{num:,} of {plural(counts['num_pairs'], 'pair')} ({percent(num / counts['num_pairs'])})"
     return (
-        f"{num:,} of {plural(counts['num_pairs'], 'pair')} ({percent(num / counts['num_pairs'])}) disagree with the "
-        f"clusters: {which}. In a proven partition that is so where scores contradict each other{never}."
+        f"{share} {verb(num, 'disagree')} with the clusters: {which}. In a proven partition that is so where scores "
+        f"contradict each other{never}."
     )
 
 
@@ -129,13 +137,15 @@ def _unsolved(num: int) -> list[Paragraph]:
 def _optimum(extracts: Extracts) -> Iterator[str]:
     """How many components are proven, how far the others may be from it, and which took longest."""
     total, num = extracts.totals, extracts.totals["num_components"]
+    if not num:
+        yield "No pair is positive: no partition is better than to leave each record alone."
+        return
     besides = f", besides {plural(total['num_single'], 'record')} without any" if total["num_single"] else ""
     yield f"Positive pairs connect the records into {plural(num, 'component')}{besides}; {_proven(extracts)}"
-    if num:
-        row = extracts.hardest.sort("seconds", descending=True, maintain_order=True).row(0, named=True)
-        extent = f"{plural(row['num_records'], 'record')}, {plural(row['num_pairs'], 'pair')}"
-        slowest = f"{_component(row, extracts)} ({extent}), took {duration(row['seconds'])}"
-        yield f"Solving took {duration(total['seconds'])} in all; the slowest, {slowest}."
+    row = extracts.hardest.sort("seconds", descending=True, maintain_order=True).row(0, named=True)
+    extent = f"{plural(row['num_records'], 'record')}, {plural(row['num_pairs'], 'pair')}"
+    slowest = f"{_component(row, extracts)} ({extent}), took {duration(row['seconds'])}"
+    yield f"Solving took {duration(total['seconds'])} in all; the slowest, {slowest}."
 
 
 def _proven(extracts: Extracts) -> str:

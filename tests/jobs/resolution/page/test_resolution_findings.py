@@ -35,14 +35,14 @@ def test_a_partition_that_is_proven_is_told_from_its_extent_to_what_disagrees(pa
         "Solving took 1.25 s in all; the slowest, component 0 (6 records, 8 pairs), took 1.25 s.",
     ]
     assert found == [
-        "7 records fall into 4 clusters, the largest of 3 records; 2 records are alone in theirs.",
+        "7 records fall into 4 clusters, the largest of 3 records; 2 records are alone in their own.",
         (
             "Against the gold clusters, over the 7 of 7 records that have one: pairwise F1 95.7%, precision 100.0% and "
             "recall 91.8%."
         ),
         (
-            "3 near misses: a record has positive pairs with a cluster, but is not in it. Of these, in 1 negative "
-            "pairs with it outweigh them; in 2 some pair with it was never scored, so it may not join."
+            "3 near misses: a record has positive pairs with a cluster, but is not in it. Of these, 1 is outweighed by "
+            "negative pairs with it; 2 may not join, as some pair with it was never scored."
         ),
         (
             "3 of 10 pairs (30.0%) disagree with the clusters: 2 positive but apart (+1.25 in all) and 1 negative but "
@@ -105,6 +105,26 @@ def test_a_partition_that_all_pairs_agree_with_says_so(partition):
         "There are no near misses: no record has a positive pair with a cluster that it is not in.",
         "All 10 pairs agree with the clusters: positive ones are together, negative ones apart.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("num_pairs", "text"),
+    [
+        (0, "No pair has a score, so that each record is alone."),
+        (1, "The only pair agrees with the clusters: positive ones are together, negative ones apart."),
+    ],
+)
+def test_few_pairs_are_told_as_such(partition, num_pairs, text):
+    counts = partition.table("pair_counts", partition.counts(num_pairs=num_pairs))
+    merges = partition.table("explanations", partition.merge("a", 0, 1.0, 0.5))
+    found, _ = sentences(partition, pair_counts=counts, explanations=merges)
+    assert found[-1] == text
+
+
+def test_where_no_pair_is_positive_there_is_nothing_to_solve(partition):
+    rows = [partition.component(number, 1, num_pairs=0, objective=0.0, bound=0.0) for number in range(3)]
+    _, sure = sentences(partition, components=partition.table("components", *rows))
+    assert sure == ["No pair is positive: no partition is better than to leave each record alone."]
 
 
 # --- near misses in words -------------------------------------------------------------------------------------------
