@@ -81,8 +81,17 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
     shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={value}"
     if details["type"] == "unexpected_keyword_argument":
         return f"{key}{shown}: {known.without(key).no_such(key)}"
-    reason = _STRUCTURES.get(details["type"], f"{message[0].lower()}{message[1:]}")
+    reason = _kinds(details) or _STRUCTURES.get(details["type"], f"{message[0].lower()}{message[1:]}")
     return f"{key}{shown}: {reason}; {_advice(key, kind, details['loc'][:named])}"
+
+
+def _kinds(details: ErrorDetails) -> str:
+    """What is wrong with the kind of something of which there are several."""
+    if details["type"] == "union_tag_not_found":
+        return "has no {discriminator}".format(**details["ctx"])
+    if details["type"] == "union_tag_invalid":
+        return "{discriminator} is {tag}, and must be one of {expected_tags}".format(**details["ctx"])
+    return ""
 
 
 def _advice(key: str, kind: type[CommonConfig] | None, location: Sequence[int | str]) -> str:

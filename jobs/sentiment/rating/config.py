@@ -1,6 +1,8 @@
 """The config of `sentiment_rating`: sentences, round trips, systems, and how they are rated."""
 
-from typing import Annotated, Literal, Self
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -11,6 +13,8 @@ from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL
 from tiltmeter.jobs.sentiment.rating.sentences import Sentences
 from tiltmeter.jobs.sentiment.rating.systems import System
 from tiltmeter.jobs.sentiment.translation.translators import Language, Translator
+
+_NAME = re.compile(r"\w[\w.-]*")
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -40,6 +44,19 @@ class RatingRun(CommonConfig):
     language: Language = "en"
     scores: Annotated[str, Field(min_length=1)] | None = None
     unit_texts: Annotated[int, Field(ge=1)] = 512
+
+    @pydantic.field_validator("translator", "sentiment", mode="before")
+    @classmethod
+    def _are_named(cls, parts: Any, info: pydantic.ValidationInfo) -> Any:
+        """A config file says in its first line what it is called; without one, its settings lie where names belong."""
+        for name, part in parts.items() if isinstance(parts, Mapping) else ():
+            if not _NAME.fullmatch(name) or (part is None or isinstance(part, str | int | float | list)):
+                raise ValueError(
+                    f"{name!r} is no name with settings: must be letters, digits, '_', '-' and '.', as in "
+                    f"'+{info.field_name}.mine={{kind: ...}}'; a config file begins with "
+                    f"'# @package {info.field_name}.<name>'"
+                )
+        return parts
 
     @pydantic.model_validator(mode="after")
     def _has_systems(self) -> Self:

@@ -79,12 +79,35 @@ def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
         (["+translator.xx={kind: dictionary, language: en, there: {}, back: {}}"], "goes through another"),
         (["rating.num_levels=0"], "rating.num_levels=0"),
         (["sentences.persons.gender.male.positive=2"], "sentences.persons.gender.male.positive"),
-        (["+sentiment.x={kind: oracle}"], "sentiment.x"),
+        (
+            ["+sentiment.x={kind: oracle}"],
+            "sentiment.x: 'kind' is oracle, and must be one of 'biased_female', 'random'",
+        ),
+        (["+sentiment.x={kid: vader}"], "sentiment.x: has no 'kind'; set it as in"),
+        (["sentiment.vader=3"], "'vader' is no name with settings"),
+        (["+sentiment={../x: {kind: vader}}"], "'../x' is no name with settings: must be letters, digits"),
+        (["+translator={a/b: {kind: apertium, language: es}}"], "translator: 'a/b' is no name with settings"),
     ],
 )
 def test_wrong_settings_are_refused(configured, settings, message):
     with pytest.raises(ConfigError, match=message):
         configured(RATING, *settings)
+
+
+@pytest.mark.parametrize("kind", ["sentiment", "translator"])
+@pytest.mark.parametrize("first", ["# @package {}.../x", "# @package {}.", "# @package {}.a/b", ""])
+def test_a_config_file_that_gives_no_name_is_refused_with_its_first_line(configured, tmp_path, kind, first):
+    (tmp_path / kind).mkdir()
+    settings = "kind: dictionary\nlanguage: es\nthere: {a: b}\nback: {b: a}" if kind == "translator" else "kind: vader"
+    (tmp_path / kind / "mine.yaml").write_text(f"{first.format(kind)}\n{settings}\n")
+    with pytest.raises(ConfigError, match=rf"{kind}: .* is no name .* begins with '# @package {kind}\.<name>'"):
+        configured(RATING, f"{kind}=mine", f"hydra.searchpath=[file://{tmp_path}]")
+
+
+@pytest.mark.parametrize("model", ["../x", "a/b/c", "x:y", "a b", "-x"])
+def test_a_checkpoint_of_any_name_is_refused_with_its_setting(found, model):
+    with pytest.raises(CheckpointError, match=r"sentiment.transformer.model=.*there is no such folder"):
+        found("sentiment=transformer", f"sentiment.transformer.model='{model}'")
 
 
 @pytest.fixture(scope="module")
