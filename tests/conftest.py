@@ -14,7 +14,9 @@ import boto3
 import hypothesis
 import pytest
 
-pytest_plugins = [f"tests.fixtures.{name}" for name in ("checkpoints", "cluster", "compositions", "history", "pages")]
+pytest_plugins = [
+    f"tests.fixtures.{name}" for name in ("checkpoints", "cluster", "compositions", "history", "pages", "weights")
+]
 
 ROOT = Path(__file__).parent.parent
 

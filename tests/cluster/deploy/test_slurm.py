@@ -54,7 +54,7 @@ def allocation(tmp_path, monkeypatch):
     return stand_in
 
 
-def run_script(folder, *command, seconds=60):
+def run_script(folder, *command, seconds=200):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     script = subprocess.Popen(["bash", SCRIPT, *command], cwd=folder, **pipes)
     try:
@@ -122,7 +122,7 @@ TINY = (
 def test_a_job_runs_on_two_nodes_and_nothing_of_it_stays(allocation, tmp_path):
     nodes = 'python -c \'import ray; ray.init(); print(sum(node["Alive"] for node in ray.nodes()), "nodes")\''
     command = f"{TINY.format(folder=tmp_path)} && {nodes} && exit 7"
-    ended = run_script(tmp_path, "bash", "-c", command, seconds=200)
+    ended = run_script(tmp_path, "bash", "-c", command)
     assert ended.returncode == 7, ended.stderr
     assert "2 nodes" in ended.stdout
     assert json.loads((tmp_path / "run/run.json").read_text())["status"] == "succeeded"

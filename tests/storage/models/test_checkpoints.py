@@ -159,7 +159,7 @@ def hub(tmp_path):
         place = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "cache")}
         environment = os.environ | place | {"PYTHONPATH": str(ROOT / "src")} | variables
         command = [sys.executable, "-c", FOUND, json.dumps([name, revision, "translator.es.there"])]
-        ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=60)
+        ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=200)
         return json.loads(ran.stdout)
 
     yield tmp_path / "hub", find
