@@ -29,7 +29,9 @@ __all__ = [
     "split",
 ]
 
-_READERS: Mapping[Format, Callable[[Source, Span, Repairs], Iterator[Page]]] = {
+_DOCUMENT_BYTES = 2**28
+
+_READERS: Mapping[Format, Callable[[Source, Span, Repairs, int], Iterator[Page]]] = {
     "mediawiki": read_dump,
     "wikiextractor": read_wikiextractor,
     "jsonl": read_json_lines,
@@ -73,8 +75,8 @@ class Pages:
         num_replaced: invalid bytes and characters that became U+FFFD, so far.
     """
 
-    def __init__(self, source: Source, span: Span) -> None:
-        self._source, self._span = source, span
+    def __init__(self, source: Source, span: Span, document_bytes: int) -> None:
+        self._source, self._span, self._document_bytes = source, span, document_bytes
         self._repairs = Repairs()
 
     @property
@@ -101,15 +103,20 @@ class Pages:
             if span.start:
                 return  # all of it belongs to the span that holds byte 0
             span = Span(0, source.num_bytes)
-        yield from _READERS[source.format](source, span, self._repairs)
+        yield from _READERS[source.format](source, span, self._repairs, self._document_bytes)
 
 
-def read_pages(source: Source, span: Span) -> Pages:
+def read_pages(source: Source, span: Span, document_bytes: int = _DOCUMENT_BYTES) -> Pages:
     """The pages of a span only: of all spans together, each page of the file once, with the same id.
 
     Pages are read as they are asked for; what may go wrong does so then.
+
+    Args:
+        source: the file.
+        span: part of it.
+        document_bytes: above which a page is refused, or the row or line that holds it; lines of plain text are cut.
     """
-    return Pages(source, span)
+    return Pages(source, span, document_bytes)
 
 
 def check_any_readable(sources: Sequence[Source]) -> None:

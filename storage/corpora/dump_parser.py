@@ -61,16 +61,21 @@ class DumpParser:
 
     Expat fetches no external entity and bounds the internal ones.
 
+    Args:
+        uri: of the dump, for messages.
+        header: what is known of it.
+        text_characters: above which the text of a page is refused.
+
     Attributes:
         header: what is known so far.
         header_ended: whether nothing can be added to it.
         pages: those that were completed and not yet taken.
     """
 
-    def __init__(self, uri: str, header: Header) -> None:
+    def __init__(self, uri: str, header: Header, text_characters: int = _MAX_TEXT) -> None:
         self.header, self.header_ended = header, False
         self.pages: list[Page] = []
-        self._uri = uri
+        self._uri, self._text_characters = uri, text_characters
         self._path: list[str] = []
         self._text: list[str] = []
         self._num_characters = self._num_fed = 0
@@ -116,8 +121,11 @@ class DumpParser:
 
     def _add(self, text: str) -> None:
         self._num_characters += len(text)
-        if self._num_characters > _MAX_TEXT:
-            raise self._endless("text", f"{_MAX_TEXT:,} characters")
+        if self._num_characters > (most := min(self._text_characters, _MAX_TEXT)):
+            raise InputError(
+                f"{redacted(self._uri)}: its XML has a text of more than {most:,} characters, the most that a worker "
+                "has memory for: divide it, or raise cluster.worker_megabytes"
+            )
         self._text.append(text)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:

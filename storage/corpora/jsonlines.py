@@ -11,7 +11,7 @@ _MAX_CHARACTERS = 2**26
 """Of a line; in memory its numbers can take ten times as much."""
 
 
-def read_json_lines(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
+def read_json_lines(source: Source, span: Span, repairs: Repairs, document_bytes: int) -> Iterator[Page]:
     """Every document of a span, in file order; blank lines are passed over.
 
     Without an id of its own, a document is called by the place of its line: ``<name of the file>@<byte, unpacked>``.
@@ -20,7 +20,7 @@ def read_json_lines(source: Source, span: Span, repairs: Repairs) -> Iterator[Pa
         InputError: for a line that is not a JSON object, has no ``text`` or an id that is neither text nor a number,
             naming file and byte.
     """
-    lines = Lines(source, span, repairs)
+    lines = Lines(source, span, repairs, document_bytes)
     for offset, line in lines.of_span():
         if line.strip():
             yield _document(line, f"{source.name}@{offset}", lines.where(offset))

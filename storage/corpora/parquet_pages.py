@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from itertools import accumulate, count
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tiltmeter.storage.corpora.decoding import decoded
@@ -33,7 +34,7 @@ def row_group_bytes(uri: str) -> list[int]:
         return [sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in groups]
 
 
-def read_parquet(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
+def read_parquet(source: Source, span: Span, repairs: Repairs, document_bytes: int) -> Iterator[Page]:
     """The rows of a span of row groups; without an id of its own, a row is called ``<name of the file>#<row>``.
 
     Raises:
@@ -48,6 +49,7 @@ def read_parquet(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]
         groups = list(range(span.start, min(span.stop, len(sizes))))
         num_bytes = 0
         for batch in file.iter_batches(_BATCH_ROWS, groups, columns=columns, use_threads=False):
+            _check_lengths(batch, source.uri, document_bytes)
             for row, number in zip(_rows(batch), rows, strict=False):
                 num_bytes += sum(len(value) for value in row.values() if isinstance(value, bytes))
                 check_growth(source.num_bytes, num_bytes)
@@ -72,6 +74,17 @@ def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not is_text and not (name == "id" and pa.types.is_integer(kind)):
         raise InputError(f"{redacted(uri)}: column {name!r} must hold strings, but is of type {kind}")
+
+
+def _check_lengths(batch: pa.RecordBatch, uri: str, document_bytes: int) -> None:
+    for column in batch.columns:
+        words = column.dictionary if pa.types.is_dictionary(column.type) else column
+        longest = 0 if pa.types.is_integer(words.type) else pc.max(pc.binary_length(words)).as_py() or 0
+        if longest > document_bytes:
+            raise InputError(
+                f"{redacted(uri)}: a row has {longest:,} bytes of text, over {document_bytes:,}, the most that a "
+                "worker has memory for: divide it, or raise cluster.worker_megabytes"
+            )
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, int | bytes | None]]:

@@ -1,4 +1,4 @@
-"""Plain text: every line that is not blank is a document."""
+"""Plain text: every line that is not blank is a document, and of a line above 1 MiB every part of about that size."""
 
 from collections.abc import Iterator
 
@@ -6,12 +6,12 @@ from tiltmeter.storage.corpora.lines import Lines
 from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
 
 
-def read_plain_text(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
-    """The lines of a span; each is called by its place: ``<name of the file>@<byte, unpacked>``.
+def read_plain_text(source: Source, span: Span, repairs: Repairs, _document_bytes: int) -> Iterator[Page]:
+    """The lines of a span, or their parts; each is called by its place: ``<name of the file>@<byte, unpacked>``.
 
     Raises:
         InputError: if the file can't be read on.
     """
-    for offset, line in Lines(source, span, repairs).of_span():
+    for offset, line in Lines(source, span, repairs, None).of_span():
         if line.strip():
             yield Page(f"{source.name}@{offset}", "", line.rstrip("\r"), "article")

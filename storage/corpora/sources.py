@@ -165,7 +165,7 @@ def _content(uri: str, chosen: Format | None) -> tuple[Format | None, Compressio
     return *what, read_header(uri, what.compression, what.encoding).media_prefixes() if is_dump else ()
 
 
-def read_unreadable(source: Source, _span: Span, _repairs: Repairs) -> NoReturn:
+def read_unreadable(source: Source, _span: Span, _repairs: Repairs, _document_bytes: int) -> NoReturn:
     """Fail as when the file was found.
 
     Raises:

@@ -23,7 +23,7 @@ _ATTRIBUTE = re.compile(r'([\w:-]+)="(.*?)"(?=\s+[\w:-]+="|\s*>\s*\Z)')
 """A title may hold quotation marks: its value ends at one that another attribute or the end follows."""
 
 
-def read_wikiextractor(source: Source, span: Span, repairs: Repairs) -> Iterator[Page]:
+def read_wikiextractor(source: Source, span: Span, repairs: Repairs, document_bytes: int) -> Iterator[Page]:
     """Every document that begins in a span, in file order, without the title that is repeated as its first line.
 
     A document whose ``</doc>`` is missing ends where the next one begins, and closing tags between documents are passed
@@ -33,7 +33,7 @@ def read_wikiextractor(source: Source, span: Span, repairs: Repairs) -> Iterator
         InputError: for a document without an id, text that is in no document, and a file that breaks off within a
             document, naming file and byte.
     """
-    lines = Lines(source, span, repairs)
+    lines = Lines(source, span, repairs, document_bytes)
     document: _Document | None = None
     in_earlier = span.start > 0  # the first lines may be those of a document that begins in an earlier span
     for offset, line in lines:
@@ -42,7 +42,7 @@ def read_wikiextractor(source: Source, span: Span, repairs: Repairs) -> Iterator
                 yield document.page()
             if lines.is_beyond(offset):
                 return
-            document, in_earlier = _begun(lines, offset, line, in_earlier=in_earlier)
+            document, in_earlier = _begun(lines, offset, line, document_bytes, in_earlier=in_earlier)
         elif line.rstrip().endswith(_END):
             if last := line.rstrip().removesuffix(_END):
                 document.add(lines.text(last))
@@ -57,8 +57,8 @@ def read_wikiextractor(source: Source, span: Span, repairs: Repairs) -> Iterator
 class _Document:
     """A document whose lines are still coming."""
 
-    def __init__(self, first: str, where: str) -> None:
-        self.where = where
+    def __init__(self, first: str, where: str, most_bytes: int) -> None:
+        self.where, self._most_bytes = where, min(most_bytes, _MAX_BYTES)
         if len(first) > _MAX_TAG_CHARACTERS:
             raise InputError(f"{where}: this <doc ...> has {len(first):,} characters, over {_MAX_TAG_CHARACTERS:,}")
         self._attributes = {key: html.unescape(value) for key, value in _ATTRIBUTE.findall(first)}
@@ -69,8 +69,11 @@ class _Document:
 
     def add(self, line: str) -> None:
         self._num_bytes += len(line) + _LINE_BYTES
-        if self._num_bytes > _MAX_BYTES:
-            raise InputError(f"{self.where}: this <doc> takes more than {_MAX_BYTES:,} bytes of memory")
+        if self._num_bytes > self._most_bytes:
+            raise InputError(
+                f"{self.where}: this <doc> takes more than {self._most_bytes:,} bytes of memory, the most that a "
+                "worker has for it: divide it, or raise cluster.worker_megabytes"
+            )
         self._text.append(line)
 
     def page(self) -> Page:
@@ -79,10 +82,12 @@ class _Document:
         return Page(self._attributes["id"], title, html.unescape("\n".join(self._text[repeats_title:])), "article")
 
 
-def _begun(lines: Lines, offset: int, line: bytes, *, in_earlier: bool) -> tuple[_Document | None, bool]:
+def _begun(
+    lines: Lines, offset: int, line: bytes, document_bytes: int, *, in_earlier: bool
+) -> tuple[_Document | None, bool]:
     """The document that a line outside of documents begins, and whether it may be outside of them."""
     if line.startswith(_BEGIN):
-        return _Document(lines.text(line), lines.where(offset)), False
+        return _Document(lines.text(line), lines.where(offset), document_bytes), False
     if not in_earlier and not _CLOSING_TAGS.fullmatch(line):
         raise InputError(f"{lines.where(offset)} is in no <doc>: it begins with {lines.text(line)[:40]!r}")
     return None, in_earlier

@@ -7,6 +7,7 @@ corpus of which a part can't be read goes on as far as its other parts allow, an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -28,11 +29,15 @@ from tiltmeter.jobs.embedding.corpus.vocabulary import (
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import wikitext
 from tiltmeter.storage.corpora.corpora import Source, Span, read_pages, split
+from tiltmeter.storage.corpora.lines import PART_LENGTH
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _BYTES_PER_PAGE = 100
 """Memory of a page while an inventory is taken."""
+
+_MEMORY_PER_DOCUMENT_BYTE = 20
+"""Of a document in one line, whose words are all in memory at once while it is tokenised; longer ones are refused."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -59,7 +64,7 @@ def read_corpora(
         UnitsFailed: if none could.
     """
     by_name = {text.corpus.name: text for text in texts}
-    read = _read_stage(runner, by_name, reading)
+    read = _read_stage(runner, by_name, reading, worker_bytes)
     inventories = _inventory_stage(runner, read, worker_bytes)
     documents = _documents_stage(runner, inventories)
     shards = tokens_stage(runner, by_name, documents)
@@ -90,7 +95,9 @@ _PAGES = pa.schema(
 )
 
 
-def _read_stage(runner: Runner, texts: Mapping[str, Text], reading: ReadingConfig) -> dict[str, list[Finished]]:
+def _read_stage(
+    runner: Runner, texts: Mapping[str, Text], reading: ReadingConfig, worker_bytes: int
+) -> dict[str, list[Finished]]:
     units = {
         name: [
             _read_unit(name, source, span, reading)
@@ -99,7 +106,8 @@ def _read_stage(runner: Runner, texts: Mapping[str, Text], reading: ReadingConfi
         ]
         for name, text in texts.items()
     }
-    return runner.run(Stage("read", each(_read_pages), units))
+    work = each(partial(_read_pages, document_bytes=worker_bytes // _MEMORY_PER_DOCUMENT_BYTE))
+    return runner.run(Stage("read", work, units))
 
 
 def _spans(source: Source, megabytes: float) -> list[Span]:
@@ -112,15 +120,17 @@ def _spans(source: Source, megabytes: float) -> list[Span]:
 
 def _read_unit(name: str, source: Source, span: Span, reading: ReadingConfig) -> Unit:
     config = {"source": source, "span": span, "shard_megabytes": reading.shard_megabytes}
+    if source.format == "text":
+        config["part_length"] = PART_LENGTH
     return Unit("pages/2", f"{name}: {source.name} from {span.start:,}", config)
 
 
-def _read_pages(_store: Store, unit: Unit) -> Tables:
+def _read_pages(_store: Store, unit: Unit, document_bytes: int = 2**26) -> Tables:
     source = unit.config["source"]
     counts = {"article": 0, "redirect": 0, "other_namespace": 0}
     shard: list[tuple[str, str, str, int, int]] = []
     num_bytes = num_shards = 0
-    pages = read_pages(source, unit.config["span"])
+    pages = read_pages(source, unit.config["span"], document_bytes)
     for page in pages:
         counts[page.kind] += 1
         if page.kind == "article":

@@ -201,3 +201,74 @@ def test_parquet_is_divided_at_its_row_groups(tmp_path):
         spans = split(source, megabytes)
         assert len(spans) == num_spans
         assert _read(source, *spans)[0] == [Page(str(n), "t", "ä\nb" * 50, "article") for n in range(100)]
+
+
+_PART = 50
+
+
+@pytest.fixture(scope="module")
+def long_lines(tmp_path_factory):
+    """Plain text whose lines are far above the length from which they are cut, and what they hold."""
+    lines = ["kurz", "größer " * 40, "x" * 333, "", "ö" * 200 + " y", "a " * 25, "b " * 24 + "bc", "é" * 25, "ende"]
+    folder = tmp_path_factory.mktemp("long")
+    content = "\n".join(lines)
+    for name, packed in (
+        ("plain", content.encode()),
+        ("gzip", gzip.compress(content.encode())),
+        ("UTF-16", content.encode("utf-16")),
+    ):
+        (folder / name).write_bytes(packed)
+    return folder, lines
+
+
+@pytest.mark.parametrize("name", ["plain", "gzip", "UTF-16"])
+def test_a_long_line_of_text_is_read_in_parts_that_make_it_up(long_lines, name, monkeypatch):
+    monkeypatch.setattr("tiltmeter.storage.corpora.lines.PART_LENGTH", _PART)
+    folder, lines = long_lines
+    [source] = find_sources(CorpusConfig("sample", "en", str(folder / name), format="text"))
+    pages = _read(source, Span(0, source.num_bytes))[0]
+    assert "".join(page.text for page in pages) == "".join(lines)
+    assert max(len(page.text.encode()) for page in pages) <= _PART * (2 if name == "UTF-16" else 1)
+    whole = [line for line in lines if line and len(line.encode()) <= _PART]
+    assert [page.text for page in pages if page.text in whole] == whole, "shorter lines stay whole"
+    assert all(page.text.endswith("größer ") for page in pages if page.text.startswith("größer")), "cut behind spaces"
+    content = "\n".join(lines).encode()
+    if name != "UTF-16":
+        for page in pages:
+            start = int(page.id.partition("@")[2])
+            assert content[start:].startswith(page.text.encode()), "called by the place of the part"
+    if name == "plain":
+        for cuts in ([1], range(1, len(content), 7), range(40, len(content), 61), range(5, len(content), 200)):
+            spans = [Span(*ends) for ends in pairwise([0, *cuts, len(content)])]
+            assert _read(source, *spans)[0] == pages
+
+
+def _packed_document(form: str, num_bytes: int) -> bytes:
+    text = "word " * (num_bytes // 5)
+    if form == "parquet":
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"text": ["short", text]}), sink)
+        return sink.getvalue()
+    if form == "mediawiki":
+        return (
+            f"<mediawiki><page><title>t</title><ns>0</ns><id>1</id><revision><text>{text}</text></revision></page>"
+            "</mediawiki>"
+        ).encode()
+    if form == "wikiextractor":
+        return f'<doc id="1">\n{text}\n</doc>\n'.encode()
+    return json.dumps({"text": text}).encode()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "wikiextractor", "mediawiki", "parquet"])
+def test_a_document_beyond_a_worker_s_memory_is_refused_with_the_setting(tmp_path, form):
+    for num_bytes in (50_000, 400_000):
+        path = tmp_path / f"document-{num_bytes}"
+        path.write_bytes(_packed_document(form, num_bytes))
+        [source] = find_sources(CorpusConfig("sample", "en", str(path)))
+        assert source.format == form
+        pages = read_pages(source, split(source, 100)[0], 200_000)
+        if num_bytes < 200_000:
+            assert len(list(pages)[-1].text.strip()) == num_bytes - 1
+        else:
+            with pytest.raises(InputError, match=r"document-400000: .*200,000.* raise cluster\.worker_megabytes"):
+                list(pages)
