@@ -4,77 +4,70 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report import grids, wording
+from tiltmeter.jobs.report.grids import count, grid, number
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.style import INK, MALE, Look, lines
+from tiltmeter.jobs.report.wording import number as written
+from tiltmeter.jobs.report.wording import percent, plural
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 
 _LOOKS = {"training": Look(INK, dash="dash"), "development": Look(MALE)}
+_ASKED = "How well does a recurrent network score the sentiment of texts that it was not trained on?"
 
 
 def page(_: Run[Any, Any], frames: Frames) -> Body:
     """How well the network labels texts, and how its training went."""
     evaluation, training = frames["evaluation"], frames["training"]
-    parts = grids.grid(
-        "By part of the data.",
-        evaluation,
-        "part",
-        grids.count("num_texts"),
-        grids.number("sign_agreement", "right sign"),
-        grids.number("mean_absolute_error"),
-    )
-    losses = [grids.number(name, digits=4) for name in ("loss", "development_loss", "development_accuracy")]
+    errors = number("sign_agreement", "right sign"), number("mean_absolute_error")
+    losses = [number(name, digits=4) for name in ("loss", "development_loss", "development_accuracy")]
+    curves_and_numbers = [_losses(training), grid("Losses in nats.", training, count("epoch"), *losses)]
     return Body(
         "A recurrent sentiment system",
         {"job": "gru_training"},
-        Lead([Paragraph(_ASKED)], [Bullets(_findings(evaluation))], [Paragraph(_how_sure(evaluation))]),
+        Lead([Paragraph(_ASKED)], [Bullets(_findings(evaluation))], [Paragraph(_doubt(evaluation))]),
         [
-            Section("evaluation", "How well it scores", [parts]),
             Section(
-                "training",
-                "How it was trained",
-                [_losses(training), grids.grid("Losses in nats.", training, grids.count("epoch"), *losses)],
+                "evaluation",
+                "How well it scores",
+                [grid("By part of the data.", evaluation, "part", count("num_texts"), *errors)],
             ),
+            Section("training", "How it was trained", curves_and_numbers),
         ],
     )
 
 
-_ASKED = "How well does a recurrent network score the sentiment of texts that it was not trained on?"
-
-
 def _findings(evaluation: pl.DataFrame) -> list[str]:
     return [
-        f"Of the {row['num_texts']:,} texts of the {row['part']} part, those that are not neutral get a score of the "
-        f"right sign in {wording.percent(row['sign_agreement'])} of the cases; all scores are off by "
-        f"{wording.number(row['mean_absolute_error'], 3)} on average."
+        f"Of the {plural(row['num_texts'], 'text')} of the {row['part']} part, those that are not neutral get a score "
+        f"of the right sign in {percent(row['sign_agreement'])} of the cases; all scores are off by "
+        f"{written(row['mean_absolute_error'], 3)} on average."
         for row in evaluation.drop_nulls("sign_agreement").to_dicts()
     ]
 
 
-def _how_sure(evaluation: pl.DataFrame) -> str:
+def _doubt(evaluation: pl.DataFrame) -> str:
     fewest = min(evaluation["num_texts"].to_list(), default=0)
     return (
         "The weights are those after the epoch with the smallest development loss, so the numbers of the development "
-        f"part flatter the network. The smallest part has {fewest:,} texts: shares of so many have a standard error of "
-        f"up to {50.0 / max(fewest, 1) ** 0.5:.1f} percentage points. Another seed would give another network."
+        f"part flatter the network. The smallest part has {plural(fewest, 'text')}: shares of so many have a standard "
+        f"error of up to {50.0 / max(fewest, 1) ** 0.5:.1f} percentage points. Another seed would give another network."
     )
 
 
 def _losses(training: pl.DataFrame) -> Chart:
     named = training.rename({"loss": "training", "development_loss": "development"})
-    rows = named.unpivot(["training", "development"], index="epoch", variable_name="part", value_name="loss")
     figure = curves(
-        rows,
+        named.unpivot(["training", "development"], index="epoch", variable_name="part", value_name="loss"),
         "epoch",
         "loss",
         by="part",
         looks=_LOOKS,
         titles=("epoch", "loss (nats)"),
-        hover=lambda row: lines(row["part"], f"epoch {row['epoch']}", f"loss (nats) {wording.number(row['loss'], 4)}"),
+        hover=lambda row: lines(row["part"], f"epoch {row['epoch']}", f"loss (nats) {written(row['loss'], 4)}"),
     )
     return Chart(
         "Line chart of the loss on the training and on the development part, epoch by epoch.",

@@ -146,9 +146,14 @@ def _intervals(rows: pl.DataFrame) -> str:
         return "Without resamples of the texts, the numbers have no intervals."
     sides = on_sides(scores, Lean("raw_score"))
     above, doubtful = sides.above.height, sides.contradictory.height
+    if scores.height == 1:
+        what = f"1 raw score has an interval from resamples of the texts, which {'lies' if above else 'does not lie'}"
+    else:
+        what = (
+            f"{scores.height:,} raw scores have intervals from resamples of the texts; {above} of them "
+            f"{verb(above, 'lie')}"
+        )
     return (
-        f"{plural(scores.height, 'raw score')} {'has an interval' if scores.height == 1 else 'have intervals'} from "
-        f"resamples of the texts; {above} of them {verb(above, 'lie')} above 0 with all of it"
-        f"{contradictory('for', doubtful)}. A raw score can't be below 0, so an interval above a score near 0 is no "
-        "proof of bias."
+        f"{what} wholly above 0{contradictory('for', doubtful)}. A raw score can't be below 0, so an interval above a "
+        "score near 0 is no proof of bias."
     )

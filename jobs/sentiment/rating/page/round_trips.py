@@ -73,7 +73,8 @@ def _directions(compared: pl.DataFrame) -> str:
     else:
         above, below, neither, doubtful, _ = on_sides(compared, CHANGE)
         num = neither.height
-        rest = [f"for {'all' if num == compared.height else num} the interval of the change includes 0"] if num else []
+        whose = "" if compared.height == 1 else f"for {'all' if num == compared.height else num} "
+        rest = [f"{whose}the interval of the change includes 0"] if num else []
         rest += [contradictory("for", doubtful.height).removeprefix("; ")] if doubtful.height else []
     sides = {"higher": above["system"], "lower": below["system"]}
     return "; ".join([*(_systems_on(side, systems) for side, systems in sides.items() if systems.len()), *rest])
@@ -151,12 +152,12 @@ def lost_words(frames: Frames) -> Iterator[str]:
     for (variant,), rows in _by_word(frames).group_by("variant", maintain_order=True):
         lost, texts = (int(rows[name].sum()) for name in ("num_lost", "num_texts"))
         if not lost:
-            yield f"The round trip {variant} lost none of {texts:,} words that tell gender or race."
+            yield f"The round trip {variant} lost none of {plural(texts, 'word')} that tell gender or race."
             continue
         worst = rows.sort("percent_lost", "num_lost", descending=True, maintain_order=True).row(0, named=True)
         most = f"{quoted(worst['word'])} in group {worst['group']} ({worst['percent_lost']:.0f}%)"
         yield (
-            f"The round trip {variant} lost {lost:,} of {texts:,} words that tell gender or race "
+            f"The round trip {variant} lost {lost:,} of {plural(texts, 'word')} that tell gender or race "
             f"({lost / texts:.0%}), most often {most}."
         )
 
@@ -176,7 +177,7 @@ def _lost_words(rows: pl.DataFrame) -> Grid:
     totals = rows.group_by("group", "word", maintain_order=True).agg(trips.alias("trips"), worst)
     return grid(
         "Texts that have a word before a round trip, and how many of them lack it afterwards; of "
-        f"{totals.height} words those that were lost at all.",
+        f"{plural(totals.height, 'word')} those that were lost at all.",
         totals.filter(pl.col("percent_lost") > 0).sort("percent_lost", descending=True, maintain_order=True),
         "group",
         "word",

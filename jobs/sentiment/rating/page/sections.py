@@ -8,7 +8,7 @@ from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.grids import Column, Row, cell, count, estimate, grid, number, optional, p_value, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
-from tiltmeter.jobs.report.wording import listed, plural
+from tiltmeter.jobs.report.wording import listed, plural, verb
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page import figures
 from tiltmeter.jobs.sentiment.rating.page.causal_diagrams import causal_models, diagram, meaning
@@ -59,13 +59,14 @@ def _ratings(rows: pl.DataFrame, systems: list[str]) -> Iterator[Block]:
     levels = rows["num_levels"][0]
     yield Paragraph(
         "For each group of texts and protected attribute, the systems are put in order by their raw score, and the "
-        f"order is cut into {levels} parts: a rating is the part that a system falls into, 1 for the least biased. "
-        "Systems with the same raw score have the same rating. Raw scores of different groups, attributes or measures "
-        "are not on one scale; ratings say who comes before whom."
+        f"order is cut into {plural(levels, 'part')}: a rating is the part that a system falls into, 1 for the least "
+        "biased. Systems with the same raw score have the same rating. Raw scores of different groups, attributes or "
+        "measures are not on one scale; ratings say who comes before whom."
     )
     numbers = {"ratings": lambda row: f"<b>{row['rating']}</b>", "raw scores": amount}
     yield Chart(
-        f"Heat map of the ratings of {len(systems)} systems in {len(by_case(rows))} cases, a row for each variant.",
+        f"Heat map of the ratings of {plural(len(systems), 'system')} in {plural(len(by_case(rows)), 'case')}, a row "
+        "for each variant.",
         f"The darker, the more biased: from 1 to {levels}. Grey: no rating; the pointer shows why, and elsewhere raw "
         "score, interval and rank.",
         {label: figures.rating_map(rows, systems, numbers[label]) for label in numbers},
@@ -187,7 +188,8 @@ def _unseen(effects: pl.DataFrame) -> Iterator[Block]:
         for row in cells.head(_MAX_BULLETS).to_dicts()
     ]
     if cells.height > _MAX_BULLETS:
-        names.append(f"{cells.height - _MAX_BULLETS} more are in the table effects")
+        rest = cells.height - _MAX_BULLETS
+        names.append(f"{rest} more {verb(rest, 'be')} in the table effects")
     yield Details(f"{plural(cells.height, 'cell')} without texts", [Bullets(names)])
 
 
@@ -213,11 +215,13 @@ def _largest(effects: pl.DataFrame) -> Grid:
 def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
     rejections = tests.filter("rejected_95").sort("p_value", maintain_order=True)
     total, infinite = tests["t"].count(), tests["t"].is_infinite().sum()
-    have = "has" if infinite == 1 else "have"
-    some = f" {infinite} {have} an infinite t: the means differ and no score varies." if infinite else ""
+    some = (
+        f" {infinite} {verb(infinite, 'have')} an infinite t: the means differ and no score varies." if infinite else ""
+    )
     yield Paragraph(
-        f"{rejections.height:,} of {total:,} tests reject equal means at the 95% level.{some} Without any bias some "
-        "would as well, which the corrections after Holm and after Benjamini and Hochberg allow for."
+        f"{rejections.height:,} of {plural(total, 'test')} {verb(rejections.height, 'reject')} equal means at the 95% "
+        f"level.{some} Without any bias some would as well, which the corrections after Holm and after Benjamini and "
+        "Hochberg allow for."
     )
     if rejections.height:
         yield Details("Tests that reject at 95%", [_test_grid(rejections)])

@@ -37,7 +37,7 @@ def test_the_page_begins_with_what_was_measured_and_who_leans_least_and_most(rat
         "groups of texts, by gender, on the original texts and after 1 round trip (es)."
     )
     # All but the undefined one; every interval begins at 0.
-    assert sure.startswith("7 raw scores have intervals from resamples of the texts; 0 of them lie above 0")
+    assert sure.startswith("7 raw scores have intervals from resamples of the texts; 0 of them lie wholly above 0")
     assert order == (
         "On the original texts, the lowest raw score (least bias) is most often that of calm (2 of 2); the highest, "
         "that of wild (2 of 2)."
@@ -85,6 +85,23 @@ def test_without_two_values_of_anything_there_is_a_sentence(ratings, said):
     assert said(frames, "plain")[-1] == "Nothing could be rated."
 
 
+@pytest.mark.parametrize(
+    ("scores", "low", "sentence"),
+    [
+        ([1.0], 0.0, "1 raw score has an interval from resamples of the texts, which does not lie wholly above 0."),
+        ([1.0], 0.5, "1 raw score has an interval from resamples of the texts, which lies wholly above 0."),
+        ([1.0, 2.0], 0.5, "2 raw scores have intervals from resamples of the texts; 2 of them lie wholly above 0."),
+    ],
+)
+def test_one_and_several_intervals_are_counted(ratings, said, scores, low, sentence):
+    rows = [ratings.raw_score(f"s{score}", score) | {"raw_score_low": low} for score in scores]
+    frames = ratings.rated_run() | {
+        "raw_scores": ratings.table("raw_scores", *rows),
+        "ratings": ratings.table("ratings", *(ratings.rating(row, 1, 1) for row in rows)),
+    }
+    assert said(frames, "plain")[-1].startswith(sentence)
+
+
 def test_what_can_not_be_compared_is_said_with_its_reason(ratings, said):
     reason = {"status": "incomparable", "reason": "the only gender is male: a comparison needs two values"}
     rows = [ratings.raw_score(name, None) | reason for name in ("calm", "wild")]
@@ -122,7 +139,7 @@ def test_changes_have_a_direction_by_their_interval_alone(ratings):
     assert "3 raw scores can be compared" in spanish
     assert "1 is higher (calm 1); 1 is lower (wild 1); for 1 the interval" in spanish
     assert spanish.endswith("2 ratings moved.")
-    assert "the original's: for all the interval of the change includes 0. No rating moved." in danish
+    assert "the original's: the interval of the change includes 0. No rating moved." in danish
 
 
 def test_a_change_beside_its_interval_has_no_direction(ratings):

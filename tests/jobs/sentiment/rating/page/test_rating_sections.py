@@ -140,7 +140,7 @@ def test_the_largest_impact_of_each_system_is_its_raw_score_and_an_undefined_one
 
 def test_tests_that_reject_are_shown_with_an_infinite_t(ratings):
     blocks = sections_of(ratings.rated_run())["tests"]
-    assert texts(blocks).startswith("1 of 2 tests reject equal means at the 95% level. 1 has an infinite t:")
+    assert texts(blocks).startswith("1 of 2 tests rejects equal means at the 95% level. 1 has an infinite t:")
     (grid,) = grids(blocks)
     assert grid.rows == [
         [
