@@ -157,8 +157,9 @@ def foreign(text: str, between: str) -> str:
     return text.replace(f"conf{between}job", f"word_lengths{between}conf{between}job")
 
 
-def test_a_job_of_another_package_is_installed_run_and_shown(installed, tmp_path):
-    (tmp_path / "texts.csv").write_text(TEXTS)
-    words = ["job=word_lengths", "path=texts.csv", "job.unit_texts=2", "run_dir=lengths"]
-    assert "3 units done, 0 reused, 0 failed" in run(tmp_path, words, installed, ROOT / "src")
-    check_results(tmp_path / "lengths")
+def test_a_job_of_another_package_is_installed_run_and_shown(installed, joining):
+    # Workers of a cluster that is there look for packages where the command is started.
+    (installed / "texts.csv").write_text(TEXTS)
+    words = ["job=word_lengths", "path=texts.csv", "job.unit_texts=2", "run_dir=lengths", *joining]
+    assert "3 units done, 0 reused, 0 failed" in run(installed, words, ROOT / "src")
+    check_results(installed / "lengths")
