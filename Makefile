@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
-# numba's cache does not notice a change in another file's function; a folder per state of the sources does.
-export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell find operators -name '*.py' | sort | xargs cat | cksum | cut -d ' ' -f 1)
+# numba's cache does not notice a change in another file's function; a folder per state of the files with kernels does.
+export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell grep -lr --include='*.py' numba operators | sort | xargs cat | cksum | cut -d ' ' -f 1)
 
 .PHONY: survey test lint faults bench lock clean
 
