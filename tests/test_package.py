@@ -1,5 +1,6 @@
 """What is installed: one package, of a version that the changelog names, whose parts import from anywhere."""
 
+import os
 import re
 import subprocess
 import sys
@@ -20,7 +21,10 @@ def site(tmp_path_factory):
     """A folder with what the wheel installs."""
     folder = tmp_path_factory.mktemp("wheel")
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, ROOT], check=True)
+    # A folder `build` in the tree still has the modules of earlier wheels, and setuptools would pack them again.
+    (folder / "build.cfg").write_text(f"[build]\nbuild_base = {folder / 'build'}\n")
+    environment = os.environ | {"DIST_EXTRA_CONFIG": str(folder / "build.cfg")}
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, ROOT], check=True, env=environment)
     [wheel] = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder / "site")
