@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tiltmeter.storage.corpora.packed import check_parquet, unpacked
@@ -50,14 +51,20 @@ def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool
         )
 
 
-def check_rows(uri: str, setting: str) -> None:
-    """Refuse a file that has names of columns and nothing else.
+def check_values(uri: str, columns: Sequence[str], setting: str) -> None:
+    """Refuse a file that has names of columns and nothing else, or lists or structs in one of these columns.
 
     Raises:
         InputError: naming it.
     """
-    if _opening(uri, header=True).is_empty:
+    opening = _opening(uri, header=True)
+    if opening.is_empty:
         raise InputError(f"{setting}: {redacted(uri)} has no rows: there must be one at least")
+    if nested := [name for name in columns if name in opening.nested]:
+        raise InputError(
+            f"{setting}: {redacted(uri)} has lists or structs in column {', '.join(map(repr, nested))}: must have "
+            "text, numbers or dates"
+        )
 
 
 class _Opening(NamedTuple):
@@ -65,6 +72,7 @@ class _Opening(NamedTuple):
 
     columns: list[str]
     is_empty: bool
+    nested: Sequence[str] = ()
 
 
 def _opening(uri: str, header: bool) -> _Opening:
@@ -77,10 +85,13 @@ def _opening(uri: str, header: bool) -> _Opening:
         return _Opening(rows.columns, is_whole and rows.is_empty())
     if not file_state(uri).has_ranges:
         rows = read_records(uri)
-        return _Opening(rows.columns, rows.is_empty())
+        nested = [column.name for column in rows if column.dtype.is_nested()]
+        return _Opening(rows.columns, rows.is_empty(), nested)
     with opened(uri) as file:
         footer = pq.read_metadata(file)
-    return _Opening(list(footer.schema.to_arrow_schema().names), footer.num_rows == 0)
+    schema = footer.schema.to_arrow_schema()
+    nested = [field.name for field in schema if pa.types.is_nested(field.type)]
+    return _Opening(list(schema.names), footer.num_rows == 0, nested)
 
 
 def read_records(uri: str, columns: Sequence[str] | None = None, *, header: bool = True) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, check_rows, record_columns
+from tiltmeter.storage.records import check_columns, check_values, record_columns
 
 WEIGHT, PROBABILITY, DOCUMENT = "weight", "match_probability", "document"
 """Columns that a file may have or not."""
@@ -38,7 +38,7 @@ def find_sources(config: ResolutionRun) -> Files:
 
 def _find(path: str, setting: str, columns: Sequence[str]) -> FoundFile:
     file = find_table(path, setting, columns)
-    check_rows(file.uri, setting)
+    check_values(file.uri, columns, setting)
     return file
 
 

@@ -75,6 +75,13 @@ def test_columns_of_which_one_would_be_taken_silently_are_refused(found, texts, 
         found(*settings, **texts)
 
 
+@pytest.mark.parametrize("values", [[["x"], ["y"]], [{"x": 1}, {"x": 2}]])
+def test_lists_and_structs_are_refused_before_any_work(configured, tmp_path, values):
+    pl.DataFrame({"left": ["a", "b"], "right": values, "weight": [1.0, 1.0]}).write_parquet(tmp_path / "pairs.parquet")
+    with pytest.raises(InputError, match=r"^pairs: .* has lists or structs in column 'right'"):
+        find_sources(configured("job=entity_resolution", f"pairs={tmp_path}/pairs.parquet"))
+
+
 def test_columns_that_are_not_read_may_come_twice_or_have_no_name(found):
     _, files = found(pairs="left,right,weight,note,note,,\na,b,1,x,y,,\n")
     tables = dict(read_pairs({"pairs": {"uri": files["pairs"].uri}}, None, "forbid"))
