@@ -83,6 +83,18 @@ def test_the_command_ends_at_once_and_leaves_nothing(tiltmeter, tmp_path, argume
             ["+embedding.num_replica=4"],
             r"embedding.num_replica=4: there is no such setting; did you mean embedding.num_repl",
         ),
+        (
+            ["job.p_value=certifed"],
+            r"^job.p_value=certifed: must be certified or monte_carlo; did you mean certified\?$",
+        ),
+        (
+            ["embedding.trainer.name=glov"],
+            r"^embedding.trainer: 'name' is glov, and must be one of 'glove', 'word2vec', 'fasttext'; set it as in",
+        ),
+        (
+            ["embedding.trainer=3"],
+            r"^embedding.trainer=3: must be values by their names; set it as in 'embedding.trainer={",
+        ),
         (["seed=-1"], r"seed=-1: .*greater than or equal to 0"),
         (
             ["corpus.enwiki_sample.language=de", "job=association"],

@@ -1,6 +1,7 @@
 """From composed YAML to one frozen, checked record; nothing of Hydra goes further than this."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -11,11 +12,14 @@ from pydantic_core import ErrorDetails
 
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
-from tiltmeter.jobs.runtime.settings.known import Known
+from tiltmeter.jobs.runtime.settings.known import Known, meant
 from tiltmeter.jobs.runtime.settings.shapes import example_at
+from tiltmeter.jobs.runtime.wording import listed
 
 _STRUCTURES = {"dict_type": "must be values by their names", "tuple_type": "must be a list"}
 _STRUCTURES |= {"dataclass_type": _STRUCTURES["dict_type"], "list_type": _STRUCTURES["tuple_type"]}
+_STRUCTURES |= {"model_attributes_type": _STRUCTURES["dict_type"]}
+_QUOTE = "'"
 
 
 def plain(composed: DictConfig, kind_of: Callable[[str], type[CommonConfig]]) -> dict[str, Any]:
@@ -81,6 +85,8 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
     shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={value}"
     if details["type"] == "unexpected_keyword_argument":
         return f"{key}{shown}: {known.without(key).no_such(key)}"
+    if details["type"] == "literal_error":
+        return f"{key}{shown}: {_one_of(details['ctx']['expected'], str(value))}"
     reason = _kinds(details) or _STRUCTURES.get(details["type"], f"{message[0].lower()}{message[1:]}")
     return f"{key}{shown}: {reason}; {_advice(key, kind, details['loc'][:named])}"
 
@@ -92,6 +98,16 @@ def _kinds(details: ErrorDetails) -> str:
     if details["type"] == "union_tag_invalid":
         return "{discriminator} is {tag}, and must be one of {expected_tags}".format(**details["ctx"])
     return ""
+
+
+def _one_of(expected: str, word: str) -> str:
+    """What a word must be that is none of a list, and which one was meant.
+
+    >>> _one_of("'glove' or 'word2vec'", "glov"), _one_of("1 or 2", "3")
+    ('must be glove or word2vec; did you mean glove?', 'must be 1 or 2')
+    """
+    names = re.findall(f"{_QUOTE}([^{_QUOTE}]*){_QUOTE}", expected)
+    return f"must be {listed(names, 'or') or expected}{meant(word, names)}"
 
 
 def _advice(key: str, kind: type[CommonConfig] | None, location: Sequence[int | str]) -> str:

@@ -33,7 +33,7 @@ class ComparisonRun(CommonConfig):
     """
 
     job: CompareJob
-    runs: tuple[_Path, ...]
+    runs: Annotated[tuple[_Path, ...], Field(examples=[["nights/1", "nights/2"]])]
 
     @property
     def places(self) -> list[Path]:
