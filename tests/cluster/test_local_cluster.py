@@ -96,13 +96,14 @@ def _gpus_of_workers(store, workers):
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory):
+def seen(tmp_path_factory, turn):
     home = tmp_path_factory.mktemp("home")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
     environment |= {"PYTHONPATH": str(ROOT / "src"), "HOME": str(home)}
-    script = subprocess.run(
-        [sys.executable, __file__], cwd=home, env=environment, capture_output=True, text=True, check=False
-    )
+    with turn:
+        script = subprocess.run(
+            [sys.executable, __file__], cwd=home, env=environment, capture_output=True, text=True, check=False
+        )
     assert script.returncode == 0, script.stderr
     return json.loads(script.stdout.splitlines()[-1])
 

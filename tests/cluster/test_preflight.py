@@ -132,13 +132,14 @@ def _packed(store):
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(tmp_path_factory, turn):
     command, folder = [sys.executable, __file__], tmp_path_factory.mktemp("nodes")
     shutil.copytree(ROOT / "src", folder / "ours", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(folder / "ours", folder / "other")
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
     environment = os.environ | token | {"PYTHONPATH": str(folder / "ours")}
-    script = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    with turn:
+        script = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert script.returncode == 0, script.stderr
     return json.loads(script.stdout.splitlines()[-1])
 

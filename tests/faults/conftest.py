@@ -28,9 +28,10 @@ def pytest_terminal_summary(terminalreporter):
 
 
 @pytest.fixture(scope="session")
-def machines():
+def machines(turn):
     """The cluster, which faults may leave without some of its nodes."""
-    machines = Machines()
+    with turn:
+        machines = Machines()
     yield machines
     machines.shutdown()
 
