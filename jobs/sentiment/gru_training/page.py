@@ -24,7 +24,7 @@ def page(_: Run[Any, Any], frames: Frames) -> Body:
     evaluation, training = frames["evaluation"], frames["training"]
     errors = number("sign_agreement", "right sign"), number("mean_absolute_error")
     losses = [number(name, digits=4) for name in ("loss", "development_loss", "development_accuracy")]
-    curves_and_numbers = [_losses(training), grid("Losses in nats.", training, count("epoch"), *losses)]
+    numbers = grid("Losses in nats.", training, count("epoch"), *losses)
     return Body(
         "A recurrent sentiment system",
         {"job": "gru_training"},
@@ -35,7 +35,7 @@ def page(_: Run[Any, Any], frames: Frames) -> Body:
                 "How well it scores",
                 [grid("By part of the data.", evaluation, "part", count("num_texts"), *errors)],
             ),
-            Section("training", "How it was trained", curves_and_numbers),
+            Section("training", "How it was trained", [_losses(training), numbers]),
         ],
     )
 

@@ -214,7 +214,7 @@ def _largest(effects: pl.DataFrame) -> Grid:
 
 def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
     rejections = tests.filter("rejected_95").sort("p_value", maintain_order=True)
-    total, infinite = tests["t"].count(), tests["t"].is_infinite().sum()
+    total, infinite = tests["t"].count(), int(tests["t"].is_infinite().sum())
     some = (
         f" {infinite} {verb(infinite, 'have')} an infinite t: the means differ and no score varies." if infinite else ""
     )
@@ -223,32 +223,28 @@ def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
         f"level.{some} Without any bias some would as well, which the corrections after Holm and after Benjamini and "
         "Hochberg allow for."
     )
-    if rejections.height:
-        yield Details("Tests that reject at 95%", [_test_grid(rejections)])
-
-
-def _test_grid(rows: pl.DataFrame) -> Grid:
+    if rejections.is_empty():
+        return
     p_values = {"p_value": "p", "p_holm": "p (Holm)", "p_benjamini_hochberg": "p (B.–H.)"}
-    return grid(
+    table = grid(
         "Tests that reject equal means at 95%, the smallest p first; B.–H.: after Benjamini and Hochberg.",
-        rows,
+        rejections,
         "variant",
         "group",
         text("dataset", "data set"),
         "system",
         text("protected", "attribute", attribute),
         cell("values", lambda row: f"{row['value_1']} / {row['value_2']}"),
-        cell("means", _means, is_numeric=True),
+        cell(
+            "means", lambda row: " / ".join(wording.number(row[f"mean_{side}"], 2) for side in (1, 2)), is_numeric=True
+        ),
         number("t", digits=2),
         number("degrees_of_freedom", "d.f.", 1),
         *(p_value(name, heading) for name, heading in p_values.items()),
         most=MOST_ROWS,
         table="tests",
     )
-
-
-def _means(row: Row) -> str:
-    return " / ".join(wording.number(row[name], 2) for name in ("mean_1", "mean_2"))
+    yield Details("Tests that reject at 95%", [table])
 
 
 def _texts(frames: Frames) -> Iterator[Block]:
