@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.files import in_utf8
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.files.retries import is_transient, with_retries
 
@@ -33,12 +34,13 @@ def filesystem_of(root: str) -> tuple[fs.FileSystem, str]:
 
     Raises:
         StorageError: if the root is empty or of no known file system; the message has neither credentials nor options.
+        InputError: if a local path is not in UTF-8.
     """
     if not root.strip():
         raise StorageError(f"store={root!r} is empty: set {SETTING}")
     try:
         if "://" not in root:
-            return fs.LocalFileSystem(), str(Path(root).expanduser().absolute())
+            return fs.LocalFileSystem(), in_utf8(str(Path(root).expanduser().absolute()))
         # Arrow asks the server where a bucket is whose region the URI does not tell.
         filesystem, path = with_retries(lambda: fs.FileSystem.from_uri(root))
         return _with_timeouts(filesystem), path

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from tiltmeter.storage.errors import Refusal, StorageError
+from tiltmeter.storage.files.files import in_utf8
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.local_copies import fetch
@@ -133,7 +134,9 @@ def opened(path: Path) -> Iterator[RunDirectory]:
     Raises:
         RunDirectoryBusy: if another process holds it; a process that was killed holds nothing.
         StorageError: if the directory can't be made.
+        InputError: if its path is not in UTF-8.
     """
+    in_utf8(str(path))
     try:
         path.mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(path / _LOCK, timeout=0)

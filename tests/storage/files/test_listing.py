@@ -2,13 +2,17 @@
 
 import os
 import random
+from pathlib import Path
 
 import pytest
 from pyarrow import fs
 
 from tiltmeter.storage.corpora.sources import find_files
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.files import resolve
 from tiltmeter.storage.files.listing import listed_files
+from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.runs import opened
 
 NAMES = (
     "a.txt",
@@ -126,3 +130,14 @@ def test_a_name_that_is_not_utf8_is_refused_if_it_would_be_read(folder):
         with pytest.raises(InputError, match=r"corpus/caf\\xe9.txt: this path is not in UTF-8; rename it") as refusal:
             find_files([str(path)], "corpus.path")
         assert str(refusal.value).encode()
+
+
+def test_a_place_that_is_not_utf8_is_refused(tmp_path, monkeypatch):
+    """Such as in a working directory of that name."""
+    place = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    os.mkdir(place)
+    monkeypatch.chdir(place)
+    for take in (lambda: Store("store"), lambda: opened(Path.cwd() / "run").__enter__(), lambda: resolve("file")):
+        with pytest.raises(InputError, match=r"caf\\xe9/\w+: this path is not in UTF-8; rename it"):
+            take()
+    assert not os.listdir(place)
