@@ -1,6 +1,7 @@
 """The command `tiltmeter`: say what it can do, or compose the config, check it, run the job, say what came of it."""
 
 import gc
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
@@ -71,9 +72,18 @@ def main() -> None:
     with redirect_stdout(RedactedStream(sys.stdout)), redirect_stderr(RedactedStream(sys.stderr)), exit_status():
         options, sys.argv[1:] = arranged(sys.argv[1:])
         if options.help:
-            print_help(sys.argv[1:], options.config_dir)
+            _help(options)
         else:
             _run()
+
+
+def _help(options: Namespace) -> None:
+    try:
+        print_help(sys.argv[1:], options.config_dir)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Its reader, such as head, has seen enough; what is left goes nowhere when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run() -> None:

@@ -158,6 +158,13 @@ def test_help_loads_nothing_that_takes_long():
     assert HEAVY & {*done.stdout.splitlines()[-1].split()} == set()
 
 
+def test_a_reader_who_has_seen_enough_leaves_no_traceback(tiltmeter):
+    process = tiltmeter("job=prune", "--help")
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(60) == 0
+
+
 # --- words and files ------------------------------------------------------------------------------------------------
 
 
