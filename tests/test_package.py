@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -18,13 +19,16 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with what the wheel installs."""
+    """A folder with what the wheel installs. It is built from a copy: in ``build/`` modules outlive their removal."""
     folder = tmp_path_factory.mktemp("wheel")
+    source = shutil.copytree(ROOT / "src", folder / "source/src", ignore=shutil.ignore_patterns("__pycache__")).parent
+    for name in ("pyproject.toml", PROJECT["readme"], *PROJECT["license-files"]):
+        shutil.copy(ROOT / name, source)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
     # A folder `build` in the tree still has the modules of earlier wheels, and setuptools would pack them again.
     (folder / "build.cfg").write_text(f"[build]\nbuild_base = {folder / 'build'}\n")
     environment = os.environ | {"DIST_EXTRA_CONFIG": str(folder / "build.cfg")}
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, ROOT], check=True, env=environment)
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, source], check=True, env=environment)
     [wheel] = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder / "site")
