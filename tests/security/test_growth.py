@@ -110,6 +110,16 @@ def test_a_window_beyond_the_usual_is_refused(tmp_path):
         pages(path)
 
 
+@pytest.mark.parametrize("pack", [bytes, lambda content: gzip.compress(content, 1)])
+def test_a_line_of_text_takes_no_memory_for_its_length(tmp_path, cost, pack):
+    path = tmp_path / "corpus.txt"
+    path.write_bytes(pack(b"".join(b"%d " % number for number in range(3 * 10**6))))
+    lengths = []
+    assert cost(lambda: lengths.extend(pages(path))).megabytes < 12
+    assert max(lengths) <= 2**20
+    assert sum(lengths) == len(" ".join(map(str, range(3 * 10**6)))) + 1
+
+
 # --- XML ------------------------------------------------------------------------------------------------------------
 
 
