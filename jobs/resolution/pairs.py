@@ -13,7 +13,8 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import MentionStudy, ResolutionRun
-from tiltmeter.jobs.resolution.sources import DOCUMENT, PROBABILITY, WEIGHT, optional_columns
+from tiltmeter.jobs.resolution.sources import DOCUMENT, PROBABILITY, WEIGHT, optional_columns, score_columns
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic as synthetic_scores
 from tiltmeter.operators.resolution.ids import as_ids
@@ -26,6 +27,10 @@ from tiltmeter.storage.records import numbers, read_records
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _ENDS = ("left", "right")
+
+_ROUNDING = 1e-6
+"""By which weights may differ from those of the probabilities beside them: as of numbers with six digits."""
+
 _CHAIN = ("topic", "mention_id", "mention_class", "chain_id")
 
 
@@ -183,9 +188,9 @@ def read_pairs(files: Mapping[str, Any], threshold: float | None, missing: str) 
     """
     where = f"pairs={redacted(files['pairs']['uri'])}"
     uri = files["pairs"]["uri"]
-    [score] = optional_columns(uri, (WEIGHT, PROBABILITY), "pairs")
-    rows = read_records(uri, [*_ENDS, score])
-    weights, ends = _weights(rows, score, where), _ends(rows, where)
+    columns = score_columns(uri)
+    rows = read_records(uri, [*_ENDS, *columns])
+    weights, ends = _agreed([_weights(rows, column, where) for column in columns], where), _ends(rows, where)
     gold = read_gold(files["gold"]["uri"], pl.concat(ends)) if "gold" in files else None
     ids, [left, right] = numbered(ends, [] if gold is None else [gold["record"]])
     del rows, ends
@@ -206,7 +211,20 @@ def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
         return [as_ids(rows[end]) for end in _ENDS]
 
 
-def _weights(rows: pl.DataFrame, column: str, where: str) -> np.typing.NDArray[np.float64]:
+def _agreed(scores: Sequence[FloatArray], where: str) -> FloatArray:
+    """The weights, if whatever else a file says of its pairs is the same."""
+    weights, *others = scores
+    for other in others:
+        if (apart := np.abs(weights - other) > _ROUNDING).any():
+            row = int(apart.argmax())
+            raise InputError(
+                f"{where}: row {row + 1} has {WEIGHT} {weights[row]:g}, and a {PROBABILITY} by which it would be "
+                f"{other[row]:g} (2 p - 1); leave one of the columns out"
+            )
+    return weights
+
+
+def _weights(rows: pl.DataFrame, column: str, where: str) -> FloatArray:
     scores = rows[column] if rows[column].dtype.is_float() else numbers(rows, column, where)
     if scores.has_nulls() or (missing := rows.select(pl.any_horizontal(pl.col(_ENDS).is_null())).to_series()).any():
         row = (scores.is_null() if scores.has_nulls() else missing).arg_true()[0] + 1

@@ -32,7 +32,7 @@ def find_sources(config: ResolutionRun) -> Files:
     }
     files = {name: _find(path, setting, columns) for name, (path, setting, columns) in wanted.items() if path}
     if config.pairs is not None:
-        _check_weights(files["pairs"].uri)
+        score_columns(files["pairs"].uri)
     return Files(files)
 
 
@@ -54,12 +54,13 @@ def optional_columns(uri: str, names: Sequence[str], setting: str) -> list[str]:
     return chosen
 
 
-def _check_weights(uri: str) -> None:
-    match optional_columns(uri, (WEIGHT, PROBABILITY), "pairs"):
-        case []:
-            raise InputError(f"pairs: {redacted(uri)} has no column {WEIGHT!r} or {PROBABILITY!r}")
-        case [_, _]:
-            raise InputError(
-                f"pairs: {redacted(uri)} has both {WEIGHT!r} and {PROBABILITY!r}, which may contradict each other; "
-                "leave in one of them"
-            )
+def score_columns(uri: str) -> list[str]:
+    """Which of the columns of weights and of probabilities a file of pairs has.
+
+    Raises:
+        InputError: if it has neither, or one of them twice.
+    """
+    columns = optional_columns(uri, (WEIGHT, PROBABILITY), "pairs")
+    if not columns:
+        raise InputError(f"pairs: {redacted(uri)} has no column {WEIGHT!r} or {PROBABILITY!r}")
+    return columns

@@ -65,7 +65,6 @@ def test_a_file_with_a_header_only_is_refused(found, texts, settings, setting):
     [
         ({"pairs": "left,right,weight,weight\na,b,1,-1\n"}, (), "has column 'weight' more than once"),
         ({"pairs": "left,left,right,weight\na,b,c,1\n"}, (), "has column 'left' more than once"),
-        ({"pairs": "left,right,weight,match_probability\na,b,1,0.1\n"}, (), "has both 'weight' and 'match_probab"),
         ({"pairs": "left,right,weight\na,b,1\n", "gold": "record,cluster,cluster\na,1,2\n"}, (), "column 'cluster' m"),
         ({"records": "id,name,name\n1,a,b\n", "clusters": "record,cluster\n1,1\n"}, SCORER, "column 'name' more"),
     ],
@@ -73,6 +72,15 @@ def test_a_file_with_a_header_only_is_refused(found, texts, settings, setting):
 def test_columns_of_which_one_would_be_taken_silently_are_refused(found, texts, settings, message):
     with pytest.raises(InputError, match=message):
         found(*settings, **texts)
+
+
+def test_weights_and_probabilities_beside_each_other_must_agree(found):
+    _, files = found(pairs="left,right,weight,match_probability\na,b,-0.5,0.25\na,c,0.702187,0.8510935\n")
+    tables = dict(read_pairs({"pairs": {"uri": files["pairs"].uri}}, None, "forbid"))
+    assert tables["pairs"]["weight"].to_pylist() == [-0.5, 0.702187]
+    _, files = found(pairs="left,right,match_probability,weight\na,b,0.25,-0.5\na,c,0.75,-0.5\n")
+    with pytest.raises(InputError, match=r"row 2 has weight -0.5, and a match_probability by which it would be 0.5"):
+        dict(read_pairs({"pairs": {"uri": files["pairs"].uri}}, None, "forbid"))
 
 
 @pytest.mark.parametrize("values", [[["x"], ["y"]], [{"x": 1}, {"x": 2}]])
