@@ -208,7 +208,7 @@ def test_monte_carlo_hangs_on_the_seed_and_is_near_the_exact_value(
         (["corpus=enwiki"], r"corpus=enwiki: embeddings that are there already need no corpus; leave it out"),
         (["embedding.language=xx"], r"wordset.xx: job=association needs associations, or wefats in the language xx"),
         (["embedding.format=csv"], r"embedding.format=csv: .*word2vec_text"),
-        (["job.similarities=[dot]"], r"job.similarities.*'cosine'"),
+        (["job.similarities=[dot]"], r"job.similarities=dot: must be cosine, euclidean, manhattan or mahalanobis"),
         (["job.similarities=[cosine,cosine]"], r"job.similarities.*\['cosine'\] named more than once: name each once"),
         (
             ["wordset.en.associations.weat1.attribute_b.words=[love,war]"],
