@@ -1,5 +1,6 @@
 """What can happen to a run: each fault by its name."""
 
+import errno
 import json
 import os
 import signal
@@ -126,9 +127,15 @@ def interrupt_driver(scene):
 
 
 def fill_disk(scene):
-    disk = os.statvfs(scene.seen.path)
-    with _ballast(scene).open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, disk.f_bavail * disk.f_frsize)
+    """Until nothing more fits: what is free changes meanwhile, as the run writes too."""
+    block = bytes(2**16)
+    with _ballast(scene).open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(block)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
 
 
 def empty_disk(scene):
