@@ -102,9 +102,10 @@ def _by_p_value(results: pl.DataFrame) -> str:
         tests[EFFECT.is_disputed(row)].append(f"{row['test']} ({_numbers(row)}, {p_equals(row['p_value'])})")
     named, disputed = tests[False], tests[True]
     num = len(disputed)
+    has = verb(1 if results.height == 1 else len(named), "have")
     more = f" {num} more {verb(num, 'name')} no side, as score and d have different signs: {some(disputed)}."
     return (
-        f"{len(named)} of {plural(results.height, 'association test')} {verb(len(named), 'have')} one-sided p < "
+        f"{len(named)} of {plural(results.height, 'association test')} {has} one-sided p < "
         f"{SIGNIFICANCE}: the first targets go with the first attributes more than regrouping by chance explains"
         f"{', in ' if named else ''}{', '.join(named)}.{more if disputed else ''}"
     )
