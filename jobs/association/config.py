@@ -3,13 +3,23 @@
 from typing import Annotated, ClassVar, Literal
 
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
 from tiltmeter.jobs.runtime.config import each_once
 from tiltmeter.operators.association.covariance import Estimator
 from tiltmeter.operators.association.scores import Statistic
 from tiltmeter.operators.embedding.similarity import Measure
+from tiltmeter.operators.statistics.permutation import Alternative
+
+def _renamed(statistic: object) -> object:
+    if statistic == "discrete_min":
+        raise ValueError(
+            "discrete_min is no statistic any more: it was the sign of the difference of minima, and not equation 2 of "
+            "Azarpanah and Farhadloo 2021, which is smallest_gap"
+        )
+    return statistic
+
 
 NEEDED_LISTS = (("associations",), ("wefats",))
 
@@ -24,6 +34,8 @@ class AssociationConfig:
         ddof: 1 for the sample standard deviation in effect sizes (as published), 0 for the population's.
         level: coverage of the intervals over replicas.
         significance: p-values below it count as significant in summaries.
+        alternative: what p-values speak for: ``greater``, X go with A and Y with B; ``less``, the reverse;
+            ``two-sided``, either, as Azarpanah and Farhadloo 2021 have it.
         p_value: ``certified`` counts partitions and gives bounds that hold; ``monte_carlo`` draws some.
         relative_width: of certified bounds, as far as memory allows.
         num_draws: of a Monte Carlo p-value.
@@ -35,10 +47,13 @@ class AssociationConfig:
     """
 
     similarities: Annotated[tuple[Measure, ...], Field(min_length=1), AfterValidator(each_once)] = ("cosine",)
-    statistics: Annotated[tuple[Statistic, ...], Field(min_length=1), AfterValidator(each_once)] = ("mean",)
+    statistics: Annotated[
+        tuple[Annotated[Statistic, BeforeValidator(_renamed)], ...], Field(min_length=1), AfterValidator(each_once)
+    ] = ("mean",)
     ddof: Annotated[int, Field(ge=0, le=1)] = 1
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     significance: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    alternative: Alternative = "greater"
     p_value: Literal["certified", "monte_carlo"] = "certified"
     relative_width: Annotated[float, Field(gt=0, lt=1)] = 0.005
     num_draws: Annotated[int, Field(ge=1)] = 10_000

@@ -53,6 +53,7 @@ def associate(
         "test": name,
         **{side: getattr(test, side).name for side in SIDES},
         "ddof": config.ddof,
+        "alternative": config.alternative,
         "num_targets": len(present[0]) + len(present[1]),
         "num_attributes": len(present[2]) + len(present[3]),
         "missing_words": lookup.missing([word for words in sets for word in words]),
@@ -134,8 +135,9 @@ def _p_value(scores: _Scores, num_x: int, name: str, config: AssociationConfig, 
     x, y = scores[:num_x], scores[num_x:]
     if config.p_value == "monte_carlo":
         # The same test draws the same partitions, whatever else is measured.
-        p = monte_carlo_p_value(x, y, config.num_draws, cast(int, seed), document_key(name))
+        key = document_key(name)
+        p = monte_carlo_p_value(x, y, config.num_draws, cast(int, seed), key, config.alternative)
     else:
-        p = permutation_p_value(x, y, config.relative_width)
+        p = permutation_p_value(x, y, config.relative_width, config.alternative)
     names = ("p_value", "p_low", "p_high", "p_method", "p_standard_error")
     return dict(zip(names, p, strict=True))

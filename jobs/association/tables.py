@@ -20,7 +20,7 @@ _HOW = [
     column(
         "statistic",
         pa.string(),
-        "what is taken over the attributes: 'mean', 'median', 'min', 'max', 'discrete_min'",
+        "what is taken over the attributes: 'mean', 'median', 'min', 'max', 'smallest_gap'",
         key=True,
     ),
 ]
@@ -44,9 +44,10 @@ ASSOCIATIONS = pa.schema(
         *with_interval("effect_size", "WEAT effect size d; positive if X goes with A", "standard deviations"),
         number("absolute_effect_size", "size of d without its sign", "standard deviations"),
         _DDOF,
-        number("p_value", "one-sided permutation p-value of the original corpus; at the safe end of its interval"),
+        number("p_value", "permutation p-value of the original corpus; at the safe end of its interval"),
         number("p_low", "what p is at least; for Monte Carlo, lower end of its 95 % interval"),
         number("p_high", "what p is at most; for Monte Carlo, upper end of its 95 % interval"),
+        column("alternative", pa.string(), "what p speaks for: 'greater' (X go with A), 'less' or 'two-sided'"),
         column("p_method", pa.string(), "'exact', 'certified' (p lies within its interval) or 'monte_carlo'"),
         number("p_standard_error", "standard error of a Monte Carlo p-value; null otherwise"),
         count("num_targets", "target words that have a vector", "words"),

@@ -135,8 +135,8 @@ def some(names: Sequence[str], most: int = 5) -> str:
 def phrase(name: str) -> str:
     """A name of the tables as a page writes it.
 
-    >>> phrase("discrete_min")
-    'discrete min'
+    >>> phrase("smallest_gap")
+    'smallest gap'
     """
     return name.replace("_", " ")
 

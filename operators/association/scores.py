@@ -16,16 +16,18 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import Measure, orientation
 
-VERSION = "association/2"
+VERSION = "association/3"
 
-Statistic = Literal["mean", "median", "min", "max", "discrete_min"]
+Statistic = Literal["mean", "median", "min", "max", "smallest_gap"]
+
+UNDIRECTED: frozenset[Statistic] = frozenset({"smallest_gap"})
+"""What says how far apart a word's attributes are, and not which of the two sets is the nearer one."""
 
 _STATISTICS: Mapping[Statistic, Callable[..., Any]] = {
     "mean": np.mean,
     "median": np.median,
     "min": np.min,
     "max": np.max,
-    "discrete_min": np.min,
 }
 
 _ROUNDING = 1e-12
@@ -43,8 +45,12 @@ def associations(
         s(w, A, B) = f_{b in B} m(w, b) - f_{a in A} m(w, a)  for a distance.
 
     So ``min`` compares the farthest attributes of the two sets by the cosine and the nearest by a distance, ``max`` the
-    nearest by the cosine and the farthest by a distance. ``discrete_min`` is the sign of s by ``min`` (Azarpanah and
-    Farhadloo 2021, equation 2): +1, 0 or -1, where a difference within rounding (1e-12) counts as 0.
+    nearest by the cosine and the farthest by a distance. ``smallest_gap`` is equation 2 of Azarpanah and Farhadloo
+    2021, the smallest possible association of a word with the two sets,
+
+        s(w, A, B) = min_{a in A, b in B} |m(w, a) - m(w, b)|,
+
+    which is never negative and the same if A and B are exchanged: it has no direction.
 
     Args:
         to_a, to_b: ``[replicas, words, attributes of A or B]``, the measure between words and attributes.
@@ -52,8 +58,8 @@ def associations(
         measure: what ``to_a`` and ``to_b`` hold.
 
     Returns:
-        ``[replicas, words]`` float64 in the unit of the measure (``discrete_min``: none); NaN for a word that has no
-        vector in the replica, and for all words of a replica in which an attribute has none.
+        ``[replicas, words]`` float64 in the unit of the measure; NaN for a word that has no vector in the replica, and
+        for all words of a replica in which an attribute has none.
 
     Raises:
         ValueError: if ``statistic`` or ``measure`` is unknown, a set is empty, or the arrays do not have the same
@@ -61,18 +67,27 @@ def associations(
 
     >>> associations(np.array([[[0.5, 0.1]]]), np.array([[[0.2, 0.2]]]), "mean", "cosine").round(4)
     array([[0.1]])
-    >>> associations(np.array([[[0.5, 0.1]]]), np.array([[[0.2, 0.2]]]), "discrete_min", "manhattan")
-    array([[1.]])
+    >>> associations(np.array([[[0.5, 0.1]]]), np.array([[[0.2, 0.9]]]), "smallest_gap", "manhattan").round(4)
+    array([[0.1]])
     """
-    if statistic not in _STATISTICS:
+    if statistic not in get_args(Statistic):
         allowed = ", ".join(get_args(Statistic))
         raise ValueError(f"statistic={statistic!r}: must be one of {allowed}; set the association's statistic")
     _check(to_a, to_b)
+    if statistic == "smallest_gap":
+        return _smallest_gaps(to_a, to_b)
     near_a, near_b = (orientation(measure) * _STATISTICS[statistic](to, axis=2) for to in (to_a, to_b))
-    scores = np.asarray(near_a - near_b, dtype=np.float64)
-    if statistic == "discrete_min":
-        return np.sign(np.where(np.abs(scores) <= _rounding(np.stack([near_a, near_b], axis=-1)), 0.0, scores))
-    return scores
+    return np.asarray(near_a - near_b, dtype=np.float64)
+
+
+def _smallest_gaps(to_a: NDArray[np.floating], to_b: NDArray[np.floating]) -> FloatArray:
+    """In order, a number of A and one of B that are nearest to each other have no other number between them."""
+    both = np.concatenate([to_a, to_b], axis=2).astype(np.float64)
+    order = np.argsort(both, axis=2)
+    of_a = order < to_a.shape[2]
+    gaps = np.diff(np.take_along_axis(both, order, axis=2), axis=2)
+    smallest = np.where(of_a[..., 1:] != of_a[..., :-1], gaps, np.inf).min(axis=2)
+    return np.where(np.isnan(both).any(axis=2), np.nan, smallest)
 
 
 def weat_score(scores: NDArray[np.floating], num_x: int) -> FloatArray:

@@ -7,10 +7,14 @@ target words divided by chance would differ as much as X and Y do. Of all subset
 
 which orders the partitions as the paper's statistic does, the difference of the two sums, whose total is constant. X
 itself is one of the subsets, and ties count against the finding, so p is never too small.
+
+Azarpanah and Farhadloo 2021 take the size of that difference (section 2), which counts both directions. Two-sided
+p-values do so here: they compare the sizes of the differences of the two *means*, which for sets of one size are those
+of the sums, and which for others do not depend on where the scores have their zero.
 """
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numba
 import numpy as np
@@ -22,6 +26,9 @@ from tiltmeter.operators.statistics import subset_sums
 from tiltmeter.operators.statistics.subset_sums import Bounds
 
 VERSION = "permutation/1"
+
+Alternative = Literal["greater", "less", "two-sided"]
+"""What would speak for X: a larger sum than by chance, a smaller one, or either."""
 
 _UNIT = 2.0**-50
 """Scores are told apart down to this share of the largest one: 4 float64 epsilon."""
@@ -44,6 +51,9 @@ each up to 2^51 units above the smallest, stay below 2^63."""
 
 _LEVEL = 0.95
 
+_NEVER = np.iinfo(np.int64).max
+"""No sum reaches it."""
+
 
 class PValue(NamedTuple):
     """A p-value and how far it can be trusted.
@@ -64,17 +74,25 @@ class PValue(NamedTuple):
 
 
 class _Test(NamedTuple):
-    """Counted are the subsets of the rising ``values``, as large as the observed one, with a sum up to ``limit``."""
+    """Counted are the subsets of the rising ``values``, as large as the observed one, with a sum up to ``limit``.
+
+    Attributes:
+        opposite: sums from here on count as well; None if the test is one-sided.
+    """
 
     values: IntArray
     observed: IntArray
     limit: int
+    opposite: int | None = None
 
 
 def permutation_p_value(
-    scores_x: NDArray[np.floating], scores_y: NDArray[np.floating], relative_width: float = 0.01
+    scores_x: NDArray[np.floating],
+    scores_y: NDArray[np.floating],
+    relative_width: float = 0.01,
+    alternative: Alternative = "greater",
 ) -> PValue:
-    """The one-sided p-value over all partitions, exact where that is cheap and between certified bounds elsewhere.
+    """The p-value over all partitions, exact where that is cheap and between certified bounds elsewhere.
 
     Partitions are counted, not drawn: one by one from sorted sums of two halves of the words (up to 40 words, more if
     one set is small), else from sums rounded to a grid, which is refined until the bounds are close enough. Scores
@@ -86,14 +104,15 @@ def permutation_p_value(
     Args:
         scores_x, scores_y: ``[words of X]`` and ``[words of Y]``, the associations s(w, A, B); any finite numbers.
         relative_width: the largest (high - low) / high asked for, strictly between 0 and 1.
+        alternative: ``greater`` if X would have the larger scores, ``less`` if Y would, ``two-sided`` for either.
 
     Returns:
         p in (0, 1]. The bounds are wider than asked for where memory (64 MB) ends the refinement: hundreds of words,
         or a score that lies as far as a thousand standard deviations from the others.
 
     Raises:
-        ValueError: if a set is empty, a score is not finite, there are more than 1000 words, or ``relative_width`` is
-            out of range.
+        ValueError: if a set is empty, a score is not finite, there are more than 1000 words, ``relative_width`` is out
+            of range, or ``alternative`` is unknown.
 
     Of the six ways to choose two of four words only X itself reaches its sum:
 
@@ -107,16 +126,21 @@ standard_error=nan)
             "set the p-value's relative_width"
         )
     _check_number(scores_x.size + scores_y.size, MAX_WORDS["certified"])
-    test = _as_test(scores_x, scores_y)
+    test = _as_test(scores_x, scores_y, alternative)
     low, high = _count(test, relative_width)
     total = math.comb(test.values.size, test.observed.size)
     return PValue(high / total, low / total, high / total, "exact" if low == high else "certified", math.nan)
 
 
 def monte_carlo_p_value(
-    scores_x: NDArray[np.floating], scores_y: NDArray[np.floating], num_draws: int, seed: int, test_key: int
+    scores_x: NDArray[np.floating],
+    scores_y: NDArray[np.floating],
+    num_draws: int,
+    seed: int,
+    test_key: int,
+    alternative: Alternative = "greater",
 ) -> PValue:
-    """The one-sided p-value estimated from partitions drawn by chance, for comparison with work that does so.
+    """The p-value estimated from partitions drawn by chance, for comparison with work that does so.
 
     p = (1 + hits) / (1 + draws), so that X itself counts and p is never 0 (Phipson and Smyth 2010, *Permutation
     p-values should never be zero*); its standard error is sqrt(p (1 - p) / draws).
@@ -128,6 +152,7 @@ def monte_carlo_p_value(
         num_draws: number of partitions drawn, at least 1.
         seed: the run's seed, 0 <= seed < 2^64.
         test_key: which test the draws are for, 0 <= test_key < 2^64.
+        alternative: as for :func:`permutation_p_value`.
 
     Raises:
         ValueError: if a set is empty, a score is not finite, there are more than 4000 words, or another argument is out
@@ -143,16 +168,37 @@ def monte_carlo_p_value(
         if not 0 <= key < 2**64:
             raise ValueError(f"{name}={key}: must lie in 0..2^64 - 1; set the {name}")
     _check_number(scores_x.size + scores_y.size, MAX_WORDS["monte_carlo"])
-    test = _as_test(scores_x, scores_y)
-    hits = _num_hits(test.values, test.observed.size, test.limit, num_draws, np.uint64(seed), np.uint64(test_key))
+    test = _as_test(scores_x, scores_y, alternative)
+    opposite = _NEVER if test.opposite is None else test.opposite
+    keys = np.uint64(seed), np.uint64(test_key)
+    hits = _num_hits(test.values, test.observed.size, test.limit, opposite, num_draws, *keys)
     value = (1 + hits) / (1 + num_draws)
     low, high = _clopper_pearson(hits, num_draws)
     return PValue(value, low, high, "monte_carlo", math.sqrt(value * (1.0 - value) / num_draws))
 
 
 def _count(test: _Test, relative_width: float) -> Bounds:
+    """Bounds of the number of subsets that count; those with a small sum and those with a large one are no two sums."""
+    if test.opposite is None:
+        return _count_below(test, relative_width)
+    if test.limit >= test.opposite:
+        total = math.comb(test.values.size, test.observed.size)
+        return Bounds(total, total)
+    below, above = (_count_below(tail, relative_width) for tail in (test, _mirrored(test, test.opposite)))
+    return Bounds(below.low + above.low, below.high + above.high)
+
+
+def _mirrored(test: _Test, least: int) -> _Test:
+    """The same subsets, by how far each value lies below the largest: those with a sum of ``least`` and more count."""
+    largest = int(test.values[-1])
+    return _Test(largest - test.values[::-1], largest - test.observed, test.observed.size * largest - least)
+
+
+def _count_below(test: _Test, relative_width: float) -> Bounds:
     num_words, size = test.values.size, test.observed.size
-    if subset_sums.num_sums(num_words, size) <= _MAX_SUMS:
+    if test.values[:size].sum() > test.limit:
+        exact = 0
+    elif subset_sums.num_sums(num_words, size) <= _MAX_SUMS:
         exact = subset_sums.count(test.values, size, test.limit)
     elif test.values[num_words - size :].sum() <= test.limit:
         exact = math.comb(num_words, size)
@@ -167,7 +213,7 @@ def _refine(test: _Test, relative_width: float) -> Bounds:
     finest = math.ceil(num_counts / _MAX_COUNTS)
     step = finest if finest == 1 else math.ceil(num_counts / _FIRST_COUNTS)
     while True:
-        bounds = subset_sums.bounds(*test, step)
+        bounds = subset_sums.bounds(test.values, test.observed, test.limit, step)
         width = 1.0 - bounds.low / bounds.high
         if width <= relative_width or step == finest:
             return bounds
@@ -175,14 +221,35 @@ def _refine(test: _Test, relative_width: float) -> Bounds:
         step = max(finest, int(step * min(0.5, max(0.1, 0.8 * relative_width / width))))
 
 
-def _as_test(scores_x: NDArray[np.floating], scores_y: NDArray[np.floating]) -> _Test:
+def _as_test(
+    scores_x: NDArray[np.floating], scores_y: NDArray[np.floating], alternative: Alternative = "greater"
+) -> _Test:
     """The smaller set is the one that is counted: X has a large sum where Y has a small one."""
     _check(scores_x=scores_x, scores_y=scores_y)
+    if alternative not in get_args(Alternative):
+        allowed = ", ".join(get_args(Alternative))
+        raise ValueError(f"alternative={alternative!r}: must be one of {allowed}; set the p-value's alternative")
+    if alternative == "less":
+        scores_x, scores_y = scores_y, scores_x
     scores = np.concatenate([scores_x, scores_y]).astype(np.float64)
     by_x = scores_x.size <= scores_y.size
     values, rounding = _as_integers(-scores if by_x else scores)
     observed = values[: scores_x.size] if by_x else values[scores_x.size :]
+    if alternative == "two-sided":
+        return _two_sided(values, observed, rounding)
     return _Test(np.sort(values), observed, int(observed.sum()) + rounding)
+
+
+def _two_sided(values: IntArray, observed: IntArray, rounding: int) -> _Test:
+    """Counted are sums as far as the observed one, or further, from the mean of all subsets' sums."""
+    total, size, reached = int(values.sum()), observed.size, int(observed.sum())
+    # The observed sum's mirror image beyond that mean, 2 total size / words - reached, need not be a whole number.
+    twice_mean = 2 * total * size
+    if reached * 2 * values.size <= twice_mean:
+        limit, opposite = reached, -((reached * values.size - twice_mean) // values.size)
+    else:
+        limit, opposite = (twice_mean - reached * values.size) // values.size, reached
+    return _Test(np.sort(values), observed, limit + rounding, opposite - rounding)
 
 
 def _as_integers(scores: FloatArray) -> tuple[IntArray, int]:
@@ -219,7 +286,9 @@ def _clopper_pearson(hits: int, num_draws: int) -> tuple[float, float]:
 
 
 @numba.njit(cache=True)
-def _num_hits(values: IntArray, size: int, limit: int, num_draws: int, seed: np.uint64, test_key: np.uint64) -> int:
+def _num_hits(
+    values: IntArray, size: int, limit: int, opposite: int, num_draws: int, seed: np.uint64, test_key: np.uint64
+) -> int:
     stream, zero = np.uint64(Stream.PERMUTATION.value), np.uint64(0)
     hits = 0
     for draw in range(num_draws):
@@ -232,7 +301,7 @@ def _num_hits(values: IntArray, size: int, limit: int, num_draws: int, seed: np.
                 drawn = place + int(unit_interval(words[lane]) * (left.size - place))
                 total += left[drawn]
                 left[drawn] = left[place]
-        hits += total <= limit
+        hits += total <= limit or total >= opposite
     return hits
 
 

@@ -93,7 +93,7 @@ def bounds(values: IntArray, observed: IntArray, limit: int, step: int) -> Bound
 
     Args:
         values: ``[values]`` in rising order, 0 or more, with a sum below 2^62; at most 1000 of them.
-        observed: those of one subset, whose sum does not exceed the limit.
+        observed: those of one subset, which is known to count if its sum does not exceed the limit.
         limit: the largest sum that counts.
         step: h, at least 1.
 
@@ -114,7 +114,7 @@ def bounds(values: IntArray, observed: IntArray, limit: int, step: int) -> Bound
     if not whole:
         share = (values.size + lower.counts.size + upper.counts.size) * _EPSILON
         low, high = math.ceil(low * (1.0 - share)), min(math.floor(high * (1.0 + share)), total)
-    undecided = int(_rounded(observed, step).sum()) > surely
+    undecided = int(observed.sum()) <= limit and int(_rounded(observed, step).sum()) > surely
     return Bounds(int(low) + undecided, int(high))
 
 

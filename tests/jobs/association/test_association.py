@@ -74,13 +74,14 @@ STATISTICS = {"mean": np.mean, "median": np.median, "min": np.min, "max": np.max
 def _scores(embedding, similarity, statistic):
     x, y, a, b = _sides(embedding)
     measure, sign = MEASURES[similarity], 1 if similarity == "cosine" else -1
-    f = STATISTICS.get(statistic, np.min)
-    scores = np.array([sign * (f(measure(word, a)) - f(measure(word, b))) for word in (*x, *y)])
-    return np.sign(scores) if statistic == "discrete_min" else scores
+    if statistic == "smallest_gap":
+        return np.array([np.abs(np.subtract.outer(measure(word, a), measure(word, b))).min() for word in (*x, *y)])
+    f = STATISTICS[statistic]
+    return np.array([sign * (f(measure(word, a)) - f(measure(word, b))) for word in (*x, *y)])
 
 
 @pytest.mark.parametrize("similarity", MEASURES)
-@pytest.mark.parametrize("statistic", [*STATISTICS, "discrete_min"])
+@pytest.mark.parametrize("statistic", [*STATISTICS, "smallest_gap"])
 def test_every_measure_and_statistic_gives_what_its_formula_says(outcome, embedding, similarity, statistic):
     [row] = outcome.rows("associations", test="near", similarity=similarity, statistic=statistic)
     scores = _scores(embedding, similarity, statistic)

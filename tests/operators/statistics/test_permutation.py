@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -54,6 +55,51 @@ def test_by_hand() -> None:
 @given(whole_numbers, whole_numbers)
 def test_enumeration_of_all_partitions(x: np.ndarray, y: np.ndarray) -> None:
     assert permutation_p_value(x, y).value == _enumerated(x, y)
+
+
+@given(whole_numbers, whole_numbers)
+def test_the_other_direction_exchanges_the_sets(x: np.ndarray, y: np.ndarray) -> None:
+    assert permutation_p_value(x, y, alternative="less") == permutation_p_value(y, x)
+
+
+@given(whole_numbers, whole_numbers)
+def test_both_directions_compare_the_sizes_of_differences_of_means(x: np.ndarray, y: np.ndarray) -> None:
+    assert permutation_p_value(x, y, alternative="two-sided").value == _two_sided(x, y)
+
+
+def _two_sided(x: np.ndarray, y: np.ndarray) -> float:
+    """Enumerated in fractions: how often the means of two parts lie as far apart as those of X and Y."""
+    scores = [*map(int, x), *map(int, y)]
+
+    def gap(part: tuple[int, ...]) -> Fraction:
+        return abs(Fraction(sum(part), len(x)) - Fraction(sum(scores) - sum(part), len(y)))
+
+    parts = list(combinations(scores, len(x)))
+    return sum(gap(part) >= gap(tuple(scores[: len(x)])) for part in parts) / len(parts)
+
+
+@given(seeds, st.integers(1, 7), st.integers(1, 7), st.floats(0.001, 0.9))
+@pytest.mark.usefixtures("without_sorted_sums")
+def test_certified_bounds_of_both_directions(seed: int, num_x: int, num_y: int, relative_width: float) -> None:
+    x, y = (scores.round(2) for scores in _normal(seed, num_x, num_y))
+    found = permutation_p_value(x, y, relative_width, "two-sided")
+    assert found.low <= _two_sided(np.rint(100 * x), np.rint(100 * y)) <= found.high <= 1
+
+
+def test_both_directions_of_sets_of_one_size_are_twice_the_better_one() -> None:
+    x, y = _normal(7, 32, 32)
+    one, both = permutation_p_value(x, y, 0.001), permutation_p_value(x, y, 0.001, "two-sided")
+    assert both.low <= 2 * one.high
+    assert both.high >= 2 * one.low
+    assert _width(both) <= 0.001
+
+
+def test_drawn_partitions_count_both_directions() -> None:
+    x, y = _normal(6, 4, 6, shift=0.3)
+    found = monte_carlo_p_value(x, y, 20_000, seed=1, test_key=2, alternative="two-sided")
+    exact = permutation_p_value(x, y, alternative="two-sided").value
+    assert found.value == pytest.approx(exact, abs=5 * found.standard_error)
+    assert exact > min(permutation_p_value(x, y).value, permutation_p_value(y, x).value)
 
 
 @given(whole_numbers, whole_numbers, st.integers(-300, 300), st.integers(-1000, 1000))
@@ -286,6 +332,8 @@ def test_refusals() -> None:
         permutation_p_value(x, y[np.newaxis])
     with pytest.raises(ValueError, match="scores_y has scores that are not finite"):
         permutation_p_value(x, np.array([0.0, np.nan]))
+    with pytest.raises(ValueError, match="alternative='both': must be one of greater, less, two-sided"):
+        permutation_p_value(x, y, alternative="both")
     with pytest.raises(ValueError, match="1004 words: must be 1000 or fewer"):
         permutation_p_value(np.ones(502), np.ones(502))
     with pytest.raises(ValueError, match="num_draws=0: must be 1 or more"):
