@@ -13,7 +13,7 @@ from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.rows import VERSION, RatingConfig, rate
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated
 from tiltmeter.operators.sentiment import deconfounding, ranking, rejection
-from tiltmeter.operators.sentiment.ranking import complete_order, partial_order
+from tiltmeter.operators.sentiment.ranking import Cut, complete_order, partial_order
 from tiltmeter.operators.statistics import multiplicity, resampling, two_samples
 from tiltmeter.operators.statistics.intervals import empirical_interval
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -66,7 +66,7 @@ def _known(value: Any) -> Any:
 
 
 def _order_units(raw_scores: Sequence[TableRef], resampled: Sequence[TableRef], config: RatingConfig) -> Unit:
-    settings = {"measure": config.measure, "num_levels": config.num_levels, "level": config.level}
+    settings = {name: getattr(config, name) for name in ("measure", "num_levels", "cut", "level")}
     inputs = {"raw_scores": raw_scores, "resampled": resampled}
     return Unit(f"order/{ranking.VERSION}", "ratings", settings, inputs)
 
@@ -76,25 +76,25 @@ def _order(store: Store, unit: Unit) -> Tables:
         pl.DataFrame(store.read(raw)).with_columns(pl.Series("resampled", store.read(values)["values"].to_pylist()))
         for raw, values in zip(unit.inputs["raw_scores"], unit.inputs["resampled"], strict=True)
     )
-    ratings = _ratings(rows, unit.config["measure"], unit.config["num_levels"])
+    ratings = _ratings(rows, *(unit.config[name] for name in ("measure", "num_levels", "cut")))
     yield "ratings", ratings.select(tables.RATINGS.names).to_arrow().cast(tables.RATINGS)
     comparisons = _comparisons(rows, ratings, unit.config["level"])
     yield "comparisons", table_of(comparisons, tables.COMPARISONS)
 
 
-def _ratings(rows: pl.DataFrame, measure: str, num_levels: int) -> pl.DataFrame:
+def _ratings(rows: pl.DataFrame, measure: str, num_levels: int, cut: Cut) -> pl.DataFrame:
     """The systems by group, variant and attribute; where a group is confounded for all of them, by the impact."""
     confounded = pl.col("is_confounded").all().over("group", "protected")
     chosen = pl.when(confounded).then(pl.lit("die")).otherwise(pl.lit("wrs")) if measure == "auto" else pl.lit(measure)
     parts = rows.filter(pl.col("measure") == chosen).partition_by("variant", "group", "protected", maintain_order=True)
     if not parts:
         return rows.clear().with_columns(pl.lit(0).alias(name) for name in ("rank", "rating", "num_levels"))
-    return pl.concat(_ordered(part, num_levels) for part in parts)
+    return pl.concat(_ordered(part, num_levels, cut) for part in parts)
 
 
-def _ordered(rows: pl.DataFrame, num_levels: int) -> pl.DataFrame:
+def _ordered(rows: pl.DataFrame, num_levels: int, cut: Cut) -> pl.DataFrame:
     raw = rows["raw_score"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    places = {"rank": partial_order(raw), "rating": complete_order(raw, num_levels)}
+    places = {"rank": partial_order(raw), "rating": complete_order(raw, num_levels, cut)}
     columns = [pl.Series(name, values).replace(ranking.NO_PLACE, None) for name, values in places.items()]
     rows = rows.with_columns(*columns, pl.lit(num_levels).alias("num_levels"))
     return rows.sort("rank", nulls_last=True, maintain_order=True)

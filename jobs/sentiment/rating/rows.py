@@ -14,6 +14,7 @@ from tiltmeter.jobs.runtime.wording import plural, verb
 from tiltmeter.jobs.sentiment.rating.datasets import Dataset, dataset_of
 from tiltmeter.jobs.sentiment.rating.scoring import TRUNCATED
 from tiltmeter.operators.sentiment.deconfounding import EmptyCells, Impact, largest_impact
+from tiltmeter.operators.sentiment.ranking import Cut
 from tiltmeter.operators.sentiment.rejection import comparable_scores, weighted_rejections
 from tiltmeter.operators.statistics.intervals import empirical_interval
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
@@ -52,6 +53,8 @@ class RatingConfig:
         measure: what ratings go by: the weighted rejection score, the largest deconfounding impact, or ``auto``: the
             impact in groups where the emotion depends on the protected attribute, the rejections elsewhere.
         num_levels: levels of the complete order.
+        cut: into levels: the ``distinct`` raw scores, which gives the published ratings, or ``repeated``, each as often
+            as systems have it, as the published program does.
         empty_cells: where no text has both an emotion and a protected value: ``renormalise`` adjusts over the other
             values, ``undefined`` leaves E[Y|do(X)] undefined.
         num_resamples: of the texts, for the intervals of raw scores; 0: none.
@@ -61,6 +64,7 @@ class RatingConfig:
     convention: Literal["definition", "published"] = "definition"
     measure: Literal["auto", "wrs", "die"] = "auto"
     num_levels: Annotated[int, Field(ge=1)] = 3
+    cut: Cut = "distinct"
     empty_cells: EmptyCells = "renormalise"
     num_resamples: Annotated[int, Field(ge=0)] = 1000
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
