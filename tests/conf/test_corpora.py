@@ -99,3 +99,11 @@ def test_every_trainer_composes_with_what_all_have_in_common(trainer: str) -> No
     config = _built(f"embedding={trainer}").embedding
     assert config.trainer.name == trainer
     assert (config.num_replicas, config.min_count, config.trainer.dimensions) == (32, 5, 100)
+
+
+def test_a_preset_takes_bert_as_the_paper_on_measures_does() -> None:
+    """Azarpanah and Farhadloo 2021, table 2: base, cased; the sum of the last four hidden layers at [CLS]."""
+    embedding = _built("job=association", "embedding=bert_cls").embedding
+    assert embedding.models == ("google-bert/bert-base-cased",)
+    assert (embedding.encoder.layers, embedding.encoder.pooling) == ((-4, -3, -2, -1), "first")
+    assert embedding.encoder.pool_special
