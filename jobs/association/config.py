@@ -12,6 +12,7 @@ from tiltmeter.operators.association.scores import Statistic
 from tiltmeter.operators.embedding.similarity import Measure
 from tiltmeter.operators.statistics.permutation import Alternative
 
+
 def _renamed(statistic: object) -> object:
     if statistic == "discrete_min":
         raise ValueError(

@@ -103,7 +103,7 @@ VALIDATION = pa.schema(
         column(
             "against",
             pa.string(),
-            "'share_men' p in the occupation, its dispersion p(1 - p) ('dispersion'), 'share_women', or 'wefat'",
+            "'share_men' p in the occupation, its dispersion sqrt(p(1 - p)) ('dispersion'), 'share_women', or 'wefat'",
             key=True,
         ),
         column(

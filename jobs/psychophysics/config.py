@@ -6,6 +6,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun, has_replicas
+from tiltmeter.operators.psychophysics.forced_choice import Width
 
 NEEDED_LISTS = (("cue_pairs", "occupations"),)
 
@@ -16,12 +17,15 @@ class PsychophysicsConfig:
 
     Attributes:
         level: coverage of the intervals.
+        width: what the JND of the step curve is: the width of the ``window`` around the PSE in which half of the
+            replicas flip, or the distance between its ``quartiles``.
         num_resamples: resamples of the replicas behind the intervals of PSE and JND.
         ddof: 1 for the sample standard deviation in the WEFAT and WEAT effect sizes that PSE is compared with, 0 for
             the population's.
     """
 
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    width: Width = "window"
     num_resamples: Annotated[int, Field(ge=10)] = 1000
     ddof: Annotated[int, Field(ge=0, le=1)] = 1
 

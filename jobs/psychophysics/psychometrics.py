@@ -98,7 +98,7 @@ def _psychometrics(
     config: PsychophysicsConfig = settings["config"]
     women = settings["occupations"].percent_women
     replicas, num_gender = flips[:, ORIGINAL + 1 :], len(women) * len(settings["gender_pairs"])
-    results = psychometrics_of(replicas, settings["seed"], config.num_resamples, config.level)
+    results = psychometrics_of(replicas, settings["seed"], config.num_resamples, config.level, config.width)
     spread = percentile_interval(replicas, config.level)
     rows = [
         {

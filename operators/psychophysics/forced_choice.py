@@ -1,20 +1,19 @@
 """The two-alternative forced choice task of Liang and Acuna 2020, with bootstrap replicas as the observers.
 
-*Artificial mental phenomena: psychophysics as a framework to detect perception biases in AI models*, equations 5, 6
+*Artificial mental phenomena: psychophysics as a framework to detect perception biases in AI models*, equations 3, 5, 6
 and 8. A replica is asked which of two cues, c1 (female) and c2 (male), fits an occupation w better while a mixture
 alpha leads it from c1 to c2:
 
     score(c1) = (1 - alpha) + alpha sim(c2, c1) + sim(w, c1)
     score(c2) = (1 - alpha) sim(c1, c2) + alpha + sim(w, c2)
 
-with sim the cosine. It answers c2 when score(c2) > score(c1), so it flips once, at a mixture alpha* of its own. The
-flips of all replicas make the psychometric curve. Its middle is the point of subjective equality (PSE): above 1/2, more
-of c2 is needed for balance, so w leans to c1. Its width is the just noticeable difference (JND): small where the
-replicas agree. Both are mixtures, without a unit.
+with sim the cosine. It answers c1 when score(c1) > score(c2) and c2 otherwise (equation 3), so it flips once, at a
+mixture alpha* of its own. The flips of all replicas make the psychometric curve. Its middle is the point of subjective
+equality (PSE): above 1/2, more of c2 is needed for balance, so w leans to c1. Its width is the just noticeable
+difference (JND): small where the replicas agree. Both are mixtures, without a unit.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numba
 import numpy as np
@@ -24,12 +23,17 @@ from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
 from tiltmeter.operators.embedding.similarity import unit_vectors
 from tiltmeter.operators.statistics.intervals import check_level, percentile_interval
-from tiltmeter.operators.statistics.probit import probit_regression
+from tiltmeter.operators.statistics.sigmoid import Sigmoid, sigmoid_regression
 
-VERSION = "psychophysics/1"
+VERSION = "psychophysics/2"
 
 JND_PER_SD = 1.3489795003921634  # 2 ndtri(0.75), the distance of the quartiles
 """From the 25 % to the 75 % point of a cumulative normal, in standard deviations: 1.349."""
+
+_JND_PER_SCALE = {"normal": JND_PER_SD, "logistic": 2.1972245773362196}  # 2 log(3), for the same shares
+
+Width = Literal["window", "quartiles"]
+"""Of a step curve: around its middle, or between its quarters."""
 
 GRID: FloatArray = np.linspace(-1.4625, 1.4625, 40)
 """Where :func:`fitted` reads the curve, in sample standard deviations from the mean; see there."""
@@ -46,11 +50,13 @@ class Estimate(NamedTuple):
 
 
 class Psychometrics(NamedTuple):
-    """Three estimates of PSE and JND with their bootstrap intervals, each ``[rows]``.
+    """Estimates of PSE and JND with their bootstrap intervals, each ``[rows]``.
 
     Attributes:
         pse, jnd: by :func:`moments`, with the ends of their intervals.
         pse_curve, jnd_curve: by :func:`curve`.
+        pse_logistic, jnd_logistic: of the logistic curve, by :func:`fitted`.
+        flip_sd: by :func:`standard_deviation`.
         pse_fit, jnd_fit: by :func:`fitted`, with the ends of their intervals.
         num_replicas: int64, finite flips that the row rests on.
     """
@@ -69,6 +75,9 @@ class Psychometrics(NamedTuple):
     jnd_fit: FloatArray
     jnd_fit_low: FloatArray
     jnd_fit_high: FloatArray
+    pse_logistic: FloatArray
+    jnd_logistic: FloatArray
+    flip_sd: FloatArray
     num_replicas: NDArray[np.int64]
 
 
@@ -96,7 +105,7 @@ def flip_points(word: NDArray[np.floating], cue_1: NDArray[np.floating], cue_2: 
 
 
 def response_curve(flips: NDArray[np.floating], alphas: NDArray[np.floating]) -> FloatArray:
-    """The psychometric curve: the share of replicas that answer c2 at each mixture, those with alpha* < alpha.
+    """The psychometric curve: the share of replicas that answer c2 at each mixture, those with alpha* <= alpha.
 
     Args:
         flips: ``[..., replicas]`` from :func:`flip_points`; replicas without a finite flip are left out.
@@ -105,18 +114,22 @@ def response_curve(flips: NDArray[np.floating], alphas: NDArray[np.floating]) ->
     Returns:
         ``[..., alphas]`` float64 in [0, 1]; NaN where no flip is finite.
 
-    >>> response_curve(np.array([0.2, 0.4, np.nan, 0.6, 0.6]), np.array([0.0, 0.4, 0.5, 1.0]))
+    >>> response_curve(np.array([0.2, 0.4, np.nan, 0.6, 0.6]), np.array([0.0, 0.3, 0.4, 1.0]))
     array([0.  , 0.25, 0.5 , 1.  ])
     """
     finite = np.isfinite(flips)
-    # inf is never below an alpha, so it stands for the replicas left out.
-    answers = np.where(finite, flips, np.inf)[..., np.newaxis] < alphas
+    # inf is above every alpha, so it stands for the replicas left out.
+    answers = np.where(finite, flips, np.inf)[..., np.newaxis] <= alphas
     num = finite.sum(axis=-1, keepdims=True)
     return np.asarray(answers.sum(axis=-2) / np.where(num > 0, num, np.nan))
 
 
 def moments(flips: NDArray[np.floating]) -> Estimate:
     """PSE as the mean of the flips, JND as 1.349 sample standard deviations, its value for a normal distribution.
+
+    The caption of figure 2 takes the standard deviation itself for the JND (:func:`standard_deviation`), equation 6
+    the window around the PSE that holds half of the replicas (:func:`curve`), 1.349 times as wide for a normal
+    distribution.
 
     Args:
         flips: ``[rows, replicas]``; non-finite flips are left out.
@@ -135,37 +148,70 @@ def moments(flips: NDArray[np.floating]) -> Estimate:
     return Estimate(mean, JND_PER_SD * sd)
 
 
-def curve(flips: NDArray[np.floating]) -> Estimate:
-    """PSE and JND read off the step curve itself, without a shape for it.
-
-    PSE is where the share of c2 answers first reaches 50 %, JND the distance between where it first reaches 25 % and
-    75 % (equation 6). With n flips, a level p is reached at the ceil(p n)-th smallest one.
+def standard_deviation(flips: NDArray[np.floating]) -> FloatArray:
+    """The sample standard deviation of the flips ``[rows]``, which the caption of figure 2 takes for the JND.
 
     Args:
         flips: ``[rows, replicas]``; non-finite flips are left out.
 
     Returns:
-        PSE NaN without a finite flip, JND NaN with fewer than 2; JND 0 where all flips are equal.
+        NaN with fewer than 2 finite flips.
 
     Raises:
         ValueError: if ``flips`` is not two-dimensional.
 
-    >>> curve(np.array([[0.2, 0.8, 0.4, 0.6]]))
-    Estimate(pse=array([0.4]), jnd=array([0.4]))
+    >>> standard_deviation(np.array([[0.4, 0.5, 0.6, np.nan]])).round(4)
+    array([0.1])
     """
+    return _mean_and_sd(_as_rows(flips))[1]
+
+
+def curve(flips: NDArray[np.floating], width: Width = "window") -> Estimate:
+    """PSE and JND read off the step curve itself, without a shape for it.
+
+    PSE is where the share of c2 answers first reaches 50 % (equation 5). JND is the width of the ``window`` around it
+    in which half of the replicas flip, Psi(PSE + JND/2) - Psi(PSE - JND/2) = 1/2 (equation 6): twice the median of
+    \\|alpha* - PSE\\|. ``quartiles`` is the distance between where the share first reaches 25 % and 75 % instead, the
+    same for a curve that is symmetric. With n flips, a level p is reached at the ceil(p n)-th smallest one, and so is
+    the median of the distances.
+
+    Args:
+        flips: ``[rows, replicas]``; non-finite flips are left out.
+        width: what JND is.
+
+    Returns:
+        PSE NaN without a finite flip, JND NaN with fewer than 2; JND 0 where all flips are equal.
+
+    Raises:
+        ValueError: if ``flips`` is not two-dimensional, or ``width`` is unknown.
+
+    The distances from 0.4 are 0.2, 0.4, 0 and 0.5:
+
+    >>> flips = np.array([[0.2, 0.8, 0.4, 0.9]])
+    >>> curve(flips), curve(flips, "quartiles").jnd.round(4)
+    (Estimate(pse=array([0.4]), jnd=array([0.4])), array([0.6]))
+    """
+    if width not in get_args(Width):
+        raise ValueError(f"width={width!r}: must be one of {', '.join(get_args(Width))}")
     rows = _as_rows(flips)
     finite = np.isfinite(rows)
     num = finite.sum(axis=1)
     ordered = np.sort(np.where(finite, rows, np.nan), axis=1)
-    lower, middle, upper = (_first_reaching(ordered, num, level) for level in (0.25, 0.5, 0.75))
-    return Estimate(middle, np.where(num >= 2, upper - lower, np.nan))
+    middle = _first_reaching(ordered, num, 0.5)
+    if width == "window":
+        jnd = 2.0 * _first_reaching(np.sort(np.abs(ordered - middle[:, np.newaxis]), axis=1), num, 0.5)
+    else:
+        jnd = _first_reaching(ordered, num, 0.75) - _first_reaching(ordered, num, 0.25)
+    return Estimate(middle, np.where(num >= 2, jnd, np.nan))
 
 
-def fitted(flips: NDArray[np.floating]) -> Estimate:
-    """PSE and JND of the cumulative normal fitted to the response shares by maximum likelihood (probit regression).
+def fitted(flips: NDArray[np.floating], sigmoid: Sigmoid = "normal") -> Estimate:
+    """PSE and JND of the sigmoid that fits the response shares best (maximum likelihood).
 
-    Maximises sum_k [p_k log F_k + (1 - p_k) log(1 - F_k)], F_k = Phi((alpha_k - PSE) / sd), with p_k the response share
-    at alpha_k; JND = 1.349 sd. Newton's method in float64, each row until its step falls below 1e-8.
+    Maximises sum_k [p_k log F_k + (1 - p_k) log(1 - F_k)], F_k = F((alpha_k - PSE) / scale), with p_k the response
+    share at alpha_k, and F the cumulative normal, for which JND = 1.349 scale, or the ``logistic`` curve
+    1 / (1 + exp(-x)), for which JND = 2.197 scale: the distance of the quartiles, which is the window of equation 6.
+    Newton's method in float64, each row until its step falls below 1e-8.
 
     Each row has its own 40 alphas, at mean +- 0.0375, 0.1125, ..., 1.4625 sample standard deviations of its flips, so
     the fit is determined wherever the flips lie and however narrow they are: about the 7 % to 93 % levels, where
@@ -175,6 +221,7 @@ def fitted(flips: NDArray[np.floating]) -> Estimate:
 
     Args:
         flips: ``[rows, replicas]``; non-finite flips are left out.
+        sigmoid: F.
 
     Returns:
         Both NaN where the fit is undefined: with fewer than 2 finite flips, or where all flips are equal.
@@ -191,7 +238,7 @@ def fitted(flips: NDArray[np.floating]) -> Estimate:
     """
     rows = _as_rows(flips)
     starts = range(0, max(len(rows), 1), _ROWS_AT_ONCE)
-    parts = [_fit(rows[start : start + _ROWS_AT_ONCE]) for start in starts]
+    parts = [_fit(rows[start : start + _ROWS_AT_ONCE], sigmoid) for start in starts]
     return Estimate(np.concatenate([part.pse for part in parts]), np.concatenate([part.jnd for part in parts]))
 
 
@@ -225,9 +272,13 @@ def resample_indices(seed: int, num_resamples: int, size: int) -> NDArray[np.int
 
 
 def psychometrics_of(
-    flips: NDArray[np.floating], seed: int, num_resamples: int = 1000, level: float = 0.95
+    flips: NDArray[np.floating],
+    seed: int,
+    num_resamples: int = 1000,
+    level: float = 0.95,
+    width: Width = "window",
 ) -> Psychometrics:
-    """All three estimates for every row, with percentile bootstrap intervals for the moments and the fit.
+    """All estimates for every row, with percentile bootstrap intervals for the moments and the fit.
 
     A row's finite flips are resampled with the same indices as in every other row with as many of them, so its
     intervals depend on its flips, in the order of the replicas, and on nothing else.
@@ -238,6 +289,7 @@ def psychometrics_of(
         seed: the run's seed, 0 <= seed < 2^64.
         num_resamples: number of bootstrap resamples.
         level: nominal coverage of the intervals, strictly between 0 and 1.
+        width: what :func:`curve` takes for JND.
 
     Returns:
         Estimates as documented at :func:`moments`, :func:`curve` and :func:`fitted`. Intervals are NaN with fewer than
@@ -257,14 +309,16 @@ def psychometrics_of(
     ends = [_interval_ends(row[np.isfinite(row)], draws[int(size)], level) for row, size in zip(rows, num, strict=True)]
     # [rows, (low, high), (pse, jnd, pse of the fit, jnd of the fit)]
     by_row = np.array(ends, dtype=np.float64).reshape(len(rows), 2, 4)
-    (low, high), estimates = by_row.transpose(1, 2, 0), [estimator(rows) for estimator in _ESTIMATORS]
-    (pse, jnd), (pse_curve, jnd_curve), (pse_fit, jnd_fit) = estimates
-    by_moments = (pse, low[0], high[0], jnd, low[1], high[1])
-    by_fit = (pse_fit, low[2], high[2], jnd_fit, low[3], high[3])
-    return Psychometrics(*by_moments, pse_curve, jnd_curve, *by_fit, num)
-
-
-_ESTIMATORS: tuple[Callable[[FloatArray], Estimate], ...] = (moments, curve, fitted)
+    low, high = by_row.transpose(1, 2, 0)
+    by_moments, by_fit = moments(rows), fitted(rows)
+    return Psychometrics(
+        *(by_moments.pse, low[0], high[0], by_moments.jnd, low[1], high[1]),
+        *curve(rows, width),
+        *(by_fit.pse, low[2], high[2], by_fit.jnd, low[3], high[3]),
+        *fitted(rows, "logistic"),
+        standard_deviation(rows),
+        num,
+    )
 
 
 def _as_rows(flips: NDArray[np.floating]) -> FloatArray:
@@ -300,7 +354,7 @@ def _first_reaching(ordered: FloatArray, num: NDArray[np.int64], level: float) -
     return np.take_along_axis(ordered, rank[:, np.newaxis] - 1, axis=1)[:, 0]
 
 
-def _fit(rows: FloatArray) -> Estimate:
+def _fit(rows: FloatArray, sigmoid: Sigmoid) -> Estimate:
     # Differences of near numbers are exact, so measured from its smallest flip a row may be as narrow as it likes.
     origin, _ = _range(rows)
     offsets = rows - np.where(np.isfinite(origin), origin, 0.0)[:, np.newaxis]
@@ -310,9 +364,9 @@ def _fit(rows: FloatArray) -> Estimate:
     mean, sd = mean[defined], sd[defined]
     standardised = (offsets[defined] - mean[:, np.newaxis]) / sd[:, np.newaxis]
     # A flip at least lies within 1 of the mean and one at least 0.7 off: the shares rise, as the fit needs.
-    intercept, slope = probit_regression(response_curve(standardised, GRID), GRID).T
+    intercept, slope = sigmoid_regression(response_curve(standardised, GRID), GRID, sigmoid).T
     pse[defined] = origin[defined] + (mean - sd * intercept / slope)
-    jnd[defined] = JND_PER_SD * sd / slope
+    jnd[defined] = _JND_PER_SCALE[sigmoid] * sd / slope
     return Estimate(pse, jnd)
 
 

@@ -173,25 +173,27 @@ def cluster_order(correlations: NDArray[np.floating]) -> ClusterTree:
 
 
 def dispersion(share: NDArray[np.floating]) -> FloatArray:
-    """p (1 - p), the variance of a draw that is 1 with probability p: how mixed the people of an occupation are.
+    """sqrt(p (1 - p)), the standard deviation of a draw that is 1 with probability p: how mixed an occupation is.
+
+    Liang and Acuna 2020 compare JND with the standard deviation of the share of men in an occupation (section 5.1).
 
     Args:
         share: ``[...]``, for example the share of women, in [0, 1]; NaN where it is unknown.
 
     Returns:
-        ``[...]`` float64 in [0, 1/4]; largest where both halves are equal, NaN where the share is.
+        ``[...]`` float64 in [0, 1/2]; largest where both halves are equal, NaN where the share is.
 
     Raises:
         ValueError: if a share lies outside [0, 1].
 
     >>> dispersion(np.array([0.0, 0.5, 0.9])).round(4)
-    array([0.  , 0.25, 0.09])
+    array([0. , 0.5, 0.3])
     """
     shares = np.asarray(share, dtype=np.float64)
     outside = shares[(shares < 0.0) | (shares > 1.0)]
     if outside.size:
         raise ValueError(f"share={outside[0]}: must lie in [0, 1]; give percentages divided by 100")
-    return np.asarray(shares * (1.0 - shares))
+    return np.sqrt(shares * (1.0 - shares))
 
 
 def _correlate(x: NDArray[np.floating], y: NDArray[np.floating], kind: Kind) -> FloatArray:

@@ -102,7 +102,7 @@ def test_pse_is_held_against_the_share_of_men_and_jnd_against_its_dispersion(out
     source = outcome.rows("psychometrics" if pair[0] else "pooled_psychometrics", status="ok")
     rows = [row for row in source if pair[0] is None or (row["cue_1"], row["cue_2"]) == pair]
     men = np.array([1 - WOMEN[row["word"]] / 100 for row in rows])
-    for measure, against, other in (("pse", "share_men", men), ("jnd", "dispersion", men * (1 - men))):
+    for measure, against, other in (("pse", "share_men", men), ("jnd", "dispersion", np.sqrt(men * (1 - men)))):
         found = outcome.rows("validation", measure=measure, against=against, cue_1=pair[0], cue_2=pair[1])
         [row] = found
         values = [occupation[measure] for occupation in rows]

@@ -50,9 +50,7 @@ def test_associations_by_hand() -> None:
     np.testing.assert_allclose(found, [[1.0, 0.5 - math.sqrt(3) / 2, -1.0]], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("statistic", "difference"), [("mean", 1.0), ("median", 1.75), ("min", -0.5), ("max", 2.0)]
-)
+@pytest.mark.parametrize(("statistic", "difference"), [("mean", 1.0), ("median", 1.75), ("min", -0.5), ("max", 2.0)])
 def test_statistics_by_hand(statistic: Statistic, difference: float) -> None:
     # A: mean 4, median 5, 1 to 6. B: mean 3, median 3.25, 1.5 to 4.
     to_a, to_b = np.array([[[5.0, 1.0, 6.0]]]), np.array([[[3.0, 1.5, 4.0, 3.5]]])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.stats import norm
+from scipy.stats import logistic, norm
 
 from tiltmeter.operators.embedding.similarity import cosine
 from tiltmeter.operators.psychophysics.forced_choice import (
@@ -32,7 +32,7 @@ def _answers(word: np.ndarray, cue_1: np.ndarray, cue_2: np.ndarray, alphas: np.
     similarity = cosine(cue_1, cue_2)[:, None]
     score_1 = (1 - alphas) + alphas * similarity + cosine(word, cue_1)[:, None]
     score_2 = (1 - alphas) * similarity + alphas + cosine(word, cue_2)[:, None]
-    return np.asarray(score_2 > score_1)
+    return np.asarray(score_2 >= score_1)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -48,7 +48,9 @@ def test_all_estimates_agree_with_the_task_on_a_fine_grid(seed: int) -> None:
     np.testing.assert_array_equal(response_curve(flips, alphas), shares)
     low, middle, high = (alphas[np.argmax(shares >= level)] for level in (0.25, 0.5, 0.75))
     assert curve(flips[None]).pse[0] == pytest.approx(middle, abs=1.01 * step)
-    assert curve(flips[None]).jnd[0] == pytest.approx(high - low, abs=2.01 * step)
+    assert curve(flips[None], "quartiles").jnd[0] == pytest.approx(high - low, abs=2.01 * step)
+    window = np.sort(np.abs(brute_flips - middle))[15]
+    assert curve(flips[None]).jnd[0] == pytest.approx(2 * window, abs=4.01 * step)
     assert moments(flips[None]).pse[0] == pytest.approx(brute_flips.mean(), abs=1.01 * step)
     assert moments(flips[None]).jnd[0] == pytest.approx(1.349 * brute_flips.std(ddof=1), abs=3 * step)
 
@@ -85,7 +87,7 @@ def test_undefined_flip_points_are_nan() -> None:
 def test_response_curve_leaves_missing_replicas_out() -> None:
     flips = np.array([[0.1, np.nan, 0.3, 0.3], [np.nan] * 4])
     shares = response_curve(flips, np.array([0.1, 0.3, 0.31]))
-    np.testing.assert_allclose(shares[0], [0.0, 1 / 3, 1.0])
+    np.testing.assert_allclose(shares[0], [1 / 3, 1.0, 1.0])
     assert np.isnan(shares[1]).all()
 
 
@@ -102,8 +104,18 @@ def test_moments_identity() -> None:
 )
 def test_curve_takes_order_statistics(num: int, pse: float, jnd: float) -> None:
     flips = np.random.default_rng(0).permutation(np.arange(1.0, num + 1))[None]
-    found = curve(flips)
+    found = curve(flips, "quartiles")
     np.testing.assert_array_equal([found.pse[0], found.jnd[0]], [pse, jnd])
+
+
+def test_jnd_is_the_window_of_equation_6_that_holds_half_of_the_replicas() -> None:
+    """By hand: from the PSE of 2 the flips are 1, 0, 2 and 7 away, so half lie within 1 of it."""
+    found = curve(np.array([[1.0, 2.0, 4.0, 9.0]]))
+    assert (found.pse.tolist(), found.jnd.tolist()) == ([2.0], [2.0])
+    flips = np.random.default_rng(2).gamma(2.0, size=(50, 31))
+    found = curve(flips)
+    shares = [np.mean(np.abs(row - pse) <= jnd / 2 + 1e-12) for row, pse, jnd in zip(flips, *found, strict=True)]
+    assert set(np.round(shares, 6)) == {round(16 / 31, 6)}
 
 
 @pytest.mark.parametrize(("mean", "sd"), [(0.5, 0.1), (-3.0, 2.0), (0.52, 1e-6), (40.0, 0.5)])
@@ -112,6 +124,14 @@ def test_fit_recovers_a_normal_distribution(mean: float, sd: float) -> None:
     found = fitted(flips)
     assert found.pse[0] == pytest.approx(mean, abs=0.002 * sd)
     assert found.jnd[0] == pytest.approx(1.349 * sd, rel=0.002)
+
+
+@pytest.mark.parametrize(("middle", "scale"), [(0.5, 0.1), (-3.0, 2.0), (0.52, 1e-6)])
+def test_logistic_fit_recovers_a_logistic_distribution(middle: float, scale: float) -> None:
+    flips = middle + scale * logistic.ppf((np.arange(4000) + 0.5) / 4000)[None]
+    found = fitted(flips, "logistic")
+    assert found.pse[0] == pytest.approx(middle, abs=0.002 * scale)
+    assert found.jnd[0] == pytest.approx(2 * np.log(3) * scale, rel=0.002)
 
 
 def test_fit_is_as_unbiased_as_the_sample_deviation_for_few_replicas() -> None:
@@ -123,20 +143,23 @@ def test_fit_is_as_unbiased_as_the_sample_deviation_for_few_replicas() -> None:
     assert fit.jnd.mean() == pytest.approx(by_moments.jnd.mean(), rel=0.003)
 
 
-def test_fit_maximises_the_likelihood() -> None:
+@pytest.mark.parametrize(
+    ("sigmoid", "curve_of", "per_scale"), [("normal", norm, JND_PER_SD), ("logistic", logistic, 2 * np.log(3))]
+)
+def test_fit_maximises_the_likelihood(sigmoid, curve_of, per_scale) -> None:
     flips = np.random.default_rng(1).standard_t(3, (6, 32))
-    found = fitted(flips)
+    found = fitted(flips, sigmoid)
     for row in range(6):
         alphas = flips[row].mean() + flips[row].std(ddof=1) * GRID
         shares = response_curve(flips[row], alphas)
 
         def loss(parameters: np.ndarray, shares: np.ndarray = shares, alphas: np.ndarray = alphas) -> float:
             z = (alphas - parameters[0]) / np.exp(parameters[1])
-            return float(-(shares * norm.logcdf(z) + (1 - shares) * norm.logsf(z)).sum())
+            return float(-(shares * curve_of.logcdf(z) + (1 - shares) * curve_of.logsf(z)).sum())
 
         best = minimize(loss, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-12}).x
         assert found.pse[row] == pytest.approx(best[0], abs=1e-5)
-        assert found.jnd[row] == pytest.approx(JND_PER_SD * np.exp(best[1]), rel=1e-5)
+        assert found.jnd[row] == pytest.approx(per_scale * np.exp(best[1]), rel=1e-5)
 
 
 @given(st.lists(st.integers(-5, 5) | st.integers(-(10**9), 10**9), min_size=2, max_size=40), st.floats(1e-9, 1e9))

@@ -263,11 +263,11 @@ def test_correlations_a_rounding_step_beyond_one_are_taken() -> None:
     assert cluster_order(_matrix(3, {(0, 1): 1 + 1e-15}, 0.2)).linkage[0, 2] == 0
 
 
-def test_dispersion_is_the_variance_of_the_people() -> None:
+def test_dispersion_is_the_standard_deviation_of_the_people() -> None:
     people = np.array([1.0] * 3 + [0.0] * 7)
-    assert dispersion(np.array(0.3)) == pytest.approx(people.var())
+    assert dispersion(np.array(0.3)) == pytest.approx(people.std())
     shares = dispersion(np.array([[0.0, 1.0], [0.5, np.nan]], dtype=np.float32))
-    np.testing.assert_array_equal(shares, [[0.0, 0.0], [0.25, np.nan]])
+    np.testing.assert_array_equal(shares, [[0.0, 0.0], [0.5, np.nan]])
     assert shares.dtype == np.float64
 
 
