@@ -1,0 +1,69 @@
+"""A figure that a paper prints, beside the one that comes out here, and the table of both in a page of the docs."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of a table.
+
+    Attributes:
+        place: where the paper prints it, such as "table 5".
+        figure: what is measured, and on which data.
+        printed: the paper's value.
+        ours: the value that comes out here, in as many digits.
+        verdict: "same", or why not.
+    """
+
+    place: str
+    figure: str
+    printed: str
+    ours: str
+    verdict: str = "same"
+
+
+def compared(
+    place: str, figure: str, printed: float, ours: float, *, digits: int, otherwise: str = "differs"
+) -> Figure:
+    """A number that should come out: "same" if it does in the digits that the paper prints, otherwise the reason."""
+    texts = f"{printed:.{digits}f}", f"{ours:.{digits}f}"
+    return Figure(place, figure, *texts, "same" if texts[0] == texts[1] else otherwise)
+
+
+def markdown(figures: Iterable[Figure]) -> str:
+    """The table, as the page has it."""
+    headings = [field.name for field in fields(Figure)]
+    rows = [headings, ["---"] * len(headings), *map(astuple, figures)]
+    return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |\n" for row in rows)
+
+
+def table_in(page: str, name: str) -> str:
+    """The table that stands in a page between the marks of this name.
+
+    Raises:
+        ValueError: if the page has no such marks.
+    """
+    return _marked(page, name)[3]
+
+
+def write_table(page: str, name: str, figures: Iterable[Figure]) -> None:
+    """Put the table between the marks of this name."""
+    before, start, _, rest = _marked(page, name).groups()
+    _path(page).write_text(f"{before}{start}{markdown(figures)}{rest}", encoding="utf-8")
+
+
+def _marked(page: str, name: str) -> re.Match[str]:
+    start, end = re.escape(f"<!-- figures: {name} -->\n"), re.escape("<!-- figures end -->")
+    match = re.fullmatch(f"(.*?)({start})(.*?)({end}.*)", _path(page).read_text(encoding="utf-8"), re.DOTALL)
+    if match is None:
+        raise ValueError(f"docs/{page}.md has no <!-- figures: {name} --> with <!-- figures end --> behind it")
+    return match
+
+
+def _path(page: str) -> Path:
+    return DOCS / f"{page}.md"
