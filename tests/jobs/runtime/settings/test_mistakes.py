@@ -74,10 +74,10 @@ def refused(confined):
         # a choice
         (["job=surveyy"], "there is no such job; did you mean survey? Choose one of association, bootstrap"),
         (["job=qqq"], "there is no such job; choose one of association, bootstrap"),
-        (["job=bootstrap", "embedding=glov"], "there is no such choice; did you mean glove? Choose one of encoder"),
+        (["job=bootstrap", "embedding=glov"], "there is no such choice; did you mean glove? Choose one of bert_cls, encoder"),
         (["job=bootstrap", "wordset/gender=qq"], "there is no such choice; choose one of arabic, chinese"),
-        (["job=bootstrap", "embedding=3"], "is the name of no choice; choose one of encoder"),
-        (["job=bootstrap", "embedding=null"], "is the name of no choice; choose one of encoder"),
+        (["job=bootstrap", "embedding=3"], "is the name of no choice; choose one of bert_cls, encoder"),
+        (["job=bootstrap", "embedding=null"], "is the name of no choice; choose one of bert_cls, encoder"),
         ([*PAIRS, "job.name=survey"], "is the name of what was chosen; choose a job with job=<name>"),
         (["job=[prune,compare]"], "must be one job; job=overnight runs several, one after the other"),
         (["job=prune", "cluster={num_cpu: 1}"], "there is no such setting; did you mean cluster.num_cpus?"),
