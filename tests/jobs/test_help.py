@@ -5,12 +5,7 @@ import sys
 from contextlib import suppress
 from importlib.metadata import version
 
-import hydra._internal.hydra as hydra_command
-import hydra._internal.utils as hydra_utils
 import pytest
-from hydra.core.global_hydra import GlobalHydra
-from omegaconf import OmegaConf
-from omegaconf.resolvers import oc
 
 from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.app import arranged, main
@@ -78,7 +73,7 @@ def test_each_setting_of_a_job_says_what_it_means_or_stands_below_one_that_does(
 def test_the_page_of_a_job_shows_what_is_chosen(said):
     assert "embedding=glove; or encoder, fasttext, file, replicas, word2vec" in said("job=bootstrap", "--help")
     page = said("job=bootstrap", "embedding=word2vec", "-h")
-    assert "embedding=word2vec; or encoder, fasttext, file, glove, replicas" in page
+    assert "embedding=word2vec; or bert_cls, encoder, fasttext, file, glove, replicas" in page
     assert "embedding.trainer.skip_gram=true" in page
     assert "embedding.group_size" not in page
 
@@ -121,16 +116,6 @@ def test_the_version_is_ours(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         main()
     assert (ended.value.code, capsys.readouterr().out) == (0, f"tiltmeter {version('tiltmeter')}\n")
-
-
-@pytest.fixture
-def hydra_restored(monkeypatch):
-    """Other tests compose configs as well."""
-    monkeypatch.setattr(hydra_command, "ConfigLoaderImpl", hydra_command.ConfigLoaderImpl)
-    monkeypatch.setattr(hydra_utils, "run_and_report", hydra_utils.run_and_report)
-    yield
-    GlobalHydra.instance().clear()
-    OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,9 @@ import sys
 from pathlib import Path
 
 import hydra
-import hydra._internal.hydra as hydra_command
-import hydra._internal.utils as hydra_utils
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
-from omegaconf.resolvers import oc
 
 from tiltmeter.jobs.app import main
 from tiltmeter.jobs.command import build
@@ -32,14 +29,9 @@ THEIRS = "name: theirs\nlanguage: en\npath: x.txt\n"
 
 
 @pytest.fixture
-def confined(monkeypatch):
-    """For the length of a test; other tests compose configs as well."""
+def confined(hydra_restored, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["tiltmeter"])
-    monkeypatch.setattr(hydra_command, "ConfigLoaderImpl", hydra_command.ConfigLoaderImpl)
-    monkeypatch.setattr(hydra_utils, "run_and_report", hydra_utils.run_and_report)
     confine_hydra()
-    yield
-    OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
 
 
 @pytest.fixture
@@ -76,11 +68,9 @@ def command(confined, monkeypatch, tmp_path, capfd):
 
     def run(*words: str):
         monkeypatch.setattr(sys, "argv", ["tiltmeter", *words])
-        try:
-            with pytest.raises(SystemExit) as ended:
-                main()
-        finally:
-            GlobalHydra.instance().clear()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        GlobalHydra.instance().clear()
         return ended.value.code, "".join(capfd.readouterr())
 
     return run

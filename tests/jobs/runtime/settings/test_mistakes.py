@@ -4,12 +4,7 @@ import re
 import sys
 
 import hydra
-import hydra._internal.hydra as hydra_command
-import hydra._internal.utils as hydra_utils
 import pytest
-from hydra.core.global_hydra import GlobalHydra
-from omegaconf import OmegaConf
-from omegaconf.resolvers import oc
 
 from tiltmeter.jobs.app import main
 from tiltmeter.jobs.command import build
@@ -21,13 +16,8 @@ BOOTSTRAP = ["job=bootstrap", "wordset=[]", "wordset/gender=[english]"]
 
 
 @pytest.fixture
-def confined(monkeypatch):
-    """For the length of a test; other tests compose configs as well."""
-    monkeypatch.setattr(hydra_command, "ConfigLoaderImpl", hydra_command.ConfigLoaderImpl)
-    monkeypatch.setattr(hydra_utils, "run_and_report", hydra_utils.run_and_report)
+def confined(hydra_restored):
     confine_composition()
-    yield
-    OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
 
 
 @pytest.fixture
@@ -74,7 +64,10 @@ def refused(confined):
         # a choice
         (["job=surveyy"], "there is no such job; did you mean survey? Choose one of association, bootstrap"),
         (["job=qqq"], "there is no such job; choose one of association, bootstrap"),
-        (["job=bootstrap", "embedding=glov"], "there is no such choice; did you mean glove? Choose one of bert_cls, encoder"),
+        (
+            ["job=bootstrap", "embedding=glov"],
+            "there is no such choice; did you mean glove? Choose one of bert_cls, encoder",
+        ),
         (["job=bootstrap", "wordset/gender=qq"], "there is no such choice; choose one of arabic, chinese"),
         (["job=bootstrap", "embedding=3"], "is the name of no choice; choose one of bert_cls, encoder"),
         (["job=bootstrap", "embedding=null"], "is the name of no choice; choose one of bert_cls, encoder"),
@@ -151,11 +144,8 @@ def test_a_broken_file_of_settings_is_named_with_its_place(confined, monkeypatch
     monkeypatch.setattr(
         sys, "argv", ["tiltmeter", "--config-dir", str(tmp_path / "mine"), "job=bootstrap", "corpus=mine"]
     )
-    try:
-        with pytest.raises(SystemExit) as ended:
-            main()
-    finally:
-        GlobalHydra.instance().clear()
+    with pytest.raises(SystemExit) as ended:
+        main()
     said = capfd.readouterr().err
     assert ended.value.code == 2
     assert said.startswith(f"tiltmeter: {tmp_path}/mine/corpus/mine.yaml: {message}"), said
