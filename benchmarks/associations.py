@@ -20,13 +20,14 @@ from benchmarks.command import print_stages, run_command
 from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 
 SETTINGS = ["job=association", "embedding=file", "cluster.num_cpus=2"]
-WORDSET = Path(__file__).parents[1] / "conf/wordset/english.yaml"
+WORDSETS = Path(__file__).parents[1] / "conf/wordset"
+_FILES = "shared/english.yaml", "english.yaml"
 
 
 def listed_words() -> tuple[list[str], list[dict[str, dict[str, list[str]]]]]:
     """Every word of the English lists that a file can hold, and the association tests."""
-    wordset = yaml.safe_load(WORDSET.read_text(encoding="utf-8"))
-    tests = list(wordset["associations"].values())
+    shared, wordset = (yaml.safe_load((WORDSETS / name).read_text(encoding="utf-8")) for name in _FILES)
+    tests = list(shared["associations"].values())
     sides = ("target_x", "target_y", "attribute_a", "attribute_b")
     words = {word for test in tests for side in sides for word in test[side]["words"]}
     return sorted(words | {word for word in wordset["occupations"]["percent_women"] if " " not in word}), tests

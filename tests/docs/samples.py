@@ -51,7 +51,7 @@ def words(language: str) -> list[str]:
     def leaves(node: object) -> Iterator[str]:
         if isinstance(node, dict):
             for key, item in node.items():
-                yield from (item if key == "percent_women" else leaves(item if key != "note" else None))
+                yield from (item if key == "percent_women" else leaves(None if key in ("defaults", "note") else item))
         elif isinstance(node, list):
             for item in node:
                 yield from leaves(item)
@@ -60,6 +60,7 @@ def words(language: str) -> list[str]:
 
     lists = yaml.safe_load((ROOT / f"conf/wordset/gender/{LANGUAGES[language]}.yaml").read_text())
     if language == "en":
+        lists |= yaml.safe_load((ROOT / "conf/wordset/shared/english.yaml").read_text())
         lists |= yaml.safe_load((ROOT / "conf/wordset/english.yaml").read_text())
     return sorted(set(leaves(lists)))
 
