@@ -71,7 +71,9 @@ def test_each_setting_of_a_job_says_what_it_means_or_stands_below_one_that_does(
 
 
 def test_the_page_of_a_job_shows_what_is_chosen(said):
-    assert "embedding=glove; or bert_cls, encoder, fasttext, file, replicas, word2vec" in said("job=bootstrap", "--help")
+    assert "embedding=glove; or bert_cls, encoder, fasttext, file, replicas, word2vec" in said(
+        "job=bootstrap", "--help"
+    )
     page = said("job=bootstrap", "embedding=word2vec", "-h")
     assert "embedding=word2vec; or bert_cls, encoder, fasttext, file, glove, replicas" in page
     assert "embedding.trainer.skip_gram=true" in page
