@@ -6,13 +6,16 @@ of the upper layer, when a text has been read to its end, and v_k in [-1, 1] the
 
     p = softmax(W h + b),    score = sum_k p_k v_k.
 
+In the program that was published with the paper the score is the value of the most probable of seven classes, v_k =
+(k - 3) / 3 for k from 0 to 6.
+
 :mod:`.sentiment.gru_training` trains it. All runs in one thread: several would divide sums among them, and last bits
 would depend on their number.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 VERSION = "gru/1"
+
+GRUScore = Literal["expected", "top"]
+"""The expected value of a text's class, or the value of its most probable class."""
 
 LANGUAGE = "en"
 
@@ -107,12 +113,13 @@ class TrainedGRU(NamedTuple):
     weights: Mapping[str, NDArray[np.float32]]
 
 
-def score(trained: TrainedGRU, texts: Sequence[str]) -> NDArray[np.float64]:
-    """The expected value of each text's class.
+def score(trained: TrainedGRU, texts: Sequence[str], kind: GRUScore = "expected") -> NDArray[np.float64]:
+    """The value of each text.
 
     Args:
         trained: of :func:`.gru_training.train`, or what was stored of it.
         texts: in English; one without any word is read as a single unknown word.
+        kind: ``expected`` for sum_k p_k v_k, ``top`` for v_k of the largest p_k, the first of them in a tie.
 
     Returns:
         ``[texts]`` in [-1, 1]. On one type of processor a score does not depend, to the last bit, on the other texts,
@@ -126,7 +133,10 @@ def score(trained: TrainedGRU, texts: Sequence[str]) -> NDArray[np.float64]:
         network.load_state_dict({name: torch.tensor(weight) for name, weight in trained.weights.items()})
         logits = evaluated(network, word_numbers(texts, about.vocabulary), about.config.max_tokens)
         probabilities = logits.softmax(dim=1).numpy()
-    return np.asarray((probabilities * np.array(list(about.values.values()))).sum(axis=1).clip(-1.0, 1.0))
+    values = np.array(list(about.values.values()))
+    if kind == "top":
+        return np.asarray(values[probabilities.argmax(axis=1)])
+    return np.asarray((probabilities * values).sum(axis=1).clip(-1.0, 1.0))
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def rate(
         emotions: ``[texts]``, None for a text that has none and no part in the impact; None if no text has one.
         measure: None for the impact if the emotion depends on the attribute, and the rejections if it does not.
         num_levels: levels of the ratings.
-        convention: of the tests, :data:`.two_samples.DEFINITION` or :data:`.two_samples.PUBLISHED`.
+        convention: of the tests, :data:`.two_samples.DEFINITION`, :data:`.two_samples.PUBLISHED` or one of your own.
         empty_cells: see :func:`.deconfounding.deconfounding_impact`.
 
     Raises:
@@ -63,7 +63,7 @@ def rate(
     >>> rate(scores, ["female", "female", "male", "male"], num_levels=2)
     Ratings(measure='wrs', raw_scores=array([0. , 2.4]), ranks=array([1, 2]), levels=array([1, 2]))
     """
-    rows, cells = np.asarray(scores, dtype=np.float64), coded(protected).codes
+    rows, cells = convention.rounded(np.asarray(scores, dtype=np.float64)), coded(protected).codes
     felt = None if emotions is None else _codes(emotions)
     _check(rows, cells, felt)
     known = ~np.isnan(rows)

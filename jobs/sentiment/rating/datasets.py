@@ -77,13 +77,14 @@ class Dataset:
         return deconfounding_impact(self.scores[has], self.felt[has], self.cells[has], drawn, empty_cells)
 
 
-def dataset_of(rows: pl.DataFrame, columns: Sequence[str], about: list[str]) -> Dataset:
+def dataset_of(rows: pl.DataFrame, columns: Sequence[str], about: list[str], rules: Convention) -> Dataset:
     """The rows of a data set.
 
     Args:
         rows: of the table ``scores``, all with a score and a value.
         columns: that make up the protected attribute.
         about: group, data set and protected attribute.
+        rules: that say in how many decimals scores are taken.
     """
     protected = coded(" ".join(values) for values in rows.select(columns).iter_rows())
     emotions, has_emotion = coded(rows["emotion"].drop_nulls()), rows["emotion"].is_not_null().to_numpy()
@@ -91,7 +92,7 @@ def dataset_of(rows: pl.DataFrame, columns: Sequence[str], about: list[str]) -> 
     felt[has_emotion] = emotions.codes
     return Dataset(
         about[1],
-        rows["sentiment"].to_numpy(),
+        rules.rounded(rows["sentiment"].to_numpy()),
         protected.codes,
         [str(value) for value in protected.values],
         felt if emotions.values else None,

@@ -25,11 +25,14 @@ from tiltmeter.operators.statistics.two_samples import (
     Convention,
     Moments,
 )
+from tiltmeter.storage.errors import InputError
 
-VERSION = "rating_rows/2"
+VERSION = "rating_rows/3"
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
+_Alpha = Annotated[float, Field(gt=0, lt=1)]
+_Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 PROTECTED: Mapping[str, tuple[str, ...]] = {"gender": ("gender",), "race": ("race",), "gender_race": ("gender", "race")}
 """The protected attributes, each with the columns that make it up."""
@@ -44,12 +47,28 @@ _MIN_VALUES = 2
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class LeaveOut:
+    """Values whose texts have no part in the rating by that attribute."""
+
+    gender: tuple[str, ...] = ()
+    race: tuple[str, ...] = ()
+
+    def values(self, column: str) -> tuple[str, ...]:
+        """Those of one attribute."""
+        return {"gender": self.gender, "race": self.race}[column]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class RatingConfig:
     """How systems are rated.
 
     Attributes:
         convention: ``definition`` tests and weighs as Lakkaraju et al. define it, ``published`` as their program does,
-            which made their tables.
+            behind most of their tables.
+        weights: of a rejection at each of the three levels; None: the convention's.
+        alphas: that a test's two-sided p must be below to reject at each of them; None: the convention's.
+        decimals: that scores are rounded to; None: the convention's.
+        leave_out: what is not compared, such as turns of users who did not disclose their gender.
         measure: what ratings go by: the weighted rejection score, the largest deconfounding impact, or ``auto``: the
             impact in groups where the emotion depends on the protected attribute, the rejections elsewhere.
         num_levels: levels of the complete order.
@@ -62,6 +81,10 @@ class RatingConfig:
     """
 
     convention: Literal["definition", "published"] = "definition"
+    weights: tuple[_Weight, _Weight, _Weight] | None = None
+    alphas: tuple[_Alpha, _Alpha, _Alpha] | None = None
+    decimals: Annotated[int, Field(ge=0, le=15)] | None = None
+    leave_out: LeaveOut = Field(default_factory=LeaveOut)
     measure: Literal["auto", "wrs", "die"] = "auto"
     num_levels: Annotated[int, Field(ge=1)] = 3
     cut: Cut = "distinct"
@@ -69,10 +92,25 @@ class RatingConfig:
     num_resamples: Annotated[int, Field(ge=0)] = 1000
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
 
+    @pydantic.field_validator("alphas")
+    @classmethod
+    def _alphas_ascend(cls, alphas: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if alphas is not None and list(alphas) != sorted(alphas):
+            raise ValueError(
+                f"{list(alphas)} must ascend, as [0.05,0.30,0.40]: what rejects at the 95 % level does so at the others"
+            )
+        return alphas
+
     @property
     def rules(self) -> Convention:
-        """What the convention means."""
-        return _CONVENTIONS[self.convention]
+        """What the convention means, with what is set beside it."""
+        return _CONVENTIONS[self.convention]._replace(**self.deviations)
+
+    @property
+    def deviations(self) -> dict[str, Any]:
+        """What is set beside the convention, by the names of the settings."""
+        settings = {name: getattr(self, name) for name in ("weights", "alphas", "decimals")}
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 class Findings(NamedTuple):
@@ -90,16 +128,36 @@ def rate(scores: pl.DataFrame, config: RatingConfig, seed: int) -> Findings:
     Args:
         scores: rows of the table ``scores``.
         seed: of the run.
+
+    Raises:
+        InputError: if a value that is to be left out is that of no text.
     """
+    _check_leave_out(scores, config.leave_out)
     findings = Findings([], [], [], [])
-    for (group,), rows in scores.group_by("group", maintain_order=True):
-        for protected, columns in _attributes(rows).items():
-            key = {"group": group, "protected": protected}
+    for (group,), texts in scores.group_by("group", maintain_order=True):
+        for protected, columns in _attributes(texts).items():
+            key, rows = {"group": group, "protected": protected}, _comparison(texts, columns, config.leave_out)
             if reason := _incomparable(rows, columns):
                 _add_unmeasured(findings, key, reason, config)
             else:
                 _rate_group(rows, key, columns, config, seed, findings)
     return findings
+
+
+def _check_leave_out(scores: pl.DataFrame, leave_out: LeaveOut) -> None:
+    for column in ("gender", "race"):
+        known = scores[column].drop_nulls().unique().sort().to_list()
+        if unknown := sorted(set(leave_out.values(column)) - set(known)):
+            raise InputError(
+                f"rating.leave_out.{column}: no text has the {column} {', '.join(map(repr, unknown))}; there are "
+                f"{', '.join(map(repr, known)) or 'none'}"
+            )
+
+
+def _comparison(rows: pl.DataFrame, columns: Sequence[str], leave_out: LeaveOut) -> pl.DataFrame:
+    """The texts without those of a value that is left out."""
+    tests = [pl.col(column).is_in(leave_out.values(column)).fill_null(value=False) for column in columns]
+    return rows.filter(~pl.any_horizontal(tests))
 
 
 def _attributes(rows: pl.DataFrame) -> Mapping[str, tuple[str, ...]]:
@@ -128,7 +186,7 @@ def _rate_group(
 ) -> None:
     scored = rows.drop_nulls([*columns, "sentiment"])
     datasets = [
-        dataset_of(part, columns, [key["group"], str(name), key["protected"]])
+        dataset_of(part, columns, [key["group"], str(name), key["protected"]], config.rules)
         for (name,), part in scored.group_by("dataset", maintain_order=True)
     ]
     confounded = any(data.is_confounded for data in datasets)

@@ -14,7 +14,7 @@ from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.operators.sentiment import gru
 from tiltmeter.operators.sentiment import lexicons as sentiment
 from tiltmeter.operators.sentiment import transformer_scores as classifiers
-from tiltmeter.operators.sentiment.gru import GRUDescription, TrainedGRU
+from tiltmeter.operators.sentiment.gru import GRUDescription, GRUScore, TrainedGRU
 from tiltmeter.operators.sentiment.lexicons import random_scores, textblob_scores, vader_scores
 from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, score_texts
 from tiltmeter.operators.text.tokens import Tokenizer
@@ -46,10 +46,13 @@ class GRUSystem:
 
     Attributes:
         path: of its safetensors file.
+        score: ``expected`` is the mean value of the classes, weighted by their probabilities; ``top`` is the value of
+            the most probable class, as Lakkaraju et al. 2023 take it.
     """
 
     kind: Literal["gru"]
     path: _Path
+    score: GRUScore = "expected"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -120,9 +123,9 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
             return _simple(system.kind, seed)
         case GRUSystem():
             file = find_file(system.path, f"sentiment.{name}.path")
-            _gru(file.uri, "")  # refuses a damaged file before any work
+            _gru(file.uri, system.score, "")  # refuses a damaged file before any work
             settings = _identity(gru.VERSION, file) | {"tokenizer": Tokenizer(gru.LANGUAGE).identity}
-            return FoundSystem(settings, partial(_gru, file.uri), file)
+            return FoundSystem(settings | {"score": system.score}, partial(_gru, file.uri, system.score), file)
         case TransformerSystem():
             return _transformer(system, f"sentiment.{name}.model")
         case ScoresSystem():
@@ -156,9 +159,9 @@ def _identity(operator: str, file: FoundFile) -> dict[str, Any]:
     return {"operator": operator, "file": file.identity}
 
 
-def _gru(uri: str, _: str) -> Score:
+def _gru(uri: str, kind: GRUScore, _: str) -> Score:
     file = read_gru(uri)
-    return _whole(partial(gru.score, TrainedGRU(GRUDescription(**file.description), file.weights)))
+    return _whole(partial(gru.score, TrainedGRU(GRUDescription(**file.description), file.weights), kind=kind))
 
 
 def _transformer(system: TransformerSystem, setting: str) -> FoundSystem:

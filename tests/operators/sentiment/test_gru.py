@@ -72,6 +72,14 @@ def read_by_hand(trained: TrainedGRU, words: list[str]) -> np.ndarray:
     return exponentials / exponentials.sum()
 
 
+def test_the_top_class_alone_is_the_score_of_the_published_program(trained) -> None:
+    texts = [text for text in TEXTS if text]
+    tokenize, values = Tokenizer("en"), list(trained.description.values.values())
+    expected = [values[int(read_by_hand(trained, tokenize(text)).argmax())] for text in texts]
+    assert len(set(expected)) > 1
+    assert score(trained, texts, "top").tolist() == expected
+
+
 def test_negation_is_learnt(trained) -> None:
     texts, labels = made_up()
     np.testing.assert_allclose(score(trained, texts), [VALUES[label] for label in labels], atol=0.1)

@@ -4,7 +4,7 @@ import pytest
 from tiltmeter.operators.sentiment import complete_order, partial_order, rate
 from tiltmeter.operators.sentiment.deconfounding import deconfounding_impact, largest_impact
 from tiltmeter.operators.sentiment.rejection import weighted_rejections
-from tiltmeter.operators.statistics.two_samples import PUBLISHED, coded, moments, pairwise_tests
+from tiltmeter.operators.statistics.two_samples import DEFINITION, PUBLISHED, coded, moments, pairwise_tests
 
 GENDERS = ["female", "female", "female", "male", "male", "male", "female", "male"]
 BALANCED = ["joy", "fear", "joy", "joy", "fear", "joy", "fear", "fear"]
@@ -55,3 +55,12 @@ def test_labels_of_other_texts_are_refused(scores):
     for labels in ((GENDERS[:3], None), (GENDERS, BALANCED[:3])):
         with pytest.raises(ValueError, match="for each text"):
             rate(scores, *labels)
+
+
+def test_a_convention_of_ones_own_is_that_of_the_tests_and_the_rounding():
+    """Scores 0.12 and 0.13 do not vary: t is infinite, but in one decimal both are 0.1."""
+    scores, genders = [[0.12, 0.12, 0.13, 0.13]], ["female", "female", "male", "male"]
+    own = DEFINITION._replace(weights=(3.0, 2.0, 0.5))
+    assert rate(scores, genders, convention=own).raw_scores.tolist() == [5.5]
+    assert rate(scores, genders, convention=own._replace(decimals=1)).raw_scores.tolist() == [0.0]
+    assert rate(scores, genders, convention=own._replace(alphas=(0.0, 0.0, 0.1))).raw_scores.tolist() == [0.5]

@@ -1,4 +1,5 @@
 from copy import deepcopy
+from typing import get_args
 
 import numpy as np
 import pydantic
@@ -18,6 +19,7 @@ from transformers import (
 
 from tiltmeter.operators.sentiment.transformer_scores import (
     ClassifierConfig,
+    ClassifierScore,
     classify,
     label_values,
     score_texts,
@@ -105,7 +107,7 @@ def test_probabilities_are_those_of_each_text_alone(bert) -> None:
 def test_scores_are_those_of_the_pipeline(folder, bert) -> None:
     results = pipeline("text-classification", model=str(folder))(TEXTS)
     expected = [result["score"] * {"POSITIVE": 1, "NEGATIVE": -1}[result["label"]] for result in results]
-    np.testing.assert_allclose(score_texts(*bert, TEXTS, ClassifierConfig(score="top"))[0], expected, atol=1e-6)
+    np.testing.assert_allclose(score_texts(*bert, TEXTS, ClassifierConfig(score="confidence"))[0], expected, atol=1e-6)
 
 
 @given(st.lists(st.sampled_from([*TEXTS, LONG]), max_size=20), st.integers(1, 100))
@@ -184,13 +186,20 @@ def test_values_of_other_labels_are_refused(bert, labels) -> None:
         score_texts(*bert, ["good"], ClassifierConfig(labels=labels))
 
 
-def test_expected_and_top_by_hand() -> None:
+def test_scores_by_hand() -> None:
     probabilities, values = np.array([[0.5, 0.2, 0.3], [0.1, 0.3, 0.6], [0.4, 0.4, 0.2]]), np.array([-1.0, 0.0, 0.5])
     np.testing.assert_allclose(sentiments(probabilities, values, "expected"), [-0.35, 0.2, -0.3])
-    np.testing.assert_allclose(sentiments(probabilities, values, "top"), [-0.5, 0.3, -0.4])
+    np.testing.assert_allclose(sentiments(probabilities, values, "confidence"), [-0.5, 0.3, -0.4])
+    np.testing.assert_array_equal(sentiments(probabilities, values, "top"), [-1.0, 0.5, -1.0])  # a tie: the first
 
 
-@given(st.integers(2, 6), st.integers(0, 2**32 - 1), st.sampled_from(["expected", "top"]))
+@pytest.mark.parametrize("score", get_args(ClassifierScore))
+def test_a_text_without_probabilities_has_no_score(score) -> None:
+    probabilities = np.array([[np.nan, np.nan], [0.25, 0.75]])
+    assert np.isnan(sentiments(probabilities, np.array([-1.0, 1.0]), score)).tolist() == [True, False]
+
+
+@given(st.integers(2, 6), st.integers(0, 2**32 - 1), st.sampled_from(get_args(ClassifierScore)))
 def test_sentiments_lie_between_the_worst_and_the_best(num_labels, seed, score) -> None:
     outputs = np.random.default_rng(seed).normal(scale=10, size=(20, num_labels)).astype(np.float32)
     probabilities = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)

@@ -89,10 +89,14 @@ def _causes(frames: Frames) -> Iterator[Block]:
 def _meanings(rows: pl.DataFrame, config: RatingConfig) -> Iterator[Block]:
     rules = config.rules
     alphas, weights = (listed([f"{value:g}" for value in values]) for values in (rules.alphas, rules.weights))
+    deviations = f" with {listed(list(config.deviations))} of this run" if config.deviations else ""
+    rounding = "" if rules.decimals is None else f" Scores are rounded to {plural(rules.decimals, 'decimal')} before."
+    values = [f"{name} {value}" for name in ("gender", "race") for value in config.leave_out.values(name)]
+    omission = f" Texts with {listed(values)} are left out." if values else ""
     yield Paragraph(
         "WRS: in every data set of a group, each two values of the attribute are compared by Student's t-test. A test "
         f"rejects at {listed([f'{level}%' for level in LEVELS])} if its two-sided p is below {alphas} (the convention "
-        f"“{config.convention}”), and the rejections count {weights}."
+        f"“{config.convention}”{deviations}), and the rejections count {weights}.{rounding}{omission}"
     )
     if "die" in rows["measure"]:
         yield Paragraph(

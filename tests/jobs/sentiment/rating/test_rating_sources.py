@@ -78,6 +78,13 @@ def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
         (["+translator.original={kind: dictionary, language: es, there: {}, back: {}}"], "give it another name"),
         (["+translator.xx={kind: dictionary, language: en, there: {}, back: {}}"], "goes through another"),
         (["rating.num_levels=0"], "rating.num_levels=0"),
+        (["rating.weights=[1,0.8]"], "rating.weights"),
+        (["rating.weights=[1,0.8,-1]"], "rating.weights"),
+        (["rating.alphas=[0.4,0.3,0.05]"], r"rating.alphas.*must ascend, as \[0.05,0.30,0.40\]"),
+        (["rating.alphas=[0,0.3,0.4]"], "rating.alphas"),
+        (["rating.decimals=-1"], "rating.decimals"),
+        (["+rating.leave_out.colour=[red]"], "rating.leave_out.colour"),
+        (["+sentiment.x={kind: gru, path: x, score: mean}"], "sentiment.x.*score"),
         (["sentences.persons.gender.male.positive=2"], "sentences.persons.gender.male.positive"),
         (
             ["+sentiment.x={kind: oracle}"],

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.sentiment.rating import tables
-from tiltmeter.jobs.sentiment.rating.rows import RatingConfig, rate
+from tiltmeter.jobs.sentiment.rating.rows import LeaveOut, RatingConfig, rate
+from tiltmeter.storage.errors import InputError
 
 CONFOUNDED = [("male", "happy", score) for score in (1.0, 0.8, 0.6)] + [("male", "sad", -0.2), ("female", "happy", 0.4)]
 CONFOUNDED += [("female", "sad", score) for score in (-0.4, -0.6, -0.8)]
@@ -94,3 +95,47 @@ def test_a_system_that_has_scored_nothing_is_untested():
     [row] = rated([(gender, emotion, None) for gender, emotion, _ in BALANCED]).raw_scores
     assert (row["status"], row["raw_score"]) == ("untested", None)
     assert row["warning"] == "16 of 16 texts have no score"
+
+
+THIRDS = [("male", None, score) for score in (0.334, 0.334)] + [("female", None, score) for score in (0.331, 0.331)]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({}, 2.4),
+        ({"weights": (1.0, 0.7, 0.6)}, 2.3),
+        ({"weights": (1.0, 0.5, 0.25), "alphas": (0.01, 0.02, 0.03)}, 1.75),
+        ({"decimals": 2}, 0.0),
+        ({"decimals": 3}, 2.4),
+        ({"convention": "published"}, 0.0),
+        ({"convention": "published", "decimals": 3}, 2.3),
+        ({"convention": "published", "decimals": 3, "weights": (1.0, 0.8, 0.6)}, 2.4),
+    ],
+)
+def test_settings_beside_the_convention_count(config, expected):
+    """Means 0.334 and 0.331 of scores that do not vary; in two decimals both are 0.33."""
+    assert by_measure(rated(THIRDS, **config))["wrs"]["raw_score"] == pytest.approx(expected)
+
+
+def test_values_that_are_left_out_are_not_compared():
+    texts = [*CONFOUNDED, ("neutral", "happy", 0.9), ("neutral", "sad", 0.9), (None, "sad", 0.1)]
+    without = rated(texts, leave_out=LeaveOut(gender=("neutral",)))
+    assert [(test["value_1"], test["value_2"]) for test in without.tests] == [("male", "female")]
+    assert [row["die_percent"] for row in without.effects] == pytest.approx([100 / 7, 20.0])
+    # The text without a gender is still counted; those left out are not.
+    assert by_measure(without)["wrs"]["warning"] == "1 of 9 texts tells no gender"
+    assert len(rated(texts).tests) == 3
+
+
+def test_what_is_left_out_of_one_attribute_counts_for_another():
+    texts = [(gender, None, score) for gender, _, score in BALANCED]
+    found = rated(texts, races=["r", "s"] * 8, leave_out=LeaveOut(race=("r",)))
+    status = {row["protected"]: row["status"] for row in found.raw_scores}
+    assert status == {"gender": "ok", "race": "incomparable", "gender_race": "incomparable"}
+    assert {test["num_1"] + test["num_2"] for test in found.tests} == {16}
+
+
+def test_a_value_that_no_text_has_is_refused():
+    with pytest.raises(InputError, match=r"rating\.leave_out\.gender: no text has the gender 'neutrl'; there are 'fem"):
+        rated(CONFOUNDED, leave_out=LeaveOut(gender=("neutrl",)))
