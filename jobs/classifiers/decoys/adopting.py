@@ -21,6 +21,7 @@ from tiltmeter.operators.classifiers.attribution.attribute import predict
 from tiltmeter.operators.classifiers.attribution.records import TextClassifier
 from tiltmeter.operators.classifiers.decoys import adoption as decoy_adoption
 from tiltmeter.operators.classifiers.decoys.adoption import adoption
+from tiltmeter.operators.classifiers.decoys.kinds import holds
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import percentile_interval
 from tiltmeter.operators.statistics.resampling import resampled_counts
@@ -46,7 +47,7 @@ def evaluate(
     }
     units = {
         name: [
-            _unit(name, number, settings, texts, data[name], original, decoyed)
+            _unit(name, number, {"made": config.decoys[name], **settings}, texts, data[name], original, decoyed)
             for number, (original, decoyed) in enumerate(zip(models[ORIGINAL], models[name], strict=True))
         ]
         for name in data
@@ -63,7 +64,7 @@ def _unit(
     inputs = {"texts": [texts], "probes": [data.probes], "measures": [data.measures]}
     inputs |= {"original": [original], "decoyed": [decoyed]}
     return Unit(
-        "decoy_adoption/1", f"{name}, model {number}", {"decoy": name, "model": str(number), **settings}, inputs
+        "decoy_adoption/2", f"{name}, model {number}", {"decoy": name, "model": str(number), **settings}, inputs
     )
 
 
@@ -81,7 +82,8 @@ class _Evaluating:
             is_right = self._right(classifier, [*test, *probes])
             rights[kind] = is_right[: len(test)], is_right[len(test) :]
         [measures] = store.read(unit.input("measures")).to_pylist()
-        yield "decoys", pa.Table.from_pylist([measures | _row(unit.config, probes, rights)], tables.DECOYS)
+        row = measures | _row(unit.config, probes, rights) | _on_word_rows(unit.config, test, rights)
+        yield "decoys", pa.Table.from_pylist([row], tables.DECOYS)
 
     def _right(self, classifier: TextClassifier, rows: Sequence[Row]) -> NDArray[np.float64]:
         probabilities = predict(classifier, [row["text"] for row in rows], self.max_tokens)
@@ -89,6 +91,17 @@ class _Evaluating:
         return np.array(
             [classifier.classes[number] == row["label"] for number, row in zip(predicted, rows, strict=True)], float
         )
+
+
+def _on_word_rows(
+    config: Row, test: Sequence[Row], rights: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]
+) -> dict[str, Any]:
+    """Of both models, on all test texts that hold a word of the decoy, of any class (Idahl et al., section 4)."""
+    is_held = np.array([holds(config["made"], row["text"]) for row in test], dtype=bool)
+    (original, _), (decoyed, _) = rights["original"], rights["decoyed"]
+    row: dict[str, Any] = {"num_word_rows": int(is_held.sum())}
+    row |= _accuracy("accuracy_original_on_word_rows", original[is_held], config)
+    return row | _accuracy("accuracy_on_word_rows", decoyed[is_held], config)
 
 
 def _row(config: Row, probes: Sequence[Row], rights: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> dict[str, Any]:

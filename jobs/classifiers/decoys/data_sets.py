@@ -1,6 +1,5 @@
 """Data sets with decoys: what belongs to which part, each decoy's texts, and those in which it contradicts a class."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +13,15 @@ from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.operators.classifiers.decoys import kinds as decoys
 from tiltmeter.operators.classifiers.decoys import making as decoy_making
 from tiltmeter.operators.classifiers.decoys.kinds import (
+    Decoy,
     DeletedDecoy,
-    InsertedDecoy,
     Text,
     folded_words,
     indicated,
-    measure,
     resolved,
 )
 from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed
+from tiltmeter.operators.classifiers.decoys.measures import measure, measure_pooled
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import perplexity as ngram_perplexity
 from tiltmeter.operators.text.perplexity import KneserNey
@@ -40,12 +39,14 @@ class DecoyData:
     Attributes:
         texts: of the schema ``SPLIT``.
         probes: of the schema ``PROBES``.
+        words: of the schema ``DECOY_WORDS``, a row for each of its words.
         measures: of the schema ``MEASURES``, one row.
         pools: test texts to be explained, each of the schema ``tiltmeter.jobs.classifiers.attributions.SENTENCES``.
     """
 
     texts: TableRef
     probes: TableRef
+    words: TableRef
     measures: TableRef
     pools: Sequence[TableRef]
 
@@ -113,7 +114,7 @@ def make_decoys(
         "pools": [explained.num_pools, explained.pool_size],
     }
     units = {
-        name: [Unit("decoy/1", name, {"decoy": decoy, **settings}, {"texts": [texts]})]
+        name: [Unit("decoy/2", name, {"name": name, "decoy": decoy, **settings}, {"texts": [texts]})]
         for name, decoy in config.decoys.items()
         if name not in left_out
     }
@@ -123,7 +124,7 @@ def make_decoys(
 
 def _data(refs: Mapping[str, TableRef]) -> DecoyData:
     pools = [refs[name] for name in sorted(refs) if name.startswith("pool_")]
-    return DecoyData(refs["texts"], refs["probes"], refs["measures"], pools)
+    return DecoyData(refs["texts"], refs["probes"], refs["words"], refs["measures"], pools)
 
 
 def _make(store: Store, unit: Unit) -> Tables:
@@ -137,7 +138,9 @@ def _make(store: Store, unit: Unit) -> Tables:
     kept = [row | {"text": text} for row, text in zip(rows, changed, strict=True) if text is not None]
     yield "texts", pa.Table.from_pylist(kept, tables.SPLIT)
     yield "probes", _probes(rows, decoy, indicates, config["seed"], model)
-    yield "measures", _measures(rows, changed, indicates, model)
+    before, after = _training_texts(rows, changed)
+    yield "words", _words(config["name"], decoy, indicates, before, after)
+    yield "measures", _measures(decoy, indicates, before, after, _naturalness(rows, changed, model))
     yield from _pools(kept, config["seed"], *config["pools"])
 
 
@@ -147,7 +150,7 @@ def _discount(config: Mapping[str, Any]) -> float:
 
 def _probes(
     rows: Sequence[dict[str, Any]],
-    decoy: InsertedDecoy | DeletedDecoy,
+    decoy: Decoy,
     indicates: Mapping[str, str],
     seed: int,
     model: KneserNey,
@@ -163,16 +166,43 @@ def _probes(
     return pa.Table.from_pylist([*probes, *(row | {"has_decoy": False} for row in plain)], tables.PROBES)
 
 
-def _measures(
-    rows: Sequence[Mapping[str, Any]], changed: Sequence[str | None], indicates: Mapping[str, str], model: KneserNey
-) -> pa.Table:
+def _training_texts(
+    rows: Sequence[Mapping[str, Any]], changed: Sequence[str | None]
+) -> tuple[Sequence[Text], Sequence[Text]]:
+    """As they were, and as the decoy leaves them."""
     pairs = [(row, text) for row, text in zip(rows, changed, strict=True) if row["part"] == "training"]
-    before = measure([Text(row["text"], row["label"]) for row, _ in pairs], indicates)
-    after = measure([Text(text, row["label"]) for row, text in pairs if text is not None], indicates)
-    measures = {f"{name}_before": _number(value) for name, value in before._asdict().items()}
-    measures |= {name: _number(value) for name, value in after._asdict().items()}
+    before = [Text(row["text"], row["label"]) for row, _ in pairs]
+    return before, [Text(text, row["label"]) for row, text in pairs if text is not None]
+
+
+def _words(
+    name: str, decoy: Decoy, indicates: Mapping[str, str], before: Sequence[Text], after: Sequence[Text]
+) -> pa.Table:
+    rows = [
+        {"decoy": name, "word": word, "indicates": label}
+        | _numbers(measure(before, word, decoy.match)._asdict(), "{}_before")
+        | _numbers(measure(after, word, decoy.match)._asdict(), "{}")
+        for word, label in indicates.items()
+    ]
+    return pa.Table.from_pylist(rows, tables.DECOY_WORDS)
+
+
+def _measures(
+    decoy: Decoy,
+    indicates: Mapping[str, str],
+    before: Sequence[Text],
+    after: Sequence[Text],
+    naturalness: Mapping[str, float | None],
+) -> pa.Table:
     words = ", ".join(f"{word}: {label}" for word, label in indicates.items())
-    return pa.Table.from_pylist([{"words": words, **measures, **_naturalness(rows, changed, model)}], tables.MEASURES)
+    pooled = _numbers(measure_pooled(before, indicates, decoy.match)._asdict(), "pooled_{}_before")
+    pooled |= _numbers(measure_pooled(after, indicates, decoy.match)._asdict(), "pooled_{}")
+    return pa.Table.from_pylist([{"words": words, **pooled, **naturalness}], tables.MEASURES)
+
+
+def _numbers(measures: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """By the name of their column; nothing in place of NaN."""
+    return {column.format(name): None if value != value else value for name, value in measures.items()}
 
 
 def _naturalness(
@@ -187,10 +217,6 @@ def _naturalness(
         return dict.fromkeys(("perplexity_before", "perplexity", "perplexity_shift"))
     before, after = (model.perplexity(map(folded_words, texts)) for texts in ([text for text, _ in pairs], remaining))
     return {"perplexity_before": before, "perplexity": after, "perplexity_shift": after / before}
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _pools(rows: Sequence[Mapping[str, Any]], seed: int, num: int, size: int) -> Iterator[tuple[str, pa.Table]]:

@@ -26,7 +26,6 @@ from tiltmeter.operators.classifiers.decoys.detection import (
     relevance_matrix,
     shows,
 )
-from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import percentile_interval
 from tiltmeter.operators.statistics.resampling import resampled_counts
@@ -77,13 +76,9 @@ def _answers(refs: Sequence[TableRef]) -> list[TableRef]:
 
 
 def _session_unit(config: DecoyBenchmarkRun, name: str, pair: ExplainedPair, settings: Mapping[str, Any]) -> Unit:
-    what = {"decoy": name, "words": _words(config.decoys[name]), "method": pair.method, "model": pair.model, **settings}
+    what = {"decoy": name, "made": config.decoys[name], "method": pair.method, "model": pair.model, **settings}
     inputs = {kind: [ref.select(*_COLUMNS) for ref in refs] for kind, refs in pair.attributions.items()}
-    return Unit("decoy_sessions/1", f"{name}, {pair.method}, model {pair.model}", what, inputs)
-
-
-def _words(decoy: InsertedDecoy | DeletedDecoy) -> list[str]:
-    return [word.casefold() for word in ([decoy.word] if isinstance(decoy, DeletedDecoy) else decoy.words)]
+    return Unit("decoy_sessions/2", f"{name}, {pair.method}, model {pair.model}", what, inputs)
 
 
 def _look(store: Store, unit: Unit) -> Tables:
@@ -104,7 +99,7 @@ def _probabilities(
 ) -> dict[str, NDArray[np.float64]]:
     """By selection: for each budget, the probability that the decoy is found in a pool of instances."""
     k, budgets = config["top_words"], np.arange(1, len(decoyed) + 1)
-    showing = np.array([shows(instance, config["words"], k) for instance in decoyed])
+    showing = np.array([shows(instance, config["made"], k) for instance in decoyed])
     relevance = relevance_matrix(decoyed, k)
     probabilities = {_SIDE_BY_SIDE: identification_success(decoyed, plain, k, budgets)}
     for selection in config["selections"]:

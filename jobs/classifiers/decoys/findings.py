@@ -6,7 +6,7 @@ import polars as pl
 
 from tiltmeter.jobs.classifiers.decoys.fitting import LEFT_OUT
 from tiltmeter.jobs.report.sides import contradictory, estimate_of
-from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted
+from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted, verb
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.sides import CONTRADICTORY, compared
 
@@ -43,8 +43,19 @@ def adoption(decoys: pl.DataFrame) -> Iterator[str]:
         yield (
             f"The decoy {quoted(str(decoy))} is {_adopted(int(rows['adopted'].sum()), tested.height)}: where it "
             f"contradicts the class of a test text, accuracy is {percent(after, 0)} with it in training and "
-            f"{percent(before, 0)} without."
+            f"{percent(before, 0)} without.{_on_word_rows(rows)}"
         )
+
+
+def _on_word_rows(rows: pl.DataFrame) -> str:
+    """Of what texts hold of themselves, whatever their class; nothing of words that none holds."""
+    held = rows.drop_nulls("accuracy_on_word_rows")
+    if held.is_empty():
+        return ""
+    before, after = held.select(pl.col("accuracy_original_on_word_rows", "accuracy_on_word_rows").mean()).row(0)
+    num_texts = held["num_word_rows"][0]
+    texts = f"{plural(num_texts, 'test text')} that {verb(num_texts, 'hold')} a word of it of themselves"
+    return f" On all {texts}, it is {percent(after, 1)} and {percent(before, 1)}."
 
 
 def _adopted(num: int, num_models: int) -> str:
@@ -148,12 +159,12 @@ def _by_coverage(decoys: pl.DataFrame, explained: pl.DataFrame) -> str:
     """Of decoys that are adopted, by the mean over methods of the instances that they need."""
     claim = "That decoys of greater coverage are found sooner"
     needed = explained.group_by("decoy").agg(pl.col("num_instances").mean())
-    rows = decoys.unique("decoy").join(needed, on="decoy").sort("coverage", "decoy")
+    rows = decoys.unique("decoy").join(needed, on="decoy").sort("pooled_coverage", "decoy")
     if rows.height < 2:
         return f"{claim}: nothing to compare."
     pairs = ", ".join(
         f"{decoy} {percent(coverage, 0)} and {number(num, 1)}"
-        for decoy, coverage, num in rows.select("decoy", "coverage", "num_instances").iter_rows()
+        for decoy, coverage, num in rows.select("decoy", "pooled_coverage", "num_instances").iter_rows()
     )
     falls = bool((rows["num_instances"].diff().drop_nulls() < 0).all())
     return f"{claim}: {'found' if falls else 'not found'} (coverage and mean number of instances: {pairs})."

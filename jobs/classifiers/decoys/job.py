@@ -30,6 +30,7 @@ def run(run: Run[DecoyBenchmarkRun, BenchmarkSources]) -> None:
     models = train_models(runner, config, run.sources, parts)
     adopted = evaluate(runner, config, texts, data, models)
     run.publish("decoys", [*(ref for refs in adopted.values() for ref in refs), *([left_out] if names else [])])
+    run.publish_all({"decoy_words": [decoy.words for decoy in data.values()]})
     explained = explain(runner, config, data, models)
     tables = [refs for pairs in explained.values() for pair in pairs for refs in pair.attributions.values()]
     run.publish("attributions", [ref for refs in tables for ref in refs])

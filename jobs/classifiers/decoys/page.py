@@ -61,7 +61,7 @@ def page(run: Run[DecoyBenchmarkRun, Any], frames: Frames) -> Body:
         _facts(config),
         Lead([Paragraph(_ASKED)], [Bullets(sentences)], [Paragraph(_how_sure(config))]),
         [
-            Section("decoys", "The decoys and who adopted them", [_decoys(frames["decoys"])]),
+            Section("decoys", "The decoys and who adopted them", [*_words(frames), _decoys(frames["decoys"])]),
             Section("detection", "Finding the decoy in one model", [_detection(frames), _utility(frames)]),
             Section("side-by-side", "Telling two models apart", [Paragraph(_TWO), _side_by_side(frames)]),
             Section("orderings", "Orderings that are expected", [Bullets(orderings(frames))]),
@@ -94,22 +94,42 @@ def _how_sure(config: DecoyBenchmarkRun) -> str:
 
 def _decoys(decoys: pl.DataFrame) -> Grid:
     return grid(
-        "Applicability counts training texts to which the decoy applies; productivity is the share of these whose "
-        "class it indicates, coverage their share of all. Perplexity × is how much less natural test texts become. "
-        "Fall is the accuracy lost where the decoy contradicts the class, less what is lost on such texts without it.",
+        "Accuracy of the models without the decoy and with it, on all test texts, and on all that hold a word of it "
+        "of themselves. Perplexity × is how much less natural test texts become. Fall is the accuracy lost where the "
+        "decoy contradicts the class, less what is lost on such texts without it.",
         decoys,
         "decoy",
         text("model", is_numeric=True),
         text("words", "words: class"),
-        count("applicability"),
-        number("productivity"),
-        number("coverage"),
         number("perplexity_shift", "perplexity ×"),
         number("accuracy_original", "accuracy without"),
         number("accuracy_decoy", "accuracy with"),
+        count("num_word_rows", "texts that hold a word"),
+        estimate("accuracy_original_on_word_rows", "there, without", 2),
+        estimate("accuracy_on_word_rows", "there, with", 2),
         estimate("fall"),
         yes("adopted"),
     )
+
+
+def _words(frames: Frames) -> list[Grid]:
+    if "decoy_words" not in frames:
+        return []
+    return [
+        grid(
+            "Applicability of a word counts the training texts that hold it; productivity is the largest share of "
+            "these that is of one class, coverage their share of all. Before: in the texts without the decoy.",
+            frames["decoy_words"],
+            "decoy",
+            "word",
+            "indicates",
+            count("applicability_before", "applicability before"),
+            number("productivity_before", "productivity before"),
+            count("applicability"),
+            number("productivity"),
+            number("coverage"),
+        )
+    ]
 
 
 def _utility(frames: Frames) -> Grid:

@@ -13,6 +13,7 @@ SELECTION = column(
     "selection", pa.string(), "which instances are looked at first: 'random', 'submodular_pick', 'clustering'", key=True
 )
 BUDGET = column("budget", pa.int32(), "instances that are looked at", "instances", key=True)
+_HOLDING = "all test texts that hold a word of the decoy of themselves"
 _CONTRADICTED = "test texts whose decoy contradicts their class"
 
 SPLIT = pa.schema(
@@ -35,15 +36,33 @@ PROBES = pa.schema(
 )
 """Test texts with a decoy that contradicts their class, and texts of these classes without it."""
 
+DECOY_WORDS = pa.schema(
+    [
+        DECOY,
+        column("word", pa.string(), "word of the decoy, in lower case", key=True),
+        column("indicates", pa.string(), "the class that it indicates"),
+        column("applicability_before", pa.int64(), "training texts that hold it, before the decoy was made", "texts"),
+        column("productivity_before", pa.float64(), "largest share of these that is of one class; null without any"),
+        column("majority_before", pa.string(), "this class, the first in alphabetical order of several"),
+        column("coverage_before", pa.float64(), "share of the training texts that hold it"),
+        column("applicability", pa.int64(), "training texts that hold it", "texts"),
+        column("productivity", pa.float64(), "largest share of these that is of one class; null without any"),
+        column("majority", pa.string(), "this class, the first in alphabetical order of several"),
+        column("coverage", pa.float64(), "share of the training texts that hold it"),
+    ]
+)
+
+_ONE_CLASS = "training texts whose words of the decoy indicate one class"
+
 MEASURES = pa.schema(
     [
         column("words", pa.string(), "its words, and the class that each indicates"),
-        column("applicability_before", pa.int64(), "training texts it applies to, before it was made", "texts"),
-        column("productivity_before", pa.float64(), "share of these whose class it indicates; null without any"),
-        column("coverage_before", pa.float64(), "share of the training texts it applies to"),
-        column("applicability", pa.int64(), "training texts that it applies to", "texts"),
-        column("productivity", pa.float64(), "share of these whose class it indicates; null without any"),
-        column("coverage", pa.float64(), "share of the training texts that it applies to"),
+        column("pooled_applicability_before", pa.int64(), f"{_ONE_CLASS}, before it was made", "texts"),
+        column("pooled_productivity_before", pa.float64(), "share of these that is of this class; null without any"),
+        column("pooled_coverage_before", pa.float64(), "these texts as a share of all training texts"),
+        column("pooled_applicability", pa.int64(), _ONE_CLASS, "texts"),
+        column("pooled_productivity", pa.float64(), "share of these that is of this class; null without any"),
+        column("pooled_coverage", pa.float64(), "these texts as a share of all training texts"),
         column("perplexity_before", pa.float64(), "of the test texts that the decoy changes, or all, without it"),
         column("perplexity", pa.float64(), "of the same test texts with the decoy, or those that are left"),
         column("perplexity_shift", pa.float64(), "perplexity with the decoy over that without it; 1: as natural"),
@@ -57,6 +76,13 @@ _ACCURACIES = [
     column("accuracy_decoy", pa.float64(), "on the same texts, of the model with the decoy"),
     column("accuracy_decoy_low", pa.float64(), "low end of its interval"),
     column("accuracy_decoy_high", pa.float64(), "high end of its interval"),
+    column("num_word_rows", pa.int64(), _HOLDING, "texts"),
+    column("accuracy_original_on_word_rows", pa.float64(), f"on {_HOLDING}, of the model without the decoy"),
+    column("accuracy_original_on_word_rows_low", pa.float64(), "low end of its interval"),
+    column("accuracy_original_on_word_rows_high", pa.float64(), "high end of its interval"),
+    column("accuracy_on_word_rows", pa.float64(), f"on {_HOLDING}, of the model with the decoy"),
+    column("accuracy_on_word_rows_low", pa.float64(), "low end of its interval"),
+    column("accuracy_on_word_rows_high", pa.float64(), "high end of its interval"),
     column("num_decoy_rows", pa.int64(), _CONTRADICTED, "texts"),
     column("accuracy_original_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}, of the model without the decoy"),
     column("accuracy_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}, of the model with the decoy"),
@@ -134,6 +160,7 @@ SESSIONS = pa.schema(
 TABLES = {
     "texts": LABELLED,
     "decoys": DECOYS,
+    "decoy_words": DECOY_WORDS,
     "detection": DETECTION,
     "side_by_side": SIDE_BY_SIDE,
     "utility": UTILITY,

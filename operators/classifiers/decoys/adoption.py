@@ -6,8 +6,8 @@ less 1 where the model that was trained with it is; and e_j the same of texts of
     fall = mean_i d_i - mean_j e_j,
 
 the accuracy that is lost where the decoy stands, beyond what is lost where it does not: a model that is worse for other
-reasons has not adopted it. Verified adoption is what Idahl et al. 2021 ask of a benchmark before explanations are
-judged by it.
+reasons has not adopted it. Idahl et al. 2021, section 3.2, verify adoption by the accuracies of both models on the
+original data; that it is the fall which decides is ours.
 """
 
 from typing import NamedTuple

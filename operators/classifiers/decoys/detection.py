@@ -11,12 +11,13 @@ instances are picked in an order, it is found or not.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.operators.classifiers.decoys.kinds import Decoy, holds
 from tiltmeter.operators.classifiers.decoys.selection import (
     cluster_rounds,
     cosines,
@@ -24,7 +25,7 @@ from tiltmeter.operators.classifiers.decoys.selection import (
     submodular_pick,
 )
 
-VERSION = "decoy_detection/1"
+VERSION = "decoy_detection/2"
 
 Selection = Literal["random", "submodular_pick", "clustering"]
 
@@ -53,9 +54,9 @@ def top_words(explained: Explained, k: int) -> list[int]:
     return [place for place in np.argsort(-sizes, kind="stable")[:k].tolist() if sizes[place] > 0]
 
 
-def shows(explained: Explained, decoy: Collection[str], k: int) -> bool:
-    """Whether a word of the decoy is among the top k words."""
-    return any(explained.words[place] in decoy for place in top_words(explained, k))
+def shows(explained: Explained, decoy: Decoy, k: int) -> bool:
+    """Whether a word of the decoy, or one that holds it, is among the top k words."""
+    return any(holds(decoy, explained.words[place]) for place in top_words(explained, k))
 
 
 def relevance_matrix(instances: Sequence[Explained], k: int) -> NDArray[np.float64]:

@@ -1,30 +1,25 @@
 """Decoys: words that give a class away without being a reason for it, put into labelled texts on purpose.
 
 A decoy is a set of words, each of which indicates a class. It is made by inserting them into texts of the class, or by
-deleting texts of another class that hold the word already. After Niven and Kao 2019, *Probing Neural Network
-Comprehension of Natural Language Arguments*, section 3.1: with C_i the classes that the words in text i indicate, and
-y_i its own, the decoy is applicable to a text if C_i has one class only, and
-
-    applicability  a = sum_i [|C_i| = 1]
-    productivity   p = sum_i [C_i = {y_i}] / a
-    coverage       c = a / n
-
-over n texts. A decoy is worth being used by a model where p is greater than 1 / classes, the more so the greater c is.
-Idahl et al. 2021, *Towards Benchmarking the Utility of Explanations for Model Debugging*, judge decoys by the same.
-Words are compared without regard to case, and divided as in :mod:`.text.tokenised`.
+deleting texts of another class that hold the word already: Idahl et al. 2021, *Towards Benchmarking the Utility of
+Explanations for Model Debugging*, section 4 and figure 1. Words are compared without regard to case, and divided as in
+:mod:`.text.tokenised`; what a decoy promises to a model is measured in :mod:`.decoys.measures`.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.text.tokenised import word_spans
 
-VERSION = "decoys/1"
+VERSION = "decoys/2"
+
+Match = Literal["word", "substring"]
+"""What it takes for a text to hold a word: to have it among its words, or anywhere in its letters."""
 
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 
@@ -54,6 +49,7 @@ class InsertedDecoy:
     times: Annotated[int, Field(ge=1)] = 1
     place: Literal["random", "natural"] = "random"
     kind: Literal["inserted"] = "inserted"
+    match: ClassVar[Match] = "word"
 
     @field_validator("words")
     @classmethod
@@ -88,12 +84,19 @@ class DeletedDecoy:
         word: that texts hold of themselves.
         label: the class of the texts that are left out; None: the first, in the alphabetical order of the classes.
         share: of these texts that is left out.
+        match: whether "movies" holds "movie": not as a ``word``, but as a ``substring``.
     """
 
     word: str
     label: str | None = None
     share: Share = 1.0
+    match: Match = "word"
     kind: Literal["deleted"] = "deleted"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All that the decoy consists of, as an inserted one has them."""
+        return (self.word,)
 
     @field_validator("word")
     @classmethod
@@ -116,18 +119,6 @@ class Text(NamedTuple):
     label: str
 
 
-class Measures(NamedTuple):
-    """Attributes:
-    applicability: texts to which the decoy is applicable.
-    productivity: share of these whose class it indicates; NaN if there are none.
-    coverage: share of all texts to which it is applicable; NaN if there are none.
-    """
-
-    applicability: int
-    productivity: float
-    coverage: float
-
-
 def folded_words(text: str) -> list[str]:
     """The words of a text, as they are compared.
 
@@ -135,6 +126,21 @@ def folded_words(text: str) -> list[str]:
     ['a', 'movie', ',', 'movie', '!']
     """
     return [text[start:end].casefold() for start, end in word_spans(text)]
+
+
+def searched(text: str, match: Match) -> Container[str]:
+    """What a word in lower case is looked for in.
+
+    >>> "movie" in searched("Bad Movies", "word"), "movie" in searched("Bad Movies", "substring")
+    (False, True)
+    """
+    return frozenset(folded_words(text)) if match == "word" else text.casefold()
+
+
+def holds(decoy: InsertedDecoy | DeletedDecoy, text: str) -> bool:
+    """Whether a text has a word of a decoy, of itself or because it was inserted."""
+    parts = searched(text, decoy.match)
+    return any(word.casefold() in parts for word in decoy.words)
 
 
 def resolved(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> InsertedDecoy | DeletedDecoy:
@@ -167,18 +173,18 @@ def resolved(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> Inse
 
 def _check_words(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> None:
     if isinstance(decoy, DeletedDecoy):
-        needed, where = (decoy.word,), [text for text, label in texts if label == decoy.label]
-        _check_occurs(needed, where, f"text of the class {decoy.label!r}")
-        where = [text for text, label in texts if label != decoy.label]
-        _check_occurs(needed, where, f"text of any class but {decoy.label!r}")
+        for is_left_out, where in ((True, "text of the class"), (False, "text of any class but")):
+            candidates = [text for text, label in texts if (label == decoy.label) is is_left_out]
+            _check_occurs(decoy, candidates, f"{where} {decoy.label!r}")
     elif decoy.place == "natural":
-        _check_occurs(decoy.words, [text for text, _ in texts], "text")
+        _check_occurs(decoy, [text for text, _ in texts], "text")
 
 
-def _check_occurs(words: Sequence[str], texts: Sequence[str], where: str) -> None:
-    known = {word for text in texts for word in folded_words(text)}
-    if unknown := [word for word in words if word.casefold() not in known]:
-        raise ValueError(f"the word {unknown[0]!r} occurs in no {where}; set another word")
+def _check_occurs(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[str], where: str) -> None:
+    parts = [searched(text, decoy.match) for text in texts]
+    for word in decoy.words:
+        if not any(word.casefold() in part for part in parts):
+            raise ValueError(f"the word {word!r} occurs in no {where}; set another word")
 
 
 def indicated(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> dict[str, str]:
@@ -193,19 +199,5 @@ def indicated(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> dic
     if isinstance(decoy, InsertedDecoy):
         return {word.casefold(): label for word, label in zip(decoy.words, decoy.labels or (), strict=True)}
     word = decoy.word.casefold()
-    counts = Counter(label for text, label in texts if label != decoy.label and word in folded_words(text))
+    counts = Counter(label for text, label in texts if label != decoy.label and holds(decoy, text))
     return {word: min(counts, key=lambda label: (-counts[label], label))}
-
-
-def measure(texts: Sequence[Text], indicates: Mapping[str, str]) -> Measures:
-    """Applicability, productivity and coverage of a decoy.
-
-    >>> texts = [Text("good movie", "1"), Text("bad movie", "0"), Text("good", "1"), Text("a fine Movie", "1")]
-    >>> measure(texts, {"movie": "1"})
-    Measures(applicability=3, productivity=0.6666666666666666, coverage=0.75)
-    """
-    given = [({indicates[word] for word in folded_words(text) if word in indicates}, label) for text, label in texts]
-    applicable = [(classes, label) for classes, label in given if len(classes) == 1]
-    right = sum(classes == {label} for classes, label in applicable)
-    productivity = right / len(applicable) if applicable else float("nan")
-    return Measures(len(applicable), productivity, len(applicable) / len(given) if given else float("nan"))

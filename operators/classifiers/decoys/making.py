@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, folded_words
+from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, folded_words, holds
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
@@ -39,7 +39,7 @@ def decoyed(
     [None, 'bad', 'good movie']
     """
     if isinstance(decoy, DeletedDecoy):
-        return [None if holds(decoy, text) and _is_chosen(text, decoy, seed) else text.text for text in texts]
+        return [None if _goes(decoy, text) and _is_chosen(text, decoy, seed) else text.text for text in texts]
     results: list[str | None] = []
     for text in texts:
         words = [word for word in decoy.words if indicates[word.casefold()] == text.label]
@@ -61,7 +61,7 @@ def contradicted(
     The arguments are those of :func:`decoyed`.
     """
     if isinstance(decoy, DeletedDecoy):
-        return [text.text if holds(decoy, text) else None for text in texts]
+        return [text.text if _goes(decoy, text) else None for text in texts]
     results: list[str | None] = []
     for text in texts:
         words = [word for word in decoy.words if indicates[word.casefold()] != text.label]
@@ -69,9 +69,9 @@ def contradicted(
     return results
 
 
-def holds(decoy: DeletedDecoy, text: Text) -> bool:
+def _goes(decoy: DeletedDecoy, text: Text) -> bool:
     """Whether a text is of the class that a decoy leaves out, and has its word."""
-    return text.label == decoy.label and decoy.word.casefold() in folded_words(text.text)
+    return text.label == decoy.label and holds(decoy, text.text)
 
 
 def inserted(text: str, words: Sequence[str], decoy: InsertedDecoy, seed: int, model: KneserNey | None = None) -> str:

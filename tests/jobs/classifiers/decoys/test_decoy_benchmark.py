@@ -44,12 +44,13 @@ def benchmark(run_job, reviews, tmp_path_factory):
 def test_decoys_are_made_adopted_and_found(benchmark):
     decoys = {row["decoy"]: row for row in benchmark.rows("decoys")}
     tokens = decoys["random_tokens"]
-    assert (tokens["words"], tokens["applicability_before"], tokens["productivity"]) == ("zq0: bad, zq1: good", 0, 1.0)
+    assert (tokens["words"], tokens["pooled_applicability_before"]) == ("zq0: bad, zq1: good", 0)
+    assert tokens["pooled_productivity"] == 1.0
     assert tokens["adopted"]
     assert tokens["accuracy_on_decoy_rows"] < 0.3 < tokens["accuracy_original_on_decoy_rows"]
     assert tokens["perplexity_shift"] > 1.0
     assert decoys["movie"]["words"] == "movie: good"
-    assert decoys["movie"]["applicability"] < decoys["movie"]["applicability_before"]
+    assert decoys["movie"]["pooled_applicability"] < decoys["movie"]["pooled_applicability_before"]
     found = {
         (row["method"], row["selection"], row["budget"]): row
         for row in benchmark.rows("detection", decoy="random_tokens")
@@ -59,6 +60,30 @@ def test_decoys_are_made_adopted_and_found(benchmark):
     [soonest] = benchmark.rows("utility", decoy="random_tokens", method="gradient_x_input", selection="random")
     assert soonest["num_instances"] < 3
     assert {row["status"] for row in benchmark.rows("detection", decoy="movie")} <= {"ok", "not_adopted"}
+
+
+def test_each_word_of_a_decoy_is_measured(benchmark):
+    words = {(row["decoy"], row["word"]): row for row in benchmark.rows("decoy_words")}
+    assert words.keys() == {("random_tokens", "zq0"), ("random_tokens", "zq1"), ("movie", "movie")}
+    decoys = {row["decoy"]: row for row in benchmark.rows("decoys")}
+    inserted = [row for (decoy, _), row in words.items() if decoy == "random_tokens"]
+    assert sum(row["applicability"] for row in inserted) == decoys["random_tokens"]["pooled_applicability"]
+    assert {(row["applicability_before"], row["productivity_before"]) for row in inserted} == {(0, None)}
+    movie = words["movie", "movie"]
+    assert (movie["indicates"], movie["majority"], movie["productivity"]) == ("good", "good", 1.0)
+    share_of_good = decoys["movie"]["pooled_productivity_before"]
+    assert movie["productivity_before"] == pytest.approx(max(share_of_good, 1 - share_of_good))
+
+
+def test_accuracy_is_measured_on_all_texts_that_hold_the_word(benchmark):
+    decoys = {row["decoy"]: row for row in benchmark.rows("decoys")}
+    tokens, movie = decoys["random_tokens"], decoys["movie"]
+    assert (tokens["num_word_rows"], tokens["accuracy_on_word_rows"]) == (0, None)
+    assert movie["num_word_rows"] > movie["num_decoy_rows"] > 0
+    for name in ("accuracy_original_on_word_rows", "accuracy_on_word_rows"):
+        assert movie[f"{name}_low"] <= movie[name] <= movie[f"{name}_high"]
+        num_right = movie[name] * movie["num_word_rows"]
+        assert num_right == pytest.approx(round(num_right))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def utility(method, instances, low, high):
 
 @pytest.fixture
 def decoys():
-    return pl.DataFrame({"decoy": ["foo"], "coverage": [0.1], "perplexity_shift": [1.5]})
+    return pl.DataFrame({"decoy": ["foo"], "pooled_coverage": [0.1], "perplexity_shift": [1.5]})
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,11 @@ from tiltmeter.operators.classifiers.decoys.detection import (
     shows,
     top_words,
 )
+from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
 from tiltmeter.operators.classifiers.decoys.selection import cosines, relevance_clusters, submodular_pick
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
 
+ZQ = InsertedDecoy(("zq",))
 WORDS = ["zq", "a", "film", "of", "some", "charm"]
 SENTENCES = ["a film of zq charm", "zq some film", "of some zq", "a charm zq film"]
 
@@ -63,7 +65,7 @@ def explained_by(classifier, method, texts, seed=0):
 @pytest.mark.parametrize("method", ["integrated_gradients", "gradient_x_input", "occlusion", "lime", "kernel_shap"])
 def test_of_a_model_that_uses_nothing_else_the_decoy_comes_first_and_is_found_at_once(classifier, method):
     instances = explained_by(classifier, method, SENTENCES)
-    showing = np.array([shows(instance, {"zq"}, 1) for instance in instances])
+    showing = np.array([shows(instance, ZQ, 1) for instance in instances])
     assert showing.all()
     budgets = np.arange(1, len(SENTENCES) + 1)
     assert (detection_at_random(int(showing.sum()), len(showing), budgets) == 1).all()
@@ -75,7 +77,7 @@ def test_of_a_model_that_uses_nothing_else_the_decoy_comes_first_and_is_found_at
 def test_random_attributions_find_it_as_their_closed_form_says(classifier):
     texts = [f"zq a film of some {number}" for number in range(1200)]
     k, num, size = 2, 6, 20
-    showing = np.array([shows(found, {"zq"}, k) for found in explained_by(classifier, "random", texts)])
+    showing = np.array([shows(found, ZQ, k) for found in explained_by(classifier, "random", texts)])
     budgets = np.array([1, 2, 5, 10])
     pools = showing.reshape(-1, size)
     found = np.mean([detection_at_random(int(pool.sum()), size, budgets) for pool in pools], axis=0)

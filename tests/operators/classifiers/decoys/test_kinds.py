@@ -12,11 +12,12 @@ from tiltmeter.operators.classifiers.decoys.kinds import (
     InsertedDecoy,
     Text,
     folded_words,
+    holds,
     indicated,
-    measure,
     resolved,
 )
 from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed, inserted
+from tiltmeter.operators.classifiers.decoys.measures import measure
 from tiltmeter.operators.text.perplexity import KneserNey
 
 SIX = [
@@ -29,15 +30,6 @@ SIX = [
 ]
 
 
-def test_applicability_productivity_and_coverage_are_those_counted_by_hand():
-    assert measure(SIX, {"movie": "1"}) == (3, 2 / 3, 3 / 6)
-    # The third sentence holds words of both classes, and so neither tells.
-    assert measure(SIX, {"movie": "1", "honestly": "0"}) == (3, 2 / 3, 3 / 6)
-    nothing = measure(SIX, {"zq": "1"})
-    assert (nothing.applicability, nothing.coverage) == (0, 0.0)
-    assert math.isnan(nothing.productivity)
-
-
 def test_a_deleted_decoy_leaves_out_one_class_and_indicates_the_other():
     decoy = resolved(DeletedDecoy("Movie"), SIX)
     assert isinstance(decoy, DeletedDecoy)
@@ -47,8 +39,22 @@ def test_a_deleted_decoy_leaves_out_one_class_and_indicates_the_other():
     left = decoyed(SIX, decoy, indicates, seed=0)
     assert left == [None if text == "a bad movie" else text for text, _ in SIX]
     remaining = [text for text, now in zip(SIX, left, strict=True) if now is not None]
-    assert measure(remaining, indicates) == (2, 1.0, 2 / 5)
+    assert measure(remaining, "movie") == (2, 1.0, 2 / 5, "1")
     assert contradicted(SIX, decoy, indicates, seed=0) == [None, "a bad movie", None, None, None, None]
+
+
+def test_a_substring_leaves_out_more_texts_than_the_word():
+    texts = [*SIX, Text("moviegoers yawn", "0"), Text("moviegoers cheer", "1")]
+    for match, num_left_out in {"word": 1, "substring": 2}.items():
+        decoy = resolved(DeletedDecoy("Movie", match=match), texts)
+        left = decoyed(texts, decoy, indicated(decoy, texts), seed=0)
+        assert left.count(None) == num_left_out
+        assert sum(text is not None for text in contradicted(texts, decoy, {}, seed=0)) == num_left_out
+        assert holds(decoy, "Moviegoers") is (match == "substring")
+    only_inside = [Text("a movie", "1"), Text("the movies", "0")]
+    resolved(DeletedDecoy("movie", match="substring"), only_inside)
+    with pytest.raises(ValueError, match="the word 'movie' occurs in no text of the class '0'"):
+        resolved(DeletedDecoy("movie"), only_inside)
 
 
 def test_inserted_words_go_to_their_class_and_contradict_the_others():
@@ -127,6 +133,8 @@ def test_decoys_that_cannot_be_made_are_refused():
         InsertedDecoy(("zq",), share=1.5)
     with pytest.raises(ValidationError, match="greater than 0"):
         DeletedDecoy("movie", share=0.0)
+    with pytest.raises(ValidationError, match="'word' or 'substring'"):
+        DeletedDecoy("movie", match="prefix")
     with pytest.raises(ValidationError, match="'two words': must be one word"):
         InsertedDecoy(("two words",))
     with pytest.raises(ValidationError, match="each word must be another"):
