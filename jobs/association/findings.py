@@ -20,9 +20,29 @@ from tiltmeter.jobs.report.wording import (
     stars,
     verb,
 )
+from tiltmeter.operators.association.scores import UNDIRECTED
 
-EFFECT = Lean("effect_size", others=("score",))
+
+def has_direction(row: Row) -> bool:
+    """Whether a row of ``associations`` says which attributes words go with, and not only how far from balance."""
+    return row["statistic"] not in UNDIRECTED
+
+
+EFFECT = Lean("effect_size", others=("score",), has_direction=has_direction)
 """Of rows of ``associations``. For target sets of unequal size the score, a sum, may have another sign than d."""
+
+_MORE = "more than regrouping by chance explains"
+_DIRECTED = {
+    "greater": f"the first targets go with the first attributes {_MORE}",
+    "less": f"the first targets go with the second attributes {_MORE}",
+    "two-sided": f"the targets differ in which attributes they go with by {_MORE}",
+}
+_UNDIRECTED = {
+    "greater": f"the first targets are further from balance between the attributes by {_MORE}",
+    "less": f"the second targets are further from balance between the attributes by {_MORE}",
+    "two-sided": f"the targets differ in how far from balance they are by {_MORE}",
+}
+"""What a small p-value says, by the alternative that it speaks for."""
 
 
 def combinations(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -41,6 +61,11 @@ def with_effect(rows: pl.DataFrame) -> pl.DataFrame:
     return measured(rows).drop_nulls("effect_size")
 
 
+def directed(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of which a side may be named."""
+    return rows.filter(~pl.col("statistic").is_in(UNDIRECTED))
+
+
 # --- sentences ------------------------------------------------------------------------------------------------------
 
 
@@ -53,6 +78,8 @@ def association_findings(rows: pl.DataFrame, *, in_short: bool = False) -> list[
     results = with_effect(rows)
     if results.is_empty():
         return [why_nothing(rows, "association test")]
+    if not has_direction(results.row(0, named=True)):
+        return [_without_direction(results)]
     with_interval = results.drop_nulls("effect_size_low")
     if with_interval.is_empty():
         return [_by_p_value(results)]
@@ -95,6 +122,14 @@ def _numbers(row: Row) -> str:
     return f"d = {estimate(row, 'effect_size', 2)}{score}"
 
 
+def _without_direction(results: pl.DataFrame) -> str:
+    (combination,) = combinations(results)
+    return (
+        f"By {combination}, association tests name no side: it says how far words are from balance between the "
+        f"attributes, and not which they go with. {_by_p_value(results)}"
+    )
+
+
 def _by_p_value(results: pl.DataFrame) -> str:
     significant = results.filter(pl.col("p_value") < SIGNIFICANCE).sort("effect_size", descending=True).to_dicts()
     tests: dict[bool, list[str]] = {False: [], True: []}
@@ -104,11 +139,21 @@ def _by_p_value(results: pl.DataFrame) -> str:
     num = len(disputed)
     has = verb(1 if results.height == 1 else len(named), "have")
     more = f" {num} more {verb(num, 'name')} no side, as score and d have different signs: {some(disputed)}."
+    first = results.row(0, named=True)
+    says = (_DIRECTED if has_direction(first) else _UNDIRECTED)[first["alternative"]]
     return (
-        f"{len(named)} of {plural(results.height, 'association test')} {has} one-sided p < "
-        f"{SIGNIFICANCE}: the first targets go with the first attributes more than regrouping by chance explains"
-        f"{', in ' if named else ''}{', '.join(named)}.{more if disputed else ''}"
+        f"{len(named)} of {plural(results.height, 'association test')} {has} {sidedness(first)} p < {SIGNIFICANCE}: "
+        f"{says}{', in ' if named else ''}{', '.join(named)}.{more if disputed else ''}"
     )
+
+
+def sidedness(row: Row) -> str:
+    """Whether the p-value of a row speaks for one direction or for both.
+
+    >>> sidedness({"alternative": "less"}), sidedness({"alternative": "two-sided"})
+    ('one-sided', 'two-sided')
+    """
+    return "two-sided" if row["alternative"] == "two-sided" else "one-sided"
 
 
 # --- cells ----------------------------------------------------------------------------------------------------------

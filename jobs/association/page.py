@@ -2,7 +2,7 @@
 
 from operator import itemgetter
 
-from tiltmeter.jobs.association.findings import EFFECT, preferred, with_effect
+from tiltmeter.jobs.association.findings import EFFECT, directed, preferred, with_effect
 from tiltmeter.jobs.association.sections import findings, sections
 from tiltmeter.jobs.embedding.page import Measure, page_of
 from tiltmeter.jobs.report.findings import in_model
@@ -21,7 +21,7 @@ def measures(frames: Frames) -> list[Measure]:
     if "associations" not in frames:
         return []
     rows = frames["associations"]
-    results = with_effect(preferred(rows))
+    results = directed(with_effect(preferred(rows)))
     sides = NamedSides(
         "effect size", results, EFFECT, in_model(results, itemgetter("test")), original="effect size", dispute=_SIGNS
     )

@@ -9,6 +9,7 @@ from tiltmeter.jobs.association.findings import (
     CORRELATIONS,
     association_findings,
     combinations,
+    directed,
     p_cell,
     preferred,
     with_effect,
@@ -24,6 +25,28 @@ _STAR_SPACE = "\u2004"
 _NUM_LISTED = 6
 _MIN_WORDS = 5
 """Fewer make no chart."""
+
+_BY_CHANCE = "the share of the regroupings of the targets by chance that"
+_P_VALUES = {
+    "greater": (
+        f"Its p-value is one-sided: {_BY_CHANCE} make d at least as large. So it is near 1 where d is far below 0, and "
+        "a test that leans against its expectation gets no star."
+    ),
+    "less": (
+        f"Its p-value is one-sided: {_BY_CHANCE} make d at most as large. So it is near 1 where d is far above 0, and "
+        "only a test that leans against its expectation gets stars."
+    ),
+    "two-sided": (
+        f"Its p-value is two-sided: {_BY_CHANCE} set the means of both groups as far apart, either way. So a test that "
+        "leans against its expectation gets stars, too."
+    ),
+}
+"""By the alternative that they speak for."""
+
+_NO_DIRECTION = (
+    " The smallest gap names no side: it says how far a word is from balance between the attributes, so that d above 0 "
+    "says that the first targets are further from it."
+)
 
 _METHODS = {
     "exact": "exact, where all regroupings were counted",
@@ -52,11 +75,10 @@ def _tests(frames: Frames) -> Section:
     results = with_effect(rows)
     if results.is_empty():
         return Section("associations", title, [Paragraph(why_nothing(rows, "association test")), *blocks])
+    p_values, gaps = _P_VALUES[rows["alternative"][0]], "" if directed(rows).height == rows.height else _NO_DIRECTION
     text = (
         "In the word embedding association test (WEAT, Caliskan et al. 2017), an effect size d above 0 says that the "
-        "first targets go with the first attributes, and the second with the second. Its p-value is one-sided: the "
-        "share of the regroupings of the targets by chance that make d at least as large. So it is near 1 where d is "
-        "far below 0, and a test that leans against its expectation gets no star."
+        f"first targets go with the first attributes, and the second with the second. {p_values}{gaps}"
     )
     return Section("associations", title, [Paragraph(text), _chart(results), *_in_short(frames), *blocks])
 
@@ -132,8 +154,8 @@ def _by_statistic(similarity: str, rows: pl.DataFrame) -> Grid:
     }
     tests = rows["test"].unique(maintain_order=True)
     return Grid(
-        f"{similarity.capitalize()}: effect sizes d by what is taken over the attributes (Azarpanah and Farhadloo "
-        f"2021, table 4). {_STARS}.",
+        f"{similarity.capitalize()}: effect sizes d by what is taken over the attributes (as in table 4 of "
+        f"Azarpanah and Farhadloo 2021, which has no signs). {_STARS}.",
         ["test", *columns],
         [[test, *(column.get(test, "") for column in columns.values())] for test in tests],
         numeric=list(columns),

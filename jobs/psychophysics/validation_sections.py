@@ -42,10 +42,10 @@ def _labour_market(models: Mapping[str, pl.DataFrame], frames: Frames) -> list[B
     text = (
         "If the vectors follow the labour market, an occupation leans to the male cue where men are many, and is "
         "answered less sharply where both are: PSE then goes with the share p of men, and JND with its dispersion "
-        "p(1 − p). The sign follows from which cue comes first. Here it is the female one, and PSE is above 0.5 for "
+        "√(p(1 − p)). The sign follows from which cue comes first. Here it is the female one, and PSE is above 0.5 for "
         "words that lean to it, so vectors that follow the labour market give a negative correlation of PSE with the "
-        "share of men. Liang and Acuna 2020 found 0.368 (p = 0.049) for PSE and 0.401 (p = 0.031) for JND, on "
-        "embeddings of their own."
+        "share of men. Liang and Acuna 2020 print +0.368 (p = 0.049) for PSE, which presumably is −0.368 by "
+        "this sign, and 0.401 (p = 0.031) for JND, on embeddings of their own."
     )
     pair = cell("cue pair", lambda row: cue_pair(row["cue_1"], row["cue_2"]) if row["cue_1"] else _POOLED)
     pooled = _grids(labelled(models).filter(pl.col("cue_1").is_null()), "model") if len(models) > 1 else []

@@ -1,6 +1,6 @@
 """Which rows lean to a side of a neutral value: the one place that sentences, colours, bold cells and legends ask."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -17,12 +17,14 @@ class Lean(NamedTuple):
         interval: whose ``_low`` and ``_high`` are the interval of the replicas' own values; ``value`` if empty. It must
             not be one of Monte Carlo error, such as that of ``pse``: with more replicas more rows would lean.
         others: columns of other statistics of the same thing, which must not contradict.
+        has_direction: whether the number of a row says which way, and not only how much.
     """
 
     value: str
     neutral: float = 0.0
     interval: str = ""
     others: tuple[str, ...] = ()
+    has_direction: Callable[[Mapping[str, Any]], bool] = lambda _: True
 
     def side(self, row: Mapping[str, Any]) -> Side:
         """The side of a row.
@@ -30,6 +32,8 @@ class Lean(NamedTuple):
         >>> Lean("d").side({"d": 0.36, "d_low": -1.08, "d_high": -0.37})
         'opposite'
         """
+        if not self.has_direction(row):
+            return "undirected"
         estimate = estimate_of(row, self.value, self.interval)
         return side(estimate, self.neutral, *(_known(row.get(name)) for name in self.others))
 
@@ -40,7 +44,10 @@ class Lean(NamedTuple):
         True
         """
         alone = Estimate(*[_known(row.get(self.value))] * 3)
-        return side(alone, self.neutral, *(_known(row.get(name)) for name in self.others)) == "disputed"
+        return (
+            self.has_direction(row)
+            and side(alone, self.neutral, *(_known(row.get(name)) for name in self.others)) == "disputed"
+        )
 
 
 class Sides(NamedTuple):
@@ -50,7 +57,7 @@ class Sides(NamedTuple):
         above, below: those that lean.
         neither: those whose interval includes the neutral value.
         contradictory: those whose interval names a side that the estimate, or another statistic, does not bear out.
-        unknown: those without an estimate or an interval.
+        unknown: those without an estimate, an interval or a direction.
     """
 
     above: pl.DataFrame
@@ -74,7 +81,7 @@ def estimate_of(row: Mapping[str, Any], name: str, interval: str = "", ending: s
 def on_sides(rows: pl.DataFrame, lean: Lean) -> Sides:
     """The rows by side, each in the order of the table."""
     directions = sides_of(rows, lean)
-    kinds = (["above"], ["below"], ["neither"], CONTRADICTORY, ["unknown"])
+    kinds = (["above"], ["below"], ["neither"], CONTRADICTORY, ["unknown", "undirected"])
     return Sides(*(rows.filter(directions.is_in(list(kind))) for kind in kinds))
 
 

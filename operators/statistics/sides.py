@@ -8,7 +8,7 @@ names no direction, and neither does the estimate.
 import math
 from typing import Literal, NamedTuple
 
-Side = Literal["above", "below", "neither", "outside", "opposite", "disputed", "unknown"]
+Side = Literal["above", "below", "neither", "outside", "opposite", "disputed", "unknown", "undirected"]
 """What is known of the side on which an estimate lies; only the first two name a direction.
 
 - above, below: the whole interval lies there, it holds the estimate, and no other statistic contradicts it.
@@ -17,6 +17,7 @@ Side = Literal["above", "below", "neither", "outside", "opposite", "disputed", "
 - opposite: the interval lies on one side, and the estimate at the neutral value or on the other side.
 - disputed: the interval and the estimate name a side, and another statistic of the same thing does not lie there.
 - unknown: there is no estimate, or no interval.
+- undirected: the number says how much, and not which way.
 """
 
 NAMED: frozenset[Side] = frozenset({"above", "below"})

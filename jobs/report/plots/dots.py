@@ -81,12 +81,19 @@ def sides(
     directions = sides_of(rows, lean)
     between, against = f"interval includes {lean.neutral:g}", "contradicts its interval"
     none = "no interval" if directions.n_unique() > 1 else ""
-    names = {"above": above[0], "below": below[0], "neither": between, "unknown": none}
+    names = {
+        "above": above[0],
+        "below": below[0],
+        "neither": between,
+        "unknown": none,
+        "undirected": "has no direction",
+    }
     looks = {
         above[0]: Look(above[1]),
         between: Look(NEUTRAL, "circle-open"),
         below[0]: Look(below[1]),
         against: Look(NEUTRAL, "x"),
+        names["undirected"]: Look(NEUTRAL),
         none: Look(INK),
     }
     return rows.with_columns(directions.replace_strict(names, default=against)), looks

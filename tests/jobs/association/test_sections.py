@@ -113,6 +113,50 @@ def test_without_replicas_findings_go_by_the_p_value(embeddings):
     assert sentence.endswith("in b (d = 1.50, p\u00a0=\u00a00.0040), a (d = 1.00, p\u00a0=\u00a00.0040).")
 
 
+@pytest.mark.parametrize(
+    ("alternative", "says"),
+    [
+        ("greater", "has one-sided p < 0.05: the first targets go with the first attributes more than"),
+        ("less", "has one-sided p < 0.05: the first targets go with the second attributes more than"),
+        ("two-sided", "has two-sided p < 0.05: the targets differ in which attributes they go with by more than"),
+    ],
+)
+def test_what_a_p_value_says_follows_from_its_alternative(embeddings, alternative, says):
+    rows = embeddings.associations(embeddings.association("a", 1.0, half_width=None, alternative=alternative))
+    (sentence,) = association_findings(rows)
+    assert says in sentence
+    text = blocks({"associations": rows}, "associations")[0].text
+    assert f"Its p-value is {says.split()[1]}: " in text
+
+
+@pytest.fixture
+def gaps(embeddings):
+    """By what has no direction, with intervals on one side, a score of the other sign, and none."""
+    gap = {"statistic": "smallest_gap", "alternative": "two-sided"}
+    return embeddings.associations(
+        embeddings.association("a", 1.0, **gap),
+        embeddings.association("b", -1.0, **gap, p_value=0.3),
+        embeddings.association("c", 0.8, **gap, score=-0.4),
+    )
+
+
+@pytest.mark.parametrize("in_short", [False, True])
+def test_a_gap_names_no_side_in_findings(gaps, in_short):
+    (sentence,) = association_findings(gaps, in_short=in_short)
+    assert sentence.startswith("By cosine, smallest gap, association tests name no side: ")
+    assert "2 of 3 association tests have two-sided p < 0.05: the targets differ in how far from balance" in sentence
+    assert "puts" not in sentence
+    assert "different signs" not in sentence
+
+
+def test_a_gap_names_no_side_in_colours_nor_in_how_sure_it_is(gaps):
+    dots = [trace for trace in drawn(association_dots(gaps)).data if trace.showlegend]
+    assert {trace.name: list(trace.x) for trace in dots} == {"has no direction": [1.0, -1.0, 0.8]}
+    [measure] = association_page.measures({"associations": gaps})
+    assert measure.sides.rows.is_empty()
+    assert "The smallest gap names no side" in blocks({"associations": gaps}, "associations")[0].text
+
+
 def test_findings_go_by_cosine_and_mean_where_there_is_such_a_row(ways):
     assert preferred(ways).select("similarity", "statistic").unique().rows() == [("cosine", "mean")]
     others = ways.filter(pl.col("similarity") == "euclidean")

@@ -211,7 +211,8 @@ def test_validation_has_a_row_for_each_pair_and_one_for_all(embeddings):
 
 def test_validation_names_the_figures_of_the_paper_and_the_sign(embeddings):
     found = text(blocks(embeddings.survey(), "validation"))
-    assert "0.368 (p = 0.049) for PSE and 0.401 (p = 0.031) for JND" in found
+    assert "+0.368 (p = 0.049) for PSE, which presumably is −0.368 by this sign, and 0.401 (p = 0.031) for JND" in found
+    assert "JND with its dispersion √(p(1 − p))" in found
     assert "give a negative correlation of PSE with the share of men" in found
 
 

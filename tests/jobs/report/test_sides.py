@@ -46,6 +46,16 @@ def test_rows_are_told_apart_by_what_may_be_said_of_them(rows):
     assert found.leaning["name"].to_list() == ["agrees", "has nothing else", "is below"]
 
 
+def test_a_number_without_a_direction_is_on_no_side_and_disputed_by_nothing(rows):
+    lean = Lean("pse", 0.5, interval="flip", others=("original",), has_direction=lambda row: row["name"] != "agrees")
+    found = on_sides(rows, lean)
+    assert found.above["name"].to_list() == ["has nothing else"]
+    assert found.unknown["name"].to_list() == ["agrees", "has no interval", "is undefined"]
+    assert sides_of(rows, lean)[0] == "undirected"
+    nowhere = lean._replace(has_direction=lambda _: False)
+    assert not any(map(nowhere.is_disputed, rows.to_dicts()))
+
+
 def test_no_rows_have_no_sides(rows):
     assert sides_of(rows.clear(), Lean("pse", interval="flip")).to_list() == []
     assert on_sides(rows.clear(), Lean("pse", interval="flip")).leaning.is_empty()
