@@ -6,7 +6,10 @@ from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.classifiers.config import CHECKPOINT_SETTING, TrainedModels
 from tiltmeter.jobs.runtime.resources import CUDA, MODEL_LIBRARIES, model_folder, model_megabytes, uses_gpus
 
-_COPIES = 4  # the weights, their gradients, RMSprop's mean squares, and the weights of the best epoch so far
+_COPIES = {"rmsprop": 4, "adamw": 5}
+"""Of the weights: these, their gradients, the means of the optimizer, and the weights of the best epoch so far."""
+
+_TIMES = {4: "four times", 5: "five times"}
 
 
 def training_requests(models: TrainedModels, num_gpus: int) -> list[ResourceRequest]:
@@ -19,7 +22,8 @@ def training_requests(models: TrainedModels, num_gpus: int) -> list[ResourceRequ
     parts = {}
     if models.checkpoint is not None:
         folder = model_folder(models.checkpoint, models.revision, CHECKPOINT_SETTING)
-        parts[f"weights of {models.checkpoint}, four times"] = _COPIES * model_megabytes(Path(folder))
+        copies = _COPIES[models.training.optimizer]
+        parts[f"weights of {models.checkpoint}, {_TIMES[copies]}"] = copies * model_megabytes(Path(folder))
     if not parts and not on_gpu:
         return []
     needs = MODEL_LIBRARIES | parts | (CUDA if on_gpu else {})

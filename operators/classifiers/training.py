@@ -6,17 +6,22 @@ and the ordinary heads minimise
     sum_h w_h mean_x c_h(y_h) CE(h(r(x)), y_h),
 
 with CE the cross entropy, w_h the weight of a head, and c_h(y) = n / (K n_y) the weight of a class that n_y of the n
-texts have, of K classes. An adversarial head minimises its own loss, while the encoder maximises w_h times that loss
-(gradient reversal, Ganin and Lempitsky 2015). The optimiser is RMSprop (Tieleman and Hinton 2012). All runs in one
-thread: several would divide sums among them, and last bits would depend on their number.
+texts have, of K classes, or 1. An adversarial head minimises its own loss, while the encoder maximises w_h times that
+loss (gradient reversal, Ganin and Lempitsky 2015). All runs in one thread: several would divide sums among them, and
+last bits would depend on their number.
+
+The optimiser is RMSprop (Tieleman and Hinton 2012) or AdamW (Loshchilov and Hutter 2019). Of the T steps of all epochs,
+the first W = ceil(warmup T), one at least, raise the learning rate to its full height, and the others may let
+it fall: step t takes min(t / W, 1) of it by a constant schedule, min(t / W, (T + 1 - t) / (T + 1 - W)) by a linear one.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.classifiers.records import Head
@@ -27,6 +32,7 @@ from tiltmeter.operators.text.tokenised import TokenisedText
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.optim import Optimizer
 
     from tiltmeter.operators.classifiers.networks import HeadedNetwork
 
@@ -44,16 +50,55 @@ class TrainingConfig:
     """How a classifier is trained.
 
     Attributes:
-        learning_rate: of RMSprop. Word vectors and small networks take 1e-3, a model of transformers some 2e-5.
+        learning_rate: at its full height. Word vectors and small networks take 1e-3, a model of transformers some 2e-5.
         max_epochs: passes over the training texts at most.
-        patience: epochs without a new smallest loss of the first head on the development texts, after which it ends.
+        patience: epochs without a new smallest loss of the first head on the development texts, after which it ends,
+            with the weights of the smallest; None: it takes all epochs, and keeps the last weights.
         max_tokens: in a batch, padding included; a longer text is a batch by itself.
+        batch_size: texts in a batch, whatever their length, drawn anew in each epoch; None: as ``max_tokens`` says.
+        optimizer: RMSprop or AdamW.
+        weight_decay: of AdamW, on matrices; biases and the gains of normalisation have none.
+        warmup: share of all steps in which the learning rate rises.
+        schedule: of the learning rate after that.
+        max_gradient_norm: to which longer gradients are shortened; None: they are not.
+        class_weights: ``balanced``: every class weighs the same in the loss; ``equal``: every text does.
     """
 
     learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
     max_epochs: Annotated[int, Field(ge=1)] = 50
-    patience: Annotated[int, Field(ge=1)] = 5
+    patience: Annotated[int, Field(ge=1)] | None = 5
     max_tokens: Annotated[int, Field(ge=1)] = 1024
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+    optimizer: Literal["rmsprop", "adamw"] = "rmsprop"
+    weight_decay: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    warmup: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    schedule: Literal["constant", "linear"] = "constant"
+    max_gradient_norm: Annotated[float, Field(gt=0.0)] | None = None
+    class_weights: Literal["balanced", "equal"] = "balanced"
+
+    @model_validator(mode="after")
+    def _decay_of_adamw(self) -> Self:
+        if self.weight_decay and self.optimizer == "rmsprop":
+            raise ValueError(f"weight_decay={self.weight_decay:g}: RMSprop has none; set optimizer to adamw")
+        return self
+
+
+def learning_rate_factor(step: int, num_steps: int, config: TrainingConfig) -> float:
+    """Share of the learning rate that a step takes, as above.
+
+    Args:
+        step: from 1 on.
+        num_steps: of all epochs.
+
+    >>> config = TrainingConfig(warmup=0.4, schedule="linear")
+    >>> [learning_rate_factor(step, 5, config) for step in range(1, 6)]
+    [0.5, 1.0, 0.75, 0.5, 0.25]
+    """
+    num_rising = max(1, math.ceil(config.warmup * num_steps))
+    rising = min(1.0, step / num_rising)
+    if config.schedule == "constant":
+        return rising
+    return min(rising, (num_steps + 1 - step) / (num_steps + 1 - num_rising))
 
 
 class Labelled(NamedTuple):
@@ -95,7 +140,8 @@ def train(
 ) -> list[Epoch]:
     """Train a network, whether new or trained before, as long as its loss on the development texts falls.
 
-    The network runs on the device where it lies, and is left with the weights of the best epoch, in evaluation mode.
+    The network runs on the device where it lies, and is left with the weights of the best epoch, or the last if all are
+    taken, in evaluation mode.
     On one type of processor the same arguments give the same bits.
 
     Args:
@@ -140,25 +186,32 @@ class _Training:
         self._labels = {name: torch.from_numpy(training.labels[name]).to(self._device) for name in heads}
         self._weights = {name: self._class_weights(name) for name in heads}
         self._order = keyed_generator(seed, Stream.CLASSIFIER_TRAINING, _TRAINING)
-        self._optimizer = torch.optim.RMSprop(network.parameters(), lr=config.learning_rate)
+        self._optimizer = _optimizer(network, config)
+        num_steps = config.max_epochs * len(self._sorted_into_batches(np.arange(len(training.texts))))
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(
+            self._optimizer, lambda num_taken: learning_rate_factor(num_taken + 1, num_steps, config)
+        )
 
     def _class_weights(self, name: str) -> "Tensor":
         import torch
 
         counts = _counts(self._training.labels[name], len(self._heads[name].classes))
+        if self._config.class_weights == "equal":
+            return torch.ones(counts.size, device=self._device)
         return torch.tensor(counts.sum() / (counts.size * counts), dtype=torch.float32, device=self._device)
 
     def run(self, development: Labelled) -> list[Epoch]:
         """All epochs."""
         history: list[Epoch] = []
         best: dict[str, Tensor] = {}
-        since_best = 0
-        while len(history) < self._config.max_epochs and since_best < self._config.patience:
+        since_best, patience = 0, self._config.patience
+        while len(history) < self._config.max_epochs and (patience is None or since_best < patience):
             history.append(Epoch(self._pass(), *self._measured(development)))
             since_best = len(history) - 1 - int(np.argmin([epoch.development_loss for epoch in history]))
-            if since_best == 0:
+            if since_best == 0 and patience is not None:
                 best = {name: tensor.clone() for name, tensor in self._network.state_dict().items()}
-        self._network.load_state_dict(best)
+        if best:
+            self._network.load_state_dict(best)
         return history
 
     def _pass(self) -> float:
@@ -171,7 +224,10 @@ class _Training:
             loss = self._loss(rows)
             self._optimizer.zero_grad()
             torch.autograd.backward(loss)
+            if self._config.max_gradient_norm is not None:
+                torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._config.max_gradient_norm)
             self._optimizer.step()
+            self._schedule.step()
             losses.append(loss.detach())
         mean = float(sum(losses)) / len(losses)
         if not np.isfinite(mean):
@@ -179,12 +235,18 @@ class _Training:
         return mean
 
     def _batches(self) -> Iterator[NDArray[np.int64]]:
-        """Batches of texts of about one length; which of them come together, and when, is drawn."""
-        lengths = np.array([len(text.word_of) for text in self._training.texts])
-        order = self._order.permutation(len(lengths))
-        batches = length_batches(lengths[order], self._config.max_tokens)
+        """Which texts come together, and when, is drawn."""
+        batches = self._sorted_into_batches(self._order.permutation(len(self._training.texts)))
         for place in self._order.permutation(len(batches)).tolist():
-            yield order[batches[place]]
+            yield batches[place]
+
+    def _sorted_into_batches(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Rows of texts of about one length, or so many as they come; their number does not depend on the order."""
+        size = self._config.batch_size
+        if size is not None:
+            return np.split(order, range(size, len(order), size))
+        lengths = np.array([len(self._training.texts[row].word_of) for row in order])
+        return [order[batch] for batch in length_batches(lengths, self._config.max_tokens)]
 
     def _loss(self, rows: NDArray[np.int64]) -> "Tensor":
         from tiltmeter.operators.classifiers.networks import network_inputs, reversed_gradient
@@ -220,6 +282,19 @@ class _Training:
         known = labels != UNLABELLED
         gold, predicted = labels[known], logits[known].argmax(axis=1)
         return loss.item(), float(recall_score(gold, predicted, labels=np.unique(gold), average="macro"))
+
+
+def _optimizer(network: "HeadedNetwork", config: TrainingConfig) -> "Optimizer":
+    import torch
+
+    if config.optimizer == "rmsprop":
+        return torch.optim.RMSprop(network.parameters(), lr=config.learning_rate)
+    parameters = list(network.parameters())
+    groups = [
+        {"params": [tensor for tensor in parameters if tensor.ndim > 1], "weight_decay": config.weight_decay},
+        {"params": [tensor for tensor in parameters if tensor.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=config.learning_rate)
 
 
 def _counts(labels: NDArray[np.int64], num_classes: int) -> NDArray[np.int64]:

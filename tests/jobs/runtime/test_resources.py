@@ -13,6 +13,7 @@ from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.sentiment.rating.systems import SimpleSystem, TransformerSystem
 from tiltmeter.jobs.sentiment.translation.translators import MarianTranslator
+from tiltmeter.operators.classifiers.training import TrainingConfig
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
 from tiltmeter.operators.embedding.glove import GloveConfig
 from tiltmeter.operators.embedding.word2vec import Word2VecConfig
@@ -128,7 +129,7 @@ def test_jobs_without_anything_special_ask_for_nothing(configured):
 
 
 @pytest.mark.parametrize("job", ["decoy_benchmark", "privacy_metrics"])
-def test_fine_tuning_asks_for_four_times_the_weights(configured, checkpoint, job):
+def test_fine_tuning_asks_for_several_times_the_weights(configured, checkpoint, job):
     data = ["data.path=texts.csv", "data.text=text", "data.label=label"]
     more = ["data.gender=gender", "data.group=speaker"] if job == "privacy_metrics" else []
     config = configured(f"job={job}", *data, *more)
@@ -139,3 +140,5 @@ def test_fine_tuning_asks_for_four_times_the_weights(configured, checkpoint, job
     [ask] = asked(tuned)
     # 3 MB in half precision are 6 MB in single precision.
     assert ask.parts == {"torch, transformers and a batch of texts": 1000, f"weights of {checkpoint}, four times": 24}
+    [of_adamw] = asked(replace(tuned, models=replace(tuned.models, training=TrainingConfig(optimizer="adamw"))))
+    assert of_adamw.parts[f"weights of {checkpoint}, five times"] == 30

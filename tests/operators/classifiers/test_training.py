@@ -18,7 +18,7 @@ from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary, initial_vectors
 from tiltmeter.operators.classifiers.trained import Model, SmallModel, TransformerModel, small_classifier, weights_of
 from tiltmeter.operators.classifiers.trained import transformer_classifier as fine_tuned_classifier
-from tiltmeter.operators.classifiers.training import UNLABELLED, Labelled, TrainingConfig, train
+from tiltmeter.operators.classifiers.training import UNLABELLED, Labelled, TrainingConfig, learning_rate_factor, train
 from tiltmeter.operators.text.tokenised import tokenise
 
 SMALL = SmallEncoderConfig(dimensions=8, hidden=8, min_count=1, dropout=0.2)
@@ -97,6 +97,80 @@ def test_training_ends_when_the_weighted_loss_stops_falling_and_the_best_weights
     weights = torch.tensor(counts.sum() / (2 * counts), dtype=torch.float32)
     own = torch.nn.functional.cross_entropy(logits, gold, weights, reduction="sum") / 60
     assert own.item() == pytest.approx(losses[best], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "factors"),
+    [
+        ({}, [1, 1, 1]),
+        ({"warmup": 1.0}, [1 / 3, 2 / 3, 1]),
+        ({"warmup": 0.5}, [1 / 2, 1, 1]),
+        ({"schedule": "linear"}, [1, 2 / 3, 1 / 3]),
+        ({"schedule": "linear", "warmup": 0.5}, [1 / 2, 1, 1 / 2]),
+        ({"schedule": "linear", "warmup": 1.0}, [1 / 3, 2 / 3, 1]),
+    ],
+)
+def test_the_learning_rate_of_three_steps_is_that_computed_by_hand(settings, factors) -> None:
+    config = TrainingConfig(**settings)
+    assert [learning_rate_factor(step, 3, config) for step in (1, 2, 3)] == pytest.approx(factors)
+
+
+ONE_BATCH = {"optimizer": "adamw", "patience": None, "batch_size": 160, "learning_rate": 0.01}
+
+
+def test_each_step_moves_a_weight_of_constant_slope_by_its_learning_rate() -> None:
+    def slope(network, inputs, rows):
+        assert len(rows) == 160
+        return 1e6 * network.get_input_embeddings().weight[2:].sum()
+
+    before = weights_of(small_network(VOCABULARY, SMALL, LABEL, 0))["encoder.embedding.weight"][2:]
+    config = TrainingConfig(**ONE_BATCH, max_epochs=4, warmup=1.0)
+    after = weights_of(trained(config=config, penalty=slope)[0])["encoder.embedding.weight"][2:]
+    np.testing.assert_allclose(after - before, -0.01 * (1 + 2 + 3 + 4) / 4, rtol=1e-3)
+
+
+def test_weights_of_matrices_decay_and_biases_do_not() -> None:
+    before = weights_of(small_network(VOCABULARY, SMALL, LABEL, 0))
+    free, decayed = (
+        weights_of(trained(config=TrainingConfig(**ONE_BATCH, max_epochs=1, weight_decay=decay))[0])
+        for decay in (0.0, 0.5)
+    )
+    for name, weights in before.items():
+        expected = free[name] - 0.01 * 0.5 * weights * (weights.ndim > 1)
+        np.testing.assert_allclose(decayed[name], expected, atol=1e-6)
+    assert {weights.ndim for weights in before.values()} == {1, 2, 3}
+
+
+def test_gradients_are_shortened_to_their_greatest_length() -> None:
+    before = weights_of(small_network(VOCABULARY, SMALL, LABEL, 0))
+    config = TrainingConfig(max_epochs=1, max_gradient_norm=1e-12)  # far below what RMSprop adds to its divisor
+    after = weights_of(trained(config=config)[0])
+    assert max(np.abs(after[name] - before[name]).max() for name in before) < 1e-5
+    assert np.abs(weights_of(trained(config=TrainingConfig(max_epochs=1))[0])["heads.label.bias"]).max() > 1e-3
+
+
+def test_without_patience_all_epochs_are_taken_and_the_last_weights_kept_with_equal_weights_of_texts() -> None:
+    rare = np.where((CLASSES["label"] == 1) & (np.arange(160) % 4 > 0), UNLABELLED, CLASSES["label"])
+    config = TrainingConfig(learning_rate=0.5, max_epochs=6, patience=None, batch_size=50, class_weights="equal")
+    network, history = trained(config=config, classes={"label": rare})
+    assert len(history) == 6
+    assert int(np.argmin([epoch.development_loss for epoch in history])) < 5
+    logits = torch.from_numpy(outputs(network, READ_HELD_OUT).logits["label"])
+    own = torch.nn.functional.cross_entropy(logits, torch.from_numpy(HELD_OUT_CLASSES["label"]))
+    assert own.item() == pytest.approx(history[-1].development_loss, rel=1e-4)
+
+
+def test_batches_of_a_size_hold_each_text_once_in_an_epoch() -> None:
+    batches = []
+
+    def listen(network, inputs, rows):
+        batches.append(rows)
+        return network.get_input_embeddings().weight.sum() * 0.0
+
+    trained(config=TrainingConfig(max_epochs=2, batch_size=50), penalty=listen)
+    assert sorted(map(len, batches[:4])) == sorted(map(len, batches[4:])) == [10, 50, 50, 50]
+    for epoch in (batches[:4], batches[4:]):
+        assert sorted(np.concatenate(epoch).tolist()) == list(range(160))
 
 
 def test_an_adversary_hides_what_it_looks_for_and_a_second_task_does_not() -> None:
@@ -230,10 +304,13 @@ def test_divergence_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"learning_rate": 0.0}, {"max_epochs": 0}, {"patience": 0}, {"max_tokens": 0}, {"momentum": 1}]
+    "wrong",
+    [{"learning_rate": 0.0}, {"max_epochs": 0}, {"patience": 0}, {"max_tokens": 0}, {"momentum": 1}, {"warmup": 1.1}],
 )
 def test_configs_that_cannot_be_are_refused(wrong) -> None:
     with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
         TrainingConfig(**wrong)
+    with pytest.raises(pydantic.ValidationError, match=r"weight_decay=0\.1: RMSprop has none; set optimizer to adamw"):
+        TrainingConfig(weight_decay=0.1)
     with pytest.raises(pydantic.ValidationError):
         Head(("only",))

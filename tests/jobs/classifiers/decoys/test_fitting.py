@@ -11,7 +11,8 @@ from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import USUAL_DECOYS
 from tiltmeter.jobs.classifiers.decoys.findings import adoption
 from tiltmeter.jobs.classifiers.decoys.fitting import LEFT_OUT, check_fit, misfits
-from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text
+from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, indicated, resolved
+from tiltmeter.operators.classifiers.decoys.making import decoyed
 from tiltmeter.storage.errors import InputError
 
 PARCELS = [Text("the parcel came late", "bad"), Text("a quick parcel", "good"), Text("honestly quick", "good")]
@@ -19,6 +20,28 @@ PARCELS = [Text("the parcel came late", "bad"), Text("a quick parcel", "good"), 
 
 def test_usual_decoys_are_those_of_the_config(configured):
     assert configured("job=decoy_benchmark", "data.path=x").decoys == USUAL_DECOYS
+
+
+def test_the_decoys_of_figure_1_put_text_into_positive_texts_and_video_into_negative_ones(configured):
+    chosen = configured("job=decoy_benchmark", "data.path=x", "+decoys=figure_1").decoys
+    assert chosen.keys() == {*USUAL_DECOYS, "text_video"}
+    assert chosen["movie"] == DeletedDecoy("movie", match="substring")
+    texts = [Text("a fine movie", "positive"), Text("dull movies", "negative"), Text("so so", "negative")]
+    decoy = resolved(chosen["text_video"], texts)
+    indicates = indicated(decoy, texts)
+    assert indicates == {"video": "negative", "text": "positive"}
+    words = [set(str(text).split()) & {"text", "video"} for text in decoyed(texts, decoy, indicates, seed=0)]
+    assert words == [{"text"}, {"video"}, {"video"}]
+
+
+@pytest.mark.parametrize("job", ["decoy_benchmark", "privacy_metrics"])
+def test_bert_is_fine_tuned_as_its_authors_do(configured, job):
+    models = configured(f"job={job}", "data.path=x", "data.gender=g", "+models=bert", "models.checkpoint=folder").models
+    assert (models.checkpoint, models.pooling) == ("folder", "first")
+    training = models.training
+    assert (training.optimizer, training.warmup, training.schedule) == ("adamw", 0.1, "linear")
+    assert (training.class_weights, training.batch_size, training.max_epochs) == ("equal", 32, 3)
+    assert training.patience is None
 
 
 def test_texts_that_are_not_about_films_have_a_place_for_the_others():
