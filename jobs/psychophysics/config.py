@@ -20,6 +20,8 @@ class PsychophysicsConfig:
         width: what the JND of the step curve is: the width of the ``window`` around the PSE in which half of the
             replicas flip, or the distance between its ``quartiles``.
         num_resamples: resamples of the replicas behind the intervals of PSE and JND.
+        combinations: which gender cues are held against each other: the ``listed`` pairs, or ``all`` of a female and a
+            male cue, which Liang and Acuna 2020 suggest (section 6).
         ddof: 1 for the sample standard deviation in the WEFAT and WEAT effect sizes that PSE is compared with, 0 for
             the population's.
     """
@@ -27,6 +29,7 @@ class PsychophysicsConfig:
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     width: Width = "window"
     num_resamples: Annotated[int, Field(ge=10)] = 1000
+    combinations: Literal["listed", "all"] = "listed"
     ddof: Annotated[int, Field(ge=0, le=1)] = 1
 
 

@@ -1,6 +1,7 @@
 """The two-alternative forced choice of Liang and Acuna 2020 on models, and how it goes with the labour market."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,10 @@ from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.psychophysics import forced_choice as psychophysics
 from tiltmeter.operators.psychophysics import pooling
 from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of, response_curve
-from tiltmeter.operators.psychophysics.pooling import Pooled, pooled
+from tiltmeter.operators.psychophysics.pooling import Pooled, over_combinations, pooled
 from tiltmeter.operators.statistics import correlation, permutation
 from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.text.wordsets import Pairs
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _MIN_PAIRS = 2
@@ -60,7 +62,8 @@ def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
     settings = {
         "model": model.name,
         "language": model.language,
-        "gender_pairs": wordset.cue_pairs,
+        "gender_pairs": wordset.cue_pairs if config.combinations == "listed" else _combinations(wordset.cue_pairs),
+        "num_listed": len(wordset.cue_pairs),
         "other_pairs": wordset.other_cue_pairs,
         "occupations": wordset.occupations,
         "config": config,
@@ -68,6 +71,12 @@ def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
         "operators": [association.VERSION, correlation.VERSION, permutation.VERSION, pooling.VERSION],
     }
     return Unit(psychophysics.VERSION, model.name, settings, {"vectors": vectors_of(model)})
+
+
+def _combinations(pairs: Pairs) -> Pairs:
+    """Every female with every male cue, the listed pairs first."""
+    female, male = zip(*pairs, strict=True)
+    return tuple(dict.fromkeys([*pairs, *((one, other) for one, other in product(female, male) if one != other)]))
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
@@ -80,10 +89,16 @@ def _measure(store: Store, unit: Unit) -> Tables:
     yield "psychometrics", _psychometrics(lookup, keys, flips.reshape(len(keys), -1), settings)
     yield "psychometric_points", _points(keys, replicas, settings)
     of_gender = flips[: len(gender), :, ORIGINAL + 1 :]
-    means = pooled(of_gender.swapaxes(0, 1), settings["config"].level)
+    means = _means(of_gender.swapaxes(0, 1), settings["num_listed"], settings["config"].level)
     yield "pooled_psychometrics", _pooled(words, means, settings)
     yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, settings), VALIDATION)
     yield "occupation_contrast", table_of(contrast(lookup, settings), ASSOCIATIONS)
+
+
+def _means(flips: NDArray[np.float64], num_listed: int, level: float) -> Pooled:
+    """Of ``[occupations, gender pairs, replicas]``, of which the listed pairs come first."""
+    means = pooled(flips, level)
+    return means if num_listed == flips.shape[1] else over_combinations(pooled(flips[:, :num_listed], level), means)
 
 
 def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArray[np.float64]:

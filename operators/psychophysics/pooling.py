@@ -109,6 +109,36 @@ def pooled(flips: NDArray[np.floating], level: float = 0.95) -> Pooled:
     return Pooled(mean, mean - half, mean + half, jnd, *deviations, num_pairs, num_replicas)
 
 
+def over_combinations(pairs: Pooled, combinations: Pooled) -> Pooled:
+    """The leanings over all combinations of the cues of some pairs, which share cues and so are no sample of pairs.
+
+    Liang and Acuna 2020 (section 6) suggest the average over all of them. With effects u_f of the female and v_g of the
+    male cue, and w_fg of both, its variance is sd_u^2 / F + sd_v^2 / G + sd_w^2 / (F G) beside the part of the
+    replicas. Taking F G combinations for as many pairs would divide all of them by F G. Over pairs in which no cue
+    stands twice it is (sd_u^2 + sd_v^2 + sd_w^2) / F, which is not less: the interval is as wide as theirs.
+
+    Args:
+        pairs: pooled over such pairs.
+        combinations: pooled over all combinations of their cues.
+
+    Returns:
+        Mean, JND and numbers of all combinations; width of the interval, and standard deviations, of the pairs.
+
+    >>> flips = np.array([[[0.0, 0.2, 0.4], [0.4, 0.4, 1.0], [0.2, 0.3, 0.7], [0.6, 0.5, 0.7]]])
+    >>> mean = over_combinations(pooled(flips[:, :2]), pooled(flips))
+    >>> mean.pse.round(2), mean.sd_pairs.round(3), mean.num_pairs
+    (array([0.45]), array([0.271]), array([4]))
+    """
+    low, high = pairs.pse_low - pairs.pse, pairs.pse_high - pairs.pse
+    return combinations._replace(
+        pse_low=combinations.pse + low,
+        pse_high=combinations.pse + high,
+        sd_pairs=pairs.sd_pairs,
+        sd_replicas=pairs.sd_replicas,
+        sd_rest=pairs.sd_rest,
+    )
+
+
 def _complete(tables: FloatArray) -> NDArray[np.bool_]:
     """Which flips belong to the complete table of their occupation, in the shape of ``tables``."""
     finite = np.isfinite(tables)

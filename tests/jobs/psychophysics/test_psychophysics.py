@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of
-from tiltmeter.operators.psychophysics.pooling import pooled
+from tiltmeter.operators.psychophysics.pooling import over_combinations, pooled
 
 NUM_REPLICAS, DIMS = 6, 5
 WOMEN = {"nurse": 90, "writer": 63, "lawyer": 35, "driver": 6, "guard": 22}
@@ -33,13 +33,18 @@ def folder(replicas, write_vectors, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def outcome(run_job, word_lists, folder):
+def overrides(word_lists, folder):
     occupations = {"source": "made up", "year": 2000, "percent_women": WOMEN}
-    return run_job(
+    return [
         *("job=psychophysics", "embedding=file", f"embedding.path={folder}/*.bin", "embedding.replicas=true"),
         *word_lists("en", cue_pairs=PAIRS, occupations=occupations),
-        *("job.num_resamples=50", "seed=3", f"store={folder}/store", f"run_dir={folder}/run"),
-    )
+        *("job.num_resamples=50", "seed=3", f"store={folder}/store"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def outcome(run_job, overrides, folder):
+    return run_job(*overrides, f"run_dir={folder}/run")
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +100,20 @@ def test_gender_pairs_are_pooled_and_no_others(outcome, flips):
         for name in ("pse", "pse_low", "pse_high", "jnd", "sd_pairs", "sd_replicas", "sd_rest"):
             assert row[name] == pytest.approx(float(getattr(found, name)[0]))
         assert (row["num_pairs"], row["num_replicas"]) == (2, NUM_REPLICAS)
+
+
+def test_every_female_cue_is_held_against_every_male_one_if_that_is_asked_for(run_job, overrides, folder, flips):
+    outcome = run_job(*overrides, "job.combinations=all", f"run_dir={folder}/all")
+    pairs = [*PAIRS, ("she", "man"), ("woman", "he")]
+    rows = outcome.rows("psychometrics", status="ok", is_gender=True)
+    assert {(row["cue_1"], row["cue_2"]) for row in rows} == set(pairs)
+    for row in outcome.rows("pooled_psychometrics", status="ok"):
+        measured = np.stack([flips(row["word"], *pair) for pair in pairs])[np.newaxis]
+        mean = over_combinations(pooled(measured[:, :2]), pooled(measured))
+        assert row["pse"] == pytest.approx(measured.mean())
+        for name in ("pse_low", "pse_high", "jnd", "sd_pairs", "num_pairs"):
+            assert row[name] == pytest.approx(float(getattr(mean, name)[0]))
+    assert len(outcome.rows("validation", measure="pse", against="share_men")) == len(pairs) + 1
 
 
 @pytest.mark.parametrize("pair", [*PAIRS, (None, None)])

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import t
 
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, moments, psychometrics_of
-from tiltmeter.operators.psychophysics.pooling import Pooled, pooled
+from tiltmeter.operators.psychophysics.pooling import Pooled, over_combinations, pooled
 
 PENICILLIN = np.loadtxt(
     [
@@ -232,6 +232,24 @@ def test_occupations_do_not_mix() -> None:
     together = pooled(flips)
     for row in range(3):
         _assert_same(pooled(flips[row : row + 1]), [column[row : row + 1] for column in together])
+
+
+@pytest.mark.parametrize("sds", [(0.3, 0.3, 0.1), (0.5, 0.0, 0.1), (0.0, 0.0, 0.3)])
+def test_intervals_over_all_combinations_of_cues_cover_the_mean(sds: tuple[float, float, float]) -> None:
+    rng, (num_words, num_cues, num_replicas) = np.random.default_rng(4), (400, 4, 8)
+    of_female = sds[0] * rng.normal(size=(num_words, num_cues, 1, 1))
+    of_male = sds[1] * rng.normal(size=(num_words, 1, num_cues, 1))
+    of_both = sds[2] * rng.normal(size=(num_words, num_cues, num_cues, 1))
+    flips = of_female + of_male + of_both + 0.1 * rng.normal(size=(num_words, num_cues, num_cues, num_replicas))
+    diagonal = np.eye(num_cues, dtype=bool)
+    pairs, others = flips[:, diagonal], flips[:, ~diagonal]
+    means = over_combinations(pooled(pairs), pooled(np.concatenate([pairs, others], axis=1)))
+    np.testing.assert_allclose(means.pse, flips.mean(axis=(1, 2, 3)))
+    covered = np.mean((means.pse_low <= 0.0) & (means.pse_high >= 0.0))
+    assert covered > 0.93
+    alone = pooled(flips.reshape(num_words, -1, num_replicas))
+    if sds[0]:
+        assert np.mean((alone.pse_low <= 0.0) & (alone.pse_high >= 0.0)) < 0.9
 
 
 def test_refusals() -> None:
