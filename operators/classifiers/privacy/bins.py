@@ -1,0 +1,54 @@
+"""Classes of a valence that people rated on a scale.
+
+Jaiswal and Mower Provost 2022, *Human-Imitating Metrics for Training and Evaluating Privacy Preserving Emotion
+Recognition Models Using Sociolinguistic Knowledge*, section 4.1: mean ratings from 1 to 5 are low up to 2.75, mid up to
+3.25 and high above (IEMOCAP, MSP-Improv), and those from 1 to 9 low up to 3.75, mid up to 4.25 and high above (MuSE). A
+rating where two bins meet is of the lower one.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+VERSION = "rating_bins/1"
+
+Bins = Mapping[str, tuple[float, float]]
+"""The lowest and the highest rating of each class, from the lowest class to the highest."""
+
+
+def check_bins(key: str, bins: Bins) -> None:
+    """Refuse bins that overlap, that leave something out between them, or that have no width.
+
+    >>> check_bins("bins", {"low": (1, 2.75), "mid": (2.5, 3.25), "high": (3.25, 5)})
+    Traceback (most recent call last):
+    ValueError: bins: low and mid overlap from 2.5 to 2.75: must end and begin at one rating
+    """
+    if len(bins) < 2:
+        raise ValueError(f"{key}: must have a bin for each of two classes at least")
+    for name, (low, high) in bins.items():
+        if not low < high or high - low == float("inf"):
+            raise ValueError(
+                f"{key}: {name} reaches from {low:g} to {high:g}: must be two numbers, the lower one first"
+            )
+    for (lower, (_, end)), (higher, (start, _)) in pairwise(bins.items()):
+        if start != end:
+            between = "overlap" if start < end else "leave out ratings"
+            raise ValueError(
+                f"{key}: {lower} and {higher} {between} from {min(start, end):g} to {max(start, end):g}: must end and "
+                "begin at one rating"
+            )
+
+
+def binned(rating: float, bins: Bins) -> str:
+    """The class of a rating.
+
+    Raises:
+        ValueError: if it is NaN, or outside the scale.
+
+    >>> scale = {"low": (1, 2.75), "mid": (2.75, 3.25), "high": (3.25, 5)}
+    >>> [binned(rating, scale) for rating in (1, 2.75, 2.76, 3.25, 3.26, 5)]
+    ['low', 'low', 'mid', 'mid', 'high', 'high']
+    """
+    lowest, highest = min(low for low, _ in bins.values()), max(high for _, high in bins.values())
+    if not lowest <= rating <= highest:
+        raise ValueError(f"must be a number from {lowest:g} to {highest:g}")
+    return next(name for name, (_, high) in bins.items() if rating <= high)
