@@ -61,6 +61,7 @@ def refused(confined):
         ([*BOOTSTRAP, "embedding.allow_pickle=true"], "is a setting of embedding=file, not of what is chosen"),
         ([*PAIRS, "mentions.mean=1"], "is a setting of +mentions=study, not of what is chosen"),
         ([*PAIRS, "records=csv"], "is added with a plus: +records=csv"),
+        (["job=privacy_metrics", "data.path=x", "spoken@data=muse"], "is added with a plus: +spoken@data=muse"),
         # a choice
         (["job=surveyy"], "there is no such job; did you mean survey? Choose one of association, bootstrap"),
         (["job=qqq"], "there is no such job; choose one of association, bootstrap"),
