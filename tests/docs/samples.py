@@ -37,6 +37,7 @@ def provide(folder: Path) -> None:
     encoder(folder / "models/bert")
     texts(folder)
     spoken(folder)
+    rated(folder)
     records(folder)
 
 
@@ -164,6 +165,19 @@ def spoken(folder: Path) -> None:
         write(folder / name, "\n".join(["Utterance,Sentiment,Speaker", *rows]) + "\n")
     valence = {"bad": 0.1, "awful": 0.05, "here": 0.5, "good": 0.9, "lovely": 0.95}
     write(folder / "lexicon.csv", "\n".join(["Word,Valence", *(f"{word},{at}" for word, at in valence.items())]) + "\n")
+
+
+def rated(folder: Path) -> None:
+    """Corpora with the columns and scales of those that are licensed, and other words."""
+    rng, speakers = random.Random(3), [f"{gender}{number}" for gender in "FM" for number in range(4)]
+    words = {1.5: "awful", 3.0: "here", 4.8: "lovely"}
+    for name, stretch in {"iemocap": 1.0, "muse": 1.4, "msp_improv": 1.0}.items():
+        rows = []
+        for at in range(120):
+            rating, speaker = list(words)[at % 3], rng.choice(speakers)
+            said = f"oh {rng.choice(['he', 'she', 'it'])} is {words[rating]} {at}"
+            rows.append(f"{said},{rating * stretch:.2f},{speaker[0]},{speaker}")
+        write(folder / f"{name}.csv", "\n".join(["text,valence,gender,speaker", *rows]) + "\n")
 
 
 def labelled(rng: random.Random, nouns: Sequence[str], verdicts: dict[str, int]) -> str:

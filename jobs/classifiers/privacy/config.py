@@ -1,6 +1,7 @@
 """The config of `privacy_metrics`: texts with a valence and a gender, the models, and how they are explained."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
@@ -11,11 +12,14 @@ from tiltmeter.jobs.classifiers.config import TrainedModels
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
+from tiltmeter.operators.classifiers.privacy.bins import check_bins
+from tiltmeter.operators.classifiers.privacy.noise import check_noise
 from tiltmeter.operators.classifiers.privacy.swaps import swaps
 from tiltmeter.operators.text.word_checks import check_words
 from tiltmeter.storage.files.redaction import redacted
 
 ModelName = Literal["General", "PrivAdv", "PrivAug", "PrivBias", "GenderCtrl", "ArtNoise", "PrivEP", "PrivAdvEP"]
+Copies = Literal["each", "changed"]
 _CONFIG = ConfigDict(extra="forbid")
 _Path = Annotated[str, Field(min_length=1)]
 _Share = Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -27,6 +31,16 @@ _VALENCE = {"negative": "low", "neutral": "mid", "positive": "high"}
 def _named(values: object) -> object:
     """YAML takes a label such as 0 for a number."""
     return {str(label): value for label, value in values.items()} if isinstance(values, dict) else values
+
+
+def _by_name(swaps: object) -> object:
+    if isinstance(swaps, list | tuple):
+        raise ValueError("pairs stand in lists with a name: set it as in 'explanation_words.swaps={mine: [[he, she]]}'")
+    return swaps
+
+
+_Names = Annotated[dict[str, str], BeforeValidator(_named)]
+_Bins = Annotated[dict[str, tuple[float, float]], BeforeValidator(_named)]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -43,11 +57,21 @@ class SpokenData(LabelledData):
     Attributes:
         valence: the class of each label that is not itself the name of a class; None: negative, neutral and positive
             are low, mid and high.
+        bins: of each class, where labels are ratings: the lowest and the highest, which is still of the class.
+        gender_codes: the gender of each code in the column of genders; None: genders are as they are written.
         genders: of groups, where rows do not say.
     """
 
-    valence: Annotated[dict[str, str], BeforeValidator(_named)] | None = None
-    genders: Annotated[dict[str, str], BeforeValidator(_named)] | None = None
+    valence: _Names | None = None
+    bins: _Bins | None = None
+    gender_codes: _Names | None = None
+    genders: _Names | None = None
+
+    def valence_of(self, classes: Sequence[str]) -> dict[str, str]:
+        """The class of each label that is not itself the name of a class."""
+        if self.valence is not None:
+            return self.valence
+        return {label: name for label, name in _VALENCE.items() if name in classes}
 
     @pydantic.model_validator(mode="after")
     def _some_gender(self) -> Self:
@@ -55,20 +79,59 @@ class SpokenData(LabelledData):
             raise ValueError("data.gender: nothing says who is of which gender; set it, or data.group and data.genders")
         return self
 
+    def check(self, name: str, classes: Sequence[str]) -> None:
+        """Refuse what does not fit the classes.
+
+        Args:
+            name: of the corpus.
+            classes: from the lowest to the highest.
+        """
+        if unknown := sorted(set(self.valence_of(classes).values()) - set(classes)):
+            raise ValueError(f"{name}.valence: {unknown[0]!r} is no class; classes are {', '.join(classes)}")
+        if self.bins is None:
+            return
+        if self.valence is not None:
+            raise ValueError(f"{name}.valence: is for labels that are names, {name}.bins for ratings; leave one out")
+        if tuple(self.bins) != tuple(classes):
+            raise ValueError(
+                f"{name}.bins: has {', '.join(self.bins)}; must have the classes in their order, {', '.join(classes)}"
+            )
+        check_bins(f"{name}.bins", self.bins)
+
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
 class OtherCorpus:
-    """A further corpus with the columns of ``data``.
+    """A further corpus; what is None is as in ``data``.
 
     Attributes:
         path: None: there is none.
-        limit: rows that are taken at most.
+        limit: rows that are taken at most; None: all.
         shares_groups: whether a group of the same name in ``data`` is the same speaker.
+        header, text, label, gender, group: as for :class:`.LabelledData`.
+        valence, bins, gender_codes, genders: as for :class:`SpokenData`.
     """
 
     path: _Path | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
     shares_groups: bool = True
+    header: bool | None = None
+    text: _Path | None = None
+    label: _Path | None = None
+    gender: _Path | None = None
+    group: _Path | None = None
+    valence: _Names | None = None
+    bins: _Bins | None = None
+    gender_codes: _Names | None = None
+    genders: _Names | None = None
+
+    def read_as(self, data: SpokenData) -> SpokenData:
+        """With what ``data`` says and this does not."""
+        fields = ("header", "text", "label", "gender", "group", "valence", "bins", "gender_codes", "genders")
+        differing = {name: value for name in fields if (value := getattr(self, name)) is not None}
+        if differing.keys() & {"valence", "bins"}:
+            differing = {"valence": None, "bins": None} | differing
+        single: dict[str, Any] = {"path": self.path, "development": None, "test": None, "limit": self.limit}
+        return dataclasses.replace(data, **single, **differing)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -81,17 +144,36 @@ class Splits:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
 class Noise:
-    """Words that the training texts of ArtNoise have by their class.
+    """Artificial words of the texts of ArtNoise, by class and gender.
 
     Attributes:
-        words: for each class, those of which a text gets one.
-        share: of the texts that get one.
+        words: of each gender, in alphabetical order, one for each class.
+        share: of the texts that get theirs.
         times: how often.
     """
 
-    words: Annotated[tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...], Field(min_length=2)]
+    words: Annotated[tuple[tuple[str, ...], ...], Field(min_length=2)]
     share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
     times: Annotated[int, Field(ge=1)] = 1
+
+    @pydantic.field_validator("words")
+    @classmethod
+    def _different(cls, words: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+        check_noise("models.noise.words", words)
+        return words
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+class Augmentation:
+    """Copies with the words of one gender in place of the other's, that PrivAug is trained with besides.
+
+    Attributes:
+        copies: ``each``: of every text, which doubles them, as published; ``changed``: of those that have such a word.
+        swaps: names of the lists of pairs that are swapped; None: all.
+    """
+
+    copies: Copies = "each"
+    swaps: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
@@ -104,10 +186,12 @@ class PrivacyModels(TrainedModels):
         gender_weight: of the loss of gender in what the encoder learns, or unlearns.
         gender_hidden: units between the representation and gender, in training.
         ep_weight: of EP, where it is minimised.
+        augmentation: of PrivAug.
         noise: of ArtNoise.
     """
 
     names: Annotated[tuple[ModelName, ...], Field(min_length=1)]
+    augmentation: Augmentation
     noise: Noise
     num_seeds: Annotated[int, Field(ge=1)] = 3
     gender_weight: Annotated[float, Field(gt=0.0)] = 1.0
@@ -171,16 +255,16 @@ class ExplanationWords:
 
     Attributes:
         lists: words by which people tell a speaker's gender, by the name of the list.
-        swaps: pairs of words that are each other's counterpart.
+        swaps: pairs of words that are each other's counterpart, by the name of the list.
     """
 
     lists: Annotated[dict[str, tuple[str, ...]], Field(min_length=1)]
-    swaps: Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
+    swaps: Annotated[dict[str, tuple[tuple[str, str], ...]], BeforeValidator(_by_name), Field(min_length=1)]
 
     def __post_init__(self) -> None:
         for name, words in self.lists.items():
             check_words(f"explanation_words.lists.{name}", words)
-        swaps(self.swaps)
+        swaps([pair for pairs in self.swaps.values() for pair in pairs])
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -219,23 +303,34 @@ class PrivacyMetricsRun(CommonConfig):
         return self.explanations.listed or tuple(self.explanation_words.lists)
 
     @property
-    def valence(self) -> dict[str, str]:
-        """The class of each label that is not itself the name of a class."""
-        if self.data.valence is not None:
-            return self.data.valence
-        return {label: name for label, name in _VALENCE.items() if name in self.classes}
+    def swaps(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that are swapped for PrivAug."""
+        lists = self.explanation_words.swaps
+        return tuple(pair for name in self.models.augmentation.swaps or lists for pair in lists[name])
+
+    @property
+    def corpora(self) -> dict[str, SpokenData]:
+        """How each corpus that there is is read."""
+        others = {"across": self.across, "unbiased": self.unbiased}
+        return {"data": self.data} | {name: o.read_as(self.data) for name, o in others.items() if o.path is not None}
 
     @pydantic.model_validator(mode="after")
     def _checked(self) -> Self:
         if self.splits.development + self.splits.test >= 1:
             raise ValueError("splits.development and splits.test add up to 1 or more: lower one, for training texts")
-        if unknown := sorted(set(self.valence.values()) - set(self.classes)):
-            raise ValueError(f"data.valence: {unknown[0]!r} is no class; classes are {', '.join(self.classes)}")
+        for name, data in self.corpora.items():
+            data.check(name, self.classes)
         if unknown := sorted(set(self.listed) - self.explanation_words.lists.keys()):
             names = ", ".join(self.explanation_words.lists)
             raise ValueError(f"explanations.listed: there is no list {unknown[0]!r}; lists are {names}")
-        if "ArtNoise" in self.models.names and len(self.models.noise.words) != len(self.classes):
-            raise ValueError(f"models.noise.words: must have {len(self.classes)} items, one for each of classes")
+        if unknown := sorted(set(self.models.augmentation.swaps or ()) - self.explanation_words.swaps.keys()):
+            names = ", ".join(self.explanation_words.swaps)
+            raise ValueError(f"models.augmentation.swaps: there is no list {unknown[0]!r}; lists are {names}")
+        if "ArtNoise" in self.models.names and {len(self.classes)} != set(map(len, self.models.noise.words)):
+            raise ValueError(
+                f"models.noise.words: must have a list for each gender, of {len(self.classes)} words, one for each of "
+                "classes; set it as in 'models.noise.words=[[zx0, zx1, zx2], [zq0, zq1, zq2]]'"
+            )
         return self
 
 

@@ -13,6 +13,8 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.noise import MODELS as NOISE_MODELS
+from tiltmeter.jobs.classifiers.privacy.noise import NOISY
 from tiltmeter.jobs.classifiers.privacy.texts import CORPORA
 from tiltmeter.jobs.classifiers.privacy.training import VALENCE
 from tiltmeter.jobs.runtime.resources import uses_gpus
@@ -27,9 +29,21 @@ _COLUMNS = ("sentence", "part", "text", "valence", "gender", "status")
 
 
 def evaluate(
-    runner: Runner, config: PrivacyMetricsRun, texts: TableRef, models: Mapping[str, Sequence[TableRef]]
+    runner: Runner,
+    config: PrivacyMetricsRun,
+    texts: TableRef,
+    noisy: TableRef | None,
+    models: Mapping[str, Sequence[TableRef]],
 ) -> dict[str, list[TableRef]]:
-    """Tables of the schema ``OUTCOMES`` by model, one for each seed."""
+    """Tables of the schema ``OUTCOMES`` by model, one for each seed.
+
+    Args:
+        runner: of the stages.
+        config: of the run.
+        texts: of the schema ``TEXTS``.
+        noisy: the copy of the test part, of the schema ``NOISY_TEXTS``; None: there is none.
+        models: trained, for each seed.
+    """
     on_gpu = uses_gpus(config.models.device, runner.pool.num_gpus, "models.device")
     settings = {"operator": attacker.VERSION, "on_gpu": on_gpu}
     units = {
@@ -38,7 +52,7 @@ def evaluate(
                 "privacy_outcomes/1",
                 f"{name}, seed {seed}",
                 {"model": name, "seed": seed, **settings},
-                {"texts": [texts.select(*_COLUMNS)], "model": [ref]},
+                {"texts": [texts.select(*_COLUMNS)], "model": [ref], **_noisy(name, noisy)},
             )
             for seed, ref in enumerate(refs)
         ]
@@ -47,6 +61,12 @@ def evaluate(
     work = _Evaluating("cuda" if on_gpu else "cpu", config.models.training.max_tokens)
     done = runner.run_whole(Stage("attack", each(work), units, on_gpu=on_gpu))
     return {name: [unit.tables["outcomes"] for unit in finished] for name, finished in done.items()}
+
+
+def _noisy(model: str, texts: TableRef | None) -> dict[str, list[TableRef]]:
+    if texts is None or model not in NOISE_MODELS:
+        return {}
+    return {NOISY: [texts.select("sentence", "text", "valence", "gender")]}
 
 
 @dataclass(frozen=True)
@@ -59,6 +79,8 @@ class _Evaluating:
 
         rows = [row for row in store.read(unit.input("texts")).to_pylist() if row["status"] == "ok"]
         rows = [row for row in rows if row["part"] in ("training", *CORPORA.values())]
+        for ref in unit.inputs.get(NOISY, []):
+            rows += [{"part": NOISY, **row} for row in store.read(ref).to_pylist()]
         classifier = trained_model(unit.input("model")).load(store, self.device)
         network = cast("HeadedNetwork", classifier.network)
         result = outputs(network, classifier.tokenise([row["text"] for row in rows]), self.max_tokens)
@@ -78,7 +100,7 @@ def _attacked(rows: Sequence[Mapping[str, Any]], representation: NDArray[np.floa
 def _outcomes(
     config: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], valence: Sequence[str], gender: Sequence[str]
 ) -> list[dict[str, Any]]:
-    corpora = {part: corpus for corpus, part in CORPORA.items()}
+    corpora = {part: corpus for corpus, part in CORPORA.items()} | {NOISY: NOISY}
     return [
         {"model": config["model"], "seed": config["seed"], "corpus": corpora[row["part"]]}
         | {name: row[name] for name in ("sentence", "valence", "gender")}

@@ -6,7 +6,8 @@ from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.evaluating import evaluate
 from tiltmeter.jobs.classifiers.privacy.lexicons import read_lexicon
-from tiltmeter.jobs.classifiers.privacy.measuring import explain, measure
+from tiltmeter.jobs.classifiers.privacy.measuring import explain, measure, noisy_attributions
+from tiltmeter.jobs.classifiers.privacy.noise import control_noise, read_noisy
 from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources, find_sources
 from tiltmeter.jobs.classifiers.privacy.summing import sum_up
 from tiltmeter.jobs.classifiers.privacy.tables import TABLES
@@ -22,14 +23,19 @@ def run(run: Run[PrivacyMetricsRun, PrivacySources]) -> None:
     config, runner = run.config, run.runner
     texts = read_texts(runner, config, run.sources)
     run.publish("texts", [texts.texts])
+    noisy = read_noisy(runner, config, texts.texts)
     lexicon = read_lexicon(runner, config.lexicon, run.sources.lexicon)
     models = train_models(runner, config, run.sources, texts.texts)
-    outcomes = evaluate(runner, config, texts.texts, models)
-    measured = measure(runner, config, texts, explain(runner, config, texts, models), lexicon)
+    outcomes = evaluate(runner, config, texts.texts, None if noisy is None else noisy.texts, models)
+    attributions = explain(runner, config, texts, noisy, models)
+    measured = measure(runner, config, texts, noisy, attributions, lexicon)
     parts = [part for by_seed in measured.values() for part in by_seed]
     run.publish("attributions", [ref for part in parts for ref in part.attributions])
     run.publish("samples", [part.samples for part in parts])
     run.publish_all(sum_up(runner, config, outcomes, measured))
+    if noisy is not None:
+        run.publish("noisy_texts", [noisy.texts])
+        run.publish_all({"noise": control_noise(runner, config, noisy, noisy_attributions(measured))})
 
 
 def _requests(config: PrivacyMetricsRun, _: PrivacySources, num_gpus: int) -> Sequence[ResourceRequest]:

@@ -15,6 +15,8 @@ from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.lexicons import valences_of
+from tiltmeter.jobs.classifiers.privacy.noise import MODELS as NOISE_MODELS
+from tiltmeter.jobs.classifiers.privacy.noise import NoisyTexts, sentences_of
 from tiltmeter.jobs.classifiers.privacy.texts import SpokenTexts
 from tiltmeter.operators.classifiers.privacy import metrics as privacy_metrics
 from tiltmeter.operators.classifiers.privacy.metrics import (
@@ -51,23 +53,28 @@ class Measured(NamedTuple):
 
 
 def explain(
-    runner: Runner, config: PrivacyMetricsRun, texts: SpokenTexts, models: Mapping[str, Sequence[TableRef]]
+    runner: Runner,
+    config: PrivacyMetricsRun,
+    texts: SpokenTexts,
+    noisy: NoisyTexts | None,
+    models: Mapping[str, Sequence[TableRef]],
 ) -> dict[str, list[Sequence[TableRef]]]:
-    """Attributions by model, for each seed one table for each corpus."""
-    explained = {
-        seed_name(name, seed): trained_model(ref) for name, refs in models.items() for seed, ref in enumerate(refs)
-    }
-    tables_by_seed = explain_models(
-        runner,
-        explained,
-        list(texts.sentences.values()),
-        config.explanations.attribution,
-        config.seed,
-        explained=config.explanations.explained,
-        device=config.models.device,
-        setting="models.device",
-    )
-    return {name: [tables_by_seed[seed_name(name, seed)] for seed in range(len(refs))] for name, refs in models.items()}
+    """Attributions by model, for each seed one table for each corpus of :func:`.noise.sentences_of`."""
+    attributions: dict[str, list[Sequence[TableRef]]] = {}
+    for name, refs in models.items():
+        explained = {seed_name(name, seed): trained_model(ref) for seed, ref in enumerate(refs)}
+        by_seed = explain_models(
+            runner,
+            explained,
+            list(sentences_of(name, texts, noisy).values()),
+            config.explanations.attribution,
+            config.seed,
+            explained=config.explanations.explained,
+            device=config.models.device,
+            setting="models.device",
+        )
+        attributions[name] = [by_seed[seed] for seed in explained]
+    return attributions
 
 
 def seed_name(model: str, seed: int) -> str:
@@ -79,29 +86,30 @@ def measure(
     runner: Runner,
     config: PrivacyMetricsRun,
     texts: SpokenTexts,
+    noisy: NoisyTexts | None,
     attributions: Mapping[str, Sequence[Sequence[TableRef]]],
     lexicon: TableRef | None,
 ) -> dict[str, list[Measured]]:
-    """What was measured by model, for each seed."""
+    """What was measured by model, for each seed; models of which not all could be explained are missing."""
+    corpora = {name: list(sentences_of(name, texts, noisy)) for name in attributions}
     settings = {
         "operators": [privacy_metrics.VERSION, listed_words.VERSION],
         "classes": config.classes,
         "explained": config.explanations.explained,
         "lists": {name: config.explanation_words.lists[name] for name in config.listed},
-        "corpora": list(texts.sentences),
     }
     units = {
         name: [
             Unit(
                 "privacy_samples/1",
                 seed_name(name, seed),
-                {"model": name, "seed": seed, **settings},
+                {"model": name, "seed": seed, "corpora": corpora[name], **settings},
                 {"attributions": [ref.select(*_EXPLAINED) for ref in refs], "lexicon": [lexicon] if lexicon else []},
             )
             for seed, refs in enumerate(by_seed)
         ]
         for name, by_seed in attributions.items()
-        if all(len(refs) == len(texts.sentences) for refs in by_seed)
+        if all(len(refs) == len(corpora[name]) for refs in by_seed)
     }
     done = runner.run_whole(Stage("measure", each(_measure), units))
     return {
@@ -110,6 +118,13 @@ def measure(
             for refs, unit in zip(attributions[name], finished, strict=True)
         ]
         for name, finished in done.items()
+    }
+
+
+def noisy_attributions(measured: Mapping[str, Sequence[Measured]]) -> dict[str, list[TableRef]]:
+    """Those of the copy with artificial words, by the models that are explained on it, for each seed."""
+    return {
+        name: [part.attributions[-1] for part in by_seed] for name, by_seed in measured.items() if name in NOISE_MODELS
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, find_encoder
 from tiltmeter.jobs.classifiers.labelled_data import find_labelled_data
-from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun, SpokenData
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.storage.corpora.sources import FoundFile
 
@@ -38,18 +38,19 @@ def find_sources(config: PrivacyMetricsRun) -> PrivacySources:
     Raises:
         InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
-    data, lexicon = config.data, config.lexicon
-    columns = list(dict.fromkeys(data.columns.values()))
-    others = {}
-    for name, corpus in {"across": config.across, "unbiased": config.unbiased}.items():
-        if file := _find(corpus.path, f"{name}.path", columns, data.header):
-            others[name] = file
+    lexicon, others = config.lexicon, config.corpora
+    data = others.pop("data")
     return PrivacySources(
         find_labelled_data(data),
-        others,
+        {name: _find_single(corpus, name) for name, corpus in others.items()},
         _find(lexicon.path, "lexicon.path", [lexicon.word, lexicon.valence], lexicon.header),
         find_encoder(config.models),
     )
+
+
+def _find_single(corpus: SpokenData, name: str) -> FoundFile:
+    columns = list(dict.fromkeys(corpus.columns.values()))
+    return find_table(corpus.path, f"{name}.path", columns, header=corpus.header)
 
 
 def _find(path: str | None, setting: str, columns: Sequence[str], header: bool) -> FoundFile | None:

@@ -10,8 +10,15 @@ from tiltmeter.storage.store.tables import column
 
 MODEL = column("model", pa.string(), "the model", key=True)
 SEED = column("seed", pa.int32(), "number of the seed, from 0; null: mean over the seeds", key=True)
-CORPUS = column("corpus", pa.string(), "'within': the test part of the data; 'across': the other corpus", key=True)
-SENTENCE = column("sentence", pa.int64(), "number of the sentence, as in the tables texts and attributions", key=True)
+CORPUS = column(
+    "corpus",
+    pa.string(),
+    "'within': the test part of the data; 'across': the other corpus; 'noisy': the test part with artificial words",
+    key=True,
+)
+SENTENCE = column(
+    "sentence", pa.int64(), "number of the sentence, as in the tables texts, noisy_texts and attributions", key=True
+)
 
 MEASURES = {
     "valence_uar": "unweighted average recall of valence",
@@ -37,6 +44,17 @@ TEXTS = pa.schema(
         column("group", pa.string(), "who speaks; null if nothing says"),
         STATUS,
         REASON,
+    ]
+)
+
+NOISY_TEXTS = pa.schema(
+    [
+        SENTENCE,
+        column("original", pa.int64(), "number of the sentence that it is a copy of"),
+        column("text", pa.string(), "the copy"),
+        column("noise", pa.string(), "the artificial word that was added; null if none was"),
+        column("valence", pa.string(), "its class"),
+        column("gender", pa.string(), "the gender of who speaks"),
     ]
 )
 
@@ -136,11 +154,28 @@ EP_WORDS = pa.schema(
     ]
 )
 
+NOISE = pa.schema(
+    [
+        MODEL,
+        SEED,
+        column("word", pa.string(), "artificial word, of a class and a gender; null: of all", key=True),
+        *_with_interval("share", "share of the attribution that falls on the artificial word, mean over the texts"),
+        *_with_interval("first", "share of the texts in which no other word has a larger attribution"),
+        column("even_share", pa.float64(), "both, were the attributions of all words as large"),
+        column("highlighted", pa.bool_(), "whether the interval of share lies above even_share"),
+        column("num_texts", pa.int64(), "explained texts that have an artificial word", "texts"),
+        STATUS,
+        REASON,
+    ]
+)
+
 TABLES = {
     "texts": TEXTS,
+    "noisy_texts": NOISY_TEXTS,
     "models": MODELS,
     "orderings": ORDERINGS,
     "ep_words": EP_WORDS,
+    "noise": NOISE,
     "samples": SAMPLES,
     "attributions": ATTRIBUTIONS,
 }

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +12,11 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.labels import Labels, Row, labelled, labels_of
 from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
 from tiltmeter.jobs.classifiers.tables import SENTENCES
 from tiltmeter.jobs.runtime.files import Files
+from tiltmeter.operators.classifiers.privacy import bins
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import group_splits
 from tiltmeter.operators.text.group_splits import split_groups
@@ -24,14 +26,10 @@ CORPORA = {"within": "test", "across": "across"}
 """The part of the texts that each corpus of the results is."""
 
 _PARTS = ("training", "development", "test")
-_REASONS = {
-    "unknown_label": "the label is no class of valence; data.valence gives it one",
-    "no_group": "nothing says who speaks",
-    "no_gender": "nothing says of which gender the speaker is; data.genders may",
-    "known_group": "models were trained with texts of the same speaker",
+_KNOWN = {
+    "across": "models were trained with texts of the same speaker",
+    "unbiased": "models are tested on, or stopped by, the same speaker",
 }
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,21 +50,19 @@ def read_texts(runner: Runner, config: PrivacyMetricsRun, sources: PrivacySource
         UnitsFailed: if a file can't be read, or what is in it can't be divided into parts.
     """
     inputs = {"data": [read_labelled_data(runner, config.data, sources.data, config.seed)]}
+    corpora = config.corpora
     for name, file in sources.others.items():
-        data = replace(config.data, path=file.uri, development=None, test=None, limit=getattr(config, name).limit)
-        inputs[name] = [read_labelled_data(runner, data, Files({"training": file}), config.seed)]
+        inputs[name] = [read_labelled_data(runner, corpora[name], Files({"training": file}), config.seed)]
     settings = {
         "splits": config.splits,
-        "operator": group_splits.VERSION,
+        "operators": [group_splits.VERSION, bins.VERSION],
         "seed": config.seed,
         "classes": config.classes,
-        "valence": config.valence,
-        "genders": config.data.genders or {},
-        "has_groups": config.data.group is not None,
+        "labels": {name: labels_of(data, config.classes) for name, data in corpora.items()},
         "shared": {name: getattr(config, name).shares_groups for name in sources.others},
         "max_sentences": config.explanations.max_sentences,
     }
-    unit = Unit("privacy_texts/1", "parts", settings, inputs)
+    unit = Unit("privacy_texts/2", "parts", settings, inputs)
     [done] = runner.run_whole(Stage("divide texts", each(_divide), {"data": [unit]}))["data"]
     return SpokenTexts(done.tables["texts"], {name: done.tables[name] for name in CORPORA if name in done.tables})
 
@@ -74,11 +70,16 @@ def read_texts(runner: Runner, config: PrivacyMetricsRun, sources: PrivacySource
 def _divide(store: Store, unit: Unit) -> Tables:
     config = unit.config
     divided = divide({name: store.read(unit.input(name)).to_pylist() for name in unit.inputs}, config)
-    shown = divided if config["has_groups"] else [row | {"group": None} for row in divided]
-    yield "texts", pa.Table.from_pylist(shown, tables.TEXTS)
+    yield "texts", pa.Table.from_pylist([_shown(row, config["labels"]) for row in divided], tables.TEXTS)
     for corpus, part in CORPORA.items():
-        if chosen := _drawn([row for row in divided if row["part"] == part and row["status"] == "ok"], config):
+        if chosen := drawn([row for row in divided if row["part"] == part and row["status"] == "ok"], config):
             yield corpus, pa.Table.from_pylist(chosen, SENTENCES)
+
+
+def _shown(row: Row, labels: Mapping[str, Labels]) -> Row:
+    """Without a group that only keeps equal texts together."""
+    corpus = "data" if row["file"] in _PARTS else row["file"]
+    return row if labels[corpus].has_groups else row | {"group": None}
 
 
 def divide(corpora: Mapping[str, Sequence[Row]], config: Mapping[str, Any]) -> list[Row]:
@@ -89,38 +90,18 @@ def divide(corpora: Mapping[str, Sequence[Row]], config: Mapping[str, Any]) -> l
         config: of the unit.
 
     Raises:
+        InputError: if a label or a gender can't be read.
         ValueError: if a group has two genders or is in two parts, or a part lacks a gender or a class.
     """
-    rows = [row for corpus, texts in corpora.items() for row in _judged_rows(texts, corpus, config)]
+    rows = [
+        row
+        for corpus, texts in corpora.items()
+        for row in labelled(texts, corpus, config["labels"][corpus], config["classes"])
+    ]
     _check_genders(rows)
     divided = list(_known_left_out(_in_parts(rows, config), config["shared"]))
     _check(divided, config["classes"])
     return [row | {"sentence": number} for number, row in enumerate(divided)]
-
-
-def _judged_rows(rows: Sequence[Row], corpus: str, config: Mapping[str, Any]) -> Iterator[Row]:
-    for row in rows:
-        file = row["part"] if corpus == "data" else corpus
-        label = row["label"]
-        group = row["group"] if config["has_groups"] else f"{row['gender']}: {row['text']}"
-        text = row | {
-            "file": file,
-            "part": file,
-            "group": group,
-            "gender": row["gender"] or config["genders"].get(row["group"]),
-            "valence": label if label in config["classes"] else config["valence"].get(label),
-        }
-        yield text | _judged(text)
-
-
-def _judged(row: Mapping[str, Any]) -> dict[str, str]:
-    """What keeps a text from being used; PrivBias is first trained with texts whatever their speaker."""
-    wrong = [row["status"]] if row["status"] != "ok" else []
-    wrong += ["unknown_label"] if row["valence"] is None else []
-    wrong += ["no_group"] if row["group"] is None else []
-    wrong += ["no_gender"] if row["gender"] is None and row["file"] != "unbiased" else []
-    status = next(iter(wrong), "ok")
-    return {"status": status, "reason": _REASONS.get(status, row["reason"])}
 
 
 def _check_genders(rows: Sequence[Row]) -> None:
@@ -141,6 +122,18 @@ def _check_genders(rows: Sequence[Row]) -> None:
             raise ValueError(f"{corpus}: all texts are of the gender {', '.join(known)!r}: must be of two at least")
     if not any(corpus == "data" for corpus, _ in genders):
         raise ValueError("data.path: no text has a valence, a group and a gender; set data.valence and data.genders")
+    _check_same_genders(genders)
+
+
+def _check_same_genders(genders: Mapping[tuple[str, str], set[str]]) -> None:
+    """Refuse another corpus with genders that an attacker can't learn."""
+    known = sorted({gender for (corpus, _), values in genders.items() if corpus == "data" for gender in values})
+    for (corpus, _), values in genders.items():
+        if unknown := sorted(values.difference(known)):
+            raise ValueError(
+                f"{corpus}: the gender {unknown[0]!r} is none of those of data, {', '.join(known)}; set "
+                f"{corpus}.gender_codes={{{unknown[0]}: {known[0]}, ...}}"
+            )
 
 
 def _in_parts(rows: Sequence[Row], config: Mapping[str, Any]) -> list[Row]:
@@ -182,13 +175,9 @@ def _known_left_out(rows: Sequence[Row], shared: Mapping[str, bool]) -> Iterator
     for row in rows:
         is_known = shared.get(row["part"], False) and parts.get(row["group"]) in known.get(row["part"], ())
         if row["status"] == "ok" and is_known:
-            yield row | {"status": "known_group", "reason": _known_reason(row["part"])}
+            yield row | {"status": "known_group", "reason": _KNOWN[row["part"]]}
         else:
             yield row
-
-
-def _known_reason(part: str) -> str:
-    return _REASONS["known_group"] if part == "across" else "models are tested on, or stopped by, the same speaker"
 
 
 def _check(rows: Sequence[Row], classes: Sequence[str]) -> None:
@@ -204,7 +193,7 @@ def _check(rows: Sequence[Row], classes: Sequence[str]) -> None:
             raise ValueError(f"{part}: all texts that are left are of one gender: must be of two at least")
 
 
-def _drawn(rows: Sequence[Row], config: Mapping[str, Any]) -> list[Row]:
+def drawn(rows: Sequence[Row], config: Mapping[str, Any]) -> list[Row]:
     """Texts to be explained, in their order: which ones is a matter of what they say."""
     order = sorted(rows, key=lambda row: (document_key(f"{config['seed']}\nexplained\n{row['text']}"), row["sentence"]))
     chosen = sorted(order[: config["max_sentences"]], key=lambda row: int(row["sentence"]))

@@ -12,12 +12,10 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.models import model_table
 from tiltmeter.jobs.classifiers.networks import Encoders
-from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.config import Copies, PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.noise import VERSIONS, noisy_rows, words_by_cell
 from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
 from tiltmeter.jobs.runtime.resources import uses_gpus
-from tiltmeter.operators.classifiers.decoys import making as decoy_making
-from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy, Text
-from tiltmeter.operators.classifiers.decoys.making import decoyed
 from tiltmeter.operators.classifiers.privacy import swaps as gender_swaps
 from tiltmeter.operators.classifiers.privacy.swaps import swapped, swaps
 from tiltmeter.operators.classifiers.records import Head
@@ -71,9 +69,10 @@ def _identity(name: str, seed: int, config: PrivacyMetricsRun, encoders: Encoder
         lists = {key: config.explanation_words.lists[key] for key in config.listed}
         settings["penalty"] = {"operator": listed_words.VERSION, "weight": models.ep_weight, "lists": lists}
     if name == "PrivAug":
-        settings["swaps"] = {"operator": gender_swaps.VERSION, "pairs": config.explanation_words.swaps}
+        copies = models.augmentation.copies
+        settings["swaps"] = {"operator": gender_swaps.VERSION, "pairs": config.swaps, "copies": copies}
     if name == "ArtNoise":
-        settings["noise"] = {"operator": decoy_making.VERSION, "noise": models.noise}
+        settings["noise"] = {"operators": VERSIONS, "noise": models.noise}
     return settings
 
 
@@ -108,10 +107,13 @@ def _parts(rows: Sequence[Row], config: Mapping[str, Any]) -> dict[str, list[Row
     unbiased = parts.pop("unbiased")
     parts["first"] = (unbiased or balanced(parts["training"], config["seed"])) if config["model"] == "PrivBias" else []
     if "swaps" in config:
-        parts["training"] = parts["training"] + swapped_copies(parts["training"], config["swaps"]["pairs"])
+        pairs, copies = config["swaps"]["pairs"], config["swaps"]["copies"]
+        parts["training"] = parts["training"] + swapped_copies(parts["training"], pairs, copies)
     if "noise" in config:
+        noise = config["noise"]["noise"]
+        words = words_by_cell(rows, config["classes"], noise)
         for part in ("training", "development"):
-            parts[part] = noisy(parts[part], config)
+            parts[part] = [*noisy_rows(parts[part], words, noise, config["seed"])]
     return parts
 
 
@@ -125,22 +127,13 @@ def balanced(rows: Sequence[Row], seed: int) -> list[Row]:
     return [row for cell in cells.values() for texts in cell.values() for row in texts[: min(map(len, cell.values()))]]
 
 
-def swapped_copies(rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> list[Row]:
-    """Copies of the texts that change when genders are swapped."""
+def swapped_copies(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], copies: Copies) -> list[Row]:
+    """Copies of the texts with genders swapped: of each text, or of those alone that change."""
     counterparts = swaps(pairs)
-    copies = [{**row, "text": swapped(row["text"], counterparts)} for row in rows]
-    return [copy for copy, row in zip(copies, rows, strict=True) if copy["text"] != row["text"]]
-
-
-def noisy(rows: Sequence[Row], config: Mapping[str, Any]) -> list[Row]:
-    """Texts of which some have a word that only texts of their class have."""
-    noise = config["noise"]["noise"]
-    indicates = {
-        word.casefold(): label for label, words in zip(config["classes"], noise.words, strict=True) for word in words
-    }
-    decoy = InsertedDecoy(tuple(indicates), tuple(indicates.values()), noise.share, noise.times)
-    texts = decoyed([Text(row["text"], row["valence"]) for row in rows], decoy, indicates, config["seed"])
-    return [{**row, "text": text} for row, text in zip(rows, texts, strict=True)]
+    swapped_rows = [{**row, "text": swapped(row["text"], counterparts)} for row in rows]
+    return [
+        copy for copy, row in zip(swapped_rows, rows, strict=True) if copies == "each" or copy["text"] != row["text"]
+    ]
 
 
 def _heads(rows: Sequence[Row], config: Mapping[str, Any]) -> dict[str, Head]:

@@ -1,5 +1,8 @@
-"""Texts with the words of one gender in place of the other's (Zhao et al. 2018, *Gender Bias in Coreference
-Resolution*, section 4, from which the models PrivAug take their copies)."""
+"""Texts with the words of one gender in place of the other's, of which PrivAug has copies.
+
+Jaiswal and Mower Provost 2022, *Human-Imitating Metrics for Training and Evaluating Privacy Preserving Emotion
+Recognition Models Using Sociolinguistic Knowledge*, section 5.3: by a list of pronouns, each sentence gets a copy.
+"""
 
 from collections.abc import Mapping, Sequence
 

@@ -42,7 +42,7 @@ def findings(frames: Frames, config: PrivacyMetricsRun) -> Lead:
     """What was asked, what was found of the orderings that the approaches promise, and how sure it is."""
     if "models" not in frames:
         return Lead(_ASKED, [Paragraph("No model could be measured; the failures say why.", "warning")], [])
-    blocks = [Bullets([*_extremes(frames["models"]), *_orderings(frames), *_stopped(frames)])]
+    blocks = [Bullets([*_extremes(frames["models"]), *_orderings(frames), *_stopped(frames), *_noise(frames)])]
     return Lead(_ASKED, blocks, [Bullets(list(_doubts(frames, config)))])
 
 
@@ -68,8 +68,11 @@ def _with(rows: pl.DataFrame, measure: str) -> str:
     return listed([f"{row['model']} ({estimate(row, measure)})" for row in rows.to_dicts()])
 
 
+_PLACES = {"within": "Within the corpus", "across": "In the other corpus", "noisy": "With artificial words"}
+
+
 def _place(corpus: str) -> str:
-    return "Within the corpus" if corpus == "within" else "In the other corpus"
+    return _PLACES[corpus]
 
 
 def _orderings(frames: Frames) -> Iterator[str]:
@@ -120,6 +123,24 @@ def _stopped(frames: Frames) -> Iterator[str]:
         yield f"{model} stopped using {listed([*(quoted(row['word']) for row in rows[:_NUM_WORDS]), *rest])}."
 
 
+def _noise(frames: Frames) -> Iterator[str]:
+    """Whether explanations show what is known to be so."""
+    for row in noise_of(frames, "ArtNoise"):
+        verdict = "highlight" if row["highlighted"] else "do not highlight"
+        yield (
+            f"Explanations {verdict} the artificial words that ArtNoise learnt: {estimate(row, 'share')} of its "
+            f"attribution falls on them, where {number(row['even_share'], 3)} would if all words had as much."
+        )
+
+
+def noise_of(frames: Frames, model: str) -> list[Row]:
+    """What a model makes of all artificial words, mean over the seeds."""
+    if "noise" not in frames:
+        return []
+    means = frames["noise"].filter(pl.col("seed").is_null(), pl.col("word").is_null(), pl.col("status") == "ok")
+    return means.filter(model=model).to_dicts()
+
+
 def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:
     used = frames["texts"].filter(pl.col("status") == "ok")
     if config.data.group is None:
@@ -137,6 +158,8 @@ def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:
         f"Intervals are of {config.intervals.num_resamples:,} resamples of the texts at {config.intervals.level:.0%}; "
         "that other speakers, or other seeds, would give other numbers is not in them."
     )
+    if any(not row["highlighted"] for row in noise_of(frames, "ArtNoise")):
+        yield "Explanations that do not show the artificial words may not show what the other models go by, either."
     if "PrivBias" in config.models.names and config.unbiased.path is None:
         yield (
             "No unbiased corpus was given: PrivBias was first trained with as many training texts of each gender in "

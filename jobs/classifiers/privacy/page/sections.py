@@ -8,7 +8,7 @@ from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.page.findings import NAMES, stopped_words, verdict
 from tiltmeter.jobs.classifiers.privacy.page.heat_maps import heat_maps
 from tiltmeter.jobs.report.findings import measured
-from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, number, optional, text
+from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, number, optional, text, yes
 from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import phrase
 from tiltmeter.jobs.runtime.published import Frames
@@ -23,6 +23,7 @@ def sections(frames: Frames, config: PrivacyMetricsRun) -> list[Section]:
         Section("orderings", "What the approaches promise", list(_orderings(frames))),
         Section("explanations", "Explanations side by side", list(_explanations(frames, config))),
         Section("words", "Words that models stopped using", list(_words(frames))),
+        Section("noise", "Artificial words", list(_noise(frames))),
         Section("texts", "The texts", [_texts(frames["texts"]), *_left_out(frames["texts"])]),
     ]
     return [section for section in candidates if section.blocks]
@@ -94,6 +95,28 @@ def _words(frames: Frames) -> Iterator[Block]:
             most=_MOST_ROWS,
             table="ep_words",
         )
+
+
+def _noise(frames: Frames) -> Iterator[Block]:
+    if "noise" not in frames:
+        return
+    rows = frames["noise"].filter(pl.col("seed").is_null()).with_columns(pl.col("word").fill_null("all"))
+    yield Paragraph(
+        "ArtNoise is trained with words that mean nothing and tell class and gender; it and General, which does not "
+        "know them, are explained on texts of the test part that have one. An explanation that says what a model goes "
+        "by highlights them in ArtNoise."
+    )
+    yield grid(
+        "Share of the attribution on artificial words, and of the texts in which they come first.",
+        rows,
+        "model",
+        "word",
+        estimate("share"),
+        estimate("first"),
+        number("even_share", "if all words had as much", 3),
+        yes("highlighted"),
+        count("num_texts", "texts"),
+    )
 
 
 def _texts(texts: pl.DataFrame) -> Grid:

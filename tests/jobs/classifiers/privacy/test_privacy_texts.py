@@ -1,21 +1,28 @@
 """Who is in which part, and what is refused; from rows as they are read."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from tiltmeter.jobs.classifiers.privacy.labels import Labels
 from tiltmeter.jobs.classifiers.privacy.texts import divide
+from tiltmeter.storage.errors import InputError
 
 LABELS = ("sad", "so-so", "glad")
+CLASSES = ("low", "mid", "high")
+NAMED = Labels(dict(zip(LABELS, CLASSES, strict=True)), None, None, {}, has_groups=True)
 CONFIG = {
     "splits": SimpleNamespace(development=0.2, test=0.2),
     "seed": 0,
-    "classes": ("low", "mid", "high"),
-    "valence": dict(zip(LABELS, ("low", "mid", "high"), strict=True)),
-    "genders": {},
-    "has_groups": True,
+    "classes": CLASSES,
+    "labels": {"data": NAMED, "across": NAMED, "unbiased": NAMED},
     "shared": {"across": True, "unbiased": True},
 }
+
+
+def with_labels(corpus="data", **changed):
+    return CONFIG | {"labels": CONFIG["labels"] | {corpus: replace(CONFIG["labels"][corpus], **changed)}}
 
 
 def row(text, label="sad", gender="male", group="Joe", part="training", status="ok"):
@@ -77,13 +84,13 @@ def test_rows_that_cannot_be_used_say_why():
 def test_genders_may_come_from_the_groups():
     genders = {group: "female" if int(group[1:]) % 2 == 0 else "male" for group in ALL}
     unsaid = [of | {"gender": None} for of in DATA]
-    assert divide({"data": unsaid}, CONFIG | {"genders": genders}) == divide({"data": DATA}, CONFIG)
+    assert divide({"data": unsaid}, with_labels(genders=genders)) == divide({"data": DATA}, CONFIG)
 
 
 def test_without_groups_equal_texts_of_one_gender_are_in_one_part():
     rows = [of | {"group": None, "text": of["text"][1:]} for of in DATA * 2]
     parts = {}
-    for of in divide({"data": rows}, CONFIG | {"has_groups": False}):
+    for of in divide({"data": rows}, with_labels(has_groups=False)):
         assert parts.setdefault(of["text"], of["part"]) == of["part"]
 
 
@@ -97,8 +104,64 @@ def test_without_groups_equal_texts_of_one_gender_are_in_one_part():
         ({"data": [of for of in DATA if of["label"] != "glad"]}, "no text is of the class 'high'; set data.valence"),
         ({"data": [*DATA, *spoken(["s1", "s2"], part="test")]}, "the group 's[12]' is in the parts .* must be in one"),
         ({"data": [of | {"gender": None} for of in DATA]}, "no text has a valence, a group and a gender"),
+        (
+            {"data": DATA, "across": [of | {"gender": of["gender"][0].upper()} for of in DATA]},
+            "across: the gender 'F' is none of those of data, female, male; set across.gender_codes={F: female",
+        ),
     ],
 )
 def test_what_cannot_be_divided_is_refused(corpora, message):
     with pytest.raises(ValueError, match=message):
         divide(corpora, CONFIG)
+
+
+# --- ratings and codes -----------------------------------------------------------------------------------------------
+
+FIVE = {"low": (1, 2.75), "mid": (2.75, 3.25), "high": (3.25, 5)}
+NINE = {"low": (1, 3.75), "mid": (3.75, 4.25), "high": (4.25, 9)}
+CODES = {"F": "female", "M": "male"}
+
+
+def rated(rows, ratings):
+    """The same, with numbers for names, and codes of genders."""
+    names = dict(zip(LABELS, ratings, strict=True))
+    return [of | {"label": names[of["label"]], "gender": of["gender"][0].upper()} for of in rows]
+
+
+def test_ratings_of_corpora_with_other_scales_are_binned_as_names_are_classes():
+    corpora = {"data": rated(DATA, ("2.75", "3.25", "3.26")), "across": rated(DATA, ("3.75", "4.25", "4.26"))}
+    labels = {
+        "data": replace(NAMED, bins=FIVE, gender_codes=CODES),
+        "across": replace(NAMED, bins=NINE, gender_codes=CODES),
+    }
+    rows = divide(corpora, CONFIG | {"labels": labels})
+    named = divide({"data": DATA, "across": DATA}, CONFIG)
+    assert [(of["valence"], of["gender"], of["part"]) for of in rows] == [
+        (of["valence"], of["gender"], of["part"]) for of in named
+    ]
+
+
+def test_names_of_genders_may_stand_beside_their_codes_and_unrated_rows_say_so():
+    odd = [row("x", None, "male", "s1", status="no_label"), row("y", "3", "M", "s1")]
+    rows = divide({"data": [*rated(DATA, ("1", "3", "5")), *odd]}, with_labels(bins=FIVE, gender_codes=CODES))
+    assert [(of["status"], of["gender"], of["valence"]) for of in rows[-2:]] == [
+        ("no_label", "male", None),
+        ("ok", "male", "mid"),
+    ]
+
+
+@pytest.mark.parametrize("label", ["nan", "NaN", "5.01", "0.99", "inf", "3,5", "happy"])
+def test_what_is_no_rating_on_the_scale_is_refused_with_its_row(label):
+    message = rf"^data.path: row 0, counted from 0, has the valence '{label}': must be a number from 1 to 5, or empty"
+    with pytest.raises(InputError, match=message):
+        divide({"data": [row("x", label), *DATA]}, with_labels(bins=FIVE))
+    other = [row("x", label) | {"gender": "male"}]
+    with pytest.raises(InputError, match=r"^across.path: row 0.*set across.bins to the corpus's scale"):
+        divide({"data": DATA, "across": other}, with_labels("across", bins=FIVE))
+
+
+def test_a_gender_that_is_no_code_is_refused():
+    with pytest.raises(
+        InputError, match=r"^data.test: row 0, .* has the gender 'X': must be one of F, M; add it to data"
+    ):
+        divide({"data": [row("x", gender="X", part="test"), *DATA]}, with_labels(gender_codes=CODES))
