@@ -16,9 +16,12 @@ from omegaconf.errors import OmegaConfBaseException
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
 from tiltmeter.jobs.runtime.settings.known import Known, keys_of, meant
+from tiltmeter.jobs.runtime.wording import listed
 
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
 _CHOSEN_TWICE = re.compile(r"Multiple values for (\S+)\. ")
+_NOT_NAMED = re.compile(r"Error merging override (.+); Cannot merge DictConfig with ListConfig$")
+_MOST_SHOWN = 5
 _NOT_FOR_US = re.compile(
     r"^(See https?:|To append to|Set the environment|Config search path:|\s+full_key:|\s+object_type=|\tprovider=)"
 )
@@ -138,6 +141,8 @@ def wrong(
     if unnamed := [word for word in numbers if _key(word) in folders.groups and not _is_choice(word)]:
         return ConfigError("\n".join(_no_name(str(word.input_line), _key(word), folders) for word in unnamed))
     text = plain(error)
+    if (match := _NOT_NAMED.match(text)) and base is not None:
+        return _no_names(match[1], base)
     if match := _NOT_CHOSEN.search(text):
         return _not_chosen(match[1], words, folders)
     if match := _CHOSEN_TWICE.match(text):
@@ -160,6 +165,15 @@ def _is_choice(word: Override) -> bool:
 
 def _no_name(word: str, group: str, folders: SettingsFolders) -> str:
     return f"{word}: is the name of no choice; choose one of {', '.join(folders.options(group))}"
+
+
+def _no_names(word: str, base: DictConfig) -> ConfigError:
+    """For a list where values have names."""
+    key = word.lstrip("+").partition("=")[0]
+    names = [str(name) for name in OmegaConf.select(base, key)]
+    return ConfigError(
+        f"{word}: must be values by their names, such as {listed(names[:_MOST_SHOWN])}; set {key}.<name>=<value>"
+    )
 
 
 def _unknown(words: Sequence[Override], base: DictConfig) -> Iterator[tuple[Override, str]]:

@@ -62,6 +62,10 @@ def refused(confined):
         ([*PAIRS, "mentions.mean=1"], "is a setting of +mentions=study, not of what is chosen"),
         ([*PAIRS, "records=csv"], "is added with a plus: +records=csv"),
         (["job=privacy_metrics", "data.path=x", "spoken@data=muse"], "is added with a plus: +spoken@data=muse"),
+        (
+            ["job=privacy_metrics", "data.path=x", "explanation_words.swaps=[[he,she]]"],
+            "must be values by their names, such as pronouns and nouns; set explanation_words.swaps.<name>=<value>",
+        ),
         # a choice
         (["job=surveyy"], "there is no such job; did you mean survey? Choose one of association, bootstrap"),
         (["job=qqq"], "there is no such job; choose one of association, bootstrap"),
