@@ -137,11 +137,11 @@ def words_by_cell(rows: Sequence[Mapping[str, Any]], classes: Sequence[str], noi
 
 def noisy_rows(rows: Sequence[Mapping[str, Any]], words: Mapping[Cell, str], noise: Noise, seed: int) -> list[Row]:
     """Rows of which a random selection has its artificial word in the text; ``noise`` is the word, None in others."""
-    own = [words[row["valence"], row["gender"]] for row in rows]
-    texts = with_noise([row["text"] for row in rows], own, noise.share, noise.times, seed)
+    added = [words[row["valence"], row["gender"]] for row in rows]
+    texts = with_noise([row["text"] for row in rows], added, noise.share, noise.times, seed)
     return [
         {**row, "text": text, "noise": None if text == row["text"] else word}
-        for row, word, text in zip(rows, own, texts, strict=True)
+        for row, word, text in zip(rows, added, texts, strict=True)
     ]
 
 

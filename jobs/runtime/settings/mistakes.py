@@ -192,10 +192,10 @@ def _is_in(base: DictConfig, key: str) -> bool:
 
 def _not_chosen(choice: str, words: Sequence[Override], folders: SettingsFolders) -> ConfigError:
     """For a choice from a group that the job does not choose from, or not for such a setting: ``spoken@data``."""
-    group, at, _ = choice.partition("@")
+    group, package, _ = choice.partition("@")
     [usual] = [choice.options[0] for choice in folders.file("tiltmeter").choices if choice.group == "job"]
     job = next((str(word.value()) for word in reversed(words) if word.key_or_group == "job"), usual)
     [word] = [word for word in words if word.key_or_group == group][-1:]
     known = Known({"job": {"name": job}}, folders)
-    reason = f"is added with a plus: +{word.input_line}" if at or known.is_added(group) else known.no_such(group)
+    reason = f"is added with a plus: +{word.input_line}" if package or known.is_added(group) else known.no_such(group)
     return ConfigError(f"{word.input_line}: {reason}")
