@@ -157,3 +157,15 @@ def numbers(rows: pl.DataFrame, column: str, where: str) -> pl.Series:
     if wrong.len():
         raise InputError(f"{where}: {column} {wrong[0]!r} is not a number")
     return values.fill_nan(None).alias(column)
+
+
+def labels(column: pl.Series) -> pl.Series:
+    """A column as text that tells things apart: whole numbers as such, whatever the file's type; null where a cell is
+    empty or NaN.
+
+    >>> labels(pl.Series([1.0, float("nan")])).to_list(), labels(pl.Series([" user", ""])).to_list()
+    (['1', None], ['user', None])
+    """
+    if column.dtype.is_float() and (column.drop_nulls().drop_nans() % 1 == 0).all():
+        column = column.fill_nan(None).cast(pl.Int64)
+    return column.cast(pl.String).str.strip_chars().replace({"": None, "nan": None, "NaN": None})

@@ -135,6 +135,8 @@ def texts(folder: Path) -> None:
         write(folder / f"{name}.tsv", "\n".join(lines) + "\n")
     turns = [f"{at // 4},this {rng.choice(nouns)} is {rng.choice(list(verdicts))} {at}" for at in range(24)]
     write(folder / "turns.csv", "\n".join(["id,text", *turns]) + "\n")
+    chats = [f"{at // 4},{at % 2},{at // 4 % 3},{rng.choice(nouns)} {rng.choice(list(verdicts))}" for at in range(24)]
+    write(folder / "chats.csv", "\n".join(["C_num,UB,User_gender,Text", *chats]) + "\n")
     said = [f"this {noun} is {verdict}" for noun in nouns for verdict in verdicts]
     rows = [f"{text},{gender}" for text, gender in zip(said, ["male", "female"] * 8, strict=True)]
     write(folder / "sentences.csv", "\n".join(["text,gender", *rows]) + "\n")

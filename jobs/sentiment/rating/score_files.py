@@ -11,7 +11,7 @@ from tiltmeter.jobs.sentiment.rating.scoring import Rated, scores_table
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, numbers, read_records
+from tiltmeter.storage.records import check_columns, labels, numbers, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _SETTING = "scores"
@@ -70,17 +70,9 @@ def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     )
     words = [column for column in _KNOWN if column != "sentiment"]
     rows = rows.with_columns(
-        numbers(rows, "sentiment", f"{_SETTING}={name}"), *(_text(rows[column]) for column in words)
+        numbers(rows, "sentiment", f"{_SETTING}={name}"), *(labels(rows[column]) for column in words)
     )
     for column in ("variant", "group", "dataset", "system"):
         if rows[column].has_nulls():
             raise InputError(f"{_SETTING}={name}: a row has no {column}; every row needs one")
     return rows
-
-
-def _text(column: pl.Series) -> pl.Series:
-    """Whole numbers as such, whatever the file's type; an empty text is no value."""
-    if column.dtype.is_float() and (column.drop_nulls().drop_nans() % 1 == 0).all():
-        column = column.fill_nan(None).cast(pl.Int64)
-    text = column.cast(pl.String).str.strip_chars()
-    return text.replace({"": None, "nan": None, "NaN": None})

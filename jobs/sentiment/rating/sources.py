@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from tiltmeter.jobs.sentiment.rating.config import RatingRun
 from tiltmeter.jobs.sentiment.rating.score_files import find_scores
-from tiltmeter.jobs.sentiment.rating.sentences import FileSentences
 from tiltmeter.jobs.sentiment.rating.systems import FoundSystem, find_system
+from tiltmeter.jobs.sentiment.rating.turns import FileSentences
 from tiltmeter.jobs.sentiment.translation.translators import RoundTrip, find_round_trip
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.store.identity import canonical

@@ -17,7 +17,10 @@ MEASURE = text("measure", "'wrs', the weighted rejection score, or 'die', the la
 _SENTENCE = count("sentence", "number of the sentence, from 0", "", key=True)
 _EMOTION = "emotion of the text, which may depend on gender or race; null if it is not known"
 _ATTRIBUTES = [
-    text("gender", "gender that the text tells, such as male, female or neutral; null if it is not known"),
+    text(
+        "gender",
+        "gender that the text tells, such as male, female or neutral, or of whom it is said to; null if unknown",
+    ),
     text("race", "race that the text tells; null in groups that do not tell persons apart by it"),
     text("emotion", _EMOTION),
 ]
@@ -81,6 +84,9 @@ PROTECTED_WORDS = pa.schema(
         count("num_texts", "translated texts that have the word before the round trip", "texts"),
         count("num_lost", "those that have it no longer after the round trip", "texts"),
         number("percent_lost", "their share", "percent"),
+        count("num_starting", "translated texts that start with the word before the round trip", "texts"),
+        count("num_not_starting", "those that do not start with it after the round trip", "texts"),
+        number("percent_not_starting", "their share; null if no text starts with it", "percent"),
     ]
 )
 

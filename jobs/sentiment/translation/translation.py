@@ -15,7 +15,7 @@ from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.sentences import Texts
 from tiltmeter.jobs.sentiment.translation.translators import RoundTrip, Translate
 from tiltmeter.operators.sentiment import protected_words
-from tiltmeter.operators.sentiment.protected_words import lost_words
+from tiltmeter.operators.sentiment.protected_words import first_words, lost_words
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -88,9 +88,15 @@ def _trace(store: Store, unit: Unit) -> Tables:
     texts = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["texts"]])
     rows = sentences.join(texts, on="text", how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("protected_words").fill_null([]))
-    lost = lost_words(rows["round_trip"].fill_null("").to_list(), rows["protected_words"].to_list())
+    protected, returned = rows["protected_words"].to_list(), rows["round_trip"].fill_null("").to_list()
+    traces = {
+        "lost_words": lost_words(returned, protected),
+        "first_before": first_words(rows["text"].to_list(), protected),
+        "first_after": first_words(returned, protected),
+    }
     rows = rows.with_columns(
-        pl.Series("lost_words", lost, pl.List(pl.String)), pl.lit(unit.config["variant"]).alias("variant")
+        *(pl.Series(name, words, pl.List(pl.String)) for name, words in traces.items()),
+        pl.lit(unit.config["variant"]).alias("variant"),
     )
     ok, has_words = pl.col("round_trip").is_not_null(), pl.col("protected_words").list.len() > 0
     rows = rows.with_columns(
@@ -105,9 +111,17 @@ def _trace(store: Store, unit: Unit) -> Tables:
 
 def _counted(rows: pl.DataFrame) -> pl.DataFrame:
     words = rows.explode("protected_words").drop_nulls("protected_words").rename({"protected_words": "word"})
-    lost = pl.col("lost_words").list.contains(pl.col("word"))
-    counted = words.group_by("variant", "group", "dataset", "word", maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("num_texts"), lost.sum().cast(pl.Int64).alias("num_lost")
+    lost, first, still_first = (
+        pl.col(name).list.contains(pl.col("word")) for name in ("lost_words", "first_before", "first_after")
     )
-    percent = (100.0 * pl.col("num_lost") / pl.col("num_texts")).alias("percent_lost")
-    return counted.with_columns(percent).select(tables.PROTECTED_WORDS.names)
+    kinds = {"num_lost": lost, "num_starting": first, "num_not_starting": first & ~still_first}
+    counted = words.group_by("variant", "group", "dataset", "word", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("num_texts"),
+        *(kind.sum().cast(pl.Int64).alias(name) for name, kind in kinds.items()),
+    )
+    shares = {"percent_lost": ("num_lost", "num_texts"), "percent_not_starting": ("num_not_starting", "num_starting")}
+    percent = [
+        pl.when(pl.col(total) > 0).then(100.0 * pl.col(part) / pl.col(total)).alias(name)
+        for name, (part, total) in shares.items()
+    ]
+    return counted.with_columns(*percent).select(tables.PROTECTED_WORDS.names)

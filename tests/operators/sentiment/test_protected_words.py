@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.operators.sentiment.protected_words import ProxyText, lost_words, with_proxies
+from tiltmeter.operators.sentiment.protected_words import ProxyText, first_words, lost_words, with_proxies
 
 PROXIES = {"male": "Hey boy, ", "female": "Hey girl, ", "neutral": "Hey, "}
 
@@ -24,6 +24,32 @@ def test_texts_of_known_gender_get_their_own() -> None:
         (0, "neutral", "a"), (1, "female", "Hey girl, b"), (1, "neutral", "b"), (2, "female", "Hey girl, c"),
     ]  # fmt: skip
     assert found[0].protected_words == []
+
+
+def test_turns_that_take_no_proxy_stay_as_they_are_and_have_the_gender_of_whom_they_speak_with() -> None:
+    genders, takes_proxy = ["male", "male", None, None], [True, False, False, True]
+    assert with_proxies(["a", "b", "c", "d"], PROXIES, genders, takes_proxy)[:4] == [
+        ProxyText(0, "male", "Hey boy, a", ["Hey", "boy"]),
+        ProxyText(1, "male", "b", []),
+        ProxyText(2, None, "c", []),
+        ProxyText(3, "male", "Hey boy, d", ["Hey", "boy"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hey boy, hello", ["Hey"]),
+        ("HEY, boy", ["Hey"]),
+        ("Boy, hello", ["boy"]),
+        ("Hello boy, hey", []),
+        ("boys", []),
+        ("Boy's day", ["boy"]),
+        ("", []),
+    ],
+)
+def test_words_that_a_text_starts_with(text, expected) -> None:
+    assert first_words([text], [["Hey", "boy"]]) == [expected]
 
 
 def test_a_gender_without_proxy_is_refused() -> None:

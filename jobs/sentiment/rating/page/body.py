@@ -7,8 +7,8 @@ from tiltmeter.jobs.sentiment.rating.config import RatingRun
 from tiltmeter.jobs.sentiment.rating.page.findings import findings
 from tiltmeter.jobs.sentiment.rating.page.names import variants_of
 from tiltmeter.jobs.sentiment.rating.page.sections import sections
-from tiltmeter.jobs.sentiment.rating.sentences import FileSentences
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources
+from tiltmeter.jobs.sentiment.rating.turns import FileSentences
 
 
 def page(run: Run[RatingRun, RatingSources], frames: Frames) -> Body:

@@ -137,10 +137,11 @@ def words(frames: Frames) -> Iterator[Block]:
     rows = _by_word(frames)
     if rows.is_empty():
         return
-    is_lost = rows["num_lost"].sum() > 0
+    is_lost = _has_loss(rows).height > 0
     yield Paragraph(
         "A text tells gender or race by certain words. If a round trip loses them, a system can't lean on them any "
         "longer: less bias after a round trip may mean that there is less to see."
+        f" Its place may count too: a text that started with such a word may have it elsewhere afterwards."
         f"{'' if is_lost else ' Here none was lost.'}"
     )
     if is_lost:
@@ -152,45 +153,73 @@ def lost_words(frames: Frames) -> Iterator[str]:
     for (variant,), rows in _by_word(frames).group_by("variant", maintain_order=True):
         lost, texts = (int(rows[name].sum()) for name in ("num_lost", "num_texts"))
         if not lost:
-            yield f"The round trip {variant} lost none of {plural(texts, 'word')} that tell gender or race."
+            words = plural(texts, "word")
+            yield f"The round trip {variant} lost none of {words} that tell gender or race.{_starts(rows)}"
             continue
         worst = rows.sort("percent_lost", "num_lost", descending=True, maintain_order=True).row(0, named=True)
         most = f"{quoted(worst['word'])} in group {worst['group']} ({worst['percent_lost']:.0f}%)"
         yield (
             f"The round trip {variant} lost {lost:,} of {plural(texts, 'word')} that tell gender or race "
-            f"({lost / texts:.0%}), most often {most}."
+            f"({lost / texts:.0%}), most often {most}.{_starts(rows)}"
         )
+
+
+def _starts(rows: pl.DataFrame) -> str:
+    """How many texts no longer start with the word that they started with."""
+    before, rest = (int(rows[name].sum()) for name in ("num_starting", "num_not_starting"))
+    if not before:
+        return ""
+    share = f"{rest / before:.0%}"
+    return f" Of {plural(before, 'text')} that started with one, {rest:,} no longer {verb(rest, 'do')} ({share})."
 
 
 def _by_word(frames: Frames) -> pl.DataFrame:
     """Protected words by variant and group, over the group's data sets."""
     if "protected_words" not in frames:
         return pl.DataFrame(schema=["variant"])
-    counts = pl.col("num_texts", "num_lost").sum()
+    counts = pl.col("num_texts", "num_lost", "num_starting", "num_not_starting").sum()
     rows = frames["protected_words"].group_by("variant", "group", "word", maintain_order=True).agg(counts)
-    return rows.with_columns((100.0 * pl.col("num_lost") / pl.col("num_texts")).alias("percent_lost"))
+    not_starting = 100.0 * pl.col("num_not_starting") / pl.col("num_starting")
+    return rows.with_columns(
+        (100.0 * pl.col("num_lost") / pl.col("num_texts")).alias("percent_lost"),
+        pl.when(pl.col("num_starting") > 0).then(not_starting).alias("percent_not_starting"),
+    )
+
+
+def _has_loss(rows: pl.DataFrame) -> pl.DataFrame:
+    """Words that are no longer there, or no longer first, in some texts."""
+    return rows.filter((pl.col("num_lost") > 0) | (pl.col("num_not_starting") > 0))
 
 
 def _lost_words(rows: pl.DataFrame) -> Grid:
     """How many texts lost each word, by round trip; those that lost it most often first."""
-    trips, worst = pl.struct("variant", "num_lost", "percent_lost"), pl.col("num_texts", "percent_lost").max()
+    kinds = ["lost", *(["not_starting"] if rows["num_starting"].sum() else [])]
+    trips = pl.struct("variant", *(f"{unit}_{kind}" for kind in kinds for unit in ("num", "percent")))
+    worst = pl.col("num_texts", "num_lost", "num_not_starting", "percent_lost").max()
     totals = rows.group_by("group", "word", maintain_order=True).agg(trips.alias("trips"), worst)
+    variants = rows["variant"].unique(maintain_order=True)
     return grid(
-        "Texts that have a word before a round trip, and how many of them lack it afterwards; of "
-        f"{plural(totals.height, 'word')} those that were lost at all.",
-        totals.filter(pl.col("percent_lost") > 0).sort("percent_lost", descending=True, maintain_order=True),
+        "Texts that have a word before a round trip, and how many of them lack it afterwards, anywhere or where they "
+        f"started with it; of {plural(totals.height, 'word')} those that were lost at all.",
+        _has_loss(totals).sort("percent_lost", descending=True, maintain_order=True),
         "group",
         "word",
         count("num_texts"),
-        *map(_lost_by, rows["variant"].unique(maintain_order=True)),
+        *(_lost_by(variant, kind) for kind in kinds for variant in variants),
         most=MOST_ROWS,
         table="protected_words",
     )
 
 
-def _lost_by(variant: str) -> Column:
+def _lost_by(variant: str, kind: str) -> Column:
+    """Of texts that lost a word, or of those that started with it and no longer do."""
+
     def lost(row: Row) -> str:
         trip = next((trip for trip in row["trips"] if trip["variant"] == variant), None)
-        return f"{trip['num_lost']:,} ({wording.number(trip['percent_lost'], 0, '%')})" if trip else ""
+        if trip is None or trip[f"percent_{kind}"] is None:
+            return ""
+        return f"{trip[f'num_{kind}']:,} ({wording.number(trip[f'percent_{kind}'], 0, '%')})"
 
-    return cell(f"lost by {variant}", lost, is_numeric=True)
+    return cell(
+        {"lost": f"lost by {variant}", "not_starting": f"no longer first after {variant}"}[kind], lost, is_numeric=True
+    )

@@ -125,3 +125,11 @@ def headless(write_bert, tmp_path_factory):
 def test_a_model_without_a_sentiment_head_is_refused_before_the_run(found, headless):
     with pytest.raises(CheckpointError, match=r"sentiment.transformer.model=.*headless"):
         found("sentiment=transformer", f"sentiment.transformer.model={headless}")
+
+
+def test_codes_of_genders_and_speakers_are_set_on_the_command_line(configured):
+    columns = [f"sentences.columns.{name}={name}" for name in ("gender", "speaker", "conversation")]
+    codes = ["sentences.genders={0: null, 1: male, 2: female}", "sentences.proxy_speakers=[1]"]
+    sentences = configured(RATING, "sentences=human", "sentences.path=x", *columns, *codes).sentences
+    assert sentences.genders == {"0": None, "1": "male", "2": "female"}
+    assert (sentences.proxy_speakers, sentences.unknown_gender) == (("1",), "neutral")

@@ -60,7 +60,7 @@ def test_systems_with_one_raw_score_share_rank_and_rating(several):
     assert [(row["system"], row["rank"], row["rating"]) for row in ratings] == [
         ("fair", 1, 1),
         ("fairer", 1, 1),
-        ("lexicon", 3, 2),
+        ("lexicon", 3, 1),  # the distinct scores are cut (0, 2.8), (more)
         ("worse", 4, 2),
     ]
 

@@ -126,7 +126,8 @@ def test_texts_without_a_gender_get_every_prefix(rate, turns):
         f"{prefix}{text} 0" for prefix in ("Hey, ", "Hey boy, ", "Hey girl, ") for text in ("good", "hello")
     }
     [described] = outcome.rows("descriptions")
-    assert (described["num_texts"], described["num_conversations"], described["texts_per_conversation"]) == (36, 6, 6.0)
+    assert (described["num_texts"], described["num_conversations"], described["texts_per_conversation"]) == (12, 6, 2.0)
+    assert described["num_words"] == 24  # "good 0", without the words before it
     [raw] = outcome.rows("raw_scores", system="vader")
     assert (raw["measure"], raw["is_confounded"]) == ("wrs", False)
     assert "36 turns of 6 conversations" in raw["warning"]
