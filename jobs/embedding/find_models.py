@@ -49,10 +49,17 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     return [_model(name, language, wordset, needs, replicas) for name, replicas in done.items()]
 
 
-def _model(name: str, language: str, wordset: WordSets, needs: Needs, replicas: Sequence[Finished]) -> Model:
+def _model(
+    name: str,
+    language: str,
+    wordset: WordSets,
+    needs: Needs,
+    replicas: Sequence[Finished],
+    num_tokens: int | None = None,
+) -> Model:
     vectors = [unit.tables["vectors"] for unit in replicas]
     neighbours = [unit.tables["neighbours"] for unit in replicas if "neighbours" in unit.tables]
-    return Model(name, language, wordset, vectors, needs.attribute_sets(wordset), neighbours)
+    return Model(name, language, wordset, vectors, needs.attribute_sets(wordset), neighbours, num_tokens)
 
 
 def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
@@ -70,7 +77,17 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         for name, embedding in embeddings.items()
     }
     done = run.runner.run_whole(Stage("select words", each(select), units, batch_size=8))
-    return [_model(name, corpora[name].language, wordsets[name], needs, replicas) for name, replicas in done.items()]
+    return [
+        _model(
+            name, corpora[name].language, wordsets[name], needs, replicas, _num_tokens(run.runner.store, corpora[name])
+        )
+        for name, replicas in done.items()
+    ]
+
+
+def _num_tokens(store: Store, corpus: TokenisedCorpus) -> int:
+    [num] = store.read(corpus.summary.select("num_tokens"))["num_tokens"].to_pylist()
+    return int(num)
 
 
 def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Selection) -> list[Unit]:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.gender.findings import BIAS, CHANGE
+from tiltmeter.jobs.gender.findings import BIAS, CHANGE, WEIGHTED, WIFE_HUSBAND, other_weights, weighted
 from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.plots.bars import bars
 from tiltmeter.jobs.report.plots.dots import dots, sides
@@ -22,7 +22,7 @@ from tiltmeter.operators.statistics.sides import NAMED
 
 _GENDERS = {"feminine": FEMALE, "masculine": MALE, "neutral": NEUTRAL}
 _ON_AXIS = "bias (cosine with the gender direction): male side ← 0 → female side"
-_WEIGHTED = "forms weighted by count"
+_SYMBOLS = {"count": "diamond-open", "form": "square-open", "gender": "triangle-up-open"}
 _along = partial(dots, by="side", neutral=0.0, title=_ON_AXIS)
 _NUMBER = Lean("value")
 
@@ -58,13 +58,14 @@ def professions(rows: pl.DataFrame, words: pl.DataFrame, ends: Sequence[float]) 
     forms = measured(words).filter(pl.col("item").is_in(ordered["profession"].to_list()))
     repeats = forms.filter(pl.len().over("item") > 1)
     mixed = ordered.join(repeats, left_on="profession", right_on="item", how="semi", maintain_order="left")
+    others = other_weights(rows)
     marks = [
         _numbers(sided, "bias"),
-        _numbers(mixed, "bias_weighted").with_columns(side=pl.lit(_WEIGHTED)),
+        *(_numbers(mixed, f"bias_by_{name}").with_columns(side=pl.lit(WEIGHTED[name])) for name in others),
         repeats.with_columns(pl.format("{} form", "gender").alias("side"), profession="item", value="bias"),
     ]
     strokes = {f"{gender} form": Look(colour, "line-ns-open", shift=0.3) for gender, colour in _GENDERS.items()}
-    looks = strokes | {_WEIGHTED: Look(NEUTRAL, "diamond-open", shift=-0.3)} | looks
+    looks = strokes | {WEIGHTED[name]: Look(NEUTRAL, _SYMBOLS[name], shift=-0.3) for name in others} | looks
     rows, height = pl.concat(marks, how="diagonal"), 34 if mixed.height else 22
 
     def hover(row: Row) -> str:
@@ -81,7 +82,8 @@ def _word(row: Row) -> str:
 
 
 def _profession(row: Row) -> list[str]:
-    numbers = [f"bias {estimate(row, 'bias')}", f"{_WEIGHTED} {estimate(row, 'bias_weighted')}"]
+    each = [f"{text}: {estimate(row, f'bias_by_{name}')}" for name, text in WEIGHTED.items()]
+    numbers = each if len(row["forms"] or []) > 1 else [f"bias {estimate(row, 'bias')}"]
     return [*numbers, f"forms: {', '.join(map(plain, row['forms'] or []))}", *_basis(row)]
 
 
@@ -138,10 +140,23 @@ def means_by_gender(rows: pl.DataFrame) -> Figure:
 
 
 def direct_bias(rows: pl.DataFrame) -> Figure:
-    """Direct bias with both weights of the forms, the languages with the most at the top; rows as above."""
-    columns = {"genders weighted equally": "direct_bias", _WEIGHTED: "direct_bias_weighted"}
-    looks = [Look(shift=0.12), Look(NEUTRAL, "diamond-open", shift=-0.18)]
+    """Direct bias by all weights of the forms, the languages with the most at the top; rows as above."""
+    others = other_weights(rows)
+    columns = {weighted(rows): "direct_bias"} | {WEIGHTED[name]: f"direct_bias_by_{name}" for name in others}
+    looks = [Look(shift=0.12), *(Look(NEUTRAL, _SYMBOLS[name], shift=-0.18) for name in others)]
     return _by_language(rows.sort("direct_bias", descending=True), columns, looks, "direct bias (mean |cosine|)")
+
+
+def gaps(rows: pl.DataFrame) -> Figure:
+    """The gap of the first two components, as in figure 3 of Matthews et al. 2021, and without wife and husband.
+
+    Args:
+        rows: of :func:`.findings.gaps`.
+    """
+    columns = {"all pairs": "gap", f"without {WIFE_HUSBAND}": "gap_without"}
+    looks = [Look(FIRST, shift=0.12), Look(SECOND, "diamond-open", shift=-0.18)]
+    title = "share of the first component less that of the second"
+    return _by_language(rows.sort("gap", descending=True), columns, looks, title)
 
 
 def _by_language(rows: pl.DataFrame, columns: Mapping[str, str], looks: Sequence[Look], title: str) -> Figure:
@@ -176,6 +191,7 @@ def _without(row: Row) -> list[str]:
         f"direct bias {estimate(row, 'direct_bias')}",
         f"cosine of the directions {estimate(row, 'similarity')}",
         f"variance along the first component {estimate(row, 'first_share')}",
+        f"gap between the first two components {estimate(row, 'gap')}",
         f"{row['num_replicas']} replicas",
     ]
 
@@ -222,8 +238,8 @@ def correlations(rows: pl.DataFrame) -> Figure:
 
 
 def _correlation(row: Row) -> list[str]:
-    r, weighted = (estimate(row, name, 2) for name in ("correlation", "correlation_weighted"))
-    return [f"r = {r}", f"{_WEIGHTED}: r = {weighted}", f"over {row['num_professions']} professions"]
+    each = [f"{text}: r = {estimate(row, f'correlation_by_{name}', 2)}" for name, text in WEIGHTED.items()]
+    return [*each, f"over {row['num_professions']} professions"]
 
 
 def _map(

@@ -26,6 +26,16 @@ _LANGUAGES = {
 }
 """The languages of Matthews et al. 2021; any other is shown by its code."""
 
+WEIGHTED = {
+    "count": "forms weighted by count",
+    "form": "every form weighted equally",
+    "gender": "every gender weighted equally",
+}
+"""What `job.weights` does, as pages say it."""
+
+WIFE_HUSBAND = "wife – husband"
+"""The pair that Matthews et al. 2021 left out."""
+
 _NUM_NAMED = 3
 
 Tables = Mapping[str, pl.DataFrame]
@@ -45,9 +55,10 @@ def labelled(frames: Tables) -> dict[str, pl.DataFrame]:
     is_repeated = pl.col("language").is_duplicated()
     name = _language("language")
     keyed = models.with_columns(label=pl.when(is_repeated).then(pl.format("{}, {}", name, "model")).otherwise(name))
+    labelled_tables = [*TABLES, *(["gender_sets"] if "gender_sets" in frames else [])]
     tables = {
         table: frames[table].join(keyed, on=["model", "language"], how="left", maintain_order="left")
-        for table in TABLES
+        for table in labelled_tables
     }
     item = pl.when(list="defining").then(_pair("item")).otherwise("item")
     tables["gender_words"] = tables["gender_words"].with_columns(item=item)
@@ -183,6 +194,17 @@ def outside(languages: pl.DataFrame) -> str:
     return text if labels else ""
 
 
+def other_weights(rows: pl.DataFrame) -> list[str]:
+    """The weights that the rows are not measured by, which stand beside."""
+    chosen = rows["weights"].drop_nulls().first()
+    return [weights for weights in WEIGHTED if weights != chosen]
+
+
+def weighted(rows: pl.DataFrame) -> str:
+    """What the forms of professions are weighted by in these rows."""
+    return WEIGHTED[str(rows["weights"].drop_nulls().first())]
+
+
 def doubtful(languages: pl.DataFrame) -> list[str]:
     """What makes the direction of a language doubtful, with the variance that its first two components carry."""
     return [
@@ -193,6 +215,22 @@ def doubtful(languages: pl.DataFrame) -> list[str]:
 
 
 # --- pairs that are left out ----------------------------------------------------------------------------------------
+
+
+def gaps(languages: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """The languages with the gap of their first two components without wife and husband, and without another pair.
+
+    Returns:
+        The rows of ``languages`` with ``gap_without`` and its interval, and ``gap_without_another``, the mean over the
+        other pairs; null where that is not known.
+    """
+    known = pairs.drop_nulls("gap")
+    without = known.filter(pair=WIFE_HUSBAND).select(
+        "label", *(pl.col(f"gap{end}").alias(f"gap_without{end}") for end in ("", "_low", "_high"))
+    )
+    others = known.filter(pl.col("pair") != WIFE_HUSBAND).group_by("label").agg(gap_without_another=pl.mean("gap"))
+    joined = languages.join(without, on="label", how="left", maintain_order="left")
+    return joined.join(others, on="label", how="left", maintain_order="left")
 
 
 def strongest_pairs(rows: pl.DataFrame) -> pl.DataFrame:

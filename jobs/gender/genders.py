@@ -39,14 +39,19 @@ def measure_gender(
 
 
 def _unit(model: Model, words: GenderSurvey, config: GenderConfig) -> Unit:
-    settings = {"model": model.name, "language": model.language, "words": words, "config": config}
+    settings = {
+        "model": model.name,
+        "language": model.language,
+        "num_tokens": model.num_tokens,
+        "words": words,
+        "config": config,
+    }
     return Unit(gender.VERSION, model.name, settings, {"vectors": vectors_of(model)})
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
     lookup = Lookup(store, unit.inputs["vectors"])
-    config: GenderConfig = unit.config["config"]
-    survey = GenderRows(lookup, unit.config["words"], config.level, config.exponent)
+    survey = GenderRows(lookup, unit.config["words"], unit.config["config"], unit.config["num_tokens"])
     key = {name: unit.config[name] for name in ("model", "language")}
     parts = {
         "gender_words": (survey.word_rows(), tables.GENDER_WORDS),
@@ -61,12 +66,10 @@ def _measure(store: Store, unit: Unit) -> Tables:
 
 def _profession_biases(survey: GenderRows) -> pa.Table:
     """Every replica's bias of every profession, for correlations between languages."""
-    equal, weighted = survey.biases
-    professions, num_replicas = list(survey.professions), equal.shape[1]
+    professions, num_replicas = list(survey.professions), survey.lookup.num_replicas + 1
     columns = {
         "profession": pa.array(np.repeat(professions, num_replicas).tolist(), pa.string()),
         "replica": np.tile(np.arange(num_replicas, dtype=np.int16), len(professions)),
-        "bias": equal.ravel(),
-        "bias_weighted": weighted.ravel(),
     }
-    return pa.table(columns)
+    biases = {f"bias_by_{weights}": biases.ravel() for weights, biases in survey.biases.items()}
+    return pa.table(columns | biases)

@@ -11,7 +11,8 @@ from tiltmeter.jobs.embedding.vectors.models import Needs
 from tiltmeter.jobs.gender.config import GenderSurveyRun
 from tiltmeter.jobs.gender.genders import measure_gender
 from tiltmeter.jobs.gender.languages import correlate_languages
-from tiltmeter.jobs.gender.tables import LANGUAGE_CORRELATION, TABLES
+from tiltmeter.jobs.gender.sets import compare_word_sets
+from tiltmeter.jobs.gender.tables import GENDER_SETS, LANGUAGE_CORRELATION, TABLES
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.operators.text.wordsets import GenderSurvey
@@ -26,14 +27,15 @@ def run(run: Run[GenderSurveyRun, Sources]) -> None:
     measured = measure_gender(run.runner, models, words, config)
     biases = measured.pop("profession_biases")
     run.publish_all(measured)
-    run.publish_all(correlate_languages(run.runner, whole(run.runner, models), biases, config.level))
+    run.publish_all(correlate_languages(run.runner, whole(run.runner, models), biases, config))
+    run.publish_all(compare_word_sets(run.runner, models, config))
 
 
 JOB = Job(
     GenderSurveyRun,
     find_sources,
     run,
-    embedding.TABLES | TABLES | {"language_correlation": LANGUAGE_CORRELATION},
+    embedding.TABLES | TABLES | {"language_correlation": LANGUAGE_CORRELATION, "gender_sets": GENDER_SETS},
     "tiltmeter.jobs.gender.page:page",
     embedding_requests,
 )

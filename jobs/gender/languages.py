@@ -13,18 +13,19 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.vectors.lookup import estimate
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender import tables
+from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.operators.gender.professions import WEIGHTS
 from tiltmeter.operators.statistics import correlation
 from tiltmeter.operators.statistics.correlation import cluster_order, correlation_matrix
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
-_KINDS = {"correlation": "bias", "correlation_weighted": "bias_weighted"}
 _MIN_PROFESSIONS = 3
 
 
 def correlate_languages(
-    runner: Runner, models: Sequence[Model], biases: Sequence[TableRef], level: float
+    runner: Runner, models: Sequence[Model], biases: Sequence[TableRef], config: GenderConfig
 ) -> dict[str, list[TableRef]]:
     """The table ``language_correlation``.
 
@@ -32,12 +33,12 @@ def correlate_languages(
         runner: of the stage.
         models: one for each language.
         biases: their tables ``profession_biases``, in the same order.
-        level: coverage of the intervals.
+        config: how.
 
     Raises:
         UnitsFailed: if it fails.
     """
-    settings = {"languages": _names(models), "level": level}
+    settings = {"languages": _names(models), "level": config.level, "weights": config.weights}
     unit = Unit(f"language_{correlation.VERSION}", "languages", settings, {"biases": biases})
     [done] = runner.run_whole(Stage("languages", each(_correlate), {"languages": [unit]}))["languages"]
     return {"language_correlation": [done.tables["language_correlation"]]}
@@ -51,23 +52,25 @@ def _names(models: Sequence[Model]) -> list[str]:
 
 def _correlate(store: Store, unit: Unit) -> Tables:
     parts = [pl.DataFrame(store.read(ref)) for ref in unit.inputs["biases"]]
-    values = {name: _aligned(parts, column) for name, column in _KINDS.items()}
-    matrices = {name: correlation_matrix(aligned) for name, aligned in values.items()}
-    places = np.argsort(cluster_order(matrices["correlation"][ORIGINAL]).order)
-    known = np.isfinite(values["correlation"][ORIGINAL])
-    languages = unit.config["languages"]
+    languages, weights, level = (unit.config[name] for name in ("languages", "weights", "level"))
+    biases = {by: _aligned(parts, f"bias_by_{by}") for by in WEIGHTS}
+    matrices = {by: correlation_matrix(values) for by, values in biases.items()}
+    places = np.argsort(cluster_order(matrices[weights][ORIGINAL]).order)
+    known = np.isfinite(biases[weights][ORIGINAL])
     rows = []
     for one, other in product(range(len(languages)), repeat=2):
         num = int((known[one] & known[other]).sum())
         row = {
             "language_1": languages[one],
             "language_2": languages[other],
+            "weights": weights,
             "num_professions": num,
             "position_1": int(places[one]),
             "position_2": int(places[other]),
         }
-        for name, matrix in matrices.items():
-            row |= estimate(name, matrix[:, one, other], unit.config["level"])
+        row |= estimate("correlation", matrices[weights][:, one, other], level)
+        for by, matrix in matrices.items():
+            row |= estimate(f"correlation_by_{by}", matrix[:, one, other], level)
         rows.append(row | _verdict(num, row["correlation"]))
     yield "language_correlation", table_of(rows, tables.LANGUAGE_CORRELATION)
 

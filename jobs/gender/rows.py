@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_words
+from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.gender.direction import (
@@ -18,12 +19,21 @@ from tiltmeter.operators.gender.direction import (
     projection,
     without_each_pair,
 )
-from tiltmeter.operators.gender.professions import ProfessionBias, direct_bias_of, mean_bias, profession_bias
+from tiltmeter.operators.gender.professions import (
+    WEIGHTS,
+    ProfessionBias,
+    Weights,
+    direct_bias_of,
+    mean_bias,
+    profession_bias,
+)
 from tiltmeter.operators.text.wordsets import GenderSurvey, WordForms
 
 _GENDERS = ("feminine", "masculine", "neutral")
 _FEW_PAIRS = 3
 _AGREEMENT = 2 / 3
+
+_NO_COUNTS = failed("no_counts", "how often the forms occur is not known: set job.weights=form or job.weights=gender")
 
 Biases = NDArray[np.float64]
 """``[1 + replicas]``, or ``[..., 1 + replicas]``."""
@@ -36,14 +46,14 @@ class GenderRows:
     Attributes:
         lookup: the vectors.
         words: the lists of the language.
-        level: coverage of the intervals.
-        exponent: the c of DirectBias.
+        config: how.
+        num_tokens: running words of the corpus; None where that is not known.
     """
 
     lookup: Lookup
     words: GenderSurvey
-    level: float
-    exponent: float
+    config: GenderConfig
+    num_tokens: int | None = None
 
     @cached_property
     def pairs(self) -> dict[str, tuple[str, str]]:
@@ -85,7 +95,17 @@ class GenderRows:
         if self.direction is None:
             return row | self._no_direction
         [bias] = projection(self.lookup([word]), self.direction.direction).T
-        return row | estimate("bias", bias, self.level) | self.lookup.basis(bias)
+        return row | self._estimate("bias", bias) | self.lookup.basis(bias)
+
+    def _estimate(self, name: str, values: Biases) -> Row:
+        return estimate(name, values, self.config.level)
+
+    def _weighted(self, name: str, values: Mapping[Weights, Biases]) -> Row:
+        """By the weights that are asked for, and by each of those that there are."""
+        row = self._estimate(name, values[self.config.weights])
+        for weights in WEIGHTS:
+            row |= self._estimate(f"{name}_by_{weights}", values[weights])
+        return row
 
     # --- professions ---
 
@@ -99,49 +119,60 @@ class GenderRows:
         present = [(word, side) for side in _GENDERS for word in getattr(forms, side) if word in self.lookup]
         return _Forms([word for word, _ in present], [side for _, side in present])
 
-    def _biases(self, direction: NDArray[np.float64]) -> tuple[Biases, Biases]:
-        """Of every profession ``[professions, 1 + replicas]``, by equal weights and weighted by count."""
+    def _lacks_counts(self, forms: "_Forms") -> bool:
+        """Whether its forms would be weighted by counts that are not known."""
+        counts = [self.lookup.counts[word] for word in forms.words]
+        return self.config.weights == "count" and len(counts) > 1 and None in counts
+
+    def _biases(self, direction: NDArray[np.float64]) -> dict[Weights, Biases]:
+        """Of every profession ``[professions, 1 + replicas]``, by all weights."""
         measured = [self._bias(forms, direction) for forms in self.professions.values()]
-        return np.stack([bias.equal for bias in measured]), np.stack([bias.weighted for bias in measured])
+        if not measured:
+            return self._no_biases
+        return dict(zip(WEIGHTS, map(np.stack, zip(*measured, strict=True)), strict=True))
+
+    @property
+    def _no_biases(self) -> dict[Weights, Biases]:
+        return dict.fromkeys(WEIGHTS, np.full((len(self.professions), 1 + self.lookup.num_replicas), np.nan))
 
     def _bias(self, forms: "_Forms", direction: NDArray[np.float64]) -> ProfessionBias:
         counts = [self.lookup.counts[word] for word in forms.words]
         return profession_bias(projection(self.lookup(forms.words), direction), forms.genders, counts)
 
     @cached_property
-    def biases(self) -> tuple[Biases, Biases]:
+    def biases(self) -> dict[Weights, Biases]:
         """Along the direction of all pairs."""
-        if self.direction is None or not self.professions:
-            nothing = np.full((len(self.professions), 1 + self.lookup.num_replicas), np.nan)
-            return nothing, nothing
-        return self._biases(self.direction.direction)
+        return self._no_biases if self.direction is None else self._biases(self.direction.direction)
 
     def profession_rows(self) -> Iterator[Row]:
         """A row for each profession of the list."""
-        measured = {name: index for index, name in enumerate(self.professions)}
-        for profession, listed in self.words.professions.items():
+        for name, listed in self.words.professions.items():
             words = [word for side in _GENDERS for word in getattr(listed, side)]
             row: Row = {
-                "profession": profession,
+                "profession": name,
+                "weights": self.config.weights,
                 "missing_words": self.lookup.missing(words),
                 "count": self._count(words),
             }
-            if profession not in measured:
+            if name in self.professions:
+                yield row | {"forms": self.professions[name].words} | self._profession(name)
+            else:
                 yield row | {"forms": [], "num_replicas": 0} | _nothing_of(words)
-                continue
-            row["forms"] = self.professions[profession].words
-            yield row | self._profession(*(biases[measured[profession]] for biases in self.biases))
 
     def _count(self, words: Sequence[str]) -> int | None:
         """Occurrences of all of them, those too rare for a vector as well."""
         counts = [count for word in words if (count := self.lookup.counts.get(word)) is not None]
         return sum(counts) if counts else None
 
-    def _profession(self, equal: Biases, weighted: Biases) -> Row:
+    def _profession(self, name: str) -> Row:
         if self.direction is None:
             return self._no_direction
-        level = self.level
-        return estimate("bias", equal, level) | estimate("bias_weighted", weighted, level) | self.lookup.basis(equal)
+        place = list(self.professions).index(name)
+        biases = {weights: values[place] for weights, values in self.biases.items()}
+        row = self._weighted("bias", biases)
+        if self._lacks_counts(self.professions[name]):
+            return row | {"num_replicas": 0, **_NO_COUNTS}
+        return row | self.lookup.basis(biases[self.config.weights])
 
     # --- the language ---
 
@@ -149,9 +180,11 @@ class GenderRows:
         """What holds of the language as a whole."""
         row: Row = {
             "script": self.words.script,
-            "exponent": self.exponent,
+            "exponent": self.config.exponent,
+            "weights": self.config.weights,
             "num_pairs": len(self.pairs),
-            "num_professions": len(self.professions),
+            "num_professions": self._num_measurable,
+            "profession_share": self._profession_share(),
             "missing_words": self.lookup.missing(
                 [word for pair in self.words.defining.values() for word in (pair.feminine, pair.masculine)]
             ),
@@ -159,22 +192,34 @@ class GenderRows:
         }
         if self.direction is None:
             return row | self._no_direction
-        direct, weighted = (direct_bias_of(biases.T, self.exponent) for biases in self.biases)
         female, male = (mean_bias(projection(side, self.direction.direction)) for side in self._sides())
-        values = {
-            "direct_bias": direct,
-            "direct_bias_weighted": weighted,
-            "female_words": female,
-            "male_words": male,
-            "first_share": self.direction.first_share,
-            "second_share": self.direction.second_share,
-            "gap": self.direction.gap,
-            "agreement": self.direction.agreement,
-        }
-        for name, biases in values.items():
-            row |= estimate(name, biases, self.level)
+        direct = {weights: self._direct_bias(biases) for weights, biases in self.biases.items()}
+        means = {weights: mean_bias(biases.T) for weights, biases in self.biases.items()}
+        row |= self._weighted("direct_bias", direct) | self._weighted("mean_bias", means)
+        row |= self._estimate("female_words", female) | self._estimate("male_words", male)
+        for name in ("first_share", "second_share", "gap", "agreement"):
+            row |= self._estimate(name, getattr(self.direction, name))
         row |= {"warning": self._warning(self.direction), **self.lookup.basis(female)}
-        return row if self.professions else row | failed("no_professions", "no profession has a form in the vocabulary")
+        return row if self._num_measurable else row | self._no_profession
+
+    def _direct_bias(self, biases: Biases) -> Biases:
+        return direct_bias_of(biases.T, self.config.exponent)
+
+    @property
+    def _num_measurable(self) -> int:
+        return sum(not self._lacks_counts(forms) for forms in self.professions.values())
+
+    @property
+    def _no_profession(self) -> Row:
+        return (
+            _NO_COUNTS if self.professions else failed("no_professions", "no profession has a form in the vocabulary")
+        )
+
+    def _profession_share(self) -> float | None:
+        """Of all words of the corpus; a word that is a form of two professions counts once."""
+        words = dict.fromkeys(word for forms in self.words.professions.values() for word in forms.words)
+        count = self._count([*words])
+        return count / self.num_tokens if self.num_tokens and count is not None else None
 
     def _warning(self, direction: GenderDirection) -> str:
         warnings = []
@@ -195,36 +240,36 @@ class GenderRows:
     def pair_rows(self) -> Iterator[Row]:
         """What becomes of the language without each defining pair."""
         names = {name: index for index, name in enumerate(self.pairs)}
-        without = self._without() if len(self.pairs) > 1 and self.professions else None
+        without = self._without(self.direction) if self.direction is not None and len(self.pairs) > 1 else None
         for name, pair in self.words.defining.items():
             row = {"pair": name, "feminine": pair.feminine, "masculine": pair.masculine, "num_replicas": 0}
             if name not in names:
                 yield row | missing_words(self.lookup.missing([pair.feminine, pair.masculine]))
             elif without is None:
-                yield row | failed("nothing_left", "without it there is no other pair, or no profession to measure")
+                yield row | failed("nothing_left", "without it there is no other pair")
             else:
                 yield row | self._changed({key: values[names[name]] for key, values in without.items()})
 
-    def _without(self) -> dict[str, Biases]:
+    def _without(self, complete: GenderDirection) -> dict[str, Biases]:
         """``[pairs, 1 + replicas]`` each."""
         # The direct bias of single words, which it gives too, is not that of professions.
         result = without_each_pair(*self._sides(), self._sides()[0])
-        direct = np.stack(
-            [direct_bias_of(self._biases(direction)[0].T, self.exponent) for direction in result.direction]
-        )
-        complete = direct_bias_of(self.biases[0].T, self.exponent)
+        weights = self.config.weights
+        direct = np.stack([self._direct_bias(self._biases(direction)[weights]) for direction in result.direction])
         return {
             "direct_bias": direct,
-            "change": direct - complete,
+            "change": direct - self._direct_bias(self.biases[weights]),
             "similarity": result.similarity,
             "first_share": result.first_share,
+            "gap": result.gap,
+            "gap_change": result.gap - complete.gap,
         }
 
     def _changed(self, values: Mapping[str, Biases]) -> Row:
         row: Row = {}
         for name, replicas in values.items():
-            row |= estimate(name, replicas, self.level)
-        return row | self.lookup.basis(values["change"])
+            row |= self._estimate(name, replicas)
+        return row | self.lookup.basis(values["similarity"])
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,23 @@ import math
 import polars as pl
 
 from tiltmeter.jobs.gender import figures
-from tiltmeter.jobs.gender.findings import Tables, by_label, kind, on_pairs, strongest_pairs, with_direction
-from tiltmeter.jobs.gender.words import occurrences, without_result
+from tiltmeter.jobs.gender.findings import (
+    WEIGHTED,
+    WIFE_HUSBAND,
+    Tables,
+    by_label,
+    gaps,
+    kind,
+    on_pairs,
+    other_weights,
+    strongest_pairs,
+    weighted,
+    with_direction,
+)
+from tiltmeter.jobs.gender.words import occurrences, profession_shares, without_result
 from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.findings import correlations, ends, measured, why_nothing
-from tiltmeter.jobs.report.grids import cell, count, estimate, grid, text
+from tiltmeter.jobs.report.grids import Column, cell, count, estimate, grid, number, p_value, text
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.plots.dots import ends_of
 
@@ -25,9 +37,10 @@ def sections(tables: Tables) -> list[Section]:
         Section("gender-direction", "The gender direction", _direction(tables)),
         Section("professions", "Gender bias of professions", _professions(tables)),
         Section("direct-bias", "Direct bias", _direct_bias(tables)),
-        Section("left-out", "If a defining pair is left out", _pairs(tables["gender_pairs"])),
+        Section("left-out", "If a defining pair is left out", _pairs(tables)),
         Section("alike", "How alike the languages are", _alike(tables)),
-        Section("gender-words", "How often the words of the lists occur", occurrences(tables["gender_words"])),
+        Section("original-lists", "Beside the original lists", _original(tables)),
+        Section("gender-words", "How often the words of the lists occur", _words(tables)),
         Section("not-given", "What cannot be given, and why", without_result(tables)),
     ]
     return [section for section in asked if section.blocks]
@@ -72,7 +85,8 @@ def _components(languages: pl.DataFrame) -> Grid:
     return grid(
         "Mean bias of the defining words; share of their pairs' variance along the first two components, and the gap "
         "between the two. One direction is taken to stand for gender if the first carries at least twice as much as "
-        "the second. Matthews et al. 2021 found that it does not for Chinese.",
+        "the second, a convention of this report. Matthews et al. 2021 found the first not much larger than the second "
+        "in Chinese.",
         languages,
         text("label", kind(languages)),
         *(estimate(name, headings.get(name), 2) for name in numbers),
@@ -105,7 +119,10 @@ def _across_languages(rows: pl.DataFrame) -> list[Block]:
         f"{_CELLS}.",
         {"bias": figures.profession_map(rows, shown["profession"])},
     )
-    text = "Bias is the cosine with the gender direction: positive on the female side, negative on the male side."
+    text = (
+        "Bias is the cosine with the gender direction: positive on the female side, negative on the male side. Of a "
+        f"profession with several forms it is their mean, {weighted(rows)}."
+    )
     return [Paragraph(text), chart]
 
 
@@ -123,11 +140,12 @@ def _by_language(known: pl.DataFrame, words: pl.DataFrame) -> Chart:
     forms = measured(words).filter(list="professions")
     parts = by_label(known)
     shown = {label: _shown(part) for label, part in parts.items()}
-    axis = ends_of(pl.concat([*shown.values(), forms.select("bias")], how="diagonal"), "bias", "bias_weighted")
+    biases = ["bias", *(f"bias_by_{weights}" for weights in WEIGHTED)]
+    axis = ends_of(pl.concat([*shown.values(), forms.select("bias")], how="diagonal"), *biases)
     which = f"{_which(known)} measured professions. " if len(parts) == 1 else ""
     on_forms = (
-        "Where a profession has several forms (at the right, in the colour of their gender), the dot weights genders "
-        "equally, a diamond weights the forms by their count, and strokes show the forms one by one. "
+        "Where a profession has several forms (at the right, in the colour of their gender), the dot is their mean, "
+        f"{weighted(known)}; the other two means are open marks below it, and strokes show the forms one by one. "
     )
     have_forms = forms.select("label", "item").is_duplicated().any()
     return Chart(
@@ -159,26 +177,41 @@ def _direct_bias(tables: Tables) -> list[Block]:
         "show by itself that vectors are biased."
     )
     chart = Chart(
-        f"Dot plot of the direct bias of {known.height} {kind(known)}s with both weights of the forms.",
+        f"Dot plot of the direct bias of {known.height} {kind(known)}s by all weights of the forms.",
         f"The highest at the top. {_INTERVALS}",
         {"direct bias": figures.direct_bias(known)},
     )
-    numbers = [estimate("direct_bias"), estimate("direct_bias_weighted", "weighted by count")]
-    by_language = grid("", known, text("label", kind(known)), *numbers, count("num_professions"), count("num_pairs"))
-    return [Paragraph(explanation), *([chart] if known.height > 1 else []), by_language]
+    label = text("label", kind(known))
+    counts = [count("num_professions"), count("num_pairs")]
+    means = (
+        "The mean bias over the professions, with its sign: positive on the female side. Matthews et al. 2021 prefer "
+        "forms weighted by count, because equal weights overestimated the female bias in many cases."
+    )
+    return [
+        Paragraph(explanation),
+        *([chart] if known.height > 1 else []),
+        grid("Direct bias.", known, label, *_by_weights(known, "direct_bias"), *counts),
+        grid(means, known, label, *_by_weights(known, "mean_bias")),
+    ]
+
+
+def _by_weights(rows: pl.DataFrame, name: str) -> list[Column]:
+    """A number by the weights that were asked for, and by the others."""
+    each = [estimate(f"{name}_by_{weights}", WEIGHTED[weights]) for weights in other_weights(rows)]
+    return [estimate(name, weighted(rows)), *each]
 
 
 # --- pairs and languages --------------------------------------------------------------------------------------------
 
 
-def _pairs(rows: pl.DataFrame) -> list[Block]:
+def _pairs(tables: Tables) -> list[Block]:
+    rows = tables["gender_pairs"]
     known = measured(rows).drop_nulls("change")
     if known.is_empty():
-        return []
+        return _gaps(tables)
     explanation = (
         "Each defining pair is left out in turn, and direction and direct bias are computed from the others. A "
-        "result that rests on one pair says more about that pair than about gender. Matthews et al. 2021 did so too, "
-        "and point to wife – husband."
+        "result that rests on one pair says more about that pair than about gender."
     )
     parts, strongest = by_label(known), strongest_pairs(known)
     each = {label: figures.pair_changes(part) for label, part in parts.items()}
@@ -199,7 +232,33 @@ def _pairs(rows: pl.DataFrame) -> list[Block]:
         estimate("direct_bias", "direct bias without it"),
         estimate("similarity", "cosine of the directions"),
     )
-    return [Paragraph(explanation), Paragraph(on_pairs(strongest)), chart, table]
+    return [Paragraph(explanation), Paragraph(on_pairs(strongest)), chart, table, *_gaps(tables)]
+
+
+def _gaps(tables: Tables) -> list[Block]:
+    """The gap of the first two components with and without wife and husband."""
+    rows = gaps(with_direction(tables["gender_languages"]), tables["gender_pairs"])
+    if not rows["gap_without"].count():
+        return []
+    explanation = (
+        "Matthews et al. 2021 find husband on the female side in many languages, and repeat their analysis without "
+        f"{WIFE_HUSBAND}: the gap between the first two components grows in all of their languages but Wolof. Of fewer "
+        "pairs it tends to be larger, so the table has the mean gap without one of the other pairs beside it."
+    )
+    chart = Chart(
+        f"Dot plot of the gap between the first two components of the pairs in {rows.height} {kind(rows)}s.",
+        f"The largest gap at the top. {_INTERVALS}",
+        {"gap": figures.gaps(rows)},
+    )
+    table = grid(
+        "Share of the pairs' variance along the first component less that along the second.",
+        rows,
+        text("label", kind(rows)),
+        estimate("gap", "all pairs"),
+        estimate("gap_without", f"without {WIFE_HUSBAND}"),
+        number("gap_without_another", "without another pair"),
+    )
+    return [Paragraph(explanation), *([chart] if rows.height > 1 else []), table]
 
 
 def _alike(tables: Tables) -> list[Block]:
@@ -218,3 +277,36 @@ def _alike(tables: Tables) -> list[Block]:
         {"correlations": figures.correlations(rows)},
     )
     return [Paragraph(explanation), chart]
+
+
+# --- the lists ------------------------------------------------------------------------------------------------------
+
+
+def _original(tables: Tables) -> list[Block]:
+    rows = tables.get("gender_sets")
+    known = measured(rows) if rows is not None else None
+    if known is None or known.is_empty():
+        return []
+    explanation = (
+        "Do the pairs and professions of the survey measure what the original ones of Bolukbasi et al. 2016 do? A "
+        "t-test that does not assume equal variances holds the biases of the two lists of professions against each "
+        "other, each along the direction of its own pairs. That of Matthews et al. 2021 was not significant for the "
+        "English Wikipedia."
+    )
+    table = grid(
+        "Bias with its sign, and its size without, of which direct bias is the mean; p is of the original corpus.",
+        known,
+        text("label", kind(known)),
+        text("score", "of"),
+        estimate("original_mean", "original mean"),
+        estimate("modified_mean", "mean of the survey"),
+        estimate("t", digits=2),
+        number("df", "degrees of freedom", 1),
+        p_value("p"),
+        estimate("similarity", "cosine of the directions"),
+    )
+    return [Paragraph(explanation), table]
+
+
+def _words(tables: Tables) -> list[Block]:
+    return [*occurrences(tables["gender_words"]), *profession_shares(tables["gender_languages"])]

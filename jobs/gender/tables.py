@@ -1,5 +1,7 @@
 """The tables of gender bias: every column with its type, its unit and a sentence."""
 
+from itertools import chain
+
 import pyarrow as pa
 
 from tiltmeter.jobs.embedding.columns import LANGUAGE, MISSING_WORDS, MODEL, NUM_REPLICAS, WORD, count, with_interval
@@ -7,6 +9,20 @@ from tiltmeter.jobs.runtime.columns import REASON, STATUS, number
 from tiltmeter.storage.store.tables import column
 
 _ON_AXIS = "cosine with the gender direction; positive is the female side"
+_BY = {
+    "count": "each form by its count in the corpus",
+    "form": "every form the same",
+    "gender": "every gender the same",
+}
+
+
+def _weighted(name: str, sentence: str, unit: str = "") -> list[pa.Field]:
+    """A number by the weights that the job was asked for, and by each of those that there are."""
+    each = (with_interval(f"{name}_by_{weights}", f"{name}, {what}", unit) for weights, what in _BY.items())
+    return [*with_interval(name, sentence, unit), *chain.from_iterable(each)]
+
+
+_WEIGHTS = column("weights", pa.string(), "job.weights, of the forms of a profession: 'count', 'form' or 'gender'")
 
 GENDER_WORDS = pa.schema(
     [
@@ -30,8 +46,8 @@ GENDER_PROFESSIONS = pa.schema(
         MODEL,
         LANGUAGE,
         column("profession", pa.string(), "the profession in English", key=True),
-        *with_interval("bias", f"mean over the genders of its forms of their mean {_ON_AXIS}", "cosine"),
-        *with_interval("bias_weighted", "mean over its forms, each weighted by its count in the corpus", "cosine"),
+        _WEIGHTS,
+        *_weighted("bias", f"weighted mean over its forms of their {_ON_AXIS}", "cosine"),
         column("forms", pa.list_(pa.string()), "its words that have a vector"),
         MISSING_WORDS,
         column(
@@ -48,9 +64,10 @@ GENDER_LANGUAGES = pa.schema(
         MODEL,
         LANGUAGE,
         column("script", pa.string(), "script of the word lists, by its ISO 15924 code"),
-        *with_interval("direct_bias", "DirectBias: mean |bias|^c over the professions", "cosine"),
-        *with_interval("direct_bias_weighted", "the same of the biases weighted by count", "cosine"),
+        _WEIGHTS,
+        *_weighted("direct_bias", "DirectBias: mean |bias|^c over the professions", "cosine"),
         number("exponent", "the c of DirectBias"),
+        *_weighted("mean_bias", "mean bias over the professions, with its sign; positive is the female side", "cosine"),
         *with_interval("female_words", "mean bias of the female defining words", "cosine"),
         *with_interval("male_words", "mean bias of the male defining words", "cosine"),
         *with_interval("first_share", "variance of the defining pairs along the gender direction", "share"),
@@ -59,7 +76,12 @@ GENDER_LANGUAGES = pa.schema(
         *with_interval("agreement", "pairs whose female word lies on the female side of its partner", "share"),
         column("warning", pa.string(), "what makes the direction doubtful; empty if nothing does"),
         count("num_pairs", "defining pairs of which both words have a vector", "pairs"),
-        count("num_professions", "professions of which a form has a vector", "words"),
+        count(
+            "num_professions",
+            "professions of which a form has a vector, and, by count, of which counts are known",
+            "words",
+        ),
+        number("profession_share", "forms of professions in all words of the corpus; null if not known", "share"),
         MISSING_WORDS,
         NUM_REPLICAS,
         STATUS,
@@ -78,6 +100,8 @@ GENDER_PAIRS = pa.schema(
         *with_interval("change", "that less DirectBias along the direction of all pairs", "cosine"),
         *with_interval("similarity", "cosine of the two directions", "cosine"),
         *with_interval("first_share", "variance of the other pairs along their direction", "share"),
+        *with_interval("gap", "that less their variance along the second component", "share"),
+        *with_interval("gap_change", "that less the gap of all pairs", "share"),
         NUM_REPLICAS,
         STATUS,
         REASON,
@@ -88,8 +112,8 @@ LANGUAGE_CORRELATION = pa.schema(
     [
         column("language_1", pa.string(), "a language", key=True),
         column("language_2", pa.string(), "another, or the same one", key=True),
-        *with_interval("correlation", "Pearson's r of the professions' bias in both; replicas paired by number"),
-        *with_interval("correlation_weighted", "the same of the biases weighted by count"),
+        _WEIGHTS,
+        *_weighted("correlation", "Pearson's r of the professions' bias in both; replicas paired by number"),
         count("num_professions", "professions that both languages have", "words"),
         count("position_1", "place of language_1 in the order of the clustering, from 0", "place"),
         count("position_2", "place of language_2 in the order of the clustering, from 0", "place"),
@@ -98,6 +122,26 @@ LANGUAGE_CORRELATION = pa.schema(
     ]
 )
 """Figure 6 of Matthews et al. 2021."""
+
+GENDER_SETS = pa.schema(
+    [
+        MODEL,
+        LANGUAGE,
+        column("score", pa.string(), "'bias', or 'size' of the bias without its sign", key=True),
+        *with_interval("original_mean", "mean score of the original professions", "cosine"),
+        *with_interval("modified_mean", "mean score of the survey's professions", "cosine"),
+        *with_interval("t", "Welch's t of the two; positive where the original mean is larger"),
+        number("df", "degrees of freedom of t"),
+        number("p", "two-sided, of the original corpus"),
+        *with_interval("similarity", "cosine of the gender directions of the two lists of pairs", "cosine"),
+        count("original_professions", "original professions that have a bias", "words"),
+        count("modified_professions", "the survey's professions that have one", "words"),
+        NUM_REPLICAS,
+        STATUS,
+        REASON,
+    ]
+)
+"""The survey's lists against those of Bolukbasi et al. 2016, where a language has both (Matthews et al. 2021, 2.2)."""
 
 TABLES = {
     "gender_words": GENDER_WORDS,

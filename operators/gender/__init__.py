@@ -6,8 +6,10 @@ dominates          whether one direction stands for gender
 projection         cosine of words with the direction
 direct_bias        mean size of these cosines
 without_each_pair  what becomes of both when a pair is left out
-equal_weights      bias of a profession with several forms, genders weighted equally
-count_weights      the same, forms weighted by how often they occur
+count_weights      bias of a profession with several forms, weighted by how often each occurs
+form_weights       the same, every form weighted equally
+gender_weights     the same, every gender weighted equally
+compare_sets       t-test of the biases of one set of professions against those of another
 
 >>> import numpy as np
 >>> she, he = np.array([[2.0, 1.0]]), np.array([[-2.0, 1.0]])
@@ -23,16 +25,19 @@ from tiltmeter.operators.gender.direction import (
     projection,
     without_each_pair,
 )
-from tiltmeter.operators.gender.professions import count_weights, equal_weights
+from tiltmeter.operators.gender.professions import count_weights, form_weights, gender_weights
+from tiltmeter.operators.gender.sets import compare_sets
 
 __all__ = [
     "GenderBias",
+    "compare_sets",
     "count_weights",
     "direct_bias",
     "dominates",
-    "equal_weights",
+    "form_weights",
     "gender_bias",
     "gender_direction",
+    "gender_weights",
     "projection",
     "without_each_pair",
 ]

@@ -51,7 +51,7 @@ def _surveyed(code: str) -> list[str]:
 
 def test_the_surveys_of_nine_languages_stand_side_by_side_and_english_has_all_lists() -> None:
     assert {code: sets.language for code, sets in _compose().items()} == {code: code for code in _LANGUAGES}
-    assert sorted(path.stem for path in _FOLDER.glob("gender/*.yaml")) == sorted(_CODES)
+    assert sorted(path.stem for path in _FOLDER.glob("gender/*.yaml")) == sorted([*_CODES, "english_forms"])
     assert [path.stem for path in _FOLDER.glob("*.yaml")] == ["english"]
     for code, sets in _compose().items():
         lists = {name.split(".")[0] for name in word_lists(sets)} - {"gender_survey"}
@@ -142,9 +142,19 @@ def test_languages_with_grammatical_gender_have_both_forms_of_most_professions(c
     assert all(form.words for form in forms)
 
 
-@pytest.mark.parametrize("code", ["fa", "zh", "wo"])
+@pytest.mark.parametrize("code", ["en", "fa", "zh", "wo"])
 def test_languages_without_grammatical_gender_have_neutral_forms_alone(code: str) -> None:
     assert not any(form.feminine or form.masculine for form in _survey(code).professions.values())
+
+
+def test_english_has_one_form_of_each_profession_unless_forms_are_asked_for() -> None:
+    assert all(forms.words == (name,) for name, forms in _survey("en").professions.items())
+    [english] = _compose("wordset/gender=[english,english_forms]").values()
+    assert english.gender_survey is not None
+    actor = english.gender_survey.professions["actor"]
+    assert (actor.feminine, actor.masculine, actor.neutral) == (("actress",), ("actor",), ())
+    others = {name: forms for name, forms in english.gender_survey.professions.items() if name != "actor"}
+    assert others == {name: forms for name, forms in _survey("en").professions.items() if name != "actor"}
 
 
 def test_only_wolof_lacks_words_for_professions() -> None:

@@ -20,6 +20,7 @@ class Model:
             :func:`.selection.select`.
         attribute_sets: whose covariance is needed.
         neighbours: of these sets, in each replica; empty if there are none.
+        num_tokens: running words of the corpus; None where that is not known.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Model:
     vectors: Sequence[TableRef]
     attribute_sets: Sequence[tuple[str, ...]]
     neighbours: Sequence[TableRef]
+    num_tokens: int | None = None
 
 
 @dataclass(frozen=True)

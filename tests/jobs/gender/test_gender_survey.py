@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.statistics.correlation import cluster_order
@@ -66,6 +67,7 @@ class _ByHand:
         self.unit = {word: vector / np.linalg.norm(vector) for word, vector in vectors.items()}
         self.language = language
         self.counts = {row["word"]: row["count"] for row in outcome.rows("vocabulary", language=language)}
+        self.num_tokens = outcome.rows("corpora", language=language)[0]["num_tokens"]
 
     def direction(self, without=None):
         pairs = [(self.language + f, self.language + m) for name, (f, m) in PAIRS.items() if name != without]
@@ -74,28 +76,37 @@ class _ByHand:
         shares = values**2 / (values**2).sum()
         return components[0] * np.sign((halves @ components[0]).sum()), shares[:2]
 
-    def bias(self, profession, direction):
+    def by_gender(self, profession, direction):
         sides = [
-            np.mean(
-                [self.unit[self.language + word] @ direction for word in words if self.language + word in self.unit]
-            )
-            for words in FORMS[profession].values()
+            np.mean([self.unit[word] @ direction for word in self.words(words)]) for words in FORMS[profession].values()
         ]
         return np.mean(sides)
 
-    def bias_weighted(self, profession, direction):
-        listed = [self.language + word for words in FORMS[profession].values() for word in words]
-        words = [word for word in listed if word in self.unit]
+    def by_form(self, profession, direction):
+        return np.mean([self.unit[word] @ direction for word in self.forms(profession)])
+
+    def by_count(self, profession, direction):
+        words = self.forms(profession)
         biases, counts = [self.unit[word] @ direction for word in words], [self.counts[word] for word in words]
         return np.average(biases, weights=counts)
 
+    def words(self, listed):
+        """Those of the words that have a vector."""
+        return [self.language + word for word in listed if self.language + word in self.unit]
+
+    def forms(self, profession):
+        return [word for words in FORMS[profession].values() for word in self.words(words)]
+
     def biases(self, bias, without=None):
-        """Of the professions that have a form, by one of the two weightings."""
+        """Of the professions that have a form, by one of the weights."""
         direction, _ = self.direction(without)
         return np.array([bias(name, direction) for name in FORMS if name != "pilot"])
 
     def direct_bias(self, without=None):
-        return np.abs(self.biases(self.bias, without)).mean()
+        return np.abs(self.biases(self.by_count, without)).mean()
+
+
+WEIGHTS = ("count", "form", "gender")
 
 
 @pytest.fixture(scope="module", params=["en", "fr"])
@@ -103,26 +114,41 @@ def by_hand(outcome, request):
     return _ByHand(outcome, request.param, 0)
 
 
-def test_professions_take_the_mean_over_genders_of_the_mean_over_forms(outcome, by_hand):
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_professions_take_the_mean_of_their_forms_by_all_weights(outcome, by_hand, weights):
     direction, _ = by_hand.direction()
+    bias = getattr(by_hand, f"by_{weights}")
     for row in outcome.rows("gender_professions", language=by_hand.language):
         if row["profession"] == "pilot":
             assert (row["status"], row["bias"], row["forms"]) == ("missing_words", None, [])
         else:
-            assert row["bias"] == pytest.approx(by_hand.bias(row["profession"], direction), abs=1e-5)
-            assert row["status"] == "ok"
+            assert row[f"bias_by_{weights}"] == pytest.approx(bias(row["profession"], direction), abs=1e-5)
+            assert (row["status"], row["weights"]) == ("ok", "count")
 
 
-def test_weighted_bias_takes_the_counts_of_the_corpus(outcome, by_hand):
-    direction, _ = by_hand.direction()
+def test_what_is_not_asked_otherwise_is_weighted_by_count(outcome, by_hand):
     for row in outcome.rows("gender_professions", language=by_hand.language, status="ok"):
-        assert row["bias_weighted"] == pytest.approx(by_hand.bias_weighted(row["profession"], direction), abs=1e-5)
+        assert row["bias"] == row["bias_by_count"]
         assert row["count"] == sum(by_hand.counts[word] for word in row["forms"])
     [row] = outcome.rows("gender_professions", language=by_hand.language, profession="teacher")
     assert row["forms"] == [by_hand.language + word for word in ("ja", "ka", "la")]
     [row] = outcome.rows("gender_languages", language=by_hand.language)
-    weighted = np.abs(by_hand.biases(by_hand.bias_weighted)).mean()
-    assert row["direct_bias_weighted"] == pytest.approx(weighted, abs=1e-5)
+    assert (row["direct_bias"], row["mean_bias"]) == (row["direct_bias_by_count"], row["mean_bias_by_count"])
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_the_language_has_its_mean_with_and_without_sign_by_all_weights(outcome, by_hand, weights):
+    biases = by_hand.biases(getattr(by_hand, f"by_{weights}"))
+    [row] = outcome.rows("gender_languages", language=by_hand.language)
+    assert row[f"direct_bias_by_{weights}"] == pytest.approx(np.abs(biases).mean(), abs=1e-5)
+    assert row[f"mean_bias_by_{weights}"] == pytest.approx(biases.mean(), abs=1e-5)
+
+
+def test_the_forms_of_professions_are_a_share_of_the_corpus(outcome, by_hand):
+    [row] = outcome.rows("gender_languages", language=by_hand.language)
+    words = {by_hand.language + word for forms in FORMS.values() for listed in forms.values() for word in listed}
+    count = sum(by_hand.counts.get(word, 0) for word in words)
+    assert row["profession_share"] == pytest.approx(count / by_hand.num_tokens)
 
 
 def test_the_language_has_its_direction_and_direct_bias(outcome, by_hand):
@@ -153,7 +179,7 @@ def test_intervals_are_those_of_the_replicas(outcome, by_hand):
 
 
 def test_leaving_out_a_pair_changes_direction_and_direct_bias(outcome, by_hand):
-    full, _ = by_hand.direction()
+    full, all_shares = by_hand.direction()
     for row in outcome.rows("gender_pairs", language=by_hand.language):
         if row["pair"] == "madam-sir":
             assert (row["status"], row["change"]) == ("missing_words", None)
@@ -161,8 +187,10 @@ def test_leaving_out_a_pair_changes_direction_and_direct_bias(outcome, by_hand):
         without = by_hand.direct_bias(row["pair"])
         assert row["direct_bias"] == pytest.approx(without, abs=1e-5)
         assert row["change"] == pytest.approx(without - by_hand.direct_bias(), abs=1e-5)
-        direction, (first, _) = by_hand.direction(row["pair"])
+        direction, (first, second) = by_hand.direction(row["pair"])
         assert (row["similarity"], row["first_share"]) == pytest.approx((full @ direction, first), abs=1e-5)
+        assert row["gap"] == pytest.approx(first - second, abs=1e-5)
+        assert row["gap_change"] == pytest.approx(first - second - (all_shares[0] - all_shares[1]), abs=1e-5)
 
 
 def test_every_word_of_the_lists_has_a_row(outcome, by_hand):
@@ -176,21 +204,23 @@ def test_every_word_of_the_lists_has_a_row(outcome, by_hand):
             assert row["status"] == "missing_words"
 
 
-def _correlation(outcome, kind, replica):
+def _correlation(outcome, weights, replica):
     """Of English and French in one replica."""
     hands = [_ByHand(outcome, language, replica) for language in ("en", "fr")]
-    return np.corrcoef([hand.biases(getattr(hand, kind)) for hand in hands])[0, 1]
+    return np.corrcoef([hand.biases(getattr(hand, f"by_{weights}")) for hand in hands])[0, 1]
 
 
-@pytest.mark.parametrize(("column", "kind"), [("correlation", "bias"), ("correlation_weighted", "bias_weighted")])
-def test_languages_are_correlated_over_the_professions_that_both_have(outcome, column, kind):
-    original, *replicas = (_correlation(outcome, kind, replica) for replica in range(4))
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_languages_are_correlated_over_the_professions_that_both_have(outcome, weights):
+    original, *replicas = (_correlation(outcome, weights, replica) for replica in range(4))
+    column = f"correlation_by_{weights}"
     for one, other in (("en", "fr"), ("fr", "en")):
         [row] = outcome.rows("language_correlation", language_1=one, language_2=other)
         assert row[column] == pytest.approx(original, abs=1e-4)
         ends = row[f"{column}_low"], row[f"{column}_high"]
         assert ends == pytest.approx(tuple(np.quantile(replicas, [0.025, 0.975])), abs=1e-4)
         assert (row["num_professions"], row["status"]) == (4, "ok")
+        assert (row["correlation"], row["weights"]) == (row["correlation_by_count"], "count")
 
 
 def test_languages_stand_in_the_order_of_their_clustering(outcome):
@@ -214,11 +244,34 @@ def test_a_language_without_defining_words_gives_what_can_be_given(outcome):
 
 
 @pytest.fixture(scope="module")
-def alone(run_job, made_up, write_lines, one_corpus, lists, tmp_path_factory):
-    """One language, with words that are too rare for a vector."""
+def alone(run_job, made_up, write_lines, one_corpus, lists, word_lists, tmp_path_factory):
+    """One language, with words that are too rare for a vector, and the original lists beside the survey's."""
     folder = tmp_path_factory.mktemp("alone")
     path = write_lines(folder / "en.jsonl", [*made_up("en"), {"id": "rare", "text": "enqqqq enqqqqq enqqqqq enqqq"}])
-    return run_job(*TINY, *one_corpus("en", path), *lists("en"), f"store={folder}/store", f"run_dir={folder}/run")
+    original = {
+        "definitional_pairs": [["enaa", "enba"], ["enca", "enda"]],
+        "professions": ["enma", "enoa", "enha", "enia", "enqqqqq"],
+    }
+    words = [*lists("en"), *word_lists("en", gender=original)]
+    return run_job(*TINY, *one_corpus("en", path), *words, f"store={folder}/store", f"run_dir={folder}/run")
+
+
+def test_the_professions_are_tested_against_the_original_ones(alone):
+    hand = _ByHand(alone, "en", 0)
+    pairs = np.stack([hand.unit["enaa"] - hand.unit["enba"], hand.unit["enca"] - hand.unit["enda"]])
+    _, _, components = np.linalg.svd(pairs)
+    original = components[0] * np.sign((pairs @ components[0]).sum())
+    biases = np.array([hand.unit[word] @ original for word in ("enma", "enoa", "enha", "enia")])
+    modified = hand.biases(hand.by_count)
+    samples = {"bias": (biases, modified), "size": (np.abs(biases), np.abs(modified))}
+    for row in alone.rows("gender_sets"):
+        first, second = samples.pop(row["score"])
+        test = ttest_ind(first, second, equal_var=False)
+        assert (row["t"], row["df"], row["p"]) == pytest.approx((test.statistic, test.df, test.pvalue), rel=1e-3)
+        assert (row["original_mean"], row["modified_mean"]) == pytest.approx((first.mean(), second.mean()), abs=1e-5)
+        assert (row["original_professions"], row["modified_professions"], row["status"]) == (4, 4, "ok")
+        assert row["similarity"] == pytest.approx(original @ hand.direction()[0], abs=1e-5)
+    assert not samples
 
 
 def test_words_too_rare_for_a_vector_have_a_count_all_the_same(alone):
@@ -231,7 +284,7 @@ def test_words_too_rare_for_a_vector_have_a_count_all_the_same(alone):
     [judge] = alone.rows("gender_professions", profession="judge")
     assert (judge["count"], judge["forms"]) == (counts["enna"] + 1 + counts["enoa"], ["enna", "enoa"])
     hand = _ByHand(alone, "en", 0)
-    assert judge["bias_weighted"] == pytest.approx(hand.bias_weighted("judge", hand.direction()[0]), abs=1e-5)
+    assert judge["bias"] == pytest.approx(hand.by_count("judge", hand.direction()[0]), abs=1e-5)
 
 
 def test_one_language_is_correlated_with_itself(alone):

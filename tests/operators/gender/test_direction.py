@@ -12,7 +12,7 @@ from tiltmeter.operators.gender.direction import (
     projection,
     without_each_pair,
 )
-from tiltmeter.operators.gender.professions import direct_bias_of, equal_weights
+from tiltmeter.operators.gender.professions import direct_bias_of, gender_weights
 
 
 def _pairs(seed: int, replicas: int = 4, pairs: int = 6, dims: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -152,6 +152,19 @@ def test_leaving_out_each_of_two_pairs_by_hand() -> None:
     np.testing.assert_allclose(found.similarity[:, 0], [0, 1], atol=1e-12)
     np.testing.assert_allclose(found.direct_bias[:, 0], [(0.8 + 1) / 2, (0.6 + 0) / 2])
     np.testing.assert_allclose(found.first_share[:, 0], [1, 1])
+    np.testing.assert_allclose(found.second_share[:, 0], [0, 0], atol=1e-12)
+
+
+def test_gap_without_a_pair_by_hand() -> None:
+    # Three orthogonal pairs with halves 0.6, 0.28 and 0.8 long: squares 0.36, 0.0784 and 0.64.
+    halves = np.diag([0.6, 0.28, 0.8])
+    middles = np.hstack([np.zeros((3, 3)), np.diag([0.8, 0.96, 0.6])])
+    female, male = (np.hstack([sign * halves, np.zeros((3, 3))])[np.newaxis] + middles for sign in (1, -1))
+    assert gender_direction(female, male).gap[0] == pytest.approx((0.64 - 0.36) / 1.0784)
+    found = without_each_pair(female, male, female)
+    expected = [(0.64 - 0.0784) / 0.7184, (0.64 - 0.36) / 1.0, (0.36 - 0.0784) / 0.4384]
+    np.testing.assert_allclose(found.gap[:, 0], expected)
+    np.testing.assert_allclose(found.second_share[:, 0], [0.0784 / 0.7184, 0.36, 0.0784 / 0.4384])
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.5])
@@ -167,6 +180,7 @@ def test_leaving_out_each_pair_is_the_direction_of_the_others(exponent: float) -
             bias = direct_bias(words[[replica]], alone.direction, exponent)
             np.testing.assert_allclose(found.direction[pair, replica], alone.direction[0], atol=1e-9)
             np.testing.assert_allclose(found.first_share[pair, replica], alone.first_share[0])
+            np.testing.assert_allclose(found.gap[pair, replica], alone.gap[0], atol=1e-12)
             np.testing.assert_allclose(found.similarity[pair, replica], cosine(alone.direction, complete)[0])
             np.testing.assert_allclose(found.direct_bias[pair, replica], bias[0])
 
@@ -237,7 +251,7 @@ def test_direct_bias_of_professions_with_several_forms_follows_from_the_directio
     directions = without_each_pair(female, male, words).direction
     biases = projection(words, directions)
     assert biases.shape == (6, 4, 4)
-    professions = np.stack([equal_weights(biases[..., :3], ["f", "m", "m"]), biases[..., 3]], axis=-1)
+    professions = np.stack([gender_weights(biases[..., :3], ["f", "m", "m"]), biases[..., 3]], axis=-1)
     found = direct_bias_of(professions)
     for pair in range(6):
         form = projection(words, directions[pair])

@@ -3,7 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.operators.gender.professions import count_weights, direct_bias_of, equal_weights, mean_bias
+from tiltmeter.operators.gender.professions import (
+    count_weights,
+    direct_bias_of,
+    form_weights,
+    gender_weights,
+    mean_bias,
+    profession_bias,
+)
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -36,15 +43,42 @@ def test_stricter_direct_bias_is_smaller(seed: int) -> None:
     assert (np.isnan(steps) | (steps <= 0)).all()
 
 
+def test_the_published_scientist() -> None:
+    """Section 4.2 of the paper: Wissenschaftler -0.06, 32,467 times, and Wissenschaftlerin 0.32, 1,354 times."""
+    bias = profession_bias(np.array([[0.32, -0.06]]), ["feminine", "masculine"], [1354, 32467])
+    assert [round(float(mean[0]), 2) for mean in bias] == [-0.04, 0.13, 0.13]
+    assert bias.by_count[0] == pytest.approx((1354 * 0.32 - 32467 * 0.06) / 33821)
+
+
+def test_all_weights_by_hand() -> None:
+    # Feminine 0.6; masculine -0.1 and -0.3; neutral 0.2.
+    biases, genders, counts = [0.6, -0.1, -0.3, 0.2], ["f", "m", "m", "n"], [1, 2, 5, 2]
+    bias = profession_bias(np.array([biases]), genders, counts)
+    assert bias.by_count[0] == pytest.approx((0.6 - 0.2 - 1.5 + 0.4) / 10)
+    assert bias.by_form[0] == pytest.approx(0.4 / 4)
+    assert bias.by_gender[0] == pytest.approx((0.6 - 0.2 + 0.2) / 3)
+
+
+def test_counts_that_are_not_known_leave_the_other_weights() -> None:
+    bias = profession_bias(np.array([[0.6, -0.2], [0.4, np.nan]]), ["f", "m"], [None, 3])
+    np.testing.assert_array_equal(bias.by_count, [np.nan, np.nan])
+    np.testing.assert_allclose([bias.by_form, bias.by_gender], [[0.2, np.nan]] * 2)
+
+
+def test_a_single_form_needs_no_count() -> None:
+    bias = profession_bias(np.array([[0.6], [np.nan]]), ["f"], [None])
+    np.testing.assert_array_equal(list(bias), [[0.6, np.nan]] * 3)
+
+
 def test_second_spelling_of_a_form_shares_its_weight() -> None:
     # Feminine 0.6; masculine (-0.1 - 0.3) / 2 = -0.2; neutral 0.2. The plain mean of the forms would be 0.1.
     biases = np.array([[0.6, -0.1, -0.3, 0.2]])
-    assert equal_weights(biases, [0, 1, 1, 2])[0] == pytest.approx((0.6 - 0.2 + 0.2) / 3)
+    assert gender_weights(biases, [0, 1, 1, 2])[0] == pytest.approx((0.6 - 0.2 + 0.2) / 3)
 
 
 def test_missing_forms_are_left_out_in_their_replica_only() -> None:
     biases = np.array([[0.6, -0.1, -0.3], [0.6, np.nan, -0.3], [0.6, np.nan, np.nan], [np.nan] * 3])
-    np.testing.assert_allclose(equal_weights(biases, [0, 1, 1]), [0.2, 0.15, 0.6, np.nan])
+    np.testing.assert_allclose(gender_weights(biases, [0, 1, 1]), [0.2, 0.15, 0.6, np.nan])
     np.testing.assert_allclose(count_weights(biases, [1, 2, 5]), [-1.1 / 8, -0.9 / 6, 0.6, np.nan])
 
 
@@ -55,10 +89,10 @@ def test_forms_that_do_not_occur_have_no_weight() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_both_weightings_agree_with_loops(seed: int) -> None:
+def test_all_weights_agree_with_loops(seed: int) -> None:
     rng = np.random.default_rng(seed)
     biases, genders, counts = _biases(seed, 6, 5), rng.integers(0, 3, 5), rng.integers(0, 4, 5)
-    equal, counted = equal_weights(biases, genders), count_weights(biases, counts)
+    equal, counted, plain = gender_weights(biases, genders), count_weights(biases, counts), form_weights(biases)
     for replica, row in enumerate(biases):
         forms = [form for form in range(5) if not np.isnan(row[form])]
         means = [np.mean([row[f] for f in forms if genders[f] == g]) for g in {genders[f] for f in forms}]
@@ -66,6 +100,7 @@ def test_both_weightings_agree_with_loops(seed: int) -> None:
         weighted = sum(counts[f] * row[f] for f in forms) / total if total else np.nan
         np.testing.assert_allclose(equal[replica], np.mean(means) if means else np.nan, atol=1e-12)
         np.testing.assert_allclose(counted[replica], weighted, atol=1e-12)
+        np.testing.assert_allclose(plain[replica], np.mean([row[f] for f in forms]) if forms else np.nan, atol=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -73,44 +108,50 @@ def test_order_of_forms_and_names_of_genders_do_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     biases, genders, counts = _biases(seed, 4, 5), rng.integers(0, 3, 5), rng.integers(0, 9, 5)
     names, order = np.array(["neutral", "feminine", "masculine"])[genders], rng.permutation(5)
-    np.testing.assert_allclose(equal_weights(biases[:, order], names[order]), equal_weights(biases, genders))
+    np.testing.assert_allclose(gender_weights(biases[:, order], names[order]), gender_weights(biases, genders))
     np.testing.assert_allclose(count_weights(biases[:, order], counts[order]), count_weights(biases, counts))
+    np.testing.assert_allclose(form_weights(biases[:, order]), form_weights(biases))
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_swapping_the_sides_flips_the_sign(seed: int) -> None:
     biases = _biases(seed, 4, 5)
-    np.testing.assert_array_equal(equal_weights(-biases, [0, 0, 1, 2, 2]), -equal_weights(biases, [0, 0, 1, 2, 2]))
+    np.testing.assert_array_equal(gender_weights(-biases, [0, 0, 1, 2, 2]), -gender_weights(biases, [0, 0, 1, 2, 2]))
     np.testing.assert_array_equal(count_weights(-biases, [1, 2, 3, 4, 5]), -count_weights(biases, [1, 2, 3, 4, 5]))
+    np.testing.assert_array_equal(form_weights(-biases), -form_weights(biases))
     np.testing.assert_array_equal(direct_bias_of(-biases), direct_bias_of(biases))
 
 
 def test_weightings_of_a_single_form_are_its_bias() -> None:
     biases = _biases(1, 9, 1)
-    np.testing.assert_array_equal(equal_weights(biases, [0]), biases[:, 0])
+    np.testing.assert_array_equal(gender_weights(biases, [0]), biases[:, 0])
     np.testing.assert_allclose(count_weights(biases, [17]), biases[:, 0])
+    np.testing.assert_array_equal(form_weights(biases), biases[:, 0])
 
 
 def test_equal_counts_and_genders_of_their_own_are_the_plain_mean() -> None:
     biases = _biases(2, 9, 4)
-    np.testing.assert_allclose(equal_weights(biases, [0, 1, 2, 3]), mean_bias(biases))
+    np.testing.assert_allclose(gender_weights(biases, [0, 1, 2, 3]), mean_bias(biases))
     np.testing.assert_allclose(count_weights(biases, [3, 3, 3, 3]), mean_bias(biases))
+    np.testing.assert_allclose(form_weights(biases), mean_bias(biases))
 
 
 def test_leading_axes_are_kept() -> None:
     biases = _biases(3, 2, 4, 3)
-    for weighted in (lambda part: equal_weights(part, [0, 1, 1]), lambda part: count_weights(part, [1, 2, 3])):
+    for weighted in (lambda part: gender_weights(part, [0, 1, 1]), lambda part: count_weights(part, [1, 2, 3])):
         np.testing.assert_array_equal(weighted(biases), [weighted(part) for part in biases])
 
 
 def test_refusals() -> None:
     biases = _biases(4, 3, 2)
     with pytest.raises(ValueError, match=r"genders \(3,\) and biases \(3, 2\): must be"):
-        equal_weights(biases, [0, 1, 1])
+        gender_weights(biases, [0, 1, 1])
     with pytest.raises(ValueError, match=r"counts \(3, 2\) and biases \(3, 2\): must be"):
         count_weights(biases, np.ones((3, 2)))
     with pytest.raises(ValueError, match="at least one form"):
-        equal_weights(biases[:, :0], [])
+        gender_weights(biases[:, :0], [])
+    with pytest.raises(ValueError, match="at least one form"):
+        form_weights(biases[:, :0])
     for count in (-1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="must be finite and 0 or more"):
             count_weights(biases, [5.0, count])

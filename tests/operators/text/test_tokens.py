@@ -30,7 +30,7 @@ def test_an_entry_is_found_in_text_that_spells_it_otherwise(language, fold_case)
 
 
 def test_german_nouns_are_counted_whether_case_is_folded_or_not():
-    # Lower-casing the text alone, as Matthews et al. 2021 did, loses every one of them.
+    # Lower-casing the text alone loses every one of them, as Matthews et al. 2021 found of their first counts.
     text, nouns = "Die Frau und der Mann, Tochter und Sohn.", ["Frau", "Mann", "Tochter", "Sohn"]
     for fold_case in (True, False):
         tokenizer = Tokenizer("de", fold_case)

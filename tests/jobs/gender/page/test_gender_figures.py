@@ -8,7 +8,7 @@ import pytest
 
 from tests.fixtures.figures import drawn
 from tiltmeter.jobs.gender import figures
-from tiltmeter.jobs.gender.findings import by_label, labelled
+from tiltmeter.jobs.gender.findings import WEIGHTED, by_label, gaps, labelled
 from tiltmeter.jobs.report.plots.style import FEMALE, INK, MALE, TEXT
 from tiltmeter.operators.statistics.correlation import cluster_order
 
@@ -36,6 +36,13 @@ def of_list(frames, listed, label):
 def professions_of(frames, label):
     rows = by_label(labelled(frames)["gender_professions"].filter(pl.col("status") == "ok"))[label]
     return drawn(figures.professions(rows, of_list(frames, "professions", label), SPAN))
+
+
+def with_wife_and_husband(gender):
+    """The survey with this pair in English, and a gap of 0.7 without it."""
+    frames = gender.survey()
+    pair = gender.pairs(gender.pair("en", "wife-husband", 0.0, gap=0.7))
+    return frames | {"gender_pairs": pl.concat([frames["gender_pairs"], pair])}
 
 
 def correlations(gender, values, places):
@@ -77,7 +84,8 @@ def test_professions_are_coloured_by_side_and_their_forms_by_gender(gender):
     assert list(dots(figure, "male side").x) == [-0.2]
     assert list(dots(figure, "feminine form").x) == [0.2]
     assert list(dots(figure, "masculine form").x) == [-0.2] * 3
-    assert list(dots(figure, "forms weighted by count").x) == pytest.approx([0.0, -0.3])
+    assert list(dots(figure, "every form weighted equally").x) == pytest.approx([0.2, -0.1])
+    assert list(dots(figure, "every gender weighted equally").x) == pytest.approx([0.3, 0.0])
     judge, nurse = figure.layout.yaxis2.ticktext
     assert re.findall(r"color:(#\w+)", nurse) == [TEXT[FEMALE], TEXT[MALE]]
     assert judge.endswith(" …</span>"), "the other spelling is under the pointer"
@@ -87,7 +95,7 @@ def test_words_that_are_the_english_ones_are_not_repeated(gender):
     figure = professions_of(gender.survey(), "English (en)")
     assert "yaxis2" not in figure.layout
     assert figure.layout.yaxis.ticktext == ("judge", "&lt;b&gt;&amp;", "nurse")
-    assert "forms weighted by count" not in {trace.name for trace in figure.data}
+    assert not {trace.name for trace in figure.data} & set(WEIGHTED.values())
 
 
 def test_without_intervals_no_dot_has_the_colour_of_a_side(gender):
@@ -102,8 +110,27 @@ def test_without_intervals_no_dot_has_the_colour_of_a_side(gender):
 def test_direct_bias_is_ordered(gender):
     figure = drawn(figures.direct_bias(labelled(gender.survey())["gender_languages"].head(2)))
     assert figure.layout.yaxis.ticktext == ("English (en)", "Arabic (ar)"), "from the bottom"
-    assert list(dots(figure, "genders weighted equally").x) == [0.2, 0.1]
-    assert list(dots(figure, "forms weighted by count").x) == pytest.approx([0.22, 0.12])
+    assert list(dots(figure, "forms weighted by count").x) == [0.2, 0.1]
+    assert list(dots(figure, "every form weighted equally").x) == pytest.approx([0.22, 0.12])
+    assert list(dots(figure, "every gender weighted equally").x) == pytest.approx([0.23, 0.13])
+
+
+def test_what_the_forms_are_weighted_by_is_what_the_job_was_asked_for(gender):
+    frames = gender.survey()
+    frames["gender_languages"] = frames["gender_languages"].with_columns(weights=pl.lit("gender"))
+    figure = drawn(figures.direct_bias(labelled(frames)["gender_languages"].head(2)))
+    assert list(dots(figure, "every gender weighted equally").x) == [0.2, 0.1]
+    assert {"forms weighted by count", "every form weighted equally"} < {trace.name for trace in figure.data}
+
+
+def test_the_gap_stands_beside_the_one_without_wife_and_husband(gender):
+    tables = labelled(with_wife_and_husband(gender))
+    rows = gaps(tables["gender_languages"].head(2), tables["gender_pairs"])
+    figure = drawn(figures.gaps(rows))
+    assert figure.layout.yaxis.ticktext == ("Arabic (ar)", "English (en)")
+    assert list(dots(figure, "all pairs").x) == [0.4, 0.4]
+    assert list(dots(figure, "without wife – husband").x) == [0.7], "Arabic lacks the pair"
+    assert ends(figure, "without wife – husband") == pytest.approx([0.65, 0.75])
 
 
 def test_changes_are_coloured_by_where_direct_bias_goes(gender):

@@ -29,13 +29,15 @@ def blocks_of(frames, anchor, kind):
 
 
 def test_sections_follow_the_questions(gender):
-    asked = ["gender-direction", "professions", "direct-bias", "left-out", "alike", "gender-words", "not-given"]
+    asked = ["gender-direction", "professions", "direct-bias", "left-out", "alike", "original-lists", "gender-words"]
+    asked.append("not-given")
     assert anchors(gender.survey()) == asked
 
 
 def test_one_language_has_no_comparison_of_languages(gender):
     frames = gender.only("en")
-    assert anchors(frames) == ["gender-direction", "professions", "direct-bias", "left-out", "gender-words"]
+    asked = ["gender-direction", "professions", "direct-bias", "left-out", "original-lists", "gender-words"]
+    assert anchors(frames) == asked
     charts = {anchor: [len(chart.figures) for chart in blocks_of(frames, anchor, Chart)] for anchor in anchors(frames)}
     assert charts["gender-direction"] == charts["professions"] == charts["left-out"] == [1]
     assert charts["direct-bias"] == charts["gender-words"] == []
@@ -61,7 +63,7 @@ def test_a_direction_is_shown_even_if_no_profession_has_a_vector(gender):
     frames = gender.only("en")
     for name in ("gender_languages", "gender_professions", "gender_pairs"):
         frames[name] = frames[name].with_columns(status=pl.lit("no_professions"), reason=pl.lit("there are none"))
-    assert anchors(frames) == ["gender-direction", "professions", "gender-words", "not-given"]
+    assert anchors(frames) == ["gender-direction", "professions", "original-lists", "gender-words", "not-given"]
     (paragraph,) = blocks_of(frames, "professions", object)
     assert "No profession could be measured" in paragraph.text
 
@@ -133,10 +135,35 @@ def test_bias_is_held_against_frequency(gender):
 
 
 def test_direct_bias_and_the_strongest_pair_are_given_by_language(gender):
-    (direct,) = blocks_of(gender.survey(), "direct-bias", Grid)
-    assert direct.rows[1] == ["Arabic (ar)", "0.200 [0.190, 0.210]", "0.220 [0.170, 0.270]", "3", "2"]
+    direct, means = blocks_of(gender.survey(), "direct-bias", Grid)
+    by_weights = ["0.200 [0.190, 0.210]", "0.220 [0.210, 0.230]", "0.230 [0.220, 0.240]"]
+    assert direct.rows[1] == ["Arabic (ar)", *by_weights, "3", "2"]
+    weights = ["forms weighted by count", "every form weighted equally", "every gender weighted equally"]
+    assert direct.headings[1:4] == means.headings[1:] == weights
+    signed = ["−0.100 [−0.150, −0.050]", "−0.050 [−0.100, 0.000]", "0.050 [0.000, 0.100]"]
+    assert means.rows[1] == ["Arabic (ar)", *signed]
     (strongest,) = blocks_of(gender.survey(), "left-out", Grid)
     assert strongest.rows[0][:3] == ["English (en)", "girl – boy", "−0.0200 [−0.0250, −0.0150]"]
+
+
+def test_the_gap_without_wife_and_husband_is_held_against_that_without_another_pair(gender):
+    frames = gender.survey()
+    pairs = gender.pairs(
+        *(gender.pair("en", "wife-husband", 0.0, gap=0.7), gender.pair("en", "girl-boy", 0.0, gap=0.3))
+    )
+    frames["gender_pairs"] = pl.concat([frames["gender_pairs"].filter(pl.col("pair") != "girl-boy"), pairs])
+    _, grid = blocks_of(frames, "left-out", Grid)
+    # Without woman – man it is 0.5, without girl – boy 0.3.
+    assert grid.rows[0] == ["English (en)", "0.400 [0.350, 0.450]", "0.700 [0.650, 0.750]", "0.400"]
+    assert grid.rows[1] == ["Arabic (ar)", "0.400 [0.350, 0.450]", "–", "0.500"]
+
+
+def test_the_original_lists_are_tested_against_those_of_the_survey(gender):
+    (grid,) = blocks_of(gender.survey(), "original-lists", Grid)
+    means = ["0.020 [−0.030, 0.070]", "0.010 [−0.040, 0.060]"]
+    assert grid.rows[0][:4] == ["English (en)", "bias", *means]
+    assert grid.rows[0][5:] == ["34.2", "0.62", "0.800 [0.750, 0.850]"]
+    assert [row[1] for row in grid.rows] == ["bias", "size"]
 
 
 def test_what_has_no_result_is_listed_with_the_reason(gender):
@@ -164,7 +191,7 @@ def test_a_word_that_stands_in_two_pairs_counts_once(gender):
 
 
 def test_counts_are_shares_in_the_chart_and_numbers_in_the_grid(gender):
-    chart, grid = blocks_of(gender.survey(), "gender-words", Chart | Grid)
+    chart, grid, _ = blocks_of(gender.survey(), "gender-words", Chart | Grid)
     feminine, masculine, _ = drawn(chart.figures["forms of professions"]).data
     assert list(feminine.x) == pytest.approx([0.0, 1 / 41])
     assert masculine.customdata[1] == "<b>Arabic (ar)</b><br>masculine: 30"
@@ -172,6 +199,11 @@ def test_counts_are_shares_in_the_chart_and_numbers_in_the_grid(gender):
         ["English (en)", "forms of professions", "0", "0", "30", "–"],
         ["Arabic (ar)", "forms of professions", "1", "30", "10", "3.2%"],
     ]
+
+
+def test_forms_of_professions_are_given_as_a_share_of_the_corpus(gender):
+    *_, grid = blocks_of(gender.survey(), "gender-words", Grid)
+    assert grid.rows == [["English (en)", "0.026%"], ["Arabic (ar)", "0.026%"]]
 
 
 def test_missing_words_and_notes_are_kept_for_those_who_ask(gender):

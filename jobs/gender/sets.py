@@ -1,0 +1,91 @@
+"""The survey's pairs and professions against the original ones (Matthews et al. 2021, section 2.2)."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, narrowed, vectors_of, whole
+from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.gender.config import GenderConfig
+from tiltmeter.jobs.gender.rows import GenderRows
+from tiltmeter.jobs.gender.tables import GENDER_SETS
+from tiltmeter.jobs.runtime.rows import Row, failed, table_of
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.operators.embedding.similarity import cosine
+from tiltmeter.operators.gender import direction as gender
+from tiltmeter.operators.gender.sets import compare_sets
+from tiltmeter.operators.text.wordsets import neutral_survey
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+
+def compare_word_sets(runner: Runner, models: Sequence[Model], config: GenderConfig) -> dict[str, list[TableRef]]:
+    """The table ``gender_sets``, a part for each model whose language has both lists; nothing where none has.
+
+    Args:
+        runner: of the stage.
+        models: what is measured.
+        config: how.
+
+    Raises:
+        UnitsFailed: if no model is whole.
+    """
+    config = narrowed(GenderConfig, config)
+    units = {
+        model.name: [_unit(model, config)]
+        for model in whole(runner, models)
+        if model.wordset.gender and model.wordset.gender.professions and model.wordset.gender_survey
+    }
+    if not units:
+        return {}
+    done = runner.run_whole(Stage("word sets", each(_compare), units))
+    return {"gender_sets": [unit.tables["gender_sets"] for [unit] in done.values()]}
+
+
+def _unit(model: Model, config: GenderConfig) -> Unit:
+    words = {"original": model.wordset.gender, "modified": model.wordset.gender_survey}
+    settings = {"model": model.name, "language": model.language, "words": words, "config": config}
+    return Unit(f"sets_{gender.VERSION}", model.name, settings, {"vectors": vectors_of(model)})
+
+
+def _compare(store: Store, unit: Unit) -> Tables:
+    lookup, config = Lookup(store, unit.inputs["vectors"]), unit.config["config"]
+    words = unit.config["words"]
+    original = GenderRows(lookup, neutral_survey(words["original"]), config)
+    modified = GenderRows(lookup, words["modified"], config)
+    key = {name: unit.config[name] for name in ("model", "language")}
+    yield "gender_sets", table_of([key | row for row in _rows(original, modified)], GENDER_SETS)
+
+
+def _rows(original: GenderRows, modified: GenderRows) -> Iterator[Row]:
+    """A row for the biases, and one for their sizes, of which the direct bias is the mean."""
+    for score in ("bias", "size"):
+        if original.direction is None or modified.direction is None:
+            reason = "one of the two lists has no defining pair with both words in the vocabulary"
+            yield {"score": score, "num_replicas": 0, **failed("no_direction", reason)}
+            continue
+        first, second = (_biases(rows) if score == "bias" else np.abs(_biases(rows)) for rows in (original, modified))
+        comparison = compare_sets(first, second)
+        values = {
+            "original_mean": comparison.original_mean,
+            "modified_mean": comparison.modified_mean,
+            "t": comparison.test.t,
+            "similarity": cosine(original.direction.direction, modified.direction.direction),
+        }
+        row: Row = {
+            "score": score,
+            "df": float(comparison.test.df[ORIGINAL]),
+            "p": float(comparison.test.p[ORIGINAL]),
+            "original_professions": int(np.isfinite(first[ORIGINAL]).sum()),
+            "modified_professions": int(np.isfinite(second[ORIGINAL]).sum()),
+        }
+        for name, replicas in values.items():
+            row |= estimate(name, replicas, original.config.level)
+        yield row | original.lookup.basis(comparison.test.t)
+
+
+def _biases(rows: GenderRows) -> NDArray[np.float64]:
+    """``[1 + replicas, professions]``, by the weights that are asked for."""
+    return rows.biases[rows.config.weights].T

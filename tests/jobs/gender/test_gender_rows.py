@@ -1,0 +1,103 @@
+"""The rows of a language from vectors made by hand."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup
+from tiltmeter.jobs.embedding.vectors.selection import vector_column
+from tiltmeter.jobs.gender.config import GenderConfig
+from tiltmeter.jobs.gender.rows import GenderRows
+from tiltmeter.operators.text.wordsets import DefiningPair, GenderSurvey, WordForms
+from tiltmeter.storage.store.ledger import Store, Unit
+
+VECTORS = {
+    "frau": (1.0, 0.0),
+    "mann": (-1.0, 0.0),
+    "ärztin": (0.6, 0.8),
+    "arzt": (-0.28, 0.96),
+    "doktor": (-0.8, 0.6),
+    "person": (0.6, -0.8),
+}
+COUNTS = {"frau": 50, "mann": 50, "ärztin": 10, "arzt": 20, "doktor": 30, "person": 40}
+SURVEY = GenderSurvey(
+    "Latn",
+    "made up",
+    {"woman-man": DefiningPair("frau", "mann")},
+    {
+        "doctor": WordForms(("ärztin",), ("arzt", "doktor")),
+        "person": WordForms(neutral=("person",)),
+        "pilot": WordForms(neutral=("pilot",)),
+    },
+)
+DOCTOR = {"count": (6.0 - 5.6 - 24.0) / 60, "form": (0.6 - 0.28 - 0.8) / 3, "gender": (0.6 - 0.54) / 2}
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Of a language whose words have these counts, measured by these weights."""
+
+    def of(weights, counts, survey=SURVEY):
+        words, vectors = pa.array(VECTORS, pa.string()), np.array([*VECTORS.values()], np.float32)
+        columns = [words, words, pa.array([counts.get(word) for word in VECTORS], pa.int64()), vector_column(vectors)]
+        table = pa.table(columns, ["word", "spelled", "count", "vector"])
+        store = Store(str(tmp_path))
+        done = store.commit(Unit("vectors/1", "", {"counts": counts}), [("vectors", table)])
+        num_tokens = 1000 if counts else None
+        return GenderRows(Lookup(store, [done.tables["vectors"]]), survey, GenderConfig(weights=weights), num_tokens)
+
+    return of
+
+
+@pytest.mark.parametrize("weights", ["count", "form", "gender"])
+def test_the_bias_of_a_profession_is_by_the_weights_that_are_asked_for(rows, weights):
+    survey = rows(weights, COUNTS)
+    doctor, person, pilot = survey.profession_rows()
+    assert (doctor["weights"], doctor["status"]) == (weights, "ok")
+    assert doctor["bias"] == pytest.approx(DOCTOR[weights], abs=1e-6)
+    assert {name: doctor[f"bias_by_{name}"] for name in DOCTOR} == pytest.approx(DOCTOR, abs=1e-6)
+    assert person["bias"] == pytest.approx(0.6)
+    assert pilot["status"] == "missing_words"
+    language = survey.language_row()
+    assert language["mean_bias"] == pytest.approx((DOCTOR[weights] + 0.6) / 2)
+    assert language["direct_bias"] == pytest.approx((abs(DOCTOR[weights]) + 0.6) / 2)
+    assert (language["num_professions"], language["status"]) == (2, "ok")
+
+
+def test_the_share_of_professions_counts_a_word_of_two_once(rows):
+    assert rows("count", COUNTS).language_row()["profession_share"] == pytest.approx(0.1)
+    twice = SURVEY.professions | {"physician": WordForms(masculine=("arzt",))}
+    survey = GenderSurvey("Latn", "made up", SURVEY.defining, twice)
+    assert rows("count", COUNTS, survey).language_row()["profession_share"] == pytest.approx(0.1)
+    assert rows("count", {}).language_row()["profession_share"] is None
+
+
+def test_forms_without_counts_have_no_bias_by_count_and_say_what_to_set(rows):
+    survey = rows("count", {})
+    doctor, person, _ = survey.profession_rows()
+    assert (doctor["status"], person["status"]) == ("no_counts", "ok"), "a single form needs no count"
+    assert doctor["reason"].endswith("set job.weights=form or job.weights=gender")
+    assert np.isnan(doctor["bias"])
+    assert doctor["bias_by_gender"] == pytest.approx(DOCTOR["gender"], abs=1e-6)
+    language = survey.language_row()
+    assert (language["num_professions"], language["direct_bias"]) == (1, pytest.approx(0.6))
+
+
+@pytest.mark.parametrize("weights", ["form", "gender"])
+def test_other_weights_need_no_counts(rows, weights):
+    doctor, *_ = rows(weights, {}).profession_rows()
+    assert (doctor["status"], doctor["bias"]) == ("ok", pytest.approx(DOCTOR[weights], abs=1e-6))
+
+
+def test_a_language_of_which_no_profession_has_counts_says_so(rows):
+    survey = GenderSurvey("Latn", "made up", SURVEY.defining, {"doctor": SURVEY.professions["doctor"]})
+    language = rows("count", {}, survey).language_row()
+    assert (language["status"], language["num_professions"]) == ("no_counts", 0)
+    assert language["first_share"] == 1
+
+
+def test_pairs_of_a_language_without_a_profession_have_their_gap(rows):
+    pairs = SURVEY.defining | {"lady-sir": DefiningPair("ärztin", "doktor")}
+    alone, *_ = rows("count", COUNTS, GenderSurvey("Latn", "made up", pairs, {})).pair_rows()
+    assert (alone["status"], alone["gap"]) == ("ok", pytest.approx(1)), "of one pair that remains"
+    assert np.isnan(alone["change"])

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from tiltmeter.operators.gender.sets import compare_sets
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def test_two_and_three_professions_by_hand() -> None:
+    # Means 0.4 and 0.8; variances 0.04 and 0.08 over 3 and 2 professions, v = 0.04 / 3 and 0.08 / 2.
+    comparison = compare_sets(np.array([[0.2, 0.4, 0.6]]), np.array([[0.6, 1.0]]))
+    first, second = 0.04 / 3, 0.08 / 2
+    assert (comparison.original_mean[0], comparison.modified_mean[0]) == pytest.approx((0.4, 0.8))
+    assert comparison.test.t[0] == pytest.approx(-0.4 / np.sqrt(first + second))
+    assert comparison.test.df[0] == pytest.approx((first + second) ** 2 / (first**2 / 2 + second**2 / 1))
+
+
+def test_every_replica_is_tested_over_the_professions_that_it_has() -> None:
+    rng = np.random.default_rng(0)
+    original, modified = rng.uniform(-1, 1, (4, 30)), rng.uniform(-0.5, 1, (4, 9))
+    original[1, :5], modified[2, 3] = np.nan, np.nan
+    comparison = compare_sets(original, modified)
+    for replica in range(4):
+        sets = (values[replica][np.isfinite(values[replica])] for values in (original, modified))
+        expected = ttest_ind(*sets, equal_var=False)
+        assert comparison.test.t[replica] == pytest.approx(expected.statistic)
+        assert comparison.test.df[replica] == pytest.approx(expected.df)
+        assert comparison.test.p[replica] == pytest.approx(expected.pvalue)
+
+
+def test_the_same_set_differs_by_nothing() -> None:
+    biases = np.array([[0.2, -0.4, 0.6]])
+    comparison = compare_sets(biases, biases)
+    assert (comparison.test.t[0], comparison.test.p[0]) == (0, 1)
+
+
+def test_a_set_of_one_profession_is_not_tested() -> None:
+    comparison = compare_sets(np.array([[0.2, np.nan]]), np.array([[0.6, 1.0]]))
+    assert np.isnan(comparison.test.t[0])
+    assert comparison.original_mean[0] == pytest.approx(0.2)
+    assert np.isnan(compare_sets(np.full((1, 2), np.nan), np.array([[0.6, 1.0]])).original_mean[0])
