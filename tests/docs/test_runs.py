@@ -21,7 +21,10 @@ _SMALL = {
     "sentiment_rating": ("rating.num_resamples=10",),
     "gru_training": ("gru.max_epochs=2", "gru.dimensions=4", "gru.hidden=4"),
     "entity_resolution": ("time_limit=5",),
-    "decoy_benchmark": (*_MODELS, "models.number=1", "explanations.num_pools=2", "explanations.pool_size=4"),
+    "decoy_benchmark": (
+        *(*_MODELS, "models.number=1", "explanations.num_pools=2", "explanations.pool_size=4"),
+        *("improvement.budgets=[4]", "contamination.budgets=[0.2]", "contamination.num_texts=40"),
+    ),
     "privacy_metrics": (*_MODELS, "models.num_seeds=1", "explanations.max_sentences=4"),
 } | dict.fromkeys(("compare", "prune", "overnight"), ())
 """Settings that make a job small."""

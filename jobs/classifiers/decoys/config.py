@@ -11,6 +11,8 @@ from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, Method
+from tiltmeter.operators.classifiers.decoys.contamination import Order
+from tiltmeter.operators.classifiers.decoys.debugging import Control, Judgement
 from tiltmeter.operators.classifiers.decoys.detection import Selection
 from tiltmeter.operators.classifiers.decoys.kinds import Decoy, DeletedDecoy, InsertedDecoy
 
@@ -20,6 +22,12 @@ USUAL_DECOYS: dict[str, Decoy] = {
     "movie": DeletedDecoy("movie"),
 }
 """As ``conf/job/decoy_benchmark.yaml`` has them: nobody chose them, so texts may have no place for them."""
+
+
+Setup = Literal["identify_and_trust", "model_comparison", "identify_and_improve", "data_contamination"]
+
+SETUPS: tuple[Setup, ...] = ("identify_and_trust", "model_comparison", "identify_and_improve", "data_contamination")
+"""I to IV of Idahl et al. 2021, section 2."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -68,6 +76,59 @@ class Explanations:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Debugger:
+    """The rule that stands in for somebody who debugs a model.
+
+    Attributes:
+        controls: who debugs without explanations: from predictions alone, or as an oracle that knows the decoy.
+        judgement: what they take for a wrong reason, of what is shown: what is one, or what is shown most often.
+        num_suspects: words that they suspect by the latter.
+    """
+
+    controls: Annotated[tuple[Control, ...], AfterValidator(each_once)] = ("predictions", "oracle")
+    judgement: Judgement = "recognition"
+    num_suspects: Annotated[int, Field(ge=1)] = 1
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Improvement:
+    """What is done about the words that are taken for wrong reasons, in setup III.
+
+    Attributes:
+        budgets: instances that are looked at before.
+        remedy: ``retrain`` a model on texts without these words, or ``ignore`` them in what the model reads.
+    """
+
+    budgets: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1), AfterValidator(each_once)] = (
+        5,
+        20,
+    )
+    remedy: Literal["retrain", "ignore"] = "retrain"
+
+
+_Share = Annotated[float, Field(gt=0.0, le=1.0)]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Contamination:
+    """Wrong labels, and how they are looked for, in setup IV.
+
+    Attributes:
+        share: of the training texts whose label is flipped.
+        num_texts: training texts that this setup takes at most; None: all.
+        budgets: shares of the training texts that are looked at.
+        orders: in which texts are looked at, beside those by the attributions of ``explanations.methods``.
+        damping: of the curvature, for influence.
+    """
+
+    share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1
+    num_texts: Annotated[int, Field(ge=10)] | None = 2000
+    budgets: Annotated[tuple[_Share, ...], Field(min_length=1), AfterValidator(each_once)] = (0.1, 0.2)
+    orders: Annotated[tuple[Order, ...], AfterValidator(each_once)] = ("influence", "loss", "random", "oracle")
+    damping: Annotated[float, Field(gt=0.0)] = 0.01
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class LanguageModel:
     """The language model of n-grams that says how natural a text is; it learns the training texts.
 
@@ -100,14 +161,19 @@ class DecoyBenchmarkRun(CommonConfig):
     """A run of ``decoy_benchmark``.
 
     Attributes:
+        setups: of the study, I to IV by their names.
         decoys: by the names that tables give them.
     """
 
     job: DecoyBenchmarkJob
+    setups: Annotated[tuple[Setup, ...], Field(min_length=1), AfterValidator(each_once)] = SETUPS
     data: LabelledData
     decoys: Annotated[dict[Annotated[str, Field(pattern=r"^\w[\w.-]*$")], Decoy], Field(min_length=1)]
     models: BenchmarkModels
     explanations: Explanations
+    debugger: Debugger
+    improvement: Improvement
+    contamination: Contamination
     language_model: LanguageModel
     intervals: Intervals
 
@@ -118,6 +184,16 @@ class DecoyBenchmarkRun(CommonConfig):
             raise ValueError(
                 f"data.limit={limit}: must be at least {needed}, two times explanations.pool_size of the test texts; "
                 "raise it or lower explanations.pool_size"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _has_instances_to_look_at(self) -> Self:
+        largest, size = max(self.improvement.budgets), self.explanations.pool_size
+        if "identify_and_improve" in self.setups and largest > size:
+            raise ValueError(
+                f"improvement.budgets={list(self.improvement.budgets)}: must be at most explanations.pool_size={size}; "
+                "lower them or raise it"
             )
         return self
 

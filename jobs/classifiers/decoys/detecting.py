@@ -12,114 +12,165 @@ from numpy.typing import NDArray
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.decoys import tables
-from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
+from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun, Setup
 from tiltmeter.jobs.classifiers.decoys.explaining import DECOYED, PLAIN, ExplainedPair
+from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample, adopted_by
+from tiltmeter.operators.classifiers.decoys import debugging
 from tiltmeter.operators.classifiers.decoys import detection as decoy_detection
 from tiltmeter.operators.classifiers.decoys import selection as instance_selection
+from tiltmeter.operators.classifiers.decoys.debugging import by_oracle, by_predictions, identified, suspects
 from tiltmeter.operators.classifiers.decoys.detection import (
     Explained,
     detection_at_random,
-    detection_by_order,
     expected_instances,
     identification_success,
     order_of,
     relevance_matrix,
     shows,
 )
-from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.operators.statistics.resampling import resampled_counts
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _SIDE_BY_SIDE = "side_by_side"
-_COLUMNS = ("sentence", "word", "attribution")
+_TABLES: Mapping[Setup, Sequence[str]] = {
+    "identify_and_trust": ("detection", "utility"),
+    "model_comparison": (_SIDE_BY_SIDE,),
+}
+_COLUMNS, _SEEN = ("sentence", "word", "attribution"), ("sentence", "word", "predicted")
+"""What is read of an explanation, and without one."""
+
+_ORACLE = "oracle"
+
+
+def look(
+    runner: Runner, config: DecoyBenchmarkRun, explained: Mapping[str, Sequence[ExplainedPair]]
+) -> dict[str, list[Finished]]:
+    """What comes of looking at explanations, and of the controls, by decoy: tables ``sessions`` and ``reviews``."""
+    shown = config.explanations
+    settings = {
+        "operators": [decoy_detection.VERSION, debugging.VERSION, instance_selection.VERSION],
+        "top_words": shown.top_words,
+        "selections": shown.selections,
+        "max_clusters": shown.max_clusters,
+        "judgement": config.debugger.judgement,
+        "num_suspects": config.debugger.num_suspects,
+        "budgets": config.improvement.budgets if "identify_and_improve" in config.setups else (),
+    }
+    units = {name: list(_session_units(config, name, pairs, settings)) for name, pairs in explained.items()}
+    return runner.run_whole(Stage("look", each(_look), units, None))
+
+
+def _session_units(
+    config: DecoyBenchmarkRun, name: str, pairs: Sequence[ExplainedPair], settings: Mapping[str, Any]
+) -> Iterator[Unit]:
+    """Controls see the same instances as whoever has explanations, and what a model made of them."""
+    first = config.explanations.methods[0]
+    ways = [(pair, pair.method, _COLUMNS) for pair in pairs]
+    ways += [(pair, control, _SEEN) for control in config.debugger.controls for pair in pairs if pair.method == first]
+    for pair, method, columns in ways:
+        about = {"decoy": name, "made": config.decoys[name], "method": method, "model": pair.model}
+        inputs = {kind: [ref.select(*columns) for ref in refs] for kind, refs in pair.attributions.items()}
+        yield Unit("decoy_sessions/3", f"{name}, {method}, model {pair.model}", {**about, **settings}, inputs)
+
+
+def _look(store: Store, unit: Unit) -> Tables:
+    sessions, reviews = [], []
+    for number, (decoyed, plain) in enumerate(zip(unit.inputs[DECOYED], unit.inputs[PLAIN], strict=True)):
+        about = {name: unit.config[name] for name in ("decoy", "method", "model")} | {"pool": number}
+        pool = _Pool(unit.config, _shown(store, decoyed, unit.config, DECOYED))
+        comparison = pool.told_from(_shown(store, plain, unit.config, PLAIN))
+        for selection, values in {_SIDE_BY_SIDE: comparison, **pool.probabilities()}.items():
+            budgets = enumerate(values.tolist(), start=1)
+            sessions += [
+                about | {"selection": selection, "budget": budget, "found": value} for budget, value in budgets
+            ]
+        reviews += [about | row for row in pool.reviews()]
+    yield "sessions", pa.Table.from_pylist(sessions, tables.SESSIONS)
+    yield "reviews", pa.Table.from_pylist(reviews, tables.REVIEWS)
+
+
+class _Pool:
+    """One time that somebody debugs a model.
+
+    Args:
+        config: of the unit.
+        shown: the instances, as the model with the decoy is explained.
+    """
+
+    def __init__(self, config: Mapping[str, Any], shown: Sequence[Explained]) -> None:
+        self._config, self._shown, self._k = config, shown, config["top_words"]
+        relevance = relevance_matrix(shown, self._k)
+        orders = {name: order_of(relevance, name, config["max_clusters"]) for name in config["selections"]}
+        self._suspects = {name: self._suspected(order.tolist()) for name, order in orders.items()}
+
+    def _suspected(self, order: Sequence[int]) -> list[frozenset[str]]:
+        config, instances = self._config, [self._shown[row] for row in order]
+        return suspects(instances, config["made"], self._k, config["judgement"], config["num_suspects"])
+
+    def told_from(self, other: Sequence[Explained]) -> NDArray[np.float64]:
+        """For each budget, whether the model is told from another, of which the same instances are explained."""
+        return identification_success(self._shown, other, self._k, np.arange(1, len(other) + 1))
+
+    def probabilities(self) -> dict[str, NDArray[np.float64]]:
+        """By selection: for each budget, the probability that the decoy is found."""
+        decoy, num = self._config["made"], len(self._shown)
+        probabilities = {name: identified(suspected, decoy) for name, suspected in self._suspects.items()}
+        if "random" in probabilities and self._config["judgement"] == "recognition":
+            num_showing = sum(shows(explained, decoy, self._k) for explained in self._shown)
+            probabilities["random"] = detection_at_random(num_showing, num, np.arange(1, num + 1))
+        return probabilities
+
+    def reviews(self) -> Iterator[dict[str, Any]]:
+        """The words that are taken for wrong reasons; after all instances where the pool has fewer than a budget."""
+        for selection, suspected in self._suspects.items():
+            for budget in self._config["budgets"]:
+                words = " ".join(sorted(suspected[min(budget, len(suspected)) - 1]))
+                yield {"selection": selection, "budget": budget, "words": words}
+
+
+def _shown(store: Store, ref: TableRef, config: Mapping[str, Any], kind: str) -> list[Explained]:
+    """Instances in the order of the table, in which the words of an instance come one after the other."""
+    rows = store.read(ref).to_pylist()
+    instances = [list(lines) for _, lines in groupby(rows, key=lambda row: row["sentence"])]
+    texts = [[line["word"].casefold() for line in lines] for lines in instances]
+    if config["method"] == "predictions":
+        return by_predictions(texts, [lines[0]["predicted"] for lines in instances])
+    if config["method"] == "oracle":
+        return by_oracle(texts, config["made"] if kind == DECOYED else None)
+    return [
+        Explained(words, np.array([line["attribution"] for line in lines], dtype=np.float64))
+        for words, lines in zip(texts, instances, strict=True)
+    ]
 
 
 def detect(
     runner: Runner,
     config: DecoyBenchmarkRun,
-    explained: Mapping[str, Sequence[ExplainedPair]],
+    looks: Mapping[str, Sequence[Finished]],
     adopted: Mapping[str, Sequence[TableRef]],
 ) -> dict[str, list[TableRef]]:
-    """Tables ``detection``, ``side_by_side`` and ``utility``, one of each decoy."""
-    shown = config.explanations
-    settings = {
-        "operators": [decoy_detection.VERSION, instance_selection.VERSION],
-        "top_words": shown.top_words,
-        "selections": shown.selections,
-        "max_clusters": shown.max_clusters,
-    }
-    sessions = {
-        name: [_session_unit(config, name, pool, settings) for pool in pools] for name, pools in explained.items()
-    }
-    done = runner.run_whole(Stage("look", each(_look), sessions, None))
-    summed = {"intervals": config.intervals, "seed": config.seed, "number": config.models.number}
+    """Tables ``detection`` and ``utility`` of setup I and ``side_by_side`` of setup II, one of each decoy."""
+    settings = {"intervals": config.intervals, "seed": config.seed, "number": config.models.number}
     units = {
         name: [
             Unit(
-                "decoy_detection/2",
+                "decoy_detection/3",
                 name,
-                {"decoy": name, **summed},
-                {"sessions": [unit.tables["sessions"] for unit in finished], "adopted": _answers(adopted[name])},
+                {"decoy": name, **settings},
+                {"sessions": [unit.tables["sessions"] for unit in finished], "adopted": answers(adopted[name])},
             )
         ]
-        for name, finished in done.items()
+        for name, finished in looks.items()
         if name in adopted
     }
     ended = runner.run_whole(Stage("detect", each(_sum_up), units))
-    names = ("detection", _SIDE_BY_SIDE, "utility")
+    names = [name for setup, names in _TABLES.items() if setup in config.setups for name in names]
     return {name: [finished.tables[name] for [finished] in ended.values()] for name in names}
 
 
-def _answers(refs: Sequence[TableRef]) -> list[TableRef]:
+def answers(refs: Sequence[TableRef]) -> list[TableRef]:
+    """Of tables ``decoys``, the column that says whether a model has adopted the decoy."""
     return [ref.select("adopted") for ref in refs]
-
-
-def _session_unit(config: DecoyBenchmarkRun, name: str, pair: ExplainedPair, settings: Mapping[str, Any]) -> Unit:
-    what = {"decoy": name, "made": config.decoys[name], "method": pair.method, "model": pair.model, **settings}
-    inputs = {kind: [ref.select(*_COLUMNS) for ref in refs] for kind, refs in pair.attributions.items()}
-    return Unit("decoy_sessions/2", f"{name}, {pair.method}, model {pair.model}", what, inputs)
-
-
-def _look(store: Store, unit: Unit) -> Tables:
-    about = {name: unit.config[name] for name in ("decoy", "method", "model")}
-    rows = [
-        about | {"pool": number, "selection": selection, "budget": budget, "found": float(value)}
-        for number, (decoyed, plain) in enumerate(zip(unit.inputs[DECOYED], unit.inputs[PLAIN], strict=True))
-        for selection, values in _probabilities(
-            _instances(store, decoyed), _instances(store, plain), unit.config
-        ).items()
-        for budget, value in enumerate(values, start=1)
-    ]
-    yield "sessions", pa.Table.from_pylist(rows, tables.SESSIONS)
-
-
-def _probabilities(
-    decoyed: Sequence[Explained], plain: Sequence[Explained], config: Mapping[str, Any]
-) -> dict[str, NDArray[np.float64]]:
-    """By selection: for each budget, the probability that the decoy is found in a pool of instances."""
-    k, budgets = config["top_words"], np.arange(1, len(decoyed) + 1)
-    showing = np.array([shows(instance, config["made"], k) for instance in decoyed])
-    relevance = relevance_matrix(decoyed, k)
-    probabilities = {_SIDE_BY_SIDE: identification_success(decoyed, plain, k, budgets)}
-    for selection in config["selections"]:
-        if selection == "random":
-            probabilities[selection] = detection_at_random(int(showing.sum()), len(showing), budgets)
-        else:
-            order = order_of(relevance, selection, config["max_clusters"])
-            probabilities[selection] = detection_by_order(showing, order, budgets)
-    return probabilities
-
-
-def _instances(store: Store, ref: TableRef) -> list[Explained]:
-    """In the order of the table, in which the words of an instance come one after the other."""
-    table = store.read(ref)
-    rows = zip(*(table[name].to_pylist() for name in _COLUMNS), strict=True)
-    instances = []
-    for _, words in groupby(rows, key=lambda row: row[0]):
-        _, written, values = zip(*words, strict=True)
-        instances.append(Explained([word.casefold() for word in written], np.array(values, dtype=np.float64)))
-    return instances
 
 
 # --- over all pools and models --------------------------------------------------------------------------------------
@@ -127,10 +178,10 @@ def _instances(store: Store, ref: TableRef) -> list[Explained]:
 
 def _sum_up(store: Store, unit: Unit) -> Tables:
     sessions = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["sessions"]])
-    answers = [answer for ref in unit.inputs["adopted"] for answer in store.read(ref)["adopted"].to_pylist()]
-    about = {"decoy": unit.config["decoy"], **_adopted(answers)}
+    adopted = [answer for ref in unit.inputs["adopted"] for answer in store.read(ref)["adopted"].to_pylist()]
+    about = {"decoy": unit.config["decoy"], **adopted_by(adopted)}
     means, level = _by_pool(sessions), unit.config["intervals"].level
-    resample = _Resample(unit.config, next(iter(means.values())).shape[0])
+    resample = PoolResample(unit.config, next(iter(means.values())).shape[0])
     side_by_side = {key: pools for key, pools in means.items() if key[1] == _SIDE_BY_SIDE}
     selections = {key: pools for key, pools in means.items() if key[1] != _SIDE_BY_SIDE}
     for name, kept, value, schema in (
@@ -153,32 +204,10 @@ def _by_pool(sessions: pl.DataFrame) -> dict[tuple[str, str], NDArray[np.float64
     return by_pool
 
 
-class _Resample:
-    """Means over pools, and over resamples of them: the same for all methods, so that these are compared in pairs."""
-
-    def __init__(self, config: Mapping[str, Any], num_pools: int) -> None:
-        strata, num = np.zeros(num_pools, dtype=np.int64), config["intervals"].num_resamples
-        drawn = resampled_counts(strata, config["seed"], document_key(config["decoy"]), num)
-        self._counts, self._num_pools = np.concatenate(list(drawn)), num_pools
-
-    def mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of ``[pools, ...]``."""
-        return _rounded(values.sum(axis=0) / self._num_pools)
-
-    def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``[resamples, ...]``."""
-        return _rounded(self._counts @ values / self._num_pools)
-
-
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """So that last bits tell no two equal means apart."""
-    return np.asarray(np.round(values, 12))
-
-
 Means = Mapping[tuple[str, str], NDArray[np.float64]]
 
 
-def _curves(means: Means, resample: _Resample, level: float, name: str) -> Iterator[dict[str, Any]]:
+def _curves(means: Means, resample: PoolResample, level: float, name: str) -> Iterator[dict[str, Any]]:
     for (method, selection), pools in means.items():
         low, high, _ = percentile_interval(resample.means(pools), level, axis=0)
         for index, value in enumerate(resample.mean(pools).tolist()):
@@ -186,10 +215,10 @@ def _curves(means: Means, resample: _Resample, level: float, name: str) -> Itera
             yield about | {f"{name}_low": float(low[index]), f"{name}_high": float(high[index])}
 
 
-def _utility(means: Means, resample: _Resample, level: float) -> Iterator[dict[str, Any]]:
+def _utility(means: Means, resample: PoolResample, level: float) -> Iterator[dict[str, Any]]:
     needed = {key: expected_instances(pools) for key, pools in means.items()}
     draws = {key: resample.means(values) for key, values in needed.items()}
-    fewest = np.min(list(draws.values()), axis=0)
+    fewest = np.min([drawn for (method, _), drawn in draws.items() if method != _ORACLE], axis=0)
     for (method, selection), values in needed.items():
         drawn = draws[method, selection]
         low, high, _ = percentile_interval(drawn, level)
@@ -199,13 +228,5 @@ def _utility(means: Means, resample: _Resample, level: float) -> Iterator[dict[s
             "num_instances": float(resample.mean(values)),
             "num_instances_low": float(low),
             "num_instances_high": float(high),
-            "soonest": float((drawn == fewest).mean()),
+            "soonest": None if method == _ORACLE else float((drawn == fewest).mean()),
         }
-
-
-def _adopted(answers: Sequence[bool | None]) -> dict[str, Any]:
-    num, adopted = len(answers), sum(answer is True for answer in answers)
-    status = "ok" if adopted == num else "partly_adopted" if adopted else "not_adopted"
-    reason = "" if adopted == num else f"{adopted} of {num} models have adopted the decoy"
-    is_most = 2 * adopted > num
-    return {"num_models": num, "num_adopted": adopted, "adopted": is_most, "status": status, "reason": reason}

@@ -5,30 +5,13 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from tiltmeter.jobs.classifiers.decoys.fitting import LEFT_OUT
+from tiltmeter.jobs.classifiers.decoys.names import CHANCE, METHODS, ORACLE, SELECTIONS, is_explained
 from tiltmeter.jobs.report.sides import contradictory, estimate_of
 from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted, verb
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.sides import CONTRADICTORY, compared
 
-CHANCE = "random"
-"""The method of attribution that explains nothing, and the selection that chooses nothing."""
-
-METHODS = {
-    "integrated_gradients": "integrated gradients",
-    "gradient_x_input": "gradient × input",
-    "occlusion": "occlusion",
-    "lime": "LIME",
-    "kernel_shap": "kernel SHAP",
-    CHANCE: "random attributions",
-}
-SELECTIONS = {
-    CHANCE: "at random",
-    "submodular_pick": "by submodular pick",
-    "clustering": "by clusters of relevance",
-}
-"""How instances are chosen."""
-
-_IS_EXPLAINED, _IS_AS_THEY_COME = pl.col("method") != CHANCE, pl.col("selection") == CHANCE
+_IS_AS_THEY_COME = pl.col("selection") == CHANCE
 
 
 def adoption(decoys: pl.DataFrame) -> Iterator[str]:
@@ -70,8 +53,8 @@ def _adopted(num: int, num_models: int) -> str:
 
 
 def soonest(utility: pl.DataFrame) -> Iterator[str]:
-    """Which methods and orders find each decoy soonest, and how sure that is."""
-    for (decoy,), rows in utility.group_by("decoy", maintain_order=True):
+    """Which methods and orders find each decoy soonest, and how sure that is; an oracle is none of them."""
+    for (decoy,), rows in utility.filter(pl.col("method") != ORACLE).group_by("decoy", maintain_order=True):
         best = rows.filter(pl.col("num_instances") == pl.col("num_instances").min())
         first = best.row(0, named=True)
         mark = "" if first["adopted"] else " Most models have not adopted it, so there is little to be found."
@@ -106,7 +89,7 @@ def _ways(rows: pl.DataFrame) -> str:
 
 def overall(utility: pl.DataFrame) -> Iterator[str]:
     """Which methods need the fewest instances over all decoys that are adopted, looked at as they come."""
-    rows = utility.filter("adopted", _IS_AS_THEY_COME, _IS_EXPLAINED)
+    rows = utility.filter("adopted", _IS_AS_THEY_COME, is_explained())
     if rows.is_empty():
         return
     means = rows.group_by("method", maintain_order=True).agg(pl.col("num_instances").mean().round(9))
@@ -127,12 +110,13 @@ def overall(utility: pl.DataFrame) -> Iterator[str]:
 def orderings(frames: Frames) -> list[str]:
     """Orderings that the argument for such a benchmark takes for granted, and whether they are found here."""
     adopted = frames["utility"].filter("adopted")
-    explained, as_they_come = adopted.filter(_IS_EXPLAINED), adopted.filter(_IS_AS_THEY_COME)
+    explained, as_they_come = adopted.filter(is_explained()), adopted.filter(_IS_AS_THEY_COME)
     picked, clustered = (explained.filter(selection=name) for name in ("submodular_pick", "clustering"))
     explained_as_they_come = explained.filter(_IS_AS_THEY_COME)
-    by_chance = as_they_come.filter(~_IS_EXPLAINED)
+    by_chance, by_predictions = (as_they_come.filter(method=name) for name in (CHANCE, "predictions"))
     return [
         _claim("explanations need fewer instances than random attributions", explained_as_they_come, by_chance, []),
+        _claim("explanations need fewer instances than predictions alone", explained_as_they_come, by_predictions, []),
         _claim("submodular pick needs fewer instances than random order", picked, as_they_come, ["method"]),
         _claim("clusters of relevance need fewer instances than random order", clustered, as_they_come, ["method"]),
         _by_coverage(frames["decoys"], explained_as_they_come),

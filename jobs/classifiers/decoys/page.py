@@ -1,19 +1,14 @@
 """The page of `decoy_benchmark`."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
-from tiltmeter.jobs.classifiers.decoys.findings import (
-    CHANCE,
-    METHODS,
-    SELECTIONS,
-    adoption,
-    orderings,
-    overall,
-    soonest,
-)
+from tiltmeter.jobs.classifiers.decoys.findings import adoption, orderings, overall, soonest
+from tiltmeter.jobs.classifiers.decoys.names import CHANCE, METHODS, ORACLE, SELECTIONS
+from tiltmeter.jobs.classifiers.decoys.setups import findings, sections
 from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, text, yes
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid, Paragraph, Section
@@ -49,24 +44,48 @@ _LOOKS = {
     "lime": Look(SECOND),
     "kernel_shap": Look(INK),
     CHANCE: Look(NEUTRAL, dash="dot"),
+    "predictions": Look(NEUTRAL, dash="dash"),
+    ORACLE: Look(INK, dash="dashdot"),
 }
 
 
 def page(run: Run[DecoyBenchmarkRun, Any], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
     config = run.config
-    sentences = [*overall(frames["utility"]), *soonest(frames["utility"]), *adoption(frames["decoys"])]
     return Body(
         "How soon explanations reveal a decoy",
         _facts(config),
-        Lead([Paragraph(_ASKED)], [Bullets(sentences)], [Paragraph(_how_sure(config))]),
-        [
-            Section("decoys", "The decoys and who adopted them", [*_words(frames), _decoys(frames["decoys"])]),
-            Section("detection", "Finding the decoy in one model", [_detection(frames), _utility(frames)]),
-            Section("side-by-side", "Telling two models apart", [Paragraph(_TWO), _side_by_side(frames)]),
-            Section("orderings", "Orderings that are expected", [Bullets(orderings(frames))]),
-        ],
+        Lead([Paragraph(_ASKED)], [Bullets(list(_sentences(frames)))], [Paragraph(_how_sure(config))]),
+        list(_sections(config, frames)),
     )
+
+
+def _sentences(frames: Frames) -> Iterator[str]:
+    if "utility" in frames:
+        utility = frames["utility"]
+        yield from (*overall(utility), *findings.without_explanations(utility), *soonest(utility))
+    if "improvement" in frames:
+        yield from findings.improvement(frames["improvement"])
+    if "contamination" in frames:
+        yield from findings.contamination(frames["contamination"])
+    if "decoys" in frames:
+        yield from adoption(frames["decoys"])
+
+
+def _sections(config: DecoyBenchmarkRun, frames: Frames) -> Iterator[Section]:
+    if "decoys" in frames:
+        yield Section("decoys", "The decoys and who adopted them", [*_words(frames), _decoys(frames["decoys"])])
+    if "detection" in frames:
+        intro = Paragraph(f"{_ONE} {sections.debugger(config)}")
+        yield Section("detection", "Setup I: identify and trust", [intro, _detection(frames), _utility(frames)])
+    if "side_by_side" in frames:
+        yield Section("side-by-side", "Setup II: model comparison", [Paragraph(_TWO), _side_by_side(frames)])
+    if "improvement" in frames:
+        yield sections.improvement(frames["improvement"], config)
+    if "contamination" in frames:
+        yield sections.contamination(frames["contamination"], config)
+    if "utility" in frames:
+        yield Section("orderings", "Orderings that are expected", [Bullets(orderings(frames))])
 
 
 def _facts(config: DecoyBenchmarkRun) -> dict[str, str]:
@@ -87,8 +106,7 @@ def _how_sure(config: DecoyBenchmarkRun) -> str:
         f"Intervals hold {100 * config.intervals.level:g}% of {config.intervals.num_resamples:,} resamples: of test "
         "texts for accuracies, of pools of instances for what it takes to find a decoy. Models that differ in their "
         "random numbers alone are averaged. Where all pools agree, an interval has no width, which does not mean "
-        f"certainty: there are {config.explanations.num_pools} of them at most. Somebody who looks is simulated, and "
-        "takes every word of a decoy that is shown for one."
+        f"certainty: there are {config.explanations.num_pools} of them at most. {sections.debugger(config)}"
     )
 
 
@@ -135,7 +153,7 @@ def _words(frames: Frames) -> list[Grid]:
 def _utility(frames: Frames) -> Grid:
     return grid(
         "Instances that are looked at on average until the decoy is found; the whole pool counts where it is not. "
-        "Soonest is the share of resamples in which nothing else needs fewer.",
+        "Soonest is the share of resamples in which nothing else but an oracle needs fewer.",
         frames["utility"].sort("decoy", "num_instances", maintain_order=True),
         "decoy",
         text("method", names=METHODS),
@@ -146,6 +164,10 @@ def _utility(frames: Frames) -> Grid:
     )
 
 
+_ONE = (
+    "Instances are looked at as they come, or in an order that makes the most of a budget. With predictions alone, the "
+    "words are shown that go with the predicted class in the pool; an oracle shows the decoy wherever it is."
+)
 _TWO = (
     "Explanations of the model with the decoy and of the one without lie side by side. The model for which one word "
     "stands out more is taken to follow a decoy; half of the guesses are right by chance."

@@ -8,7 +8,9 @@ from tiltmeter.storage.store.tables import column
 
 DECOY = column("decoy", pa.string(), "name of the decoy", key=True)
 MODEL = column("model", pa.string(), "number of the models that differ in nothing but the decoy, from 0", key=True)
-METHOD = column("method", pa.string(), "method of attribution", key=True)
+METHOD = column(
+    "method", pa.string(), "method of attribution, or a control: 'predictions' alone, an 'oracle'", key=True
+)
 SELECTION = column(
     "selection", pa.string(), "which instances are looked at first: 'random', 'submodular_pick', 'clustering'", key=True
 )
@@ -137,8 +139,82 @@ UTILITY = pa.schema(
         column("num_instances", pa.float64(), "looked at on average until found, the whole pool if not", "instances"),
         column("num_instances_low", pa.float64(), "low end of its interval, over pools of instances"),
         column("num_instances_high", pa.float64(), "high end of its interval"),
-        column("soonest", pa.float64(), "share of resamples in which no other method or selection needs fewer"),
+        column("soonest", pa.float64(), "share of resamples in which nothing but the oracle needs fewer; null for it"),
         *_PROBABILITY,
+    ]
+)
+
+REPAIRS = pa.schema(
+    [
+        DECOY,
+        MODEL,
+        column("words", pa.string(), "that were removed, with a space between them; none: the model before", key=True),
+        column("accuracy", pa.float64(), "on the test texts"),
+        column("accuracy_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}; null without any"),
+        STATUS,
+        REASON,
+    ]
+)
+
+IMPROVEMENT = pa.schema(
+    [
+        DECOY,
+        METHOD,
+        SELECTION,
+        BUDGET,
+        column("num_words", pa.float64(), "that are taken for wrong reasons, on average", "words"),
+        column("identified", pa.float64(), "share of times that all words of the decoy are among these"),
+        column("accuracy_before", pa.float64(), "on the test texts, of the models with the decoy"),
+        column("accuracy_after", pa.float64(), "on the same texts, once the words are removed"),
+        column("gain", pa.float64(), "accuracy after, less that before"),
+        column("gain_low", pa.float64(), "low end of its interval, over pools of instances"),
+        column("gain_high", pa.float64(), "high end of its interval"),
+        column("accuracy_before_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}; null without any"),
+        column("accuracy_after_on_decoy_rows", pa.float64(), "on the same texts, once the words are removed"),
+        column("gain_on_decoy_rows", pa.float64(), "accuracy there after, less that before"),
+        column("gain_on_decoy_rows_low", pa.float64(), "low end of its interval, over pools of instances"),
+        column("gain_on_decoy_rows_high", pa.float64(), "high end of its interval"),
+        *_PROBABILITY,
+    ]
+)
+
+_ORDER = column(
+    "order",
+    pa.string(),
+    "in which texts are looked at: a method of attribution, 'influence', 'loss', 'random' or 'oracle'",
+    key=True,
+)
+
+INSPECTIONS = pa.schema(
+    [
+        _ORDER,
+        column("model", pa.int32(), "number of the models, from 0", key=True),
+        column("row", pa.int64(), "number of the text", key=True),
+        column("place", pa.int32(), "of the text in the order, from 1"),
+        column("score", pa.float64(), "how suspicious it is: the larger, the sooner it is looked at"),
+        column("label", pa.string(), "the class that it is given"),
+        column("gold", pa.string(), "its class according to the data"),
+        column("is_flipped", pa.bool_(), "whether the two differ"),
+    ]
+)
+
+CONTAMINATION = pa.schema(
+    [
+        _ORDER,
+        column("share", pa.float64(), "of the training texts that is looked at", key=True),
+        column("num_inspected", pa.int64(), "texts that are looked at", "texts"),
+        column("num_flipped", pa.int64(), "training texts whose label was flipped", "texts"),
+        column("num_uncovered", pa.float64(), "of these that are looked at, on average over the models", "texts"),
+        column("uncovered", pa.float64(), "their share of those that were flipped"),
+        column("uncovered_low", pa.float64(), "low end of its interval, over the texts that were flipped"),
+        column("uncovered_high", pa.float64(), "high end of its interval"),
+        column("accuracy_clean", pa.float64(), "on the test texts, of models that learnt the labels of the data"),
+        column("accuracy_contaminated", pa.float64(), "of models that learnt the flipped labels"),
+        column("accuracy_relabelled", pa.float64(), "of models that learnt them less those that were uncovered"),
+        column("gain", pa.float64(), "accuracy of these models, less that with all flipped labels"),
+        column("gain_low", pa.float64(), "low end of its interval, over the test texts"),
+        column("gain_high", pa.float64(), "high end of its interval"),
+        column("num_models", pa.int32(), "that learnt the flipped labels", "models"),
     ]
 )
 
@@ -157,6 +233,47 @@ SESSIONS = pa.schema(
 )
 """One for each time that somebody debugs a model; the selection ``side_by_side`` is that of two models at random."""
 
+REVIEWS = pa.schema(
+    [
+        DECOY,
+        METHOD,
+        SELECTION,
+        column("model", pa.int32(), "number of the model", key=True),
+        column("pool", pa.int32(), "number of the pool of instances", key=True),
+        BUDGET,
+        column("words", pa.string(), "that are taken for wrong reasons, with a space between them"),
+    ]
+)
+"""One for each time that somebody debugs a model."""
+
+EVALUATED = pa.schema(
+    [
+        column("row", pa.int64(), "number of the text", key=True),
+        column("has_decoy", pa.bool_(), "whether a decoy is in it that contradicts its class", key=True),
+        column("text", pa.string(), "the text"),
+        column("label", pa.string(), "its class"),
+    ]
+)
+"""Texts that a model is judged by."""
+
+LABELS = pa.schema(
+    [
+        column("row", pa.int64(), "number of the text", key=True),
+        column("text", pa.string(), "the text"),
+        column("label", pa.string(), "the class that it is given"),
+        column("gold", pa.string(), "its class according to the data"),
+        column("is_flipped", pa.bool_(), "whether the two differ"),
+    ]
+)
+"""Training texts of which some have a wrong class."""
+
+SCORES = pa.schema(
+    [
+        column("row", pa.int64(), "number of the text", key=True),
+        column("score", pa.float64(), "how suspicious its label is"),
+    ]
+)
+
 TABLES = {
     "texts": LABELLED,
     "decoys": DECOYS,
@@ -164,5 +281,9 @@ TABLES = {
     "detection": DETECTION,
     "side_by_side": SIDE_BY_SIDE,
     "utility": UTILITY,
+    "repairs": REPAIRS,
+    "improvement": IMPROVEMENT,
+    "inspections": INSPECTIONS,
+    "contamination": CONTAMINATION,
     "attributions": EXPLAINED,
 }

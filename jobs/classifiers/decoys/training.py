@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,20 @@ ORIGINAL = ""
 _HEAD = "label"
 
 
+class Lesson(NamedTuple):
+    """What a model is trained with.
+
+    Attributes:
+        name: of the unit.
+        number: of the model, which decides its random numbers.
+        texts: of the schema ``SPLIT``.
+    """
+
+    name: str
+    number: int
+    texts: TableRef
+
+
 def train_models(
     runner: Runner, config: DecoyBenchmarkRun, sources: BenchmarkSources, texts: Mapping[str, TableRef]
 ) -> dict[str, list[TableRef]]:
@@ -33,23 +47,37 @@ def train_models(
     Args:
         texts: by decoy, of the schema ``SPLIT``; those without one are ``ORIGINAL``.
     """
-    models = config.models
-    on_gpu = uses_gpus(models.device, runner.pool.num_gpus, "models.device")
-    encoders = Encoders(models, sources.encoder, on_gpu)
-    units = {
-        name: [
-            Unit(
-                "decoy_model/1",
-                f"{name or 'no decoy'}, model {number}",
-                {"seed": config.seed + number, **encoders.identity},
-                {"texts": [ref]},
-            )
-            for number in range(models.number)
-        ]
+    numbers = range(config.models.number)
+    lessons = {
+        name: [Lesson(f"{name or 'no decoy'}, model {number}", number, ref) for number in numbers]
         for name, ref in texts.items()
     }
-    done = runner.run_whole(Stage("train", _Training(encoders), units, on_gpu=on_gpu))
-    return {name: [unit.tables["model"] for unit in finished] for name, finished in done.items()}
+    return train_with(runner, config, sources, "train", lessons)
+
+
+def train_with(
+    runner: Runner,
+    config: DecoyBenchmarkRun,
+    sources: BenchmarkSources,
+    stage: str,
+    lessons: Mapping[str, Sequence[Lesson]],
+) -> dict[str, list[TableRef]]:
+    """Tables of models, one for each lesson, in the groups of the lessons.
+
+    Args:
+        stage: its name.
+    """
+    on_gpu = uses_gpus(config.models.device, runner.pool.num_gpus, "models.device")
+    encoders = Encoders(config.models, sources.encoder, on_gpu)
+    units = {
+        group: [
+            Unit("decoy_model/1", name, {"seed": config.seed + number, **encoders.identity}, {"texts": [ref]})
+            for name, number, ref in parts
+        ]
+        for group, parts in lessons.items()
+    }
+    done = runner.run_whole(Stage(stage, _Training(encoders), units, on_gpu=on_gpu))
+    return {group: [unit.tables["model"] for unit in finished] for group, finished in done.items()}
 
 
 @dataclass(frozen=True)

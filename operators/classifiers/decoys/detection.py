@@ -93,17 +93,6 @@ def detection_at_random(num_showing: int, num: int, budgets: NDArray[np.integer]
     return np.asarray(1.0 - missed[np.asarray(budgets) - 1])
 
 
-def detection_by_order(
-    showing: NDArray[np.bool_], order: NDArray[np.integer], budgets: NDArray[np.integer]
-) -> NDArray[np.float64]:
-    """1 from the budget on that reaches an instance which shows the decoy, and 0 before.
-
-    >>> detection_by_order(np.array([False, True, False]), np.array([2, 1, 0]), np.array([1, 2, 3]))
-    array([0., 1., 1.])
-    """
-    return np.asarray(np.maximum.accumulate(showing[order])[np.asarray(budgets) - 1], dtype=np.float64)
-
-
 def identification_success(
     decoyed: Sequence[Explained], other: Sequence[Explained], k: int, budgets: NDArray[np.integer]
 ) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ SMALL = [
     *("models.training.max_epochs=8", "models.training.learning_rate=0.02", "intervals.num_resamples=100"),
     *("explanations.methods=[gradient_x_input, random]", "explanations.num_pools=2", "explanations.pool_size=8"),
     *("explanations.top_words=1", "decoys.random_tokens.share=0.9", "~decoys.natural_word"),
+    *("improvement.budgets=[1, 8]", "contamination.budgets=[0.2]", "models.training.max_tokens=128"),
 ]
 
 
@@ -86,6 +87,66 @@ def test_accuracy_is_measured_on_all_texts_that_hold_the_word(benchmark):
         assert num_right == pytest.approx(round(num_right))
 
 
+def by_way(rows):
+    return {(row["method"], row["selection"], row["budget"]): row for row in rows}
+
+
+def test_an_oracle_needs_the_fewest_instances_and_is_no_rival(benchmark):
+    needed = {
+        (row["decoy"], row["selection"], row["method"]): (row["num_instances"], row["soonest"])
+        for row in benchmark.rows("utility")
+    }
+    assert {method for _, _, method in needed} == {"gradient_x_input", "random", "predictions", "oracle"}
+    for (decoy, selection, method), (num, soonest) in needed.items():
+        if selection == "random":
+            assert num >= needed[decoy, selection, "oracle"][0]
+        assert (soonest is None) == (method == "oracle")
+
+
+def test_words_that_are_identified_are_removed_and_the_model_is_better_where_they_misled(benchmark):
+    tokens = by_way(benchmark.rows("improvement", decoy="random_tokens"))
+    [decoy] = benchmark.rows("decoys", decoy="random_tokens")
+    for row in tokens.values():
+        assert row["accuracy_before"] == pytest.approx(decoy["accuracy_decoy"])
+        assert row["accuracy_before_on_decoy_rows"] == pytest.approx(decoy["accuracy_on_decoy_rows"])
+        assert row["gain"] == pytest.approx(row["accuracy_after"] - row["accuracy_before"])
+        assert row["gain_low"] <= row["gain"] <= row["gain_high"]
+    oracle, honest, chance = (tokens[method, "random", 8] for method in ("oracle", "gradient_x_input", "random"))
+    assert (oracle["identified"], oracle["num_words"]) == (1.0, 2.0)
+    assert oracle["gain_on_decoy_rows"] > 0.4
+    assert oracle["gain_on_decoy_rows"] >= honest["gain_on_decoy_rows"] >= chance["gain_on_decoy_rows"]
+    assert tokens["oracle", "random", 1]["num_words"] <= 1.0
+    assert {row["budget"] for row in tokens.values()} == {1, 8}
+
+
+def test_each_repair_is_one_model_and_gains_are_means_over_what_was_removed(benchmark):
+    repairs = {row["words"]: row for row in benchmark.rows("repairs", decoy="random_tokens")}
+    assert "" in repairs
+    assert set(repairs) <= {"", "zq0", "zq1", "zq0 zq1"}
+    [oracle] = benchmark.rows("improvement", decoy="random_tokens", method="oracle", selection="random", budget=8)
+    assert oracle["accuracy_after"] == pytest.approx(repairs["zq0 zq1"]["accuracy"])
+    assert oracle["accuracy_after_on_decoy_rows"] == pytest.approx(repairs["zq0 zq1"]["accuracy_on_decoy_rows"])
+
+
+def test_wrong_labels_are_uncovered_and_corrected(benchmark):
+    rows = {row["order"]: row for row in benchmark.rows("contamination")}
+    assert rows.keys() == {"gradient_x_input", "influence", "loss", "random", "oracle"}
+    num_texts = len(benchmark.rows("inspections", order="loss"))
+    for order, row in rows.items():
+        inspections = benchmark.rows("inspections", order=order)
+        flipped = [line for line in inspections if line["is_flipped"]]
+        assert all((line["label"] != line["gold"]) == line["is_flipped"] for line in inspections)
+        assert sorted(line["place"] for line in inspections) == list(range(1, num_texts + 1))
+        assert (row["num_flipped"], row["num_inspected"]) == (round(0.1 * num_texts), round(0.2 * num_texts))
+        assert len(flipped) == row["num_flipped"]
+        assert row["num_uncovered"] == sum(line["place"] <= row["num_inspected"] for line in flipped)
+        assert row["gain"] == pytest.approx(row["accuracy_relabelled"] - row["accuracy_contaminated"])
+        scores = [line["score"] for line in sorted(inspections, key=lambda line: line["place"])]
+        assert scores == pytest.approx(sorted(scores, reverse=True))
+    assert rows["oracle"]["uncovered"] == 1.0
+    assert rows["oracle"]["accuracy_relabelled"] == rows["oracle"]["accuracy_clean"]
+
+
 @pytest.mark.parametrize(
     ("table", "name"), [("detection", "detection_probability"), ("side_by_side", "success_probability")]
 )
@@ -116,6 +177,8 @@ def test_the_report_says_what_was_found(benchmark):
     assert "gradient × input finds decoys soonest" in page
     assert "“random_tokens” is adopted by its model" in page
     assert "explanations need fewer instances than random attributions: found" in page
+    assert "Setup III, “random_tokens”" in page
+    assert "an oracle 100% [100, 100]" in page
 
 
 def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp_path):
@@ -125,6 +188,11 @@ def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp
         "decoys.random_tokens.labels=[good]": "2 words for 1 class: set labels, one for each word",
         "explanations.methods=[lime,lime]": "explanations.methods",
         "data.limit=30": "data.limit=30: must be at least 40, two times explanations.pool_size",
+        "setups=[IV]": "setups=IV: must be identify_and_trust, model_comparison, .* or data_contamination",
+        "improvement.budgets=[21]": r"improvement.budgets=\[21\]: must be at most explanations.pool_size=20",
+        "contamination.share=1": "contamination.share=1: .*less than 1",
+        "contamination.orders=[loss,loss]": "contamination.orders",
+        "debugger.judgement=guess": "debugger.judgement=guess: must be recognition or frequency",
         "models.vectors=x models.checkpoint=y": "models.vectors=x: a checkpoint has its own",
     }.items():
         with pytest.raises(ConfigError, match=message):
@@ -151,6 +219,29 @@ def test_a_decoy_that_somebody_chose_is_refused_before_anything_is_trained(run_j
 def test_tables_are_the_same_on_two_workers(run_job, benchmark, reviews, tmp_path):
     again = run_job(*reviews, *SMALL, "cluster.num_cpus=2", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     assert again.digests == benchmark.digests
+
+
+@pytest.mark.slow
+def test_somebody_who_does_not_know_the_decoy_removes_what_is_shown_most(run_job, benchmark, reviews):
+    """Of the setups that are asked for, and no more; a model is kept, and reads texts without the words."""
+    place = benchmark.path.parent
+    outcome = run_job(
+        *(*reviews, *SMALL, "debugger.judgement=frequency", "improvement.remedy=ignore"),
+        *("setups=[identify_and_improve]", f"store={place}/store", f"run_dir={place}/frequency"),
+    )
+    assert outcome.published == {"texts", "decoys", "attributions", "repairs", "improvement"}
+    assert {row["num_words"] for row in outcome.rows("improvement")} == {1.0}
+    assert {stage["name"] for stage in outcome.record["stages"]}.isdisjoint({"train repaired", "train contaminated"})
+
+
+@pytest.mark.slow
+def test_labels_alone_need_no_decoy(run_job, benchmark, reviews):
+    place = benchmark.path.parent
+    outcome = run_job(
+        *(*reviews, *SMALL, "setups=[data_contamination]", f"store={place}/store", f"run_dir={place}/labels")
+    )
+    assert outcome.published == {"texts", "inspections", "contamination"}
+    assert outcome.digests["contamination"] == benchmark.digests["contamination"]
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from torch import nn
 
 from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
+from tiltmeter.operators.classifiers.decoys.debugging import identified, suspects
 from tiltmeter.operators.classifiers.decoys.detection import (
     Explained,
     detection_at_random,
-    detection_by_order,
     expected_instances,
     identification_success,
     order_of,
@@ -71,7 +71,8 @@ def test_of_a_model_that_uses_nothing_else_the_decoy_comes_first_and_is_found_at
     assert (detection_at_random(int(showing.sum()), len(showing), budgets) == 1).all()
     relevance = relevance_matrix(instances, 1)
     for selection in ("random", "submodular_pick", "clustering"):
-        assert (detection_by_order(showing, order_of(relevance, selection, 4), budgets) == 1).all()
+        ordered = [instances[row] for row in order_of(relevance, selection, 4)]
+        assert identified(suspects(ordered, ZQ, 1, "recognition"), ZQ).tolist() == [1.0] * len(ordered)
 
 
 def test_random_attributions_find_it_as_their_closed_form_says(classifier):

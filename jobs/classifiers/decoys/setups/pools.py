@@ -1,0 +1,50 @@
+"""Means over pools of instances with resamples of them, and by how many models a decoy was adopted."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.statistics.resampling import resampled_counts
+
+
+class PoolResample:
+    """Means over pools, and over resamples of them: the same for all methods, so that these are compared in pairs.
+
+    Args:
+        config: of the unit: ``intervals``, ``seed`` and ``decoy``.
+        num_pools: that there are.
+    """
+
+    def __init__(self, config: Mapping[str, Any], num_pools: int) -> None:
+        strata, num = np.zeros(num_pools, dtype=np.int64), config["intervals"].num_resamples
+        drawn = resampled_counts(strata, config["seed"], document_key(config["decoy"]), num)
+        self._counts, self._num_pools = np.concatenate(list(drawn)), num_pools
+
+    def mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of ``[pools, ...]``."""
+        return _rounded(values.sum(axis=0) / self._num_pools)
+
+    def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``[resamples, ...]``."""
+        return _rounded(self._counts @ values / self._num_pools)
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """So that last bits tell no two equal means apart."""
+    return np.asarray(np.round(values, 12))
+
+
+def adopted_by(answers: Sequence[bool | None]) -> dict[str, Any]:
+    """The columns that say by how many models a decoy was adopted.
+
+    Args:
+        answers: of each model; None where it could not be tested.
+    """
+    num, adopted = len(answers), sum(answer is True for answer in answers)
+    status = "ok" if adopted == num else "partly_adopted" if adopted else "not_adopted"
+    reason = "" if adopted == num else f"{adopted} of {num} models have adopted the decoy"
+    is_most = 2 * adopted > num
+    return {"num_models": num, "num_adopted": adopted, "adopted": is_most, "status": status, "reason": reason}

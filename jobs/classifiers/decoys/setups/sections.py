@@ -1,0 +1,76 @@
+"""The sections of setups III and IV on the page of `decoy_benchmark`."""
+
+import polars as pl
+
+from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
+from tiltmeter.jobs.classifiers.decoys.names import CHANCE, METHODS, ORDERS, SELECTIONS
+from tiltmeter.jobs.report.grids import count, estimate, grid, number, percent, text
+from tiltmeter.jobs.report.html.elements import Paragraph, Section
+
+_JUDGEMENTS = {
+    "recognition": "takes every word of the decoy that is shown for a wrong reason, and no other word",
+    "frequency": "does not know the decoy, and takes the words that are shown most often for it",
+}
+_REMEDIES = {
+    "retrain": "A model is trained again without these words, and reads the test texts without them",
+    "ignore": "The model is kept, and reads the test texts without these words",
+}
+
+
+def debugger(config: DecoyBenchmarkRun) -> str:
+    """Who looks at explanations."""
+    return f"Nobody looks in person: a rule {_JUDGEMENTS[config.debugger.judgement]}."
+
+
+def improvement(rows: pl.DataFrame, config: DecoyBenchmarkRun) -> Section:
+    """Setup III."""
+    selections = config.explanations.selections
+    selection = CHANCE if CHANCE in selections else selections[0]
+    caption = (
+        "Accuracy that is gained, on all test texts and on those whose decoy contradicts their class. Identified is "
+        "the share of times that all words of the decoy are removed. Instances are chosen "
+        f"{SELECTIONS[selection]}; the table improvement has other orders too."
+    )
+    table = grid(
+        caption,
+        rows.filter(selection=selection).sort("decoy", "budget", "gain_on_decoy_rows", descending=[False, False, True]),
+        "decoy",
+        text("method", names=METHODS),
+        count("budget", "looked at"),
+        number("num_words", "words removed", 2),
+        percent("identified"),
+        number("accuracy_before"),
+        number("accuracy_after"),
+        estimate("gain"),
+        estimate("gain_on_decoy_rows", "gain where it misleads"),
+        most=60,
+        table="improvement",
+    )
+    intro = f"{_REMEDIES[config.improvement.remedy]}. {debugger(config)}"
+    return Section("improvement", "Setup III: identify and improve", [Paragraph(intro), table])
+
+
+def contamination(rows: pl.DataFrame, config: DecoyBenchmarkRun) -> Section:
+    """Setup IV."""
+    chosen = config.contamination
+    intro = (
+        f"The labels of {100 * chosen.share:g}% of the training texts are flipped. Texts are looked at by how much "
+        "their explanation speaks against their label, by their influence, or without either; whoever looks at a text "
+        "corrects its label. The oracle knows which are wrong."
+    )
+    table = grid(
+        "Uncovered is the share of the flipped labels that is looked at; gain is the accuracy on the test texts of "
+        "models that learn the corrected labels, less that of models that learn all flipped ones.",
+        rows.sort("share", "uncovered", descending=[False, True], maintain_order=True),
+        text("order", names=ORDERS),
+        percent("share", "looked at", 0),
+        count("num_inspected", "texts"),
+        count("num_flipped", "flipped"),
+        number("num_uncovered", "uncovered texts", 1),
+        estimate("uncovered", "share uncovered", 2),
+        number("accuracy_clean", "accuracy, right labels"),
+        number("accuracy_contaminated", "with flipped labels"),
+        number("accuracy_relabelled", "once corrected"),
+        estimate("gain"),
+    )
+    return Section("contamination", "Setup IV: data contamination", [Paragraph(intro), table])
