@@ -1,6 +1,6 @@
 """Word pair counts of the original corpus and of all its bootstrap replicas, in one pass.
 
-A pair at distance d <= window adds 1/d, as in GloVe (Pennington et al. 2014, section 3). 1/d is a whole number of
+A pair at distance d <= window adds 1/d, as in GloVe (Pennington et al. 2014, section 4.2). 1/d is a whole number of
 1/2520 for d <= 10, so counts are integers: sums are exact in any order, and no sharding changes a bit.
 """
 

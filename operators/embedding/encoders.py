@@ -1,7 +1,8 @@
 """Vectors of single words from contextual encoders: BERT, RoBERTa, GPT-2, the encoder of T5, and their like.
 
-As in Azarpanah and Farhadloo 2021, *Measuring Biases of Word Embeddings*, a word is given to the model alone, as a text
-of its own. What the model makes of its tokens is summed over layers and pooled over tokens:
+As in Azarpanah and Farhadloo 2021, *Measuring Biases of Word Embeddings*, section 4, a word is given to the model
+alone, as a text of its own. What the model makes of its tokens is summed over layers and pooled over tokens (in that
+paper, for BERT, the last four layers at [CLS], table 2; for GPT and GPT-2 the last layer):
 
 v(w) = pool_{t in T(w)} sum_{l in L} h_l(t).
 

@@ -1,7 +1,8 @@
 """How long texts and conversations are.
 
 Lakkaraju et al. 2023, *The Effect of Human v/s Synthetic Test Data and Round-tripping on Assessment of Sentiment
-Analysis Systems for Bias*, describe data of two chatbots so (Table II).
+Analysis Systems for Bias*, describe one of their two sets of conversations with chatbots so (HD1, Table II), by the
+gender of the user, with the smallest and the largest number beside each mean.
 """
 
 from collections.abc import Sequence

@@ -6,8 +6,8 @@ explained and a_i the attribution of word i (the sum over its tokens), a method 
 
     sum_i a_i = F(x) - F(x'),
 
-and the convergence delta says by how much it is not: delta = sum_i a_i - (F(x) - F(x')). Methods are those of captum;
-see :mod:`.attribution.methods`.
+and the convergence delta says by how much it is not: delta = sum_i a_i - (F(x) - F(x')). Which methods are captum's and
+which are ours is said in :mod:`.attribution.methods`.
 """
 
 from collections.abc import Sequence

@@ -15,8 +15,9 @@ With E the embeddings of a text's tokens, E' those of its baseline, F the output
   weights such that slopes tend to Shapley values;
 - random: uniform in [-1, 1), whatever the network says.
 
-Those that leave out words are captum's. Gradients are taken here for many texts and steps at a time, with the values of
-captum's ``LayerIntegratedGradients``, which takes several times as long.
+Those that leave out words are captum's. Integrated gradients and gradient x input are ours: gradients are taken for
+many texts and steps at a time, and integrated gradients with all steps have the values of captum's
+``LayerIntegratedGradients``, which takes several times as long.
 
 This module imports torch and captum, which takes seconds: import it where it is needed.
 """
