@@ -1,6 +1,6 @@
 """What the tables of `privacy_metrics` say, in sentences."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -133,7 +133,7 @@ def _noise(frames: Frames) -> Iterator[str]:
         )
 
 
-def noise_of(frames: Frames, model: str) -> list[Row]:
+def noise_of(frames: Frames, model: str) -> Sequence[Row]:
     """What a model makes of all artificial words, mean over the seeds."""
     if "noise" not in frames:
         return []
