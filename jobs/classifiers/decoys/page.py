@@ -7,6 +7,7 @@ import polars as pl
 
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.findings import adoption, orderings, overall, soonest
+from tiltmeter.jobs.classifiers.decoys.highlights import highlights
 from tiltmeter.jobs.classifiers.decoys.names import CHANCE, METHODS, ORACLE, SELECTIONS
 from tiltmeter.jobs.classifiers.decoys.setups import findings, sections
 from tiltmeter.jobs.report import wording
@@ -75,6 +76,8 @@ def _sentences(frames: Frames) -> Iterator[str]:
 def _sections(config: DecoyBenchmarkRun, frames: Frames) -> Iterator[Section]:
     if "decoys" in frames:
         yield Section("decoys", "The decoys and who adopted them", [*_words(frames), _decoys(frames["decoys"])])
+    if passages := list(highlights(config, frames)) if "attributions" in frames else []:
+        yield Section("highlights", "What explanations show", passages)
     if "detection" in frames:
         intro = Paragraph(f"{_ONE} {sections.debugger(config)}")
         yield Section("detection", "Setup I: identify and trust", [intro, _detection(frames), _utility(frames)])
@@ -118,7 +121,6 @@ def _decoys(decoys: pl.DataFrame) -> Grid:
         decoys,
         "decoy",
         text("model", is_numeric=True),
-        text("words", "words: class"),
         number("perplexity_shift", "perplexity ×"),
         number("accuracy_original", "accuracy without"),
         number("accuracy_decoy", "accuracy with"),

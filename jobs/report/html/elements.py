@@ -8,16 +8,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import jinja2
 
 from tiltmeter.jobs.report.html.charts import as_json, library, packed
 from tiltmeter.jobs.report.plots.figure import Figure
+from tiltmeter.jobs.report.plots.style import FEMALE, MALE, shades
 
 _HERE = Path(__file__).parent
 _HEIGHT = 450
 """Of a plotly figure that does not say its own."""
+
+_PAPER = "#fffefb"
+_DEEPEST = 0.5
+"""Share of the full colour behind the words of a passage, so that these can be read."""
+
+_STEPS = 20
+"""From no colour to the deepest."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,44 @@ class Chart:
         return height
 
 
+class Token(NamedTuple):
+    """A word of a passage.
+
+    Attributes:
+        weight: from -1, the deepest orange, to 1, the deepest blue.
+        number: that is written behind it, where it has one, for those who can't tell the colours.
+    """
+
+    text: str
+    weight: float = 0.0
+    number: str = ""
+
+    @property
+    def ground(self) -> str | None:
+        """The colour behind it; none for so small a weight that it could not be seen."""
+        step = round(_STEPS * self.weight)
+        if not step:
+            return None
+        full = shades([_PAPER, MALE if step > 0 else FEMALE], 1 + round(_STEPS / _DEEPEST))
+        return full[abs(step)]
+
+
+class Passage(NamedTuple):
+    """A text whose words are coloured, under what is said of it."""
+
+    heading: str
+    tokens: Sequence[Token]
+
+
+@dataclass(frozen=True)
+class Passages:
+    """Rows of texts that stand beside each other, or below each other on a phone."""
+
+    kind: ClassVar[str] = "passages"
+    caption: str
+    rows: Sequence[Sequence[Passage]]
+
+
 @dataclass(frozen=True)
 class Listing:
     """Text with its line breaks, such as a configuration."""
@@ -115,7 +161,7 @@ class Part:
     blocks: Sequence["Block"]
 
 
-Block = Paragraph | Bullets | Grid | Chart | Listing | Details | Part
+Block = Paragraph | Bullets | Grid | Chart | Passages | Listing | Details | Part
 
 
 @dataclass(frozen=True)

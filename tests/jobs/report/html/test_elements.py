@@ -9,7 +9,20 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.jobs.report.html.charts import as_json, library
-from tiltmeter.jobs.report.html.elements import Chart, Details, Grid, Listing, Page, Paragraph, Part, Section, render
+from tiltmeter.jobs.report.html.elements import (
+    Chart,
+    Details,
+    Grid,
+    Listing,
+    Page,
+    Paragraph,
+    Part,
+    Passage,
+    Passages,
+    Section,
+    Token,
+    render,
+)
 from tiltmeter.jobs.report.plots.figure import Figure
 
 
@@ -65,3 +78,12 @@ def test_a_box_that_scrolls_is_named_by_its_caption_and_what_it_stands_in():
 def test_the_first_cell_names_a_row_unless_it_is_a_number():
     html = page(Grid("", ["word", "d"], [["nurse", "1"]], ["d"]), Grid("", ["d"], [["1"]], ["d"]))
     assert re.findall(r'<th scope="row">(.*?)</th>', html) == ["nurse"]
+
+
+def test_words_of_a_passage_are_coloured_by_their_weight_and_escaped():
+    tokens = [Token("<i>", 1.0, "+2.00"), Token("dull", -0.5), Token("film", 0.001)]
+    html = page(Passages("C.", [[Passage("without", tokens), Passage("with", [])]]))
+    assert '<span style="background: rgb(128,184,214)">&lt;i&gt; <small>+2.00</small></span>' in html
+    assert re.search(r'<span style="background: rgb\(2\d\d,2\d\d,\d+\)">dull</span>', html)
+    assert "<span>film</span>" in html
+    assert re.findall("<dt>(.*?)</dt>", html) == ["without", "with"]
