@@ -11,6 +11,7 @@ from tiltmeter.operators.association.covariance import Estimator
 from tiltmeter.operators.association.scores import Statistic
 from tiltmeter.operators.embedding.similarity import Measure
 from tiltmeter.operators.statistics.permutation import Alternative
+from tiltmeter.operators.text.wordsets import WordSets
 
 
 def _renamed(statistic: object) -> object:
@@ -44,7 +45,9 @@ class AssociationConfig:
         min_share: a word set of which a smaller share is left is too small for a test.
         covariance: how that of an attribute set is estimated for the Mahalanobis distance; ``graphical_lasso`` as in
             the paper, with an l1 penalty chosen by 3-fold cross-validation.
-        num_neighbours: nearest neighbours of each attribute word by which the set is enlarged for that.
+        enlargement: by what an attribute set is enlarged for that: the nearest ``neighbours`` of its words in the
+            embedding, or their ``synonyms`` in the word lists, as in the paper.
+        num_neighbours: nearest neighbours of each attribute word.
     """
 
     similarities: Annotated[tuple[Measure, ...], Field(min_length=1), AfterValidator(each_once)] = ("cosine",)
@@ -61,7 +64,20 @@ class AssociationConfig:
     min_words: Annotated[int, Field(ge=1)] = 2
     min_share: Annotated[float, Field(ge=0, le=1)] = 0.0
     covariance: Estimator = "shrinkage"
+    enlargement: Literal["neighbours", "synonyms"] = "neighbours"
     num_neighbours: Annotated[int, Field(ge=1)] = 20
+
+    def check_synonyms(self, wordset: WordSets | None, language: str) -> None:
+        """Refuse an enlargement by synonyms without any.
+
+        Raises:
+            ValueError: saying what to choose.
+        """
+        if self.enlargement == "synonyms" and not (wordset and wordset.synonyms):
+            raise ValueError(
+                f"wordset.{language}.synonyms: job.enlargement=synonyms needs a list of them; choose one "
+                "(wordset=[english,english_synonyms]), or set job.enlargement=neighbours"
+            )
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -70,6 +86,11 @@ class AssociationJob(AssociationConfig, EmbeddingsJob):
 
     name: Literal["association"] = "association"
     needed_lists: ClassVar = NEEDED_LISTS
+
+    def check_words(self, wordset: WordSets | None, language: str) -> None:
+        """Refuse a language without the word lists of the job."""
+        super().check_words(wordset, language)
+        self.check_synonyms(wordset, language)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

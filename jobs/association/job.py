@@ -25,12 +25,13 @@ def run(run: Run[AssociationRun, Sources]) -> None:
 
 
 def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:
-    """The words of the tests, and the neighbours of their attributes if covariances are asked for."""
+    """The words of the tests, and the neighbours or synonyms of their attributes if covariances are asked for."""
 
     def lists(wordset: WordSets) -> Mapping[str, Sequence[str]]:
         return {"associations": listed_words(wordset, tests)}
 
-    return Needs(lists, lambda wordset: attribute_sets(wordset, config), config.num_neighbours)
+    by_synonyms = config.enlargement == "synonyms"
+    return Needs(lists, lambda wordset: attribute_sets(wordset, config), config.num_neighbours, by_synonyms)
 
 
 JOB = Job(

@@ -41,7 +41,8 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     if isinstance(embedding, FileEmbedding):
         done = read_vector_files(run.runner, embedding, sources.files, selection)
     else:
-        # An encoder has no vocabulary in which a word has neighbours: its covariances rest on the sets themselves.
+        # An encoder has no vocabulary in which a word has neighbours: its covariances rest on the sets, with their
+        # synonyms if these are asked for.
         alone = dataclasses.replace(selection, num_neighbours=0)
         done = encode(run.runner, embedding, sources.checkpoints, alone)
     originals = [replicas[ORIGINAL].tables["vectors"] for replicas in done.values()]

@@ -12,6 +12,7 @@ from tiltmeter.jobs.gender import config as gender
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.psychophysics import config as psychophysics
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
+from tiltmeter.operators.text.wordsets import WordSets
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -25,6 +26,11 @@ class SurveyJob(AssociationConfig, PsychophysicsConfig, GenderConfig, Embeddings
         ("gender",),
         *gender.NEEDED_LISTS,
     )
+
+    def check_words(self, wordset: WordSets | None, language: str) -> None:
+        """Refuse a language without any word list of the job."""
+        super().check_words(wordset, language)
+        self.check_synonyms(wordset, language)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

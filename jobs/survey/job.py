@@ -1,5 +1,6 @@
 """Job `survey`: embeddings of corpora and of their bootstrap replicas, and how far they lean by every measure."""
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +13,7 @@ from tiltmeter.jobs.embedding.config import has_replicas
 from tiltmeter.jobs.embedding.find_models import find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
-from tiltmeter.jobs.embedding.vectors.models import Model, Needs
+from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender import tables as gender_tables
 from tiltmeter.jobs.gender.genders import measure_gender
 from tiltmeter.jobs.psychophysics import job as psychophysics
@@ -34,7 +35,7 @@ def run(run: Run[SurveyRun, Sources]) -> None:
         choices = psychophysics.lists(wordset) if has_observers else {}
         return {**choices, **test_needs.lists(wordset), **_gender_lists(wordset)}
 
-    models = find_models(run, Needs(lists, test_needs.attribute_sets, test_needs.num_neighbours))
+    models = find_models(run, dataclasses.replace(test_needs, lists=lists))
     run.publish_all(_measured(run, models))
 
 

@@ -13,6 +13,7 @@ from tiltmeter.operators.text.wordsets import (
     Occupations,
     Pairs,
     Percent,
+    Synonyms,
     Wefat,
     WordForms,
     Words,
@@ -57,6 +58,7 @@ def normalised(wordset: WordSets, tokenizer: Tokenizer) -> WordSets:
         occupations=wordset.occupations and _normalised_occupations(wordset.occupations, spell),
         associations={name: _normalised_association(test, spell) for name, test in wordset.associations.items()},
         wefats={name: _normalised_wefat(test, spell) for name, test in wordset.wefats.items()},
+        synonyms=wordset.synonyms and _normalised_synonyms(wordset.synonyms, spell),
         gender=wordset.gender and _normalised_gender(wordset.gender, spell),
         gender_survey=wordset.gender_survey and _normalised_survey(wordset.gender_survey, spell),
     )
@@ -118,6 +120,13 @@ def _normalised_association(test: Association, spell: Spell) -> Association:
 
 def _normalised_wefat(test: Wefat, spell: Spell) -> Wefat:
     return Wefat(test.source, _normalised_named(test.attribute_a, spell), _normalised_named(test.attribute_b, spell))
+
+
+def _normalised_synonyms(synonyms: Synonyms, spell: Spell) -> Synonyms:
+    words: dict[str, Words] = {}
+    for word, forms in synonyms.words.items():
+        words[spell(word)] = tuple(dict.fromkeys([*words.get(spell(word), ()), *map(spell, forms)]))
+    return Synonyms(synonyms.source, words)
 
 
 def _normalised_gender(gender: GenderWords, spell: Spell) -> GenderWords:

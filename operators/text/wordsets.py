@@ -114,6 +114,31 @@ class Wefat:
 
 
 @dataclass(frozen=True, config=_CONFIG)
+class Synonyms:
+    """Words that mean nearly the same, to enlarge attribute sets by.
+
+    Attributes:
+        source: where they come from.
+        words: synonyms of each word.
+    """
+
+    source: str
+    words: dict[str, Words]
+
+    def __post_init__(self) -> None:
+        for word, synonyms in self.words.items():
+            check_words(f"wordset.synonyms.words.{word}", synonyms)
+
+    def added_to(self, words: Iterable[str]) -> Words:
+        """Words together with their synonyms, sorted, each once.
+
+        >>> Synonyms("made up", {"joy": ("glee",), "war": ("fight",)}).added_to(["peace", "joy"])
+        ('glee', 'joy', 'peace')
+        """
+        return tuple(sorted({form for word in words for form in (word, *self.words.get(word, ()))}))
+
+
+@dataclass(frozen=True, config=_CONFIG)
 class GenderWords:
     """Words for the gender direction and the bias along it.
 
@@ -206,6 +231,7 @@ class WordSets:
         occupations: the words that the task asks about, and the targets of the WEFATs.
         associations: association tests by name.
         wefats: WEFATs by name.
+        synonyms: of attributes, to estimate the covariance of a set from.
         gender: words for the gender direction.
         gender_survey: words for the comparison across languages.
 
@@ -222,6 +248,7 @@ class WordSets:
     occupations: Occupations | None = None
     associations: dict[str, Association] = Field(default_factory=dict)
     wefats: dict[str, Wefat] = Field(default_factory=dict)
+    synonyms: Synonyms | None = None
     gender: GenderWords | None = None
     gender_survey: GenderSurvey | None = None
 
@@ -258,6 +285,8 @@ def word_lists(wordset: WordSets) -> dict[str, tuple[str, ...]]:
         lists |= {f"associations.{name}.{side}": getattr(test, side).words for side in (*_TARGETS, *_ATTRIBUTES)}
     for name, wefat in wordset.wefats.items():
         lists |= {f"wefats.{name}.{side}": getattr(wefat, side).words for side in _ATTRIBUTES}
+    if wordset.synonyms:
+        lists["synonyms"] = wordset.synonyms.added_to(wordset.synonyms.words)
     if wordset.gender:
         lists["gender.definitional_pairs"] = chain.from_iterable(wordset.gender.definitional_pairs)
         lists["gender.professions"] = wordset.gender.professions

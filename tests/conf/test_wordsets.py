@@ -114,6 +114,20 @@ def test_the_occupations_that_liang_and_acuna_name_are_among_those_of_caliskan()
     assert {"electrician", "hairdresser", "lawyer", "teacher", "examiner"} < set(occupations.percent_women)
 
 
+def test_synonyms_are_those_of_their_source_for_the_attributes_of_the_tests(data_file: DataFile) -> None:
+    sets, lists = _english("[english,english_synonyms]")
+    attributes = {word for name, words in lists.items() if ".attribute_" in name for word in words}
+    pairs = [line.split() for line in data_file("wordlists/counterfitting/ppdb_synonyms.txt").read_text().splitlines()]
+    expected: dict[str, set[str]] = {}
+    for one, other in [*pairs, *(pair[::-1] for pair in pairs)]:
+        if one in attributes and one != other:
+            expected.setdefault(one, set()).add(other)
+    assert sets.synonyms is not None
+    assert {word: set(synonyms) for word, synonyms in sets.synonyms.words.items()} == expected
+    assert sum(map(len, sets.synonyms.words.values())) == 247
+    assert not [word for word in lists["synonyms"] if " " in word]
+
+
 def test_english_word_sets_differ_in_their_occupations_alone() -> None:
     others = [{**lists, "occupations": ()} for _, lists in map(_english, ("english", "english_caliskan"))]
     assert others[0] == others[1]

@@ -41,13 +41,17 @@ class Needs:
             looked at before anything is trained.
         attribute_sets: sets of words whose covariance it needs.
         num_neighbours: of each of their words, to estimate the covariance from.
+        by_synonyms: whether it is estimated from the synonyms of the word lists, and not from neighbours.
     """
 
     lists: Callable[[WordSets], Mapping[str, Sequence[str]]]
     attribute_sets: Callable[[WordSets], tuple[tuple[str, ...], ...]] = lambda _: ()
     num_neighbours: int = 0
+    by_synonyms: bool = False
 
     def selection(self, wordset: WordSets) -> Selection:
         """What is taken out of an embedding: all listed words, so that other jobs find the same unit."""
-        sets = self.attribute_sets(wordset)
-        return Selection(needed_words(word_lists(wordset)), sets, self.num_neighbours if sets else 0)
+        sets, words = self.attribute_sets(wordset), needed_words(word_lists(wordset))
+        if self.by_synonyms and wordset.synonyms:
+            return Selection(words, tuple(map(wordset.synonyms.added_to, sets)))
+        return Selection(words, sets, self.num_neighbours if sets else 0)

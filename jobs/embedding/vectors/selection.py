@@ -21,7 +21,7 @@ class Selection:
 
     Attributes:
         words: entries of the word lists, sorted.
-        attribute_sets: those whose covariance is needed, each sorted.
+        attribute_sets: those whose covariance is needed, each sorted; with their synonyms if these are asked for.
         num_neighbours: nearest neighbours of each of their words, to estimate the covariance from; 0 without sets.
     """
 

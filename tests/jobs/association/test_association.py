@@ -223,6 +223,14 @@ def test_monte_carlo_hangs_on_the_seed_and_is_near_the_exact_value(
             ["wordset.en.other_cue_pairs=[[love,hate],[love,hate]]"],
             r"wordset.other_cue_pairs: \[\['love', 'hate'\]\] listed more than once",
         ),
+        (
+            ["job.enlargement=synonyms"],
+            r"wordset.en.synonyms: job.enlargement=synonyms needs a list .*wordset=\[english,english_synonyms\]",
+        ),
+        (
+            ["+wordset.en.synonyms={source: mine, words: {joy: []}}"],
+            r"wordset.synonyms.words.joy is empty: give at least one word",
+        ),
         (["job=psychophysics"], r"its observers are bootstrap replicas, which embedding=file has not; train some"),
         (["job=bootstrap"], r"job=bootstrap: trains embeddings; choose embedding=glove, word2vec or fasttext"),
     ],

@@ -79,3 +79,32 @@ def test_a_set_without_a_known_word_has_too_few(outcome, model, test, num):
     for row in outcome.rows("associations", model=model, test=test):
         assert row["status"] == "too_few_words"
         assert row["reason"] == f"attribute_a (attribute_a) has 0 of its {num} words left, and needs 1"
+
+
+@pytest.fixture
+def with_synonyms(word_lists, word_sets):
+    """The test "near" with synonyms of a word of each set, one of which no embedding has."""
+    synonyms = {"source": "made up", "words": {"joy": ["glee", "mirth"], "ash": ["soot"], "rose": ["bloom"]}}
+    tests = word_lists("en", associations={"near": word_sets(**TARGETS, **GOOD)}, wefats=None)
+    [_, added] = word_lists("en", synonyms=synonyms)
+    return ["job=association", *tests, added, "job.enlargement=synonyms"]
+
+
+def test_a_set_may_be_enlarged_by_the_synonyms_of_its_words(run_job, write_vectors, with_synonyms, tmp_path):
+    more = {"glee": [1.0, 2.0, 0.0, 1.0], "soot": [0.0, 3.0, 1.0, -1.0], "bloom": [5.0, 5.0, 5.0, 5.0]}
+    write_vectors(tmp_path / "full.bin", [*WORDS, *more], [*FULL, *more.values()])
+    outcome = run_job(
+        *(*with_synonyms, "embedding=file", f"embedding.path={tmp_path}/full.bin", f"store={tmp_path}/store"),
+        *("job.similarities=[mahalanobis]", "job.statistics=[mean]", "job.min_words=1"),
+    )
+    vectors = dict(zip([*WORDS, *more], np.float32([*FULL, *more.values()]).astype(float), strict=True))
+
+    def distances(side, synonym):
+        theta = precision(np.array([vectors[word] for word in (*side, synonym)]))
+        apart = np.array([[vectors[x] - vectors[a] for a in side] for words in TARGETS.values() for x in words])
+        return np.sqrt(np.einsum("wad,de,wae->wa", apart, theta, apart)).mean(axis=1)
+
+    scores = distances(GOOD["attribute_b"], "soot") - distances(GOOD["attribute_a"], "glee")
+    [row] = outcome.rows("associations")
+    assert row["score"] == pytest.approx(scores[:3].sum() - scores[3:].sum(), rel=1e-4)
+    assert row["num_attributes"] == 10

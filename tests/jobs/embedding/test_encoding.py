@@ -103,6 +103,20 @@ def test_a_covariance_rests_on_the_attribute_set_alone(measured, model):
     assert (row["status"], row["covariance"]) == ("ok", "shrinkage")
 
 
+def test_a_covariance_rests_on_synonyms_too_if_these_are_asked_for(measured, model, word_lists):
+    [_, synonyms] = word_lists("en", synonyms={"source": "made up", "words": {"love": ["rose"], "war": ["ant"]}})
+    row = measured(synonyms, "job.enlargement=synonyms")["small", "mahalanobis"]
+    x, y, a, b = (np.stack([_vector(model, word, [-1], [1]) for word in words]) for words in SETS.values())
+
+    def distances(words, side, synonym):
+        precision = np.linalg.inv(oas(np.concatenate([side, [_vector(model, synonym, [-1], [1])]]))[0])
+        apart = words[:, np.newaxis] - side
+        return np.sqrt(np.einsum("wad,de,wae->wa", apart, precision, apart)).mean(axis=1)
+
+    scores = [distances(words, b, "ant") - distances(words, a, "rose") for words in (x, y)]
+    assert row["score"] == pytest.approx(scores[0].sum() - scores[1].sum(), abs=1e-4)
+
+
 def test_a_set_of_one_word_has_no_covariance(measured):
     row = measured()["one word", "mahalanobis"]
     assert (row["status"], row["score"], row["missing_words"]) == ("no_covariance", None, ["absent"])

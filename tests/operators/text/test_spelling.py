@@ -9,6 +9,7 @@ from tiltmeter.operators.text.wordsets import (
     DefiningPair,
     GenderSurvey,
     GenderWords,
+    Synonyms,
     WordForms,
     WordSets,
 )
@@ -21,6 +22,7 @@ def test_entries_are_written_as_the_vocabulary_writes_them() -> None:
         occupations=shares(Arzt=40, ARZT=40, Koch=30),
         associations={"test": association(("A\u0308rztin", "Ärztin", "Frau  Dr."), ("Arzt",))},
         wefats={"test": wefat(("Frau", "FRAU"))},
+        synonyms=Synonyms("s", {"Freude": ("Lust", "LUST"), "FREUDE": ("Wonne",)}),
         gender=GenderWords((("Frau", "Mann"),), ("Arzt", "arzt", "auf\u00adgehend")),
     )
     written = normalised(wordset, Tokenizer("de"))
@@ -30,6 +32,7 @@ def test_entries_are_written_as_the_vocabulary_writes_them() -> None:
     assert written.associations["test"].target_x.words == ("ärztin", "frau dr")
     assert written.associations["test"].attribute_b.words == ("böse",)
     assert written.wefats == {"test": wefat(("frau",), ("mann",))}
+    assert written.synonyms == Synonyms("s", {"freude": ("lust", "wonne")})
     assert written.gender == GenderWords((("frau", "mann"),), ("arzt", "aufgehend"))
     assert normalised(written, Tokenizer("de")) == written
 
