@@ -70,6 +70,19 @@ def _other(classes: Sequence[str], label: str, draw: float) -> str:
     return others[int(draw * len(others))]
 
 
+def lasting_classes(labels: Sequence[str], given: Sequence[str]) -> frozenset[str]:
+    """The classes that a model knows whichever labels are corrected: those of texts whose label is not flipped.
+
+    Args:
+        labels: of the texts.
+        given: to them; see :func:`flipped_labels`.
+
+    >>> sorted(lasting_classes(["good", "bad", "so-so"], ["good", "bad", "bad"]))
+    ['bad', 'good']
+    """
+    return frozenset(label for label, other in zip(labels, given, strict=True) if label == other)
+
+
 def evidence_against(explained: Explained, k: int) -> float:
     """What the k words that are shown say against the class that is explained: minus the sum of their attributions.
 
