@@ -7,7 +7,7 @@ flip_points       the mixture of two cues at which each replica changes its answ
 response_curve    share of the replicas that answer with the second cue at each mixture
 moments           PSE and JND from mean and standard deviation of the flips
 curve             those read off the response curve
-fitted            those of a cumulative normal that is fitted to it
+fitted            those of a cumulative normal or logistic curve that is fitted to it
 pooled            mean PSE of words over several pairs of cues (mixed model)
 
 >>> import numpy as np
