@@ -267,8 +267,8 @@ def _alike(tables: Tables) -> list[Block]:
         return []
     explanation = (
         "Two languages are alike if the same professions lie on the female side in both: Pearson's r of the bias of "
-        "the professions that both have. The tree joins the most alike first, by the mean of 1 − r between two groups "
-        "(Matthews et al. 2021, figure 6)."
+        "the professions that both have. The tree joins the most alike first, by the mean of 1 − r between two groups, "
+        "after figure 6 of Matthews et al. 2021, which leaves out Chinese and Wolof."
     )
     chart = Chart(
         f"Heat map of the correlation between {rows['language_1'].n_unique()} languages under a tree that groups them.",
