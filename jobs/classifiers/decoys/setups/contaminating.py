@@ -341,11 +341,12 @@ def _summary(
     unit = Unit(
         "contamination_summary/1", "labels", settings, {"inspections": list(inspections), "rights": list(rights)}
     )
-    [done] = runner.run_whole(Stage("uncover labels", each(_sum_up), {_GROUP: [unit]}))[_GROUP]
+    [done] = runner.run_whole(Stage("uncover labels", each(sum_up), {_GROUP: [unit]}))[_GROUP]
     return done.tables["contamination"]
 
 
-def _sum_up(store: Store, unit: Unit) -> Tables:
+def sum_up(store: Store, unit: Unit) -> Tables:
+    """The table ``contamination``, from ``inspections`` and, by model, of which test texts each is right."""
     config, number = unit.config, unit.config["number"]
     rights = [store.read(ref)["is_right"].to_numpy(zero_copy_only=False) for ref in unit.inputs["rights"]]
     models = {_CLEAN: rights[:number], _CONTAMINATED: rights[number : 2 * number]}

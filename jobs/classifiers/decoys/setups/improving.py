@@ -66,7 +66,7 @@ def improve(
         for name in reviews
         if name in evaluated
     }
-    ended = runner.run_whole(Stage("improve", each(_sum_up), units))
+    ended = runner.run_whole(Stage("improve", each(sum_up), units))
     return {
         "repairs": [ref for name in ended for ref in evaluated[name]],
         "improvement": [finished.tables["improvement"] for [finished] in ended.values()],
@@ -219,7 +219,8 @@ def _summary(
 _MEASURES = {"": "accuracy", "_on_decoy_rows": "accuracy_on_decoy_rows"}
 
 
-def _sum_up(store: Store, unit: Unit) -> Tables:
+def sum_up(store: Store, unit: Unit) -> Tables:
+    """The table ``improvement`` of a decoy, from tables ``reviews``, ``repairs`` and the answers who adopted it."""
     reviews, repairs = (pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs[name]]) for name in _INPUTS)
     adopted = [answer for ref in unit.inputs["adopted"] for answer in store.read(ref)["adopted"].to_pylist()]
     about = {"decoy": unit.config["decoy"], **adopted_by(adopted)}

@@ -1,0 +1,114 @@
+"""Means of setups III and IV over pools, models and texts, counted by hand."""
+
+import pyarrow as pa
+import pytest
+
+from tiltmeter.jobs.classifiers.decoys import tables
+from tiltmeter.jobs.classifiers.decoys.config import Intervals
+from tiltmeter.jobs.classifiers.decoys.setups import contaminating, improving
+from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
+from tiltmeter.storage.store.ledger import Store, Unit
+
+INTERVALS = Intervals(num_resamples=200)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture
+def kept(store):
+    """Puts a table into the store."""
+    return lambda name, table: store.commit(Unit("made/1", name, name), [(name, table)]).tables[name]
+
+
+def review(model, pool, budget, words):
+    return {"decoy": "zq", "method": "lime", "selection": "random"} | {
+        "model": model,
+        "pool": pool,
+        "budget": budget,
+        "words": words,
+    }
+
+
+def repair(model, words, everywhere, misled):
+    return {"decoy": "zq", "model": str(model), "words": words} | {
+        "accuracy": everywhere,
+        "accuracy_on_decoy_rows": misled,
+        "status": "ok",
+    }
+
+
+REVIEWS = [
+    *(review(0, 0, 1, "zq0"), review(0, 1, 1, ""), review(1, 0, 1, ""), review(1, 1, 1, "")),
+    *(review(0, 0, 2, "zq0 zq1"), review(0, 1, 2, "zq0"), review(1, 0, 2, "zq0"), review(1, 1, 2, "film")),
+]
+
+
+def improved(store, kept, repairs):
+    reviews = kept("reviews", pa.Table.from_pylist(REVIEWS, tables.REVIEWS))
+    made = kept("repairs", pa.Table.from_pylist(repairs, tables.REPAIRS))
+    adopted = kept("adopted", pa.table({"adopted": pa.array([True, False])}))
+    config = {"decoy": "zq", "made": InsertedDecoy(("zq0", "zq1")), "number": 2, "intervals": INTERVALS, "seed": 0}
+    unit = Unit("made/1", "zq", config, {"reviews": [reviews], "repairs": [made], "adopted": [adopted]})
+    [(_, table)] = improving.sum_up(store, unit)
+    return {row["budget"]: row for row in table.to_pylist()}
+
+
+def test_what_is_gained_is_a_mean_over_models_and_pools(store, kept):
+    rows = improved(
+        store,
+        kept,
+        [
+            *(repair(0, "", 0.5, 0.1), repair(0, "zq0", 0.6, 0.4), repair(0, "zq0 zq1", 0.8, 0.8)),
+            *(repair(1, "", 0.7, 0.3), repair(1, "zq0", 0.7, 0.5), repair(1, "film", 0.6, 0.2)),
+        ],
+    )
+    one, two = rows[1], rows[2]
+    assert (one["num_words"], one["identified"], two["num_words"], two["identified"]) == (0.25, 0.0, 1.25, 0.25)
+    # After one instance: (0.6 + 0.7) / 2 in the first pool, and (0.5 + 0.7) / 2 in the second, as before.
+    assert (one["accuracy_before"], one["accuracy_after"]) == pytest.approx((0.6, 0.625))
+    assert (one["gain"], one["gain_low"], one["gain_high"]) == pytest.approx((0.025, 0.0, 0.05))
+    assert one["gain_on_decoy_rows"] == pytest.approx(((0.4 + 0.3) / 2 - 0.2) / 2)
+    # After two: (0.8 + 0.7) / 2 and (0.6 + 0.6) / 2; a word that was no wrong reason costs the second model 0.1.
+    assert two["accuracy_after"] == pytest.approx((0.75 + 0.6) / 2)
+    assert (two["gain"], two["gain_low"], two["gain_high"]) == pytest.approx((0.075, 0.0, 0.15))
+    assert two["gain_on_decoy_rows"] == pytest.approx((0.65 + 0.3) / 2 - 0.2)
+    assert (two["num_models"], two["num_adopted"], two["status"]) == (2, 1, "partly_adopted")
+
+
+def test_where_no_text_contradicts_the_decoy_nothing_is_said_of_such_texts(store, kept):
+    words = [(0, ""), (0, "zq0"), (0, "zq0 zq1"), (1, ""), (1, "zq0"), (1, "film")]
+    rows = improved(store, kept, [repair(model, those, 0.5, None) for model, those in words])
+    assert [row["gain"] for row in rows.values()] == [0.0, 0.0]
+    assert {row[name] for row in rows.values() for name in row if name.endswith("_on_decoy_rows")} == {None}
+
+
+def inspection(model, row, place):
+    flipped = row in (1, 3)
+    about = {"order": "loss", "model": model, "row": row, "place": place, "score": 0.0}
+    return about | {"label": "b" if flipped else "a", "gold": "a", "is_flipped": flipped}
+
+
+def test_labels_that_are_uncovered_and_what_it_gains_are_counted_over_two_models(store, kept):
+    places = [{0: 2, 1: 1, 2: 3, 3: 4}, {0: 3, 1: 2, 2: 4, 3: 1}]
+    lines = [inspection(model, row, place) for model, these in enumerate(places) for row, place in these.items()]
+    inspections = kept("inspections", pa.Table.from_pylist(lines, tables.INSPECTIONS))
+    rights = ["1111", "1110", "1001", "0001", "1101", "1111"]  # right labels, flipped ones, and half of them corrected
+    refs = [
+        kept(f"rights_{number}", pa.table({"is_right": [digit == "1" for digit in digits]}))
+        for number, digits in enumerate(rights)
+    ]
+    config = {"cases": [["loss", 0, 0.5], ["loss", 1, 0.5]], "number": 2, "intervals": INTERVALS, "seed": 0}
+    unit = Unit("made/1", "labels", config, {"inspections": [inspections], "rights": refs})
+    [(_, table)] = contaminating.sum_up(store, unit)
+    [row] = table.to_pylist()
+    assert (row["order"], row["share"], row["num_inspected"], row["num_flipped"]) == ("loss", 0.5, 2, 2)
+    # The first model's order has row 1 alone among its first two texts, the second model's has both.
+    assert (row["num_uncovered"], row["uncovered"]) == (1.5, 0.75)
+    assert (row["uncovered_low"], row["uncovered_high"]) == (0.5, 1.0)
+    accuracies = [row[f"accuracy_{kind}"] for kind in ("clean", "contaminated", "relabelled")]
+    assert accuracies == [7 / 8, 3 / 8, 7 / 8]
+    assert row["gain"] == 0.5
+    assert 0.0 <= row["gain_low"] < 0.5 < row["gain_high"] <= 1.0
