@@ -37,6 +37,7 @@ class Stream(IntEnum):
     ATTRIBUTION = 13
     CLASSIFIER_TRAINING = 14
     DECOY = 15
+    RANDOM_WORDS = 16
 
 
 @numba.njit(cache=True)

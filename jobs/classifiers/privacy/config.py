@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
@@ -13,6 +14,7 @@ from tiltmeter.jobs.classifiers.labelled_data import LabelledData
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.privacy.bins import check_bins
+from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig
 from tiltmeter.operators.classifiers.privacy.noise import check_noise
 from tiltmeter.operators.classifiers.privacy.swaps import swaps
 from tiltmeter.operators.text.word_checks import check_words
@@ -20,6 +22,9 @@ from tiltmeter.storage.files.redaction import redacted
 
 ModelName = Literal["General", "PrivAdv", "PrivAug", "PrivBias", "GenderCtrl", "ArtNoise", "PrivEP", "PrivAdvEP"]
 Copies = Literal["each", "changed"]
+PENALISED = ("PrivEP", "PrivAdvEP")
+"""Models that are trained for EP."""
+
 _CONFIG = ConfigDict(extra="forbid")
 _Path = Annotated[str, Field(min_length=1)]
 _Share = Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -185,7 +190,7 @@ class PrivacyModels(TrainedModels):
         num_seeds: of each, that differ in their random numbers.
         gender_weight: of the loss of gender in what the encoder learns, or unlearns.
         gender_hidden: units between the representation and gender, in training.
-        ep_weight: of EP, where it is minimised.
+        ep_weight: of EP, where it is maximised.
         augmentation: of PrivAug.
         noise: of ArtNoise.
     """
@@ -214,12 +219,16 @@ class PrivacyExplanations:
         max_sentences: of each corpus that are explained at most.
         explained: the class whose output is explained.
         listed: names of the lists that make up L; None: all.
+        metrics: what the equations of EP and EG leave open.
+        num_random_lists: of as many words that are not in L, whose EP is that of words that nobody listed.
     """
 
     attribution: AttributionConfig
+    metrics: MetricConfig = MetricConfig()
     max_sentences: Annotated[int, Field(ge=2)] = 300
     explained: Explain = "predicted"
     listed: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    num_random_lists: Annotated[int, Field(ge=0)] = 20
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -231,7 +240,8 @@ class ValenceLexicon:
         header: whether the first line of CSV and TSV has names.
         word, valence: what the file calls its columns.
         low, high: ends of the scale.
-        least: how far from the middle a word must be to count; 1 is an end.
+        bins: the highest valence of each class but the last; None: the scale is divided into equal parts.
+        least: how far from the middle a word must be to count in the share with the right sign; 1 is an end.
     """
 
     path: _Path | None = None
@@ -240,13 +250,25 @@ class ValenceLexicon:
     valence: _Path = "Valence"
     low: float = 0.0
     high: float = 1.0
+    bins: tuple[float, ...] | None = None
     least: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
 
     @pydantic.model_validator(mode="after")
     def _ordered(self) -> Self:
         if not self.low < self.high:
             raise ValueError(f"lexicon.low={self.low:g}: must be less than lexicon.high={self.high:g}; set both")
+        ends = [self.low, *(self.bins or ()), self.high]
+        if any(first >= second for first, second in pairwise(ends)):
+            raise ValueError(
+                f"lexicon.bins={list(self.bins or ())}: must rise between lexicon.low={self.low:g} and "
+                f"lexicon.high={self.high:g}"
+            )
         return self
+
+    def upper_ends(self, num_classes: int) -> tuple[float, ...]:
+        """The highest valence of each class but the last."""
+        step = (self.high - self.low) / num_classes
+        return self.bins or tuple(self.low + step * number for number in range(1, num_classes))
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -331,6 +353,23 @@ class PrivacyMetricsRun(CommonConfig):
                 f"models.noise.words: must have a list for each gender, of {len(self.classes)} words, one for each of "
                 "classes; set it as in 'models.noise.words=[[zx0, zx1, zx2], [zq0, zq1, zq2]]'"
             )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _has_metrics(self) -> Self:
+        bins, names = self.lexicon.bins, self.models.names
+        if bins is not None and len(bins) != len(self.classes) - 1:
+            raise ValueError(
+                f"lexicon.bins={list(bins)}: must have {len(self.classes) - 1} items, one fewer than classes"
+            )
+        for name in (name for name in PENALISED if name in names):
+            if "General" not in names:
+                raise ValueError(f"models.names: {name} is trained for EP, which compares with General; add General")
+            if self.explanations.metrics.scale == "count":
+                raise ValueError(
+                    f"explanations.metrics.scale=count: has no gradient, by which {name} is trained; leave it out of "
+                    "models.names, or take raw, maximum or share"
+                )
         return self
 
 

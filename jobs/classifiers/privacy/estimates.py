@@ -1,15 +1,85 @@
-"""Resamples of the texts of a corpus, and intervals over them."""
+"""What each text has of a measure, resamples of the texts of a corpus, and intervals over them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import Resamples
+from tiltmeter.operators.classifiers.privacy.attacker import weighted_recalls
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts, resampled_mean
+
+Frames = Mapping[str, pl.DataFrame]
+
+
+class TextValues(NamedTuple):
+    """Of one measure and corpus.
+
+    Attributes:
+        values: ``[texts]``, whose mean is the measure; NaN where a text has none.
+        counts: ``[resamples, texts]``, how often each resample has each text; the same for all models.
+    """
+
+    values: NDArray[np.float64]
+    counts: NDArray[np.int32]
+
+    @property
+    def estimate(self) -> Estimate:
+        """The measure."""
+        return resampled_mean(self.values, self.counts)
+
+
+def estimates(frames: Frames, corpus: str, config: Mapping[str, Any]) -> dict[tuple[int | None, str], TextValues]:
+    """By seed, and None for each text's mean over the seeds that give it a value, and measure.
+
+    Args:
+        frames: ``samples`` of all seeds of a model, and ``outcomes`` if it was tested.
+        corpus: one of those that they have.
+        config: of the unit, with the seed and the intervals.
+    """
+    return _explained(frames["samples"], corpus, config) | (
+        _recalls(frames["outcomes"], corpus, config) if "outcomes" in frames else {}
+    )
+
+
+def _explained(
+    samples: pl.DataFrame, corpus: str, config: Mapping[str, Any]
+) -> dict[tuple[int | None, str], TextValues]:
+    rows = samples.filter(corpus=corpus).sort("sentence")
+    parts: dict[int | None, pl.DataFrame] = {
+        seed: part for (seed,), part in rows.partition_by("seed", maintain_order=True, as_dict=True).items()
+    }
+    parts[None] = rows.group_by("sentence", maintain_order=True).agg(pl.col(*tables.EXPLAINED).mean())
+    counts = explained_counts(parts[None].height, corpus, config)
+    return {
+        (seed, name): TextValues(part[name].cast(pl.Float64).fill_null(np.nan).to_numpy(), counts)
+        for seed, part in parts.items()
+        for name in tables.EXPLAINED
+    }
+
+
+def _recalls(
+    outcomes: pl.DataFrame, corpus: str, config: Mapping[str, Any]
+) -> dict[tuple[int | None, str], TextValues]:
+    """Every class and gender keeps its number of texts in a resample, and so its weight."""
+    rows = outcomes.filter(corpus=corpus)
+    by_seed = {seed: part.sort("sentence") for (seed,), part in rows.partition_by("seed", as_dict=True).items()}
+    first = next(iter(by_seed.values()))
+    numbers = {name: first[name].rank("dense").cast(pl.Int64).to_numpy() for name in ("valence", "gender")}
+    cells = np.column_stack([numbers["valence"], numbers["gender"]])
+    counts = resamples(np.unique(cells, axis=0, return_inverse=True)[1], corpus, config)
+    values: dict[tuple[int | None, str], TextValues] = {}
+    for name, classes in numbers.items():
+        right = {seed: (part[f"found_{name}"] == part[name]).to_numpy() for seed, part in by_seed.items()}
+        recalls = {seed: weighted_recalls(is_right, classes) for seed, is_right in right.items()}
+        for seed, shares in {**recalls, None: np.mean(list(recalls.values()), axis=0)}.items():
+            values[seed, f"{name}_uar"] = TextValues(shares, counts)
+    return values
 
 
 def explained_counts(num: int, corpus: str, config: Mapping[str, Any]) -> NDArray[np.int32]:

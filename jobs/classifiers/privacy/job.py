@@ -24,7 +24,7 @@ def run(run: Run[PrivacyMetricsRun, PrivacySources]) -> None:
     texts = read_texts(runner, config, run.sources)
     run.publish("texts", [texts.texts])
     noisy = read_noisy(runner, config, texts.texts)
-    lexicon = read_lexicon(runner, config.lexicon, run.sources.lexicon)
+    lexicon = read_lexicon(runner, config.lexicon, len(config.classes), run.sources.lexicon)
     models = train_models(runner, config, run.sources, texts.texts)
     outcomes = evaluate(runner, config, texts.texts, None if noisy is None else noisy.texts, models)
     attributions = explain(runner, config, texts, noisy, models)

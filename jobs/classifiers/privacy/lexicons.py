@@ -1,14 +1,17 @@
 """A valence lexicon that a user brings, as words with a valence from -1 to 1."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
+from tiltmeter.operators.classifiers.privacy.metrics import UNBINNED
 from tiltmeter.operators.text.listed_words import normalised
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
@@ -21,25 +24,24 @@ LEXICON = pa.schema(
     [
         column("word", pa.string(), "the word, in lower case", key=True),
         column("valence", pa.float64(), "from -1, the lowest, to 1, the highest; mean if the file has several"),
+        column("bin", pa.int64(), "number of the class that its valence is in, from 0"),
     ]
 )
 
 
-def read_lexicon(runner: Runner, lexicon: ValenceLexicon, file: FoundFile | None) -> TableRef | None:
-    """The words of the file that are far enough from the middle of its scale; None without a file.
+def read_lexicon(runner: Runner, lexicon: ValenceLexicon, num_classes: int, file: FoundFile | None) -> TableRef | None:
+    """The words of the file; None without a file.
 
     Raises:
         UnitsFailed: if a valence is no number, or lies outside the scale.
     """
     if file is None:
         return None
-    unit = Unit("valence_lexicon/1", "valence lexicon", {"file": file.identity, "read": _read_as(lexicon)})
+    settings = {name: getattr(lexicon, name) for name in ("header", "word", "valence", "low", "high")}
+    settings["upper_ends"] = lexicon.upper_ends(num_classes)
+    unit = Unit("valence_lexicon/2", "valence lexicon", {"file": file.identity, "read": settings})
     [done] = runner.run_whole(Stage("read lexicon", each(_read), {"lexicon": [unit]}))["lexicon"]
     return done.tables["lexicon"]
-
-
-def _read_as(lexicon: ValenceLexicon) -> dict[str, str | float | bool]:
-    return {name: getattr(lexicon, name) for name in ("header", "word", "valence", "low", "high", "least")}
 
 
 def _read(_: Store, unit: Unit) -> Tables:
@@ -48,9 +50,10 @@ def _read(_: Store, unit: Unit) -> Tables:
     values = numbers(rows, read["valence"], f"lexicon.path: {redacted(file['uri'])}")
     _check(values, read, redacted(file["uri"]))
     words = rows[read["word"]].cast(pl.String).fill_null("").map_elements(normalised, return_dtype=pl.String)
-    valences = (values - read["low"]) / (read["high"] - read["low"]) * 2.0 - 1.0
-    table = pl.DataFrame({"word": words, "valence": valences}).drop_nulls().group_by("word").mean().sort("word")
-    yield "lexicon", table.filter(pl.col("valence").abs() >= read["least"]).to_arrow().cast(LEXICON)
+    table = pl.DataFrame({"word": words, "valence": values}).drop_nulls().group_by("word").mean().sort("word")
+    bins = np.searchsorted(read["upper_ends"], table["valence"].to_numpy(), side="left")
+    scaled = (pl.col("valence") - read["low"]) / (read["high"] - read["low"]) * 2.0 - 1.0
+    yield "lexicon", table.with_columns(scaled, bin=pl.Series(bins)).to_arrow().cast(LEXICON)
 
 
 def _check(valences: pl.Series, read: Mapping[str, float], name: str) -> None:
@@ -64,6 +67,26 @@ def _check(valences: pl.Series, read: Mapping[str, float], name: str) -> None:
         raise InputError(f"lexicon.path: {name} has no word with a valence")
 
 
-def valences_of(words: list[str], lexicon: Mapping[str, float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """``[words]``; NaN for a word that the lexicon does not have."""
-    return np.array([lexicon.get(normalised(word), np.nan) for word in words], dtype=np.float64)
+class BinnedLexicon(NamedTuple):
+    """Attributes:
+    valences: of words, in [-1, 1].
+    bins: of words, from 0.
+    """
+
+    valences: Mapping[str, float]
+    bins: Mapping[str, int]
+
+    def valences_of(self, words: Sequence[str], least: float) -> NDArray[np.float64]:
+        """``[words]``; NaN for a word that the lexicon does not have, or less than ``least`` from the middle."""
+        values = np.array([self.valences.get(normalised(word), np.nan) for word in words], dtype=np.float64)
+        return np.where(np.abs(values) >= least, values, np.nan)
+
+    def bins_of(self, words: Sequence[str]) -> NDArray[np.int64]:
+        """``[words]``; ``UNBINNED`` for a word that the lexicon does not have."""
+        return np.array([self.bins.get(normalised(word), UNBINNED) for word in words], dtype=np.int64)
+
+
+def binned_lexicon(store: Store, ref: TableRef) -> BinnedLexicon:
+    """The lexicon of a table."""
+    rows = store.read(ref).to_pylist()
+    return BinnedLexicon(*({row["word"]: row[name] for row in rows} for name in ("valence", "bin")))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.classifiers.models import model_table
+from tiltmeter.jobs.classifiers.models import model_table, trained_model
 from tiltmeter.jobs.classifiers.networks import Encoders
-from tiltmeter.jobs.classifiers.privacy.config import Copies, PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.config import PENALISED, Copies, PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL
 from tiltmeter.jobs.classifiers.privacy.noise import VERSIONS, noisy_rows, words_by_cell
 from tiltmeter.jobs.classifiers.privacy.sources import PrivacySources
 from tiltmeter.jobs.runtime.resources import uses_gpus
+from tiltmeter.operators.classifiers.attribution.records import TextClassifier
 from tiltmeter.operators.classifiers.privacy import swaps as gender_swaps
 from tiltmeter.operators.classifiers.privacy.swaps import swapped, swaps
 from tiltmeter.operators.classifiers.records import Head
@@ -27,9 +29,14 @@ from tiltmeter.operators.text.listed_words import WordList
 from tiltmeter.operators.text.tokenised import TokenisedText
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
+if TYPE_CHECKING:
+    from tiltmeter.operators.classifiers.networks import HeadedNetwork
+
 VALENCE, GENDER = "valence", "gender"
 ADVERSARIAL = ("PrivAdv", "PrivAdvEP")
-PENALISED = ("PrivEP", "PrivAdvEP")
+
+EP_PENALTY = "ep_penalty/1"
+"""Version of what is penalised, whose module imports torch."""
 
 Row = Mapping[str, Any]
 
@@ -44,19 +51,32 @@ def train_models(
     models = config.models
     on_gpu = uses_gpus(models.device, runner.pool.num_gpus, "models.device")
     encoders = Encoders(models, sources.encoder, on_gpu)
-    units: dict[str, list[Unit]] = {
-        name: [
-            Unit("privacy_model/1", f"{name}, seed {seed}", _identity(name, seed, config, encoders), _inputs(texts))
-            for seed in range(models.num_seeds)
-        ]
-        for name in models.names
-    }
-    done = runner.run_whole(Stage("train", _Training(encoders), units, on_gpu=on_gpu))
-    return {name: [unit.tables["model"] for unit in finished] for name, finished in done.items()}
+    work = _Training(encoders)
+    trained: dict[str, list[TableRef]] = {}
+    # EP compares with General, which is there before what is trained for it.
+    for stage, is_for_ep in {"train": False, "train for EP": True}.items():
+        general = trained.get(GENERAL, [])
+        units: dict[str, list[Unit]] = {
+            name: [
+                Unit(
+                    "privacy_model/1",
+                    f"{name}, seed {seed}",
+                    _identity(name, seed, config, encoders),
+                    _inputs(texts, general[seed] if is_for_ep else None),
+                )
+                for seed in range(models.num_seeds)
+            ]
+            for name in models.names
+            if (name in PENALISED) == is_for_ep and (general or not is_for_ep)
+        }
+        done = runner.run_whole(Stage(stage, work, units, on_gpu=on_gpu)) if units else {}
+        trained |= {name: [unit.tables["model"] for unit in finished] for name, finished in done.items()}
+    return {name: trained[name] for name in models.names if name in trained}
 
 
-def _inputs(texts: TableRef) -> dict[str, list[TableRef]]:
-    return {"texts": [texts.select("part", "text", "valence", "gender", "status")]}
+def _inputs(texts: TableRef, general: TableRef | None) -> dict[str, list[TableRef]]:
+    inputs = {"texts": [texts.select("part", "text", "valence", "gender", "status")]}
+    return inputs if general is None else {**inputs, "general": [general]}
 
 
 def _identity(name: str, seed: int, config: PrivacyMetricsRun, encoders: Encoders) -> dict[str, Any]:
@@ -67,7 +87,8 @@ def _identity(name: str, seed: int, config: PrivacyMetricsRun, encoders: Encoder
         settings["gender"] = [models.gender_weight, models.gender_hidden]
     if name in PENALISED:
         lists = {key: config.explanation_words.lists[key] for key in config.listed}
-        settings["penalty"] = {"operator": listed_words.VERSION, "weight": models.ep_weight, "lists": lists}
+        settings["penalty"] = {"weight": models.ep_weight, "lists": lists, "metrics": config.explanations.metrics}
+        settings["penalty"] |= {"operators": [EP_PENALTY, listed_words.VERSION]}
     if name == "PrivAug":
         copies = models.augmentation.copies
         settings["swaps"] = {"operator": gender_swaps.VERSION, "pairs": config.swaps, "copies": copies}
@@ -83,9 +104,13 @@ class _Training:
     def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
         for unit in units:
             rows = [row for row in store.read(unit.input("texts")).to_pylist() if row["status"] == "ok"]
-            yield unit, [("model", self._trained(rows, unit.config))]
+            general = self._general(store, unit.input("general")) if "general" in unit.inputs else None
+            yield unit, [("model", self._trained(rows, general, unit.config))]
 
-    def _trained(self, rows: Sequence[Row], config: Mapping[str, Any]) -> pa.Table:
+    def _general(self, store: Store, ref: TableRef) -> TextClassifier:
+        return trained_model(ref).load(store, "cuda" if self.encoders.on_gpu else "cpu")
+
+    def _trained(self, rows: Sequence[Row], general: TextClassifier | None, config: Mapping[str, Any]) -> pa.Table:
         parts = _parts(rows, config)
         heads = _heads(rows, config)
         seen = [row["text"] for row in (*parts["first"], *parts["training"])]
@@ -95,8 +120,9 @@ class _Training:
         for part in ("first", "training"):
             if parts[part]:
                 learnt = _labelled(parts[part], heads, made.tokenise)
-                penalty = _penalty(learnt.texts, config)
                 settings = self.encoders.models.training
+                texts = [row["text"] for row in parts[part]]
+                penalty = general and _penalty(texts, learnt.texts, general, settings.max_tokens, config)
                 history += train(made.network, heads, learnt, development, settings, config["seed"], penalty)
         return model_table(made.described(tuple(history)), weights_of(made.network))
 
@@ -158,11 +184,19 @@ def _numbers(rows: Sequence[Row], name: str, head: Head) -> NDArray[np.int64]:
     return np.array([numbers.get(row[name], UNLABELLED) for row in rows], dtype=np.int64)
 
 
-def _penalty(texts: Sequence[TokenisedText], config: Mapping[str, Any]) -> Penalty | None:
-    if "penalty" not in config:
-        return None
-    from tiltmeter.operators.classifiers.privacy.penalty import ep_penalty  # imports torch
+def _penalty(
+    texts: Sequence[str],
+    tokenised: Sequence[TokenisedText],
+    general: TextClassifier,
+    max_tokens: int,
+    config: Mapping[str, Any],
+) -> Penalty:
+    """Of texts that are trained with, against General's explanations of them."""
+    from tiltmeter.operators.classifiers.privacy.penalty import ep_penalty, general_attributions  # imports torch
 
-    words = WordList([word for entries in config["penalty"]["lists"].values() for word in entries])
-    listed = [np.array([entry is not None for entry in words.entries(text.words)], dtype=bool) for text in texts]
-    return ep_penalty(texts, listed, config["penalty"]["weight"])
+    settings = config["penalty"]
+    words = WordList([word for entries in settings["lists"].values() for word in entries])
+    listed = [np.array([entry is not None for entry in words.entries(text.words)], dtype=bool) for text in tokenised]
+    network = cast("HeadedNetwork", general.network)
+    attributions = general_attributions(network, general.tokenise(texts), max_tokens)
+    return ep_penalty(tokenised, listed, attributions, settings["weight"], settings["metrics"])

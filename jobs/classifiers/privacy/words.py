@@ -1,4 +1,4 @@
-"""Which words that give gender away a model goes by, and which it no longer goes by: rows of ``ep_words``."""
+"""Which words that give gender away a model goes by, and what they add to its EP: rows of ``ep_words``."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,10 +34,10 @@ def _of_corpus(frames: Frames, general: Frames, corpus: str, config: Mapping[str
     counts = explained_counts(len(sentences), corpus, config)
     shares = _shares(frames, corpus, sentences)
     others = _shares(general, corpus, sentences) if general else None
-    uses = _uses(frames, corpus)
+    uses, parts = _uses(frames, corpus), _parts(frames, corpus)
     for key in sorted(shares, key=lambda key: (-float(shares[key].mean()), key)):
         word, name = key
-        row: Row = {"model": config["model"], "corpus": corpus, "word": word, "list": name, **uses[key]}
+        row: Row = {"model": config["model"], "corpus": corpus, "word": word, "list": name, **uses[key], **parts[key]}
         share = float(shares[key].mean())
         row |= {"share": share, "share_where_used": share * len(sentences) / max(uses[key]["num_sentences"], 1)}
         if others is not None:
@@ -55,6 +55,18 @@ def _uses(frames: Frames, corpus: str) -> dict[tuple[str, str], Row]:
         (row["word"], row["list"]): {name: row[name] for name in ("num_occurrences", "num_sentences")}
         for row in counted.to_dicts()
     }
+
+
+def _parts(frames: Frames, corpus: str) -> dict[tuple[str, str], Row]:
+    """What each word adds to EP, the mean over the texts of their means over the seeds with a value."""
+    defined = frames["samples"].filter(pl.col("corpus") == corpus, pl.col("ep").is_not_null())
+    seeds = defined.group_by("sentence").agg(pl.len().alias("num_seeds"))
+    rows = frames["words"].filter(corpus=corpus).join(seeds, on="sentence", how="left")
+    part = (pl.col("part") / pl.col("num_seeds")).sum() / seeds.height if seeds.height else pl.lit(None)
+    sums = [pl.col(name).sum().cast(pl.Int64) for name in ("num_avoided", "num_added")]
+    columns = ["part", "num_avoided", "num_added"] if seeds.height else []
+    counted = rows.group_by("word", "list").agg(part.alias("part"), *sums)
+    return {(row["word"], row["list"]): {name: row[name] for name in columns} for row in counted.to_dicts()}
 
 
 def _shares(frames: Frames, corpus: str, sentences: NDArray[np.int64]) -> dict[tuple[str, str], NDArray[np.float64]]:

@@ -44,25 +44,17 @@ def attack(training: NDArray[np.floating], classes: NDArray[np.int64], test: NDA
     return np.asarray(attacker.predict(np.asarray(test, dtype=np.float64)), dtype=np.int64)
 
 
-def uar(
-    right: NDArray[np.floating], classes: NDArray[np.integer], counts: NDArray[np.integer] | None = None
-) -> NDArray[np.float64]:
-    """Unweighted average recall, of the texts as they are or of resamples.
+def weighted_recalls(right: NDArray[np.bool_], classes: NDArray[np.integer]) -> NDArray[np.float64]:
+    """What each text adds to the unweighted average recall: n / (K n_k) where it is recognised, otherwise 0.
+
+    UAR is their mean over the n texts, and over a resample that has as many texts of every class.
 
     Args:
-        right: ``[texts]``, 1 where the class is recognised, 0 where it is not; or the share of models that do.
+        right: ``[texts]``, whether the class is recognised.
         classes: ``[texts]``, the true ones.
-        counts: ``[resamples, texts]``, how often each has each text, every class at least once; None: the texts.
 
-    Returns:
-        ``[resamples]``, a single one of the texts as they are.
-
-    >>> uar(np.array([1.0, 1.0, 1.0, 0.0]), np.array([0, 0, 0, 1]))
-    array([0.5])
+    >>> weighted_recalls(np.array([True, True, True, False]), np.array([0, 0, 0, 1])).mean().round(6)
+    np.float64(0.5)
     """
-    times = np.ones((1, len(right))) if counts is None else counts
-    recalls = [
-        (times[:, members] @ right[members]) / times[:, members].sum(axis=1)
-        for members in (classes == k for k in np.unique(classes))
-    ]
-    return np.asarray(np.mean(recalls, axis=0))
+    _, places, sizes = np.unique(classes, return_inverse=True, return_counts=True)
+    return np.asarray(right * (len(classes) / (sizes.size * sizes[places])))

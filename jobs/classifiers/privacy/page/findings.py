@@ -6,10 +6,11 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
+from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
-from tiltmeter.jobs.report.sides import Lean
+from tiltmeter.jobs.report.sides import Lean, on_sides
 from tiltmeter.jobs.report.wording import estimate, listed, number, quoted
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.sides import CONTRADICTORY
@@ -18,7 +19,10 @@ NAMES = {
     "valence_uar": "UAR of valence",
     "gender_uar": "UAR of gender",
     "ep": "EP",
+    "ep_random": "EP of random lists",
     "eg": "EG",
+    "listed_share": "listed share",
+    "right_sign_share": "right-sign share",
     "lexicon_share": "share of the lexicon",
 }
 _NUM_WORDS = 8
@@ -31,23 +35,25 @@ _ASKED = [
     ),
     Paragraph(
         "UAR is the mean share of each class that is recognised; that of gender is of an attacker on the frozen "
-        "representation, and chance is one over the number of genders. EP is the share of a model's explanation that "
-        "falls on words that give gender away: the smaller, the more private it seems to people. EG is the share that "
-        "falls on words with valence, with the sign that they should have."
+        "representation, and chance is one over the number of genders. EP compares a model with General: it is above 0 "
+        "where the model's explanations leave out words by which people tell gender, and below 0 where they take up "
+        "others. EG is 1 less what falls on words that speak against the valence they have in a lexicon. The higher "
+        "both are, the better a model is expected to do with other data."
     ),
 ]
 
 
 def findings(frames: Frames, config: PrivacyMetricsRun) -> Lead:
-    """What was asked, what was found of the orderings that the approaches promise, and how sure it is."""
+    """What was asked, what was found of the orders that the paper expects, and how sure it is."""
     if "models" not in frames:
         return Lead(_ASKED, [Paragraph("No model could be measured; the failures say why.", "warning")], [])
-    blocks = [Bullets([*_extremes(frames["models"]), *_orderings(frames), *_stopped(frames), *_noise(frames)])]
+    bullets = [*_extremes(frames["models"]), *_orderings(frames), *_chance(frames), *_stopped(frames), *_noise(frames)]
+    blocks = [Bullets(bullets)]
     return Lead(_ASKED, blocks, [Bullets(list(_doubts(frames, config)))])
 
 
 def _extremes(models: pl.DataFrame) -> Iterator[str]:
-    means = models.filter(pl.col("seed").is_null())
+    means = models.filter(pl.col("seed").is_null(), pl.col("model") != RESEEDED)
     for corpus in means["corpus"].unique(maintain_order=True):
         part = means.filter(corpus=corpus)
         for measure in ("gender_uar", "ep"):
@@ -76,34 +82,50 @@ def _place(corpus: str) -> str:
 
 
 def _orderings(frames: Frames) -> Iterator[str]:
-    """Which promises were kept."""
+    """What the paper expects, and whether it was found."""
     if "orderings" not in frames:
         return
     asked = frames["orderings"].filter(pl.col("expected").is_not_null() & (pl.col("status") == "ok"))
-    keys = ["corpus", "measure", "expected"]
-    for (corpus, measure, side), rows in asked.partition_by(keys, maintain_order=True, as_dict=True).items():
+    keys = ["corpus", "measure", "against", "expected"]
+    for (corpus, measure, against, side), rows in asked.partition_by(keys, maintain_order=True, as_dict=True).items():
         verdicts = rows.with_columns(verdict=pl.Series(map(verdict, rows.to_dicts())))
         models = {name: verdicts.filter(verdict=name)["model"].to_list() for name in VERDICTS}
         clauses = [f"{name} for {listed(names)}" for name, names in models.items() if names]
-        yield f"{_place(str(corpus))}, a {side} {NAMES[str(measure)]} than General's: {'; '.join(clauses)}."
+        other = "0" if (measure, against) == ("ep", GENERAL) else f"{against}'s"
+        yield f"{_place(str(corpus))}, a {side} {NAMES[str(measure)]} than {other}: {'; '.join(clauses)}."
+
+
+def _chance(frames: Frames) -> Iterator[str]:
+    """What EP is where nothing was done to a model, and of which models it is more than that."""
+    if "orderings" not in frames:
+        return
+    means = frames["models"].filter(pl.col("seed").is_null())
+    compared = frames["orderings"].filter(pl.col("measure") == "ep", pl.col("against") == RESEEDED)
+    for row in means.filter(pl.col("model") == RESEEDED, pl.col("ep").is_not_null()).to_dicts():
+        rows = compared.filter(corpus=row["corpus"], status="ok")
+        above = on_sides(rows, Lean("difference")).above["model"].to_list()
+        yield (
+            f"{_place(row['corpus'])}, General trained with other random numbers has an EP of {estimate(row, 'ep')}; "
+            f"the EP of {listed(above) if above else 'no model'} is higher than that."
+        )
 
 
 VERDICTS = ("found", "not found", "left open by contradictory numbers")
-"""On a promise."""
+"""On what is expected."""
 
 
 def verdict(row: Row) -> str:
-    """Whether a promise was kept: the difference from General and its whole interval lie on the promised side of 0.
+    """Whether what is expected was found: the difference and its whole interval lie on the expected side of 0.
 
     >>> row = {"expected": "lower", "difference": -0.2, "difference_low": -0.3, "difference_high": -0.1}
     >>> verdict(row), verdict(row | {"expected": "higher"}), verdict(row | {"difference": 0.1})
     ('found', 'not found', 'left open by contradictory numbers')
     """
-    kept, broken, contradicted = VERDICTS
+    confirmed, unconfirmed, contradicted = VERDICTS
     side = Lean("difference").side(row)
     if side in CONTRADICTORY:
         return contradicted
-    return kept if side == {"lower": "below", "higher": "above"}[row["expected"]] else broken
+    return confirmed if side == {"lower": "below", "higher": "above"}[row["expected"]] else unconfirmed
 
 
 def stopped_words(frames: Frames) -> Mapping[str, list[dict[str, Any]]]:

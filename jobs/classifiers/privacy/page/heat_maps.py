@@ -22,7 +22,7 @@ def heat_maps(frames: Frames, config: PrivacyMetricsRun) -> dict[str, Figure]:
     samples = frames.scan("samples").filter(seed=0, corpus="within", status="ok").collect()
     first = samples.filter(pl.col("model") == pl.col("model").first())
     fitting = first.filter(pl.col("num_words").is_between(_SHORTEST, _LONGEST))
-    chosen = fitting.sort("ep", "sentence", descending=[True, False])["sentence"].head(_NUM_SENTENCES)
+    chosen = fitting.sort("listed_share", "sentence", descending=[True, False])["sentence"].head(_NUM_SENTENCES)
     listed = WordList([word for name in config.listed for word in config.explanation_words.lists[name]])
     is_shown = pl.col("model").str.ends_with(_SEED) & pl.col("sentence").is_in(chosen.implode())
     rows = frames.scan("attributions").filter(is_shown).collect(engine="streaming")

@@ -1,6 +1,6 @@
-"""The sections of the page of `privacy_metrics`: models, promises, explanations side by side, words, texts."""
+"""The sections of the page of `privacy_metrics`: models, what is expected, explanations side by side, words, texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -8,7 +8,7 @@ from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.page.findings import NAMES, stopped_words, verdict
 from tiltmeter.jobs.classifiers.privacy.page.heat_maps import heat_maps
 from tiltmeter.jobs.report.findings import measured
-from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, number, optional, text, yes
+from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, number, optional, p_value, text, yes
 from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import phrase
 from tiltmeter.jobs.runtime.published import Frames
@@ -20,7 +20,7 @@ def sections(frames: Frames, config: PrivacyMetricsRun) -> list[Section]:
     """Those of which there is something to show."""
     candidates = [
         Section("models", "The models", list(_models(frames))),
-        Section("orderings", "What the approaches promise", list(_orderings(frames))),
+        Section("orderings", "What the paper expects", list(_orderings(frames))),
         Section("explanations", "Explanations side by side", list(_explanations(frames, config))),
         Section("words", "Words that models stopped using", list(_words(frames))),
         Section("noise", "Artificial words", list(_noise(frames))),
@@ -34,27 +34,44 @@ def _models(frames: Frames) -> Iterator[Block]:
         return
     is_mean = pl.col("seed").is_null()
     ordered = frames["models"].sort("corpus", descending=True, maintain_order=True)
-    yield _model_grid(ordered.filter(is_mean), "Means over the seeds, with intervals over the texts.")
-    by_seed = _model_grid(ordered.filter(~is_mean), "Models that differ in their random numbers alone.")
-    yield Details("Each seed", [by_seed])
+    means, by_seed = ordered.filter(is_mean), ordered.filter(~is_mean)
+    yield _model_grid(means, _METRICS, "Means over the seeds, with intervals over the texts.")
+    missing = means.filter(pl.col("ep").is_null() | pl.col("eg").is_null())
+    if missing.height:
+        yield grid("Where there is no EP or no EG.", missing, "corpus", "model", *map(optional, _REASONS))
+    shares = [_model_grid(means, _SHARES, "Of each model by itself, means over the seeds.")]
+    yield Details("Shares of the attribution", shares)
+    seeds = [_model_grid(by_seed, _METRICS, "Models that differ in their random numbers alone.")]
+    yield Details("Each seed", seeds)
 
 
-def _model_grid(rows: pl.DataFrame, caption: str) -> Grid:
-    measures = [optional(estimate(name, heading)) for name, heading in NAMES.items()]
-    return grid(caption, rows, "corpus", "model", optional(count("seed")), *measures, count("num_rows", "texts"))
+_METRICS = ("valence_uar", "gender_uar", "ep", "ep_random", "eg")
+_SHARES = ("listed_share", "right_sign_share", "lexicon_share")
+_REASONS = ("ep_reason", "eg_reason")
+
+
+def _model_grid(rows: pl.DataFrame, measures: Sequence[str], caption: str) -> Grid:
+    columns = [optional(estimate(name, NAMES[name])) for name in measures]
+    counts = [optional(count(*column)) for column in (("num_ep", "with EP"), ("num_eg", "with EG"))]
+    return grid(
+        caption, rows, "corpus", "model", optional(count("seed")), *columns, count("num_rows", "texts"), *counts
+    )
 
 
 def _orderings(frames: Frames) -> Iterator[Block]:
     rows = frames["orderings"].drop_nulls("expected") if "orderings" in frames else pl.DataFrame()
     if rows.height:
         yield grid(
-            "Found: the difference and its whole interval, of paired resamples, lie on the promised side of 0.",
+            "Found: the difference and its whole interval, of paired resamples, lie on the expected side of 0. p is of "
+            "a paired t-test over the texts, after Holm for the tests of a corpus and measure.",
             rows,
             "corpus",
-            "model",
             text("measure", names=NAMES),
-            text("expected", "promised"),
-            estimate("difference", "difference from General"),
+            "model",
+            "expected",
+            "against",
+            estimate("difference"),
+            p_value("p_holm", "p (Holm)"),
             cell("found", _answer),
         )
 
@@ -89,6 +106,7 @@ def _words(frames: Frames) -> Iterator[Block]:
             "word",
             text("list", names=phrase),
             count("num_occurrences"),
+            optional(number("part", "part of EP", 4)),
             number("share_general", "share in General", 4),
             number("share", digits=4),
             estimate("change", digits=4),

@@ -1,4 +1,4 @@
-"""What is said of the promises of approaches to privacy."""
+"""What is said of the orders that the paper expects."""
 
 from types import SimpleNamespace
 
@@ -17,13 +17,13 @@ CONFIG = SimpleNamespace(
 )
 
 
-def test_a_difference_beside_its_interval_keeps_no_promise():
+def test_a_difference_beside_its_interval_finds_nothing():
     frames = {name: pl.DataFrame(table) for name, table in explanations.metrics().items()}
     turned = pl.when(corpus="across").then(-pl.col("difference")).otherwise("difference").alias("difference")
     frames["orderings"] = frames["orderings"].with_columns(turned)
     sentences = findings(frames, CONFIG).findings[0].items
-    assert "Within the corpus, a lower EP than General's: found for PrivEP." in sentences
-    assert "In the other corpus, a lower EP than General's: left open by contradictory numbers for PrivEP." in sentences
+    assert "Within the corpus, a higher EP than 0: found for PrivEP." in sentences
+    assert "In the other corpus, a higher EP than 0: left open by contradictory numbers for PrivEP." in sentences
     assert any(
         item.startswith("Explanations highlight the artificial words that ArtNoise learnt: 0.6") for item in sentences
     )

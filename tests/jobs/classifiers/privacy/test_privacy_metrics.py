@@ -11,6 +11,7 @@ import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.classifiers.privacy.config import ExplanationWords, Noise, Resamples
+from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
 from tiltmeter.jobs.classifiers.privacy.noise import noise_rows, noisy_copies, noisy_rows, words_by_cell
 from tiltmeter.jobs.classifiers.privacy.training import balanced, swapped_copies
 from tiltmeter.jobs.runtime.config import ConfigError
@@ -20,10 +21,10 @@ FIVE = "data.bins={low: [1, 2.75], mid: [2.75, 3.25], high: [3.25, 5]}"
 TELLS = {"negative": ("awful", "sad", "dull"), "neutral": ("usual", "plain", "round"), "positive": ("lovely", "glad")}
 SPEAKERS = {f"{gender}{number}": gender for gender in ("female", "male") for number in range(5)}
 SMALL = [
-    *("models.num_seeds=1", "models.encoder.dimensions=8", "models.encoder.hidden=8", "models.encoder.dropout=0"),
+    *("models.num_seeds=2", "models.encoder.dimensions=8", "models.encoder.hidden=8", "models.encoder.dropout=0"),
     *("models.encoder.min_count=1", "models.encoder.max_words=8", "models.training.max_epochs=8"),
     *("models.training.learning_rate=0.03", "intervals.num_resamples=100", "explanations.max_sentences=40"),
-    *("explanations.attribution.num_steps=8", "models.names=[General, ArtNoise, PrivAdvEP]", "models.ep_weight=3"),
+    *("explanations.attribution.num_steps=8", "models.names=[General, ArtNoise, PrivAdvEP]", "models.ep_weight=1"),
 ]
 
 
@@ -66,33 +67,79 @@ def outcome(run_job, dialogues, tmp_path_factory):
     return run_job(*dialogues, *SMALL, f"store={place}/store", f"run_dir={place}/run")
 
 
-def test_models_learn_valence_and_those_that_minimise_ep_leave_the_listed_words(outcome):
+def test_models_learn_valence_and_those_that_are_trained_for_ep_leave_listed_words_of_general(outcome):
     means = {(row["model"], row["corpus"]): row for row in outcome.rows("models", seed=None)}
     corpora = {(name, corpus) for name in ("General", "ArtNoise", "PrivAdvEP") for corpus in ("within", "across")}
-    assert means.keys() == corpora | {("General", "noisy"), ("ArtNoise", "noisy")}
-    general, private = (means[name, "within"] for name in ("General", "PrivAdvEP"))
+    assert means.keys() == corpora | {(RESEEDED, "within"), (RESEEDED, "across")} | {
+        ("General", "noisy"),
+        ("ArtNoise", "noisy"),
+    }
+    general, private, reseeded = (means[name, "within"] for name in ("General", "PrivAdvEP", RESEEDED))
     assert general["valence_uar"] > 0.9
-    assert private["ep"] < general["ep"] / 2
+    assert private["valence_uar"] > 0.9
+    assert private["ep"] > max(reseeded["ep"], 0.1)
     for row in means.values():
-        for name in ("valence_uar", "gender_uar", "ep", "eg"):
-            assert 0 <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1
-        assert row["eg"] <= row["lexicon_share"]
-    [kept] = outcome.rows("orderings", model="PrivAdvEP", measure="ep", corpus="within")
-    assert (kept["expected"], kept["found"]) == ("lower", True)
-    assert kept["difference"] == pytest.approx(private["ep"] - general["ep"])
+        for name in ("valence_uar", "gender_uar", "ep", "ep_random", "eg", "listed_share", "right_sign_share"):
+            if row[name] is not None:
+                assert row[f"{name}_low"] - 1e-12 <= row[name] <= row[f"{name}_high"] + 1e-12
+        assert row["right_sign_share"] <= row["lexicon_share"]
+    assert reseeded["valence_uar"] is None
+    orderings = {(row["against"], row["measure"]): row for row in outcome.rows("orderings", corpus="within")}
+    kept = orderings["General", "ep"]
+    assert (kept["expected"], kept["found"]) == ("higher", True)
+    assert kept["difference"] == pytest.approx(private["ep"])
+    assert kept["p"] <= kept["p_holm"] < 0.05
+    assert {against for against, measure in orderings if measure == "ep"} == {"General", RESEEDED, "random lists"}
 
 
-def test_ep_is_the_mean_over_the_samples_and_the_sum_over_words_on_one_list(outcome):
-    samples = outcome.rows("samples", model="General", corpus="within")
-    [mean] = outcome.rows("models", model="General", corpus="within", seed=0)
-    assert mean["ep"] == pytest.approx(sum(row["ep"] for row in samples) / len(samples))
-    assert mean["num_explained"] == len(samples) == 40
-    words = {(row["word"], row["list"]): row for row in outcome.rows("ep_words", model="General", corpus="within")}
-    assert {"sorry", "damn", "he", "it"} <= {word for word, _ in words}
-    once = {word: row["share"] for (word, _), row in words.items()}
-    assert sum(once.values()) == pytest.approx(mean["ep"])
-    stopped = {row["word"] for row in outcome.rows("ep_words", model="PrivAdvEP", corpus="within", stopped=True)}
-    assert stopped & {"sorry", "damn"}
+def test_ep_of_general_has_no_value_and_says_so(outcome):
+    for table in ("models", "samples"):
+        rows = outcome.rows(table, model="General")
+        assert {(row["ep"], row["ep_status"], row["status"]) for row in rows} == {(None, "is_general", "ok")}
+        assert {row["ep_reason"] for row in rows} == {"EP compares with General, and so General has none"}
+
+
+def test_texts_without_a_denominator_and_those_that_general_gets_wrong_are_kept_with_the_reason(outcome):
+    samples = outcome.rows("samples", model="PrivAdvEP", corpus="within", seed=0)
+    [mean] = outcome.rows("models", model="PrivAdvEP", corpus="within", seed=0)
+    for measure in ("ep", "eg"):
+        values = [row[measure] for row in samples if row[measure] is not None]
+        assert mean[measure] == pytest.approx(sum(values) / len(values))
+        assert mean[f"num_{measure}"] == len(values)
+        assert all((row[measure] is None) == bool(row[f"{measure}_reason"]) for row in samples)
+    assert {row["ep_status"] for row in samples if not row["num_general"]} <= {"no_denominator"}
+    right = {row["sentence"] for row in outcome.rows("texts") if row["status"] == "ok"}
+    assert {row["sentence"] for row in samples} <= right
+
+
+def test_ep_is_equation_1_of_the_published_attributions(outcome):
+    """By sets of places, from the tables of the run."""
+    listed = {(row["word"]) for row in outcome.rows("ep_words", model="General", corpus="within")}
+    assert {"sorry", "damn", "he", "it"} <= listed
+    words = {"General": {}, "PrivAdvEP": {}}
+    for row in outcome.rows("attributions"):
+        model = row["model"].removesuffix(", seed 0")
+        if model in words and (row["attribution"] or 0) > 0:
+            words[model].setdefault(row["sentence"], {})[row["position"]] = (row["word"], row["attribution"])
+    for sample in outcome.rows("samples", model="PrivAdvEP", corpus="within", seed=0):
+        general, private = (words[name].get(sample["sentence"], {}) for name in ("General", "PrivAdvEP"))
+        on_list = [
+            {place: weight for place, (word, weight) in of.items() if word in listed} for of in (general, private)
+        ]
+        avoided = sum(weight for place, weight in on_list[0].items() if place not in private)
+        added = sum(weight for place, weight in on_list[1].items() if place not in general)
+        expected = (avoided - added) / len(on_list[0]) if on_list[0] else None
+        assert sample["ep"] == (None if expected is None else pytest.approx(expected))
+
+
+def test_the_mean_over_the_samples_is_the_sum_over_words_on_one_list(outcome):
+    for model, name, part in (("General", "listed_share", "share"), ("PrivAdvEP", "ep", "part")):
+        [mean] = outcome.rows("models", model=model, corpus="within", seed=None)
+        words = {(row["word"], row["list"]): row for row in outcome.rows("ep_words", model=model, corpus="within")}
+        once = {word: row[part] for (word, _), row in words.items()}
+        assert sum(once.values()) == pytest.approx(mean[name])
+    avoided = {row["word"]: row["num_avoided"] for row in outcome.rows("ep_words", model="PrivAdvEP", corpus="within")}
+    assert avoided["he"] > 20
 
 
 def test_artificial_words_weigh_more_with_the_model_that_learnt_them(outcome):
@@ -126,8 +173,8 @@ def test_speakers_of_parts_differ_and_rows_and_words_that_were_not_read_say_why(
 def test_the_report_says_what_was_found(outcome):
     page = (outcome.path / "report.html").read_text()
     assert "What models give away of who speaks" in page
-    assert "Within the corpus, a lower EP than General&#39;s: found for PrivAdvEP." in page
-    assert "PrivAdvEP stopped using" in page
+    assert "Within the corpus, a higher EP than 0: found for PrivAdvEP." in page
+    assert "EP compares with General, and so General has none" in page
     assert "The parts share no speaker" in page
 
 
@@ -148,6 +195,11 @@ def test_the_report_says_what_was_found(outcome):
         (["splits.test=0.9"], "splits.development and splits.test add up"),
         (["models.vectors=x", "models.checkpoint=y"], "models.vectors=x: a checkpoint has its own"),
         (["lexicon.low=1"], "lexicon.low=1: must be less than"),
+        (["lexicon.bins=[0.6, 0.4]"], r"lexicon.bins=\[0.6, 0.4\]: must rise between lexicon.low=0 and lexicon.high=1"),
+        (["lexicon.bins=[0.5]"], r"lexicon.bins=\[0.5\]: must have 2 items, one fewer than classes"),
+        (["models.names=[PrivAdvEP]"], "PrivAdvEP is trained for EP, which compares with General; add General"),
+        (["explanations.metrics.scale=count"], "explanations.metrics.scale=count: has no gradient"),
+        (["explanations.metrics.threshold=2"], "explanations.metrics.threshold"),
         (["explanation_words.swaps.pronouns=[[he, she], [him, she]]"], "'she' is in two pairs"),
         (["models.augmentation.swaps=[verbs]"], "models.augmentation.swaps: there is no list 'verbs'; lists are pro"),
         (["models.augmentation.copies=all"], "models.augmentation.copies=all: must be each or changed"),
