@@ -12,6 +12,7 @@ from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.explaining import drawn_pairs, explanations
 from tiltmeter.jobs.resolution.pairs import Graph
+from tiltmeter.jobs.resolution.questions import Questions
 from tiltmeter.jobs.resolution.solving import Partition
 from tiltmeter.operators.resolution import explanations as partition_explanations
 from tiltmeter.operators.resolution.metrics import VERSION as METRICS
@@ -21,13 +22,17 @@ from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 
 def assess(
-    runner: Runner, graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], config: ResolutionRun
+    runner: Runner,
+    graphs: Mapping[str, Graph],
+    partitions: Mapping[str, Partition],
+    config: ResolutionRun,
+    questions: Questions,
 ) -> dict[str, list[TableRef]]:
     """Tables ``metrics``, of graphs with gold clusters, ``explanations``, and ``drawn_pairs`` where some are drawn."""
     refs = {}
     for table, work, units in (
         ("metrics", _measure, _measured(graphs, partitions)),
-        ("explanations", _explain, _explained(graphs, partitions, config.missing)),
+        ("explanations", _explain, _explained(graphs, partitions, config.missing, questions)),
         ("drawn_pairs", _draw, _drawn(graphs, partitions, config.drawn)),
     ):
         if units:
@@ -47,12 +52,19 @@ def _measured(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition]) 
     }
 
 
-def _explained(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], missing: Missing) -> _Units:
-    operator, settings = f"explain/{partition_explanations.VERSION}", {"missing": missing}
-    return {
-        name: [_unit(operator, name, settings, {"pairs": graphs[name].pairs, "clusters": partition.clusters})]
-        for name, partition in partitions.items()
-    }
+def _explained(
+    graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], missing: Missing, questions: Questions
+) -> _Units:
+    operator = f"explain/{partition_explanations.VERSION}"
+    units = {}
+    for name, partition in partitions.items():
+        asked = [(question.record, question.other, question.cluster) for question in questions.get(name, ())]
+        inputs = {"pairs": graphs[name].pairs, "clusters": partition.clusters}
+        gold = graphs[name].gold
+        units[name] = [
+            _unit(operator, name, {"missing": missing, "asked": asked}, inputs | ({"gold": gold} if gold else {}))
+        ]
+    return units
 
 
 def _drawn(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], drawn: Sequence[int]) -> _Units:
@@ -87,7 +99,9 @@ def _value(value: float) -> dict[str, Any]:
 
 def _explain(store: Store, unit: Unit) -> Tables:
     pairs, clusters = store.read(unit.input("pairs")), store.read(unit.input("clusters"))
-    yield "explanations", explanations(unit.config["graph"], pairs, clusters, unit.config["missing"])
+    gold = store.read(unit.input("gold")) if "gold" in unit.inputs else None
+    graph, missing, asked = (unit.config[name] for name in ("graph", "missing", "asked"))
+    yield "explanations", explanations(graph, pairs, clusters, missing, gold, asked)
 
 
 def _draw(store: Store, unit: Unit) -> Tables:

@@ -3,11 +3,14 @@
 from typing import Annotated, Literal, Self, TypeVar
 
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from tiltmeter.jobs.resolution.records.config import RecordScorer
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
+from tiltmeter.operators.resolution.baselines.packing import ENGINE, Packing
+from tiltmeter.operators.resolution.clustering import Solver
 from tiltmeter.operators.resolution.problem import Missing
+from tiltmeter.operators.resolution.solvers import PACKINGS, check_solver
 
 T = TypeVar("T")
 
@@ -16,7 +19,24 @@ _Path = Annotated[str, Field(min_length=1)]
 _Some = Annotated[tuple[T, ...], Field(min_length=1), AfterValidator(each_once)]
 """One or more, each once."""
 
-Solver = Literal["cutting_plane", "local_search", "quadratic_set_packing", "set_packing", "hierarchical"]
+_Limit = Annotated[int, Field(ge=1)] | None
+
+_QUADRATIC = ("quadratic_set_packing",)
+_USED_BY = {"engine": PACKINGS, "max_cliques": PACKINGS, "max_parts": _QUADRATIC, "max_constraints": _QUADRATIC}
+"""The solvers that a setting is about."""
+
+
+def _text(value: object) -> object:
+    """Ids of records are text; those that are whole numbers need no quotes."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _known(solver: object) -> object:
+    check_solver(solver)
+    return solver
+
+
+_Id = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -24,6 +44,32 @@ class EntityResolutionJob:
     """``job=entity_resolution``"""
 
     name: Literal["entity_resolution"] = "entity_resolution"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_CHECKED)
+class Question:
+    """Why a record is with another one, or in a cluster, or not.
+
+    Attributes:
+        record: the record that is asked about.
+        other: another one.
+        cluster: or the number of a cluster, as in the table ``clusters``.
+    """
+
+    record: _Id
+    other: _Id | None = None
+    cluster: Annotated[int, Field(ge=0)] | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _about_one_thing(self) -> Self:
+        if (self.other is None) == (self.cluster is None):
+            raise ValueError(f"record {self.record!r}: give either other=<record> or cluster=<number>, one of them")
+        if self.record == self.other:
+            raise ValueError(f"record {self.record!r} and other are the same: name two records, or a cluster")
+        return self
+
+
+_QUESTIONS = [{"record": "a", "other": "b"}, {"record": "a", "cluster": 3}]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CHECKED)
@@ -37,7 +83,8 @@ class MentionStudy:
         classes: of mentions, such as event and entity; None: all.
         seeds: of the scores; each gives a graph.
         thresholds: under which a pair counts as never scored; each gives a graph, None is no threshold.
-        mean, sd: scores are normal, around ``mean`` for pairs of one chain and ``-mean`` for the others.
+        mean, sd: scores are normal, around ``mean`` for pairs of one chain and ``-mean`` for the others. With a
+            ``mean`` of 1 and an ``sd`` of 0, scores are the ground truth, +1 and -1.
     """
 
     path: _Path
@@ -46,7 +93,7 @@ class MentionStudy:
     seeds: _Some[Annotated[int, Field(ge=0, lt=2**63)]] = (0,)
     thresholds: _Some[float | None] = (None,)
     mean: Annotated[float, Field(gt=0)] = 0.5
-    sd: Annotated[float, Field(gt=0)] = 0.3
+    sd: Annotated[float, Field(ge=0)] = 0.3
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CHECKED)
@@ -62,6 +109,10 @@ class ResolutionRun(CommonConfig):
         threshold: pairs of less weight count as never scored; None: all count.
         solver: what partitions each connected component.
         time_limit: seconds for each component.
+        engine: that solves the set packings, by PuLP's name.
+        max_parts: M of the paper: parts that may be taken from a maximal clique; None: as many as an optimum can have.
+        max_cliques, max_constraints: limits of the set packings; None: the usual ones of the solver.
+        explain: records of which it is asked why they are with another one, or in a cluster, or not.
         drawn: numbers of the components whose graph the report draws.
     """
 
@@ -72,8 +123,13 @@ class ResolutionRun(CommonConfig):
     gold: _Path | None = None
     missing: Missing = "forbid"
     threshold: float | None = None
-    solver: Solver = "cutting_plane"
+    solver: Annotated[Solver, BeforeValidator(_known)] = "cutting_plane"
     time_limit: Annotated[float, Field(gt=0)] = 60.0
+    engine: Annotated[str, Field(min_length=1)] = ENGINE
+    max_parts: _Limit = None
+    max_cliques: _Limit = None
+    max_constraints: _Limit = None
+    explain: Annotated[tuple[Question, ...], Field(examples=[_QUESTIONS])] = ()
     drawn: Annotated[tuple[Annotated[int, Field(ge=0)], ...], AfterValidator(each_once)] = ()
 
     @pydantic.model_validator(mode="after")
@@ -87,3 +143,20 @@ class ResolutionRun(CommonConfig):
         if self.mentions is not None and (self.threshold is not None or self.gold is not None):
             raise ValueError("threshold, gold: a study has its own; set mentions.thresholds, and leave out gold")
         return self
+
+    @pydantic.model_validator(mode="after")
+    def _used_settings(self) -> Self:
+        for name, solvers in _USED_BY.items():
+            if self.solver not in solvers and getattr(self, name) not in (None, ENGINE):
+                fitting = " or ".join(solvers)
+                raise ValueError(
+                    f"{name}: solver={self.solver} has no use for it; leave it out, or set solver={fitting}"
+                )
+        return self
+
+    @property
+    def packing(self) -> Packing | None:
+        """What is set of a set packing; None for other solvers."""
+        if self.solver not in PACKINGS:
+            return None
+        return Packing(self.engine, self.max_parts, self.max_cliques, self.max_constraints)

@@ -5,26 +5,37 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.operators.resolution.explanations import (
-    NearMisses,
     Pairs,
+    Standings,
+    false_merges,
+    false_splits,
     joined_pairs,
     merges,
     near_misses,
     split_pairs,
+    standings,
 )
 from tiltmeter.operators.resolution.problem import Missing, Problem
 
+Asked = Sequence[tuple[str, str | None, int | None]]
+"""Record, other record or None, and number of a cluster or None."""
 
-def explanations(graph: str, pairs: pa.Table, clusters: pa.Table, missing: Missing) -> pa.Table:
+
+def explanations(
+    graph: str, pairs: pa.Table, clusters: pa.Table, missing: Missing, gold: pa.Table | None = None, asked: Asked = ()
+) -> pa.Table:
     """Why records are together or apart.
 
     Args:
         pairs: ``left, right, weight``, by the records' numbers.
         clusters: table ``clusters``, in the order of the numbers.
+        gold: ``cluster``, likewise, null where it is not known; None if there is no gold.
+        asked: about records that there are, and clusters that there may not be.
     """
     records, component, labels = (clusters[name].combine_chunks() for name in ("record", "component", "cluster"))
     cluster = labels.to_numpy()
@@ -34,11 +45,18 @@ def explanations(graph: str, pairs: pa.Table, clusters: pa.Table, missing: Missi
     held = merges(problem, cluster)
     parts = [
         rows.table("merge", held.weakest, cluster=held.parts, weight=held.weights, held=held.held),
-        _misses(rows, near_misses(problem, cluster)),
+        _standings(rows, "near_miss", near_misses(problem, cluster)),
         _disagreeing(rows, "split_pair", split_pairs(problem, cluster)),
         _disagreeing(rows, "joined_pair", joined := joined_pairs(problem, cluster), cluster=cluster[joined.left]),
     ]
-    return pa.concat_tables(parts)
+    if gold is not None:
+        true = gold["cluster"].combine_chunks().fill_null(-1).to_numpy()
+        merged, split = false_merges(problem, cluster, true), false_splits(problem, cluster, true)
+        parts += [
+            _disagreeing(rows, "false_merge", merged, cluster=cluster[merged.left]),
+            _disagreeing(rows, "false_split", split),
+        ]
+    return pa.concat_tables([*parts, *_answers(rows, problem, cluster, asked)])
 
 
 class _Rows:
@@ -60,20 +78,20 @@ class _Rows:
         return pa.table([known.get(field.name, pa.nulls(num, field.type)) for field in schema], schema=schema)
 
 
-def _misses(rows: _Rows, misses: NearMisses) -> pa.Table:
-    offsets = pa.array(misses.starts.astype(np.int32))
-    allowed = np.isfinite(misses.tipping_weights)
-    weights = pa.array(np.where(allowed, misses.tipping_weights, 0.0), mask=~allowed)
+def _standings(rows: _Rows, kind: str, standing: Standings) -> pa.Table:
+    offsets = pa.array(standing.starts.astype(np.int32))
+    allowed = np.isfinite(standing.tipping_weights)
+    weights = pa.array(np.where(allowed, standing.tipping_weights, 0.0), mask=~allowed)
     return rows.table(
-        "near_miss",
-        misses.nodes,
-        cluster=misses.parts,
-        weight=misses.total,
-        support=misses.support,
-        opposition=misses.opposition,
-        held=misses.held,
-        num_forbidden=misses.num_forbidden,
-        tipping_records=pa.ListArray.from_arrays(offsets, rows.records.take(pa.array(misses.tipping))),
+        kind,
+        standing.nodes,
+        cluster=standing.parts,
+        weight=standing.total,
+        support=standing.support,
+        opposition=standing.opposition,
+        held=standing.held,
+        num_forbidden=standing.num_forbidden,
+        tipping_records=pa.ListArray.from_arrays(offsets, rows.records.take(pa.array(standing.tipping))),
         tipping_weights=pa.ListArray.from_arrays(offsets, weights),
     )
 
@@ -81,6 +99,37 @@ def _misses(rows: _Rows, misses: NearMisses) -> pa.Table:
 def _disagreeing(rows: _Rows, kind: str, pairs: Pairs, **columns: Any) -> pa.Table:
     others = rows.records.take(pa.array(pairs.right))
     return rows.table(kind, pairs.left, other=others, weight=pairs.weights, **columns)
+
+
+def _answers(rows: _Rows, problem: Problem, cluster: NDArray[np.int64], asked: Asked) -> list[pa.Table]:
+    """What each asked record brings, or would bring, into a cluster, which may be that of another asked record."""
+    if not asked:
+        return []
+    numbers = {name: pc.index(rows.records, name).as_py() for names in asked for name in names[:2] if name is not None}
+    pairs = [(numbers[record], numbers[other]) for record, other, _ in asked if other is not None]
+    wanted = [(left, int(cluster[right])) for left, right in pairs]
+    wanted += [
+        (numbers[record], number) for record, _, number in asked if number is not None and number <= cluster.max()
+    ]
+    nodes, parts = np.array(wanted, dtype=np.int64).reshape(-1, 2).T
+    left, right = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    together = cluster[left] == cluster[right]
+    return [
+        _standings(rows, "asked", standings(problem, cluster, nodes, parts)),
+        rows.table(
+            "asked_pair",
+            left,
+            other=rows.records.take(pa.array(right)),
+            weight=pa.array([_weight(problem, *pair) for pair in pairs], pa.float64()),
+            cluster=pa.array(cluster[left], mask=~together),
+        ),
+    ]
+
+
+def _weight(problem: Problem, one: int, other: int) -> float | None:
+    """None for a pair that was never scored."""
+    scored = np.flatnonzero((problem.left == min(one, other)) & (problem.right == max(one, other)))
+    return float(problem.weights[scored[0]]) if scored.size else None
 
 
 def drawn_pairs(graph: str, pairs: pa.Table, clusters: pa.Table, drawn: Sequence[int]) -> pa.Table:

@@ -5,6 +5,7 @@ from tiltmeter.jobs.resolution.assessment import assess
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.exports import export_clusters
 from tiltmeter.jobs.resolution.pairs import read_graphs
+from tiltmeter.jobs.resolution.questions import check_clusters, questions_by_graph
 from tiltmeter.jobs.resolution.records.pairs import score_records
 from tiltmeter.jobs.resolution.solving import partition
 from tiltmeter.jobs.resolution.sources import find_sources
@@ -25,12 +26,14 @@ def run(run: Run[ResolutionRun, Files]) -> None:
     else:
         graphs, learnt = score_records(runner, config, config.records, run.sources.files)
         run.publish("agreements", [learnt])
+    questions = questions_by_graph(runner.store, graphs, config.explain)
     partitions = partition(runner, graphs, config)
+    check_clusters(runner.store, partitions, questions)
     run.publish("pair_counts", [graphs[name].counts for name in partitions])
     run.publish("clusters", [result.clusters for result in partitions.values()])
     run.publish("components", [result.components for result in partitions.values()])
     export_clusters(run, partitions)
-    run.publish_all(assess(runner, graphs, partitions, config))
+    run.publish_all(assess(runner, graphs, partitions, config, questions))
 
 
 def _requests(config: ResolutionRun, sources: Files, _: int) -> list[ResourceRequest]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.pairs import Graph
 from tiltmeter.operators.resolution import components
-from tiltmeter.operators.resolution.components import Components, components_of
+from tiltmeter.operators.resolution.baselines.cliques import clustering_coefficient
+from tiltmeter.operators.resolution.baselines.packing import Packing
+from tiltmeter.operators.resolution.components import Components, Linked, components_of
 from tiltmeter.operators.resolution.pairs import ScoredPairs
 from tiltmeter.operators.resolution.problem import Missing, Problem, Result, canonical
-from tiltmeter.operators.resolution.solvers import all_together, reducing_solver, solver
+from tiltmeter.operators.resolution.solvers import all_together, linked_by, reducing_solver, solver
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _PAIRS_OF_A_BUNDLE = 100_000
@@ -48,17 +51,25 @@ def partition(runner: Runner, graphs: Mapping[str, Graph], config: ResolutionRun
         UnitsFailed: if none is whole.
     """
     cut = runner.run_whole(
-        Stage("decompose", each(_decompose), {name: [_cut_unit(graph)] for name, graph in graphs.items()}, 4)
+        Stage(
+            "decompose",
+            each(_decompose),
+            {name: [_cut_unit(graph, linked_by(config.solver))] for name, graph in graphs.items()},
+            4,
+        )
     )
     version, _ = solver(config.solver)
     settings = {"solver": config.solver, "version": version, "missing": config.missing, "time_limit": config.time_limit}
+    if packing := config.packing:
+        # Limits only decide whether there is an answer; of several best ones, engines may find different ones.
+        settings |= {"engine": packing.engine, "max_parts": packing.max_parts}
     bundles = {name: _bundles(finished) for name, [finished] in cut.items()}
     operator = f"partition/{version}"
     units = {
         name: [Unit(operator, f"{name} {number}", settings, {"bundle": [ref]}) for number, ref in enumerate(refs)]
         for name, refs in bundles.items()
     }
-    solved = runner.run_whole(Stage("solve", each(_solve), units))
+    solved = runner.run_whole(Stage("solve", each(partial(_solve, packing=config.packing)), units))
     gathered = {
         name: [_gather_unit(name, config.missing, graphs[name], cut[name][0], finished)]
         for name, finished in solved.items()
@@ -67,9 +78,10 @@ def partition(runner: Runner, graphs: Mapping[str, Graph], config: ResolutionRun
     return {name: Partition(unit.tables["clusters"], unit.tables["components"]) for name, [unit] in done.items()}
 
 
-def _cut_unit(graph: Graph) -> Unit:
-    num_records = graph.records.num_rows
-    settings = {"num_records": num_records, "pairs_of_a_bundle": _PAIRS_OF_A_BUNDLE}
+def _cut_unit(graph: Graph, linked: Linked) -> Unit:
+    settings: dict[str, Any] = {"num_records": graph.records.num_rows, "pairs_of_a_bundle": _PAIRS_OF_A_BUNDLE}
+    if linked != "positive":
+        settings["linked"] = linked
     return Unit(components.VERSION, "components", settings, {"pairs": [graph.pairs]})
 
 
@@ -82,7 +94,7 @@ def _decompose(store: Store, unit: Unit) -> Tables:
     pairs = store.read(unit.input("pairs"))
     left, right, weights = (pairs[name].to_numpy() for name in ("left", "right", "weight"))
     scored = ScoredPairs(left, right, weights, 0, 0, 0, 0)
-    parts = components_of(unit.config["num_records"], scored)
+    parts = components_of(unit.config["num_records"], scored, unit.config.get("linked", "positive"))
     del pairs, left, right, weights, scored
     yield "nodes", pa.table([parts.component, parts.place], schema=_NODES)
     for number, (first, last) in enumerate(parts.bundles(unit.config["pairs_of_a_bundle"])):
@@ -107,20 +119,22 @@ def _bundle(parts: Components, first: int, last: int) -> pa.Table:
 # --- solving --------------------------------------------------------------------------------------------------------
 
 
-def _solve(store: Store, unit: Unit) -> Tables:
+def _solve(store: Store, unit: Unit, packing: Packing | None) -> Tables:
     bundle = store.read(unit.input("bundle"))
     labels, rows = [], []
     for problem in _problems(bundle, unit.config["missing"]):
-        result, row = _timed(problem, unit.config["solver"], unit.config["time_limit"])
+        result, row = _timed(problem, unit.config["solver"], unit.config["time_limit"], packing)
         labels.append(result.labels)
         rows.append(row)
     yield "labels", pa.table({"label": np.concatenate(labels)})
-    yield "results", pa.Table.from_pylist(rows, _RESULTS)
+    yield "results", pa.Table.from_pylist(rows, _PACKED if packing else _RESULTS)
 
 
-_RESULTS = pa.schema(
+_PHASES = ("num_cliques", "clustering_coefficient", "listing_seconds", "packing_seconds")
+_PACKED = pa.schema(
     [field for field in tables.COMPONENTS if field.name not in ("graph", "component", "missing", "num_records")]
 )
+_RESULTS = pa.schema([field for field in _PACKED if field.name not in _PHASES])
 
 
 def _problems(bundle: pa.Table, missing: Missing) -> Iterator[Problem]:
@@ -134,10 +148,23 @@ def _problems(bundle: pa.Table, missing: Missing) -> Iterator[Problem]:
         yield Problem(size, ends_of_pairs[0], ends_of_pairs[1], values[2][ours], missing)
 
 
-def _timed(problem: Problem, name: str, time_limit: float) -> tuple[Result, dict[str, Any]]:
+def _timed(problem: Problem, name: str, time_limit: float, packing: Packing | None) -> tuple[Result, dict[str, Any]]:
+    listed: list[tuple[int, float]] = []
     started = time.monotonic()
-    trivial = all_together(problem)
-    result = trivial or reducing_solver(name)(problem, lambda: started + time_limit - time.monotonic())
+    trivial = all_together(problem, name)
+    result = trivial or reducing_solver(name, packing, lambda num: listed.append((num, time.monotonic())))(
+        problem, lambda: started + time_limit - time.monotonic()
+    )
+    ended = time.monotonic()
+    phases = [
+        {
+            "num_cliques": num,
+            "clustering_coefficient": clustering_coefficient(problem),
+            "listing_seconds": middle - started,
+            "packing_seconds": ended - middle,
+        }
+        for num, middle in listed
+    ]
     return result, {
         "num_pairs": problem.weights.size,
         "num_clusters": int(result.labels.max()) + 1,
@@ -146,9 +173,10 @@ def _timed(problem: Problem, name: str, time_limit: float) -> tuple[Result, dict
         "objective": result.objective,
         "bound": result.bound,
         "gap": result.gap,
-        "seconds": time.monotonic() - started,
+        "seconds": ended - started,
         "num_cuts": result.num_cuts,
         "num_branches": result.num_branches,
+        **(phases[0] if phases else {}),
     }
 
 
@@ -163,7 +191,7 @@ def _gather_unit(name: str, missing: Missing, graph: Graph, cut: Finished, solve
         "labels": [unit.tables["labels"] for unit in solved],
         "results": [unit.tables["results"] for unit in solved],
     }
-    return Unit("gather_clusters/1", name, {"graph": name, "missing": missing}, inputs)
+    return Unit("gather_clusters/2", name, {"graph": name, "missing": missing}, inputs)
 
 
 def _gather(store: Store, unit: Unit) -> Tables:
@@ -179,7 +207,8 @@ def _gather(store: Store, unit: Unit) -> Tables:
     results = pa.concat_tables([store.read(ref) for ref in unit.inputs["results"]])
     common = {"graph": [graph] * len(sizes), "missing": [unit.config["missing"]] * len(sizes)}
     numbers = {"component": np.arange(len(sizes)), "num_records": sizes}
-    columns = {name: results[name] for name in results.column_names} | common | numbers
+    no_phases = {name: pa.nulls(len(sizes), tables.COMPONENTS.field(name).type) for name in _PHASES}
+    columns = no_phases | {name: results[name] for name in results.column_names} | common | numbers
     yield "components", pa.table({name: columns[name] for name in tables.COMPONENTS.names}, schema=tables.COMPONENTS)
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.operators.resolution.baselines.packing import check_engine
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
@@ -20,7 +22,10 @@ def find_sources(config: ResolutionRun) -> Files:
 
     Raises:
         InputError: if one is missing, can't be read, has no rows, or lacks a column or has it twice.
+        ConfigError: if the engine of a set packing is not there.
     """
+    if config.packing:
+        _check_engine(config.packing.engine)
     scorer, study = config.records, config.mentions
     wanted = {
         "pairs": (config.pairs, "pairs", ("left", "right")),
@@ -34,6 +39,13 @@ def find_sources(config: ResolutionRun) -> Files:
     if config.pairs is not None:
         score_columns(files["pairs"].uri)
     return Files(files)
+
+
+def _check_engine(engine: str) -> None:
+    try:
+        check_engine(engine)
+    except ValueError as error:
+        raise ConfigError(f"{error}; set engine=<one of them>") from error
 
 
 def _find(path: str, setting: str, columns: Sequence[str]) -> FoundFile:

@@ -7,7 +7,10 @@ from tiltmeter.storage.store.tables import column
 
 
 def _component(*, key: bool = False) -> pa.Field:
-    sentence = "connected component of the positive pairs, numbered by size, the largest first"
+    sentence = (
+        "connected component of the positive pairs (of all scored ones for centroid_linkage), numbered by size, the "
+        "largest first"
+    )
     return count("component", sentence, "label", key=key)
 
 
@@ -31,6 +34,8 @@ PAIR_COUNTS = pa.schema(
 
 CLUSTERS = pa.schema([GRAPH, RECORD, CLUSTER, _component()])
 
+_PACKED = "null where there was no set packing"
+
 COMPONENTS = pa.schema(
     [
         GRAPH,
@@ -47,6 +52,10 @@ COMPONENTS = pa.schema(
         number("seconds", "time that the solver took", "seconds"),
         count("num_cuts", "constraints that were added to the first relaxation"),
         count("num_branches", "subproblems beyond the first"),
+        count("num_cliques", f"cliques of two records or more that were listed: all, or the maximal ones; {_PACKED}"),
+        number("clustering_coefficient", f"mean share of scored pairs among neighbours of a record; {_PACKED}"),
+        number("listing_seconds", f"time until the cliques were listed, phase 1; {_PACKED}", "seconds"),
+        number("packing_seconds", f"time of the packing after that, phase 2; {_PACKED}", "seconds"),
     ]
 )
 
@@ -67,22 +76,34 @@ EXPLANATIONS = pa.schema(
         _component(),
         text(
             "kind",
-            "'merge', 'near_miss', 'split_pair' (positive, but apart) or 'joined_pair' (negative, but together)",
+            "'merge', 'near_miss', 'split_pair' (positive, but apart), 'joined_pair' (negative, but together), "
+            "'false_merge' (together, but not in gold), 'false_split' (the reverse), 'asked' (a record and a cluster) "
+            "or 'asked_pair'",
             key=True,
         ),
         count(
             "cluster",
-            "cluster of a merge or a joined pair, or that a near miss is about; null for a split pair",
+            "cluster of a merge or of a pair that is together, or that a near miss or a question is about; null for a "
+            "pair that is apart",
             "label",
             key=True,
         ),
         text(
-            "record", "the record that was left out (near_miss), the weakest one (merge), or the pair's first", key=True
+            "record",
+            "the record that was left out (near_miss) or asked about, the weakest one (merge), or the pair's first",
+            key=True,
         ),
-        text("other", "the pair's second record; null for a merge or a near miss", key=True),
-        number("weight", "weight of the pair; of a merge that within it; of a near miss what the record would bring"),
+        text("other", "the pair's second record; null for what is about a cluster", key=True),
+        number(
+            "weight",
+            "weight of the pair, null if it was never scored; of a merge that within it; of a near miss or an asked "
+            "record what it would bring, or brings",
+        ),
         number("held", "sum of the weights of the record's pairs in its own cluster; null for a pair"),
-        number("support", "sum of the positive weights between the record and the cluster; null but for a near miss"),
+        number(
+            "support",
+            "sum of the positive weights between the record and the cluster; null but for near misses and questions",
+        ),
         number("opposition", "sum of the negative weights between them"),
         count("num_forbidden", "pairs between them that may not share a cluster", "pairs"),
         column("tipping_records", pa.list_(pa.string()), "records of the cluster that speak most against the record"),

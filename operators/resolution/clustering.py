@@ -10,9 +10,11 @@ from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution.components import Components, components_of
 from tiltmeter.operators.resolution.pairs import clean_pairs
 from tiltmeter.operators.resolution.problem import Missing, Problem, Remaining, Result, Status, canonical
-from tiltmeter.operators.resolution.solvers import all_together, reducing_solver
+from tiltmeter.operators.resolution.solvers import all_together, check_solver, linked_by, reducing_solver
 
-Solver = Literal["cutting_plane", "local_search", "quadratic_set_packing", "set_packing", "hierarchical"]
+Solver = Literal[
+    "cutting_plane", "local_search", "quadratic_set_packing", "set_packing", "centroid_linkage", "average_linkage"
+]
 
 _STATUSES: tuple[Status, ...] = ("none", "feasible", "proven")
 
@@ -71,6 +73,7 @@ def partition(
     Partition(records=array(['a', 'b', 'c'], dtype='<U1'), clusters=array([0, 0, 1]), status='proven', objective=2.0, \
 bound=2.0)
     """
+    check_solver(solver)
     ends, values = [np.asarray(left), np.asarray(right)], np.asarray(weights, dtype=np.float64)
     if not ends[0].shape == ends[1].shape == values.shape == (values.size,):
         shapes = ", ".join(str(column.shape) for column in (*ends, values))
@@ -79,7 +82,7 @@ bound=2.0)
         raise ValueError("left and right: an id is not a finite number; give every record an id")
     records, numbers = np.unique(np.concatenate(ends), return_inverse=True)
     low, high = np.split(numbers, 2)
-    parts = components_of(records.size, clean_pairs(low, high, values, threshold))
+    parts = components_of(records.size, clean_pairs(low, high, values, threshold), linked_by(solver))
     results = [_solved(_problem(parts, number, missing), solver, remaining) for number in range(parts.sizes.size)]
     labels = np.concatenate([result.labels for result in results]) if results else np.empty(0, np.int64)
     places = labels[(np.cumsum(parts.sizes) - parts.sizes)[parts.component] + parts.place]
@@ -98,4 +101,4 @@ def _problem(parts: Components, number: int, missing: Missing) -> Problem:
 
 
 def _solved(problem: Problem, solver: str, remaining: Remaining) -> Result:
-    return all_together(problem) or reducing_solver(solver)(problem, remaining)
+    return all_together(problem, solver) or reducing_solver(solver)(problem, remaining)

@@ -5,7 +5,7 @@ each component is a problem of its own, and pairs between components do not matt
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from tiltmeter.operators.resolution.pairs import ScoredPairs
 from tiltmeter.operators.resolution.problem import canonical
 
 VERSION = "components/1"
+
+Linked = Literal["positive", "scored"]
+"""Which pairs connect nodes."""
 
 
 class Components(NamedTuple):
@@ -62,14 +65,15 @@ def positive_components(num_nodes: int, left: IntArray, right: IntArray, weights
     return canonical(connected_components(coo_array(edges, shape=(num_nodes, num_nodes)), directed=False)[1])
 
 
-def components_of(num_nodes: int, pairs: ScoredPairs) -> Components:
-    """Cut a graph into the connected components of its positive pairs.
+def components_of(num_nodes: int, pairs: ScoredPairs, linked: Linked = "positive") -> Components:
+    """Cut a graph into the connected components of its positive pairs, or of all its scored ones.
 
     >>> pairs = ScoredPairs(np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([0.5, -1.0, 0.2]), 0, 0, 0, 0)
     >>> components_of(5, pairs).component
     array([0, 0, 1, 1, 2])
     """
-    labels = positive_components(num_nodes, pairs.left, pairs.right, pairs.weights)
+    links = pairs.weights if linked == "positive" else np.ones(pairs.weights.size)
+    labels = positive_components(num_nodes, pairs.left, pairs.right, links)
     order = np.argsort(-np.bincount(labels), kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)

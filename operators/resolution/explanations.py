@@ -1,8 +1,9 @@
 """Why a partition is as it is: what holds each part, and what kept a node out of another.
 
-Vadrevu et al. 2021 (xER) explain some of their clusters by hand, in section 6.2; here every merge and every refusal is
-explained. Weights add up: a node v adds its weight to the rest of its part A, and moving it to a part P would change
-the objective by
+Vadrevu et al. 2021 (xER) explain some of their clusters by hand, in section 6.2; here every merge and every refusal of
+a node with a positive pair is explained, any other node and part on demand, and the pairs on which partition and gold
+disagree are told with their scores. Weights add up: a node v adds its weight to the rest of its part A, and moving it
+to a part P would change the objective by
 
     sum_{u in P} w_uv - sum_{u in A \\ v} w_uv,
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution.problem import Problem
 
-VERSION = "partition_explanations/1"
+VERSION = "partition_explanations/2"
 
 NUM_TIPPING = 5
 """Pairs that are named against a node."""
@@ -39,17 +40,17 @@ class Merges(NamedTuple):
     held: FloatArray
 
 
-class NearMisses(NamedTuple):
-    """Nodes with a positive pair into a part that is not their own, by node and part.
+class Standings(NamedTuple):
+    """What speaks for and against nodes in parts, their own or others.
 
     Attributes:
-        nodes, parts: ``[near misses]`` int64.
-        support, opposition: ``[near misses]``, sums of the positive and of the negative weights between the two.
-        num_forbidden: ``[near misses]`` int64, pairs between them that may not share a part.
-        held: ``[near misses]``, sum of the node's weights to its own part.
-        starts: ``[near misses + 1]`` int64, where the tipping pairs of each begin.
+        nodes, parts: ``[standings]`` int64.
+        support, opposition: ``[standings]``, sums of the positive and of the negative weights between the two.
+        num_forbidden: ``[standings]`` int64, pairs between them that may not share a part.
+        held: ``[standings]``, sum of the node's weights to its own part.
+        starts: ``[standings + 1]`` int64, where the tipping pairs of each begin.
         tipping: ``[tipping pairs]`` int64, nodes of the part that speak most against the node: those that it may not
-            join, by number, then those with the most negative weights; at most five of each near miss.
+            join, by number, then those with the most negative weights; at most five of each standing.
         tipping_weights: ``[tipping pairs]``, -inf where the pair is forbidden.
     """
 
@@ -65,7 +66,7 @@ class NearMisses(NamedTuple):
 
     @property
     def total(self) -> FloatArray:
-        """What the node would bring into the part, were it allowed to."""
+        """What the node would bring into the part, were it allowed to, or brings into its own."""
         return self.support + self.opposition
 
 
@@ -100,11 +101,14 @@ def merges(problem: Problem, labels: NDArray[np.integer]) -> Merges:
     return Merges(parts, weights[parts], weakest, held[weakest])
 
 
-def near_misses(problem: Problem, labels: NDArray[np.integer]) -> NearMisses:
+def near_misses(problem: Problem, labels: NDArray[np.integer]) -> Standings:
     """What spoke for and against a node in every part that it has a positive pair with, but is not in.
 
     Args:
         labels: ``[nodes]``, the part of each, numbered from 0.
+
+    Returns:
+        By node and part.
 
     Raises:
         ValueError: if the labels are of other nodes.
@@ -117,22 +121,65 @@ def near_misses(problem: Problem, labels: NDArray[np.integer]) -> NearMisses:
     (np.int64(2), np.int64(0), np.float64(-2.0), np.float64(0.0), array([0]))
     """
     _check(problem, labels)
+    across = _in_both_directions(_pairs(problem, ~_together(problem, labels)))
+    key = across.left * (labels.max(initial=0) + 1) + labels[across.right]
+    return _standings(problem, labels, across, np.unique(key[across.weights > 0]))
+
+
+def standings(
+    problem: Problem, labels: NDArray[np.integer], nodes: NDArray[np.integer], parts: NDArray[np.integer]
+) -> Standings:
+    """What speaks for and against some nodes in some parts: why node 25 stayed out of its triangle, in table 8.
+
+    Args:
+        labels: ``[nodes]``, the part of each, numbered from 0.
+        nodes, parts: ``[questions]``, a node and a part, which may be its own.
+
+    Returns:
+        By node and part, each once.
+
+    Raises:
+        ValueError: if the labels are of other nodes, or there is no such node or part.
+
+    The weights of node 3 with a triangle, as the paper prints them, add up to less than 0:
+
+    >>> left, right = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 2, 3, 2, 3, 3])
+    >>> weights = np.array([0.456, 0.999, -0.076, 0.085, -0.156, -0.253])
+    >>> table_8 = Problem(4, left, right, weights, "forbid")
+    >>> result = standings(table_8, np.array([0, 0, 0, 1]), np.array([3]), np.array([0]))
+    >>> round(float(result.total[0]), 3), result.tipping
+    (-0.485, array([2, 1, 0]))
+    """
+    _check(problem, labels)
+    num_parts = int(labels.max(initial=-1)) + 1
+    for name, values, num in (("node", nodes, problem.num_nodes), ("part", parts, num_parts)):
+        if wrong := values[(values < 0) | (values >= num)].tolist():
+            raise ValueError(f"there is no {name} {wrong[0]}: they are numbered from 0 to {num - 1}")
+    asked = np.zeros(problem.num_nodes, dtype=np.bool_)
+    asked[nodes] = True
+    pairs = _in_both_directions(_pairs(problem, asked[problem.left] | asked[problem.right]))
+    return _standings(problem, labels, pairs, np.unique(nodes * max(1, num_parts) + parts))
+
+
+def _standings(problem: Problem, labels: NDArray[np.integer], pairs: Pairs, wanted: IntArray) -> Standings:
+    """Of nodes and parts, ``wanted`` being node times the number of parts plus part, and rising.
+
+    The pairs, in both directions, have all those between them.
+    """
     sizes = np.bincount(labels)
-    nodes, others, weights = _across(problem, labels)
-    key = nodes * sizes.size + labels[others]
-    missed = np.unique(key[weights > 0])
-    miss, pairs = _located(missed, key)
-    others, weights = others[pairs], weights[pairs]
-    node, part = missed // sizes.size, missed % sizes.size
-    listed = np.bincount(miss, minlength=missed.size)
-    num_forbidden = sizes[part] - listed if problem.missing == "forbid" else np.zeros_like(missed)
+    place, chosen = _located(wanted, pairs.left * sizes.size + labels[pairs.right])
+    others, weights = pairs.right[chosen], pairs.weights[chosen]
+    node, part = wanted // max(1, sizes.size), wanted % max(1, sizes.size)
+    listed = np.bincount(place, minlength=wanted.size)
+    unlisted = sizes[part] - (labels[node] == part) - listed
+    num_forbidden = unlisted if problem.missing == "forbid" else np.zeros_like(wanted)
     support, opposition = (
-        _sums(miss, side, missed.size) for side in (np.maximum(weights, 0.0), np.minimum(weights, 0.0))
+        _sums(place, side, wanted.size) for side in (np.maximum(weights, 0.0), np.minimum(weights, 0.0))
     )
-    forbidden = _forbidden(labels, part, num_forbidden, listed, miss, others)
+    forbidden = _forbidden(labels, (node, part), num_forbidden, listed, place, others)
     against = weights < 0
-    tipping = _tipping(missed.size, (miss[against], others[against], weights[against]), forbidden)
-    return NearMisses(node, part, support, opposition, num_forbidden, _held(problem, labels)[node], *tipping)
+    tipping = _tipping(wanted.size, (place[against], others[against], weights[against]), forbidden)
+    return Standings(node, part, support, opposition, num_forbidden, _held(problem, labels)[node], *tipping)
 
 
 def split_pairs(problem: Problem, labels: NDArray[np.integer]) -> Pairs:
@@ -152,6 +199,36 @@ def joined_pairs(problem: Problem, labels: NDArray[np.integer]) -> Pairs:
     """Negative pairs that the partition puts together; arguments and errors as of :func:`split_pairs`."""
     _check(problem, labels)
     return _pairs(problem, _together(problem, labels) & (problem.weights < 0))
+
+
+def false_merges(problem: Problem, labels: NDArray[np.integer], gold: NDArray[np.integer]) -> Pairs:
+    """Scored pairs that the partition puts together and the true one does not, as those that section 6.2 lists.
+
+    Args:
+        labels: ``[nodes]``, the part of each.
+        gold: ``[nodes]``, the true part of each, -1 where it is not known.
+
+    Raises:
+        ValueError: if either are of other nodes.
+    """
+    same, known = _gold(problem, labels, gold)
+    return _pairs(problem, _together(problem, labels) & known & ~same)
+
+
+def false_splits(problem: Problem, labels: NDArray[np.integer], gold: NDArray[np.integer]) -> Pairs:
+    """Scored pairs that the partition takes apart and the true one does not; as :func:`false_merges`."""
+    same, known = _gold(problem, labels, gold)
+    return _pairs(problem, ~_together(problem, labels) & known & same)
+
+
+def _gold(
+    problem: Problem, labels: NDArray[np.integer], gold: NDArray[np.integer]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of each pair whether both are of one true part, and whether that is known."""
+    _check(problem, labels)
+    _check(problem, gold)
+    left, right = gold[problem.left], gold[problem.right]
+    return left == right, (left >= 0) & (right >= 0)
 
 
 def _check(problem: Problem, labels: NDArray[np.integer]) -> None:
@@ -178,54 +255,55 @@ def _sums(places: NDArray[np.integer], weights: FloatArray, num: int) -> FloatAr
     return np.bincount(places, weights, num).astype(np.float64, copy=False)
 
 
-def _across(problem: Problem, labels: NDArray[np.integer]) -> tuple[IntArray, IntArray, FloatArray]:
-    """Node, other node and weight of each pair between parts, in both directions."""
-    left, right, weights = _pairs(problem, ~_together(problem, labels))
-    return np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([weights, weights])
+def _in_both_directions(pairs: Pairs) -> Pairs:
+    left, right, weights = pairs
+    return Pairs(np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([weights, weights]))
 
 
-def _located(missed: IntArray, key: IntArray) -> tuple[IntArray, IntArray]:
-    """Where the keys lie in the rising ``missed``, and which of them are there at all."""
-    place = np.searchsorted(missed, key)
-    place[place == missed.size] = 0
-    pairs = np.flatnonzero(missed[place] == key) if missed.size else np.empty(0, dtype=np.int64)
+def _located(wanted: IntArray, key: IntArray) -> tuple[IntArray, IntArray]:
+    """Where the keys lie in the rising ``wanted``, and which of them are there at all."""
+    place = np.searchsorted(wanted, key)
+    place[place == wanted.size] = 0
+    pairs = np.flatnonzero(wanted[place] == key) if wanted.size else np.empty(0, dtype=np.int64)
     return place[pairs], pairs
 
 
 # --- the pairs that tipped it ---------------------------------------------------------------------------------------
 
 _Against = tuple[IntArray, IntArray, FloatArray]
-"""Near miss, node of its part, and weight of each pair."""
+"""Standing, node of its part, and weight of each pair."""
 
 
 def _forbidden(
     labels: NDArray[np.integer],
-    part: IntArray,
+    standing: tuple[IntArray, IntArray],
     num_forbidden: IntArray,
     listed: IntArray,
-    miss_of_pair: IntArray,
+    place: IntArray,
     others: IntArray,
 ) -> _Against:
-    """Pairs that are not listed, the first ones of each near miss.
+    """Pairs that are not listed, the first ones of each standing, which is a node and a part.
 
-    Of ``listed + NUM_TIPPING`` nodes of a part that many are not listed, if there are as many: no more are looked at.
+    Of ``listed + NUM_TIPPING`` other nodes of a part that many are not listed, if there are as many: no more are looked
+    at, and the node itself.
     """
+    node, part = standing
     by_part = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
-    num = np.where(num_forbidden > 0, np.minimum(sizes[part], listed + NUM_TIPPING), 0)
-    miss = np.repeat(np.arange(part.size), num)
-    member = by_part[(np.cumsum(sizes) - sizes)[part[miss]] + _ranks(num)]
-    is_listed = np.isin(miss * labels.size + member, miss_of_pair * labels.size + others)
-    miss, member = miss[~is_listed], member[~is_listed]
-    return miss, member, np.full(miss.size, -np.inf)
+    num = np.where(num_forbidden > 0, np.minimum(sizes[part], listed + NUM_TIPPING + 1), 0)
+    row = np.repeat(np.arange(part.size), num)
+    member = by_part[(np.cumsum(sizes) - sizes)[part[row]] + _ranks(num)]
+    is_listed = np.isin(row * labels.size + member, place * labels.size + others)
+    unlisted = ~is_listed & (member != node[row])
+    return row[unlisted], member[unlisted], np.full(int(unlisted.sum()), -np.inf)
 
 
-def _tipping(num_misses: int, *against: _Against) -> tuple[IntArray, IntArray, FloatArray]:
-    """Starts, nodes and weights of the pairs that weigh most against each near miss."""
-    misses, others, weights = (np.concatenate(parts) for parts in zip(*against, strict=True))
-    order = np.lexsort((others, weights, misses))
-    order = order[_ranks(np.bincount(misses, minlength=num_misses)) < NUM_TIPPING]
-    kept = np.bincount(misses[order], minlength=num_misses)
+def _tipping(num_standings: int, *against: _Against) -> tuple[IntArray, IntArray, FloatArray]:
+    """Starts, nodes and weights of the pairs that weigh most against each."""
+    rows, others, weights = (np.concatenate(parts) for parts in zip(*against, strict=True))
+    order = np.lexsort((others, weights, rows))
+    order = order[_ranks(np.bincount(rows, minlength=num_standings)) < NUM_TIPPING]
+    kept = np.bincount(rows[order], minlength=num_standings)
     return np.concatenate([[0], np.cumsum(kept)]), others[order], weights[order]
 
 

@@ -18,6 +18,7 @@ from tiltmeter.jobs.resolution.page.words import METRICS, MISSING, gap, signed, 
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.resolution.solvers import linked_by
 from tiltmeter.storage.files.redaction import redacted
 
 _TITLE = "Which records are one entity"
@@ -30,6 +31,10 @@ _QUESTION = [
     ),
 ]
 _NUM_METRICS = 3
+_NO_LINKS = {
+    "positive": "No pair is positive: no partition is better than to leave each record alone.",
+    "scored": "No pair has a score, so that there is nothing to cluster.",
+}
 
 
 def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
@@ -39,7 +44,8 @@ def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
     are: of their files, only the columns and rows are read that the page shows or sums up.
     """
     config = run.config
-    extracts = Extracts(frames, config.records and replace(config.records, path=run.sources.files["records"].uri))
+    scorer = config.records and replace(config.records, path=run.sources.files["records"].uri)
+    extracts = Extracts(frames, scorer, linked_by(config.solver))
     if extracts.is_study:
         graphs = study.by_graph(extracts)
         title, findings, parts = (
@@ -66,6 +72,8 @@ def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:
         "pairs without a score": MISSING[config.missing],
         "threshold" if thresholds.len() == 1 else "thresholds": ", ".join(map(threshold_name, thresholds)),
         "solver": phrase(config.solver),
+        **({"engine": config.engine} if config.packing else {}),
+        **({"parts of a maximal clique": f"{config.max_parts:,} at most"} if config.max_parts else {}),
         "time limit": f"{config.time_limit:g} s",
         "seed": str(config.seed),
     }
@@ -138,10 +146,11 @@ def _optimum(extracts: Extracts) -> Iterator[str]:
     """How many components are proven, how far the others may be from it, and which took longest."""
     total, num = extracts.totals, extracts.totals["num_components"]
     if not num:
-        yield "No pair is positive: no partition is better than to leave each record alone."
+        yield _NO_LINKS[extracts.linked]
         return
     besides = f", besides {plural(total['num_single'], 'record')} without any" if total["num_single"] else ""
-    yield f"Positive pairs connect the records into {plural(num, 'component')}{besides}; {_proven(extracts)}"
+    pairs = phrase(extracts.linked).capitalize()
+    yield f"{pairs} pairs connect the records into {plural(num, 'component')}{besides}; {_proven(extracts)}"
     row = extracts.hardest.sort("seconds", descending=True, maintain_order=True).row(0, named=True)
     extent = f"{plural(row['num_records'], 'record')}, {plural(row['num_pairs'], 'pair')}"
     slowest = f"{_component(row, extracts)} ({extent}), took {duration(row['seconds'])}"

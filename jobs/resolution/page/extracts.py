@@ -10,6 +10,7 @@ from tiltmeter.jobs.resolution.page.words import METRICS
 from tiltmeter.jobs.resolution.records.config import RecordScorer
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.resolution.components import Linked
 from tiltmeter.operators.resolution.ids import as_ids, as_text
 from tiltmeter.storage.records import read_records
 
@@ -22,6 +23,10 @@ _ORDER = {
     "merge": pl.col("held"),
     "split_pair": -pl.col("weight"),
     "joined_pair": pl.col("weight"),
+    "false_merge": -pl.col("weight"),
+    "false_split": pl.col("weight"),
+    "asked": -pl.col("weight"),
+    "asked_pair": -pl.col("weight"),
 }
 """Of explanations by kind: first what would bring most, what is held least, and what disagrees with most weight."""
 
@@ -36,9 +41,10 @@ class Extracts:
         drawn_pairs: the table of this name; None where nothing is drawn.
         clusters, components, explanations: the large tables of these names.
         is_study: whether components are of many graphs.
+        linked: the pairs that connect components.
     """
 
-    def __init__(self, frames: Frames, scorer: RecordScorer | None) -> None:
+    def __init__(self, frames: Frames, scorer: RecordScorer | None, linked: Linked = "positive") -> None:
         tables = {name: pl.LazyFrame(schema.empty_table()) for name, schema in TABLES.items()}
         tables |= {name: frames.scan(name) for name in frames}
         ranks = {name: rank for rank, name in enumerate(METRICS)}
@@ -46,7 +52,7 @@ class Extracts:
         self.metrics = tables["metrics"].sort(pl.col("metric").replace_strict(ranks), maintain_order=True).collect()
         self.clusters, self.components = tables["clusters"], tables["components"]
         self.explanations = tables["explanations"]
-        self.is_study = self.counts.height > 1
+        self.is_study, self.linked = self.counts.height > 1, linked
 
     @cached_property
     def solved(self) -> pl.DataFrame:
@@ -96,8 +102,10 @@ class Extracts:
             weight.sum(),
             (num_forbidden > 0).sum().alias("num_forbidden"),
             ((num_forbidden == 0) & (weight <= 0)).sum().alias("num_outweighed"),
+            (weight > 0).sum().alias("num_positive"),
         )
-        none = {kind: {"num": 0, "weight": 0.0, "num_forbidden": 0, "num_outweighed": 0} for kind in _ORDER}
+        counts = ("num", "num_forbidden", "num_outweighed", "num_positive")
+        none = {kind: {**dict.fromkeys(counts, 0), "weight": 0.0} for kind in _ORDER}
         return none | {row["kind"]: row for row in _collected(sums).to_dicts()}
 
     def explained(self, kind: str, component: int | None = None) -> pl.DataFrame:
@@ -110,6 +118,11 @@ class Extracts:
         """The cluster of each record of a component."""
         rows = self.clusters.filter(component=component).select("record", "cluster").sort("record")
         return dict(_collected(rows).rows())
+
+    def homes(self, records: pl.Series) -> dict[str, int]:
+        """The cluster of each of these records."""
+        rows = self.clusters.filter(pl.col("record").is_in(records.unique().implode()))
+        return dict(_collected(rows.select("record", "cluster")).rows())
 
     def members(self, clusters: pl.Series) -> dict[int, tuple[list[str], int]]:
         """The first records of each of these clusters, and how many it has in all."""

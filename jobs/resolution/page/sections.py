@@ -1,10 +1,10 @@
 """The sections of a report on one graph: components, explanations, agreement with gold, and drawings on demand."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
-from tiltmeter.jobs.report.grids import Column, Row, cell, count, grid, number, text
+from tiltmeter.jobs.report.grids import Column, Row, cell, count, grid, number, optional, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import phrase, plural
 from tiltmeter.jobs.resolution.page import words
@@ -17,12 +17,13 @@ from tiltmeter.jobs.resolution.tables import PAIR_COUNTS
 def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Section]:
     """What was found, and how it came about; the components of the numbers ``drawn`` are drawn, from a seed."""
     parts: dict[str, tuple[str, Iterable[Block]]] = {
+        "asked": ("What was asked", _asked(extracts)),
         "components": ("Components", components(extracts)),
         **{f"component-{num}": (f"Component {num}", _drawing(num, extracts, seed)) for num in drawn},
         "near-misses": ("Near misses", _explained("near_miss", extracts)),
         "disagreements": ("Pairs that disagree", _disagreements(extracts)),
         "merges": ("What holds the clusters", _explained("merge", extracts)),
-        "gold": ("Against the gold clusters", _agreement(extracts.metrics)),
+        "gold": ("Against the gold clusters", [*_agreement(extracts.metrics), *_false_pairs(extracts)]),
         "pairs": ("The pairs", [_counts(extracts.counts.row(0, named=True))]),
     }
     every = [Section(anchor, title, list(blocks)) for anchor, (title, blocks) in parts.items()]
@@ -32,9 +33,8 @@ def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Sectio
 def components(extracts: Extracts) -> Iterator[Block]:
     """How large components and clusters are, and which components were the hardest."""
     yield Paragraph(
-        "A cluster of the best partition is connected by positive pairs, so that each component of them is a problem "
-        "by itself. The gap is the distance from the objective to the bound, which no partition exceeds, in percent of "
-        "the objective (or of 1, if that is more); it is 0 for a component that is proven."
+        f"{_LINKS[extracts.linked]} The gap is the distance from the objective to the bound, which no partition "
+        "exceeds, in percent of the objective (or of 1, if that is more); it is 0 for a component that is proven."
     )
     if extracts.sizes["components"].height:
         yield Chart(
@@ -60,7 +60,19 @@ def components(extracts: Extracts) -> Iterator[Block]:
         number("seconds", digits=2),
         *([] if extracts.is_study else map(count, ["num_cuts", "num_branches"])),
         text("solver", names=phrase),
+        optional(count("num_cliques")),
+        optional(number("clustering_coefficient", digits=3)),
+        optional(number("listing_seconds", "seconds to list cliques", 2)),
+        optional(number("packing_seconds", "seconds to pack", 2)),
     )
+
+
+_LINKS = {
+    "positive": "A cluster of the best partition is connected by positive pairs, so that each component of them is a "
+    "problem by itself.",
+    "scored": "Centroid linkage is given each component of the scored pairs by itself: records that no chain of scores "
+    "connects are at distance 1.",
+}
 
 
 def _weight(name: str) -> Column:
@@ -100,6 +112,10 @@ _FIRST = {
     "merge": "Those that hold a record least",
     "split_pair": "The largest",
     "joined_pair": "The largest",
+    "false_merge": "The largest",
+    "false_split": "The smallest",
+    "asked": "Those that would bring most",
+    "asked_pair": "The largest",
 }
 _MEANINGS = {
     "near_miss": "A record with positive pairs into a cluster that it is not in. What it would bring is the sum of all "
@@ -108,6 +124,10 @@ _MEANINGS = {
     "little would be lost first, were the scores different.",
     "split_pair": "Positive pairs that are apart, by weight.",
     "joined_pair": "Negative pairs that are together, by weight.",
+    "false_merge": "Scored pairs that are together, but in different gold clusters.",
+    "false_split": "Scored pairs that are apart, but in one gold cluster.",
+    "asked": "What a record would bring into a cluster, or brings into its own: the sum of all its weights with it.",
+    "asked_pair": "The pairs that were asked about.",
 }
 
 
@@ -124,13 +144,23 @@ def _caption(kind: str, rows: pl.DataFrame, extracts: Extracts) -> str:
     return f"{_MEANINGS[kind]} {_FIRST[kind]}{more}"
 
 
-def _sentences(rows: pl.DataFrame, extracts: Extracts) -> Iterator[Block]:
-    """Why records are together or apart; messy records that were left out stand beside those of the cluster."""
+def _sentences(rows: pl.DataFrame, extracts: Extracts, homes: Mapping[str, int] | None = None) -> Iterator[Block]:
+    """Why records are together or apart; messy records that were left out stand beside those of the cluster.
+
+    Args:
+        homes: clusters of the records, where a row may be about its own.
+    """
     if rows.is_empty():
         return
     members = extracts.members(rows["cluster"])
     names = {number: words.cluster_name(number, *some) for number, some in members.items()}
-    yield Bullets([words.explanation(row, names[row["cluster"]]) for row in rows.to_dicts()])
+    home = homes or {}
+    yield Bullets(
+        [
+            words.explanation(row, names[row["cluster"]], is_in=home.get(row["record"]) == row["cluster"])
+            for row in rows.to_dicts()
+        ]
+    )
     lines = [
         {"record": record, "place": f"{place} {row['cluster']}"}
         for row in rows.filter(kind="near_miss").to_dicts()
@@ -171,6 +201,28 @@ def _disagreements(extracts: Extracts) -> Iterator[Block]:
         )
 
 
+def _asked(extracts: Extracts) -> Iterator[Block]:
+    rows = extracts.explained("asked")
+    if rows.is_empty():
+        return
+    homes = extracts.homes(rows["record"])
+    yield Paragraph(_caption("asked", rows, extracts))
+    yield from _sentences(rows, extracts, homes)
+    if (pairs := extracts.explained("asked_pair")).height:
+        yield grid(
+            _caption("asked_pair", pairs, extracts),
+            pairs,
+            "record",
+            text("other", "other record"),
+            cell("weight", _score, is_numeric=True),
+            cell("together", lambda row: "no" if row["cluster"] is None else "yes"),
+        )
+
+
+def _score(row: Row) -> str:
+    return "never scored" if row["weight"] is None else words.signed(row["weight"])
+
+
 # --- gold and pairs -------------------------------------------------------------------------------------------------
 
 
@@ -184,6 +236,28 @@ def _agreement(metrics: pl.DataFrame) -> Iterator[Block]:
             text("metric", "measure", words.METRICS),
             number("value", digits=4),
         )
+
+
+def _false_pairs(extracts: Extracts) -> Iterator[Block]:
+    """Scored pairs about which the clusters and gold disagree: whether the score or the others are to blame."""
+    reasons = {
+        "false_merge": ("spoke for it themselves", "are together as other pairs outweigh them"),
+        "false_split": ("spoke for being together, and were outweighed", "spoke against it themselves"),
+    }
+    for kind, (positive, negative) in reasons.items():
+        rows, counts = extracts.explained(kind), extracts.kinds[kind]
+        if rows.height:
+            num_negative = counts["num"] - counts["num_positive"]
+            shares = f"{counts['num_positive']:,} {positive}; {num_negative:,} {negative}."
+            yield grid(
+                f"{_caption(kind, rows, extracts)} Of all {counts['num']:,}, {shares} Pairs that were never scored are "
+                "not among them.",
+                rows,
+                "record",
+                text("other", "other record"),
+                cell("weight", lambda row: words.signed(row["weight"]), is_numeric=True),
+                count("component"),
+            )
 
 
 def _counts(counts: Row) -> Grid:

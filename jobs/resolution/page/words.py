@@ -63,8 +63,8 @@ def cluster_name(cluster: int, records: Sequence[str], num: int) -> str:
     return f"{cluster} ({listed([*map(quoted, records), *([f'{rest:,} more'] if rest else [])])})"
 
 
-def explanation(row: Row, cluster: str) -> str:
-    """What holds the cluster of this name together, or why a record was left out of it: a merge, or a near miss."""
+def explanation(row: Row, cluster: str, *, is_in: bool = False) -> str:
+    """What holds the cluster of this name together, why a record was left out of it, or what it brings if it is in."""
     record = quoted(row["record"])
     if row["kind"] == "merge":
         held = f"{record} is held least, by {signed(row['held'])}"
@@ -72,10 +72,13 @@ def explanation(row: Row, cluster: str) -> str:
     pairs = zip(row["tipping_records"] or [], row["tipping_weights"] or [], strict=True)
     against = [f"{quoted(other)} {'no score' if score is None else signed(score)}" for other, score in pairs]
     sum_ = f" {signed(row['opposition']).replace('−', '− ', 1)} = {signed(row['weight'])}" if row["opposition"] else ""
-    bring = f"it would bring {signed(row['support'])}{sum_}{_reason(row)}."
-    return f"{record} was left out of cluster {cluster}: {bring}" + (
-        f" Against it: {', '.join(against)}." if against else ""
+    amount = f"{signed(row['support'])}{sum_}"
+    place, bring = (
+        (f"{record} is in cluster {cluster}", f"it brings {amount}.")
+        if is_in
+        else (f"{record} was left out of cluster {cluster}", f"it would bring {amount}{_reason(row)}.")
     )
+    return f"{place}: {bring}" + (f" Against it: {', '.join(against)}." if against else "")
 
 
 def _reason(row: Row) -> str:

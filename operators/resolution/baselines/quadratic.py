@@ -13,22 +13,29 @@ The products are made linear, for every m and k, with y_jmk = 0 where j is not i
     z_ij <= 1 - y_imk + y_jmk    and    z_ij <= sum_{m, k} y_imk    where w_ij > 0,
     z_ij >= y_imk + y_jmk - 1                                       where w_ij < 0.
 
-Two choices keep an optimum and make the model smaller. Nodes without a y are parts of their own, and as a part of an
-optimum is connected by positive pairs, M_m is the largest number of disjoint positive pairs in m. And the parts of a
-clique are numbered in the order of their first nodes, so that its r-th node has no y for k > r.
+These are equations 9 to 12. Two choices keep an optimum and make the model smaller. Nodes without a y are parts of
+their own, and as a part of an optimum is connected by positive pairs, M_m is the largest number of disjoint positive
+pairs in m. And the parts of a clique are numbered in the order of their first nodes, so that its r-th node has no y for
+k > r.
+
+The paper has one M for all maximal cliques, a hyperparameter (3 for scores of ECB+, 10 elsewhere); ``max_parts`` is it.
+Where it is less than M_m, the best partition may be out of reach, and only the bound of :mod:`.search.bound` holds.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tiltmeter.operators.resolution.baselines.set_packing import allowed_graph, unsolved
+from tiltmeter.operators.compute.arrays import IntArray
+from tiltmeter.operators.resolution.baselines.cliques import allowed_graph, sum_of_positives, unsolved
+from tiltmeter.operators.resolution.baselines.packing import USUAL, Listed, Packing, solve
 from tiltmeter.operators.resolution.problem import Problem, Remaining, Result, result
+from tiltmeter.operators.resolution.search.bound import triangle_bound
 
 if TYPE_CHECKING:
     from pulp import LpProblem
 
-VERSION = "quadratic_set_packing/1"
+VERSION = "quadratic_set_packing/2"
 
 MAX_CLIQUES = 10_000
 MAX_CONSTRAINTS = 300_000
@@ -47,55 +54,69 @@ class _Slot(NamedTuple):
 
 
 def quadratic_set_packing(
-    problem: Problem,
-    remaining: Remaining,
-    max_cliques: int = MAX_CLIQUES,
-    max_constraints: int = MAX_CONSTRAINTS,
+    problem: Problem, remaining: Remaining, packing: Packing = USUAL, listed: Listed | None = None
 ) -> Result:
-    """Solves it with HiGHS, through PuLP.
+    """Solves it with an engine, through PuLP.
 
     Args:
         problem: whose allowed pairs have few maximal cliques; with ``missing="zero"`` there is one, of all nodes.
         remaining: seconds that are left.
-        max_cliques: maximal cliques of two or more nodes.
-        max_constraints: of the linear model.
+        packing: ``max_cliques`` are maximal ones of two or more nodes, usually 10,000; ``max_constraints`` those of the
+            linear model, usually 300,000.
+        listed: is told the number of maximal cliques.
 
     Raises:
-        ValueError: if there are more cliques, or more constraints.
+        ValueError: if there are more cliques, or more constraints, or the engine is not there.
 
     >>> triangle = Problem(3, np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([2.0, -3.0, 1.0]), "zero")
     >>> quadratic_set_packing(triangle, lambda: 1.0)[:4]
     ('proven', array([0, 0, 1]), 2.0, 2.0)
     """
-    import pulp
-
-    slots = _slots(problem, max_cliques)
-    _check_size(problem, slots, max_constraints)
+    cliques = _maximal_cliques(problem, packing.max_cliques or MAX_CLIQUES)
+    if listed:
+        listed(len(cliques))
+    slots, is_limited = _slots(problem, cliques, packing.max_parts)
+    _check_size(problem, slots, packing.max_constraints or MAX_CONSTRAINTS)
     if not slots:
         return result(problem, np.arange(problem.num_nodes), 0.0)
     if remaining() <= 0.0:
         return unsolved(problem)
     model = _model(problem, slots)
-    model.solve(pulp.HiGHS(msg=False, threads=1, gapRel=0.0, timeLimit=max(0.0, remaining())))
-    return _solution(problem, model, slots)
+    is_packed, bound = solve(model, packing.engine, remaining)
+    bound = min(triangle_bound(problem, remaining) if is_limited else bound, sum_of_positives(problem))
+    return result(problem, _labels(problem, slots), bound) if is_packed else unsolved(problem)._replace(bound=bound)
 
 
-def _slots(problem: Problem, max_cliques: int) -> list[_Slot]:
+def _maximal_cliques(problem: Problem, max_cliques: int) -> list[list[int]]:
+    """Of two or more nodes, which rise."""
+    import networkx as nx
+
+    cliques: list[list[int]] = []
+    for nodes in nx.find_cliques(allowed_graph(problem)):
+        if len(nodes) > 1:
+            cliques.append(sorted(nodes))
+        if len(cliques) > max_cliques:
+            raise ValueError(
+                f"{problem.num_nodes} nodes with more than max_cliques={max_cliques} maximal cliques; set max_cliques "
+                "or the threshold of the pairs higher, or another solver"
+            )
+    return cliques
+
+
+def _slots(problem: Problem, cliques: list[list[int]], max_parts: int | None) -> tuple[list[_Slot], bool]:
+    """The parts that may be taken from the cliques, and whether there are fewer than an optimum may need."""
     import networkx as nx
 
     positive = problem.weights > 0.0
     gains = nx.Graph(zip(problem.left[positive].tolist(), problem.right[positive].tolist(), strict=True))
     slots: list[_Slot] = []
-    cliques = (sorted(nodes) for nodes in nx.find_cliques(allowed_graph(problem)) if len(nodes) > 1)
-    for number, nodes in enumerate(cliques, start=1):
-        if number > max_cliques:
-            raise ValueError(
-                f"{problem.num_nodes} nodes with more than max_cliques={max_cliques} maximal cliques; set max_cliques "
-                "or the threshold of the pairs higher, or another solver"
-            )
+    is_limited = False
+    for nodes in cliques:
         num_parts = len(nx.max_weight_matching(gains.subgraph(nodes), maxcardinality=True))
+        if max_parts is not None and num_parts > max_parts:
+            num_parts, is_limited = max_parts, True
         slots += [_Slot(nodes[part:], {}) for part in range(num_parts)]
-    return slots
+    return slots, is_limited
 
 
 def _check_size(problem: Problem, slots: list[_Slot], max_constraints: int) -> None:
@@ -138,15 +159,9 @@ def _links(z: Any, i: int, j: int, choices: list[dict[int, Any]], is_positive: b
     return [z <= pulp.lpSum(chosen[i] for chosen in choices), *follow]
 
 
-def _solution(problem: Problem, model: "LpProblem", slots: list[_Slot]) -> Result:
-    import pulp
-
-    nothing = unsolved(problem)
-    bound = min(nothing.bound, -float(model.solverModel.getInfo().mip_dual_bound))
-    if model.sol_status not in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
-        return nothing._replace(bound=bound)
+def _labels(problem: Problem, slots: list[_Slot]) -> IntArray:
     labels = np.arange(problem.num_nodes)
     for slot in slots:
         members = [node for node in slot.nodes if slot.chosen[node].value() > 0.5]
         labels[members] = members[:1]
-    return result(problem, labels, bound)
+    return labels

@@ -7,80 +7,72 @@ approach*: with x_c = 1 where clique c is a part,
 
 w_c being the sum of the weights in c. A node in no chosen clique is a part of its own. There are exponentially many
 cliques, of which only those with a positive sum can help; a baseline for small or sparse problems.
+
+Equation 7 of the paper has every node in exactly one chosen clique. That is the same where a node by itself is a clique
+of weight 0, which is left out here.
 """
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.resolution.baselines.cliques import allowed_graph, sum_of_positives, unsolved
+from tiltmeter.operators.resolution.baselines.packing import USUAL, Listed, Packing, solve
 from tiltmeter.operators.resolution.problem import Problem, Remaining, Result, result
 
 if TYPE_CHECKING:
-    import networkx as nx
-    from scipy.sparse import csr_array
+    from pulp import LpProblem, LpVariable
 
-VERSION = "set_packing/1"
+VERSION = "set_packing/2"
 
 MAX_CLIQUES = 200_000
 
+_Cliques = list[tuple[list[int], float]]
+"""Nodes and sum of the weights of each."""
 
-def set_packing(problem: Problem, remaining: Remaining, max_cliques: int = MAX_CLIQUES) -> Result:
-    """Solves it with HiGHS, through scipy.
+
+def set_packing(
+    problem: Problem, remaining: Remaining, packing: Packing = USUAL, listed: Listed | None = None
+) -> Result:
+    """Solves it with an engine, through PuLP.
 
     Args:
         problem: whose allowed pairs have few cliques; with ``missing="zero"`` any set of nodes is one.
         remaining: seconds that are left.
-        max_cliques: of two or more nodes.
+        packing: ``max_cliques`` are those of two or more nodes, usually 200,000.
+        listed: is told the number of cliques.
 
     Raises:
-        ValueError: if there are more cliques.
+        ValueError: if there are more cliques, or the engine is not there.
 
     >>> triangle = Problem(3, np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([2.0, -3.0, 1.0]), "zero")
     >>> set_packing(triangle, lambda: 1.0)[:4]
     ('proven', array([0, 0, 1]), 2.0, 2.0)
     """
-    cliques = _positive_cliques(problem, remaining, max_cliques)
-    if cliques is None:
+    cliques = _positive_cliques(problem, remaining, packing.max_cliques or MAX_CLIQUES, listed)
+    if cliques is None or remaining() <= 0.0:
         return unsolved(problem)
     if not cliques:
         return result(problem, np.arange(problem.num_nodes), 0.0)
-    members, weights = _incidence(problem.num_nodes, [nodes for nodes, _ in cliques]), np.array([w for _, w in cliques])
-    chosen, bound = _pack(members, weights, remaining)
-    bound = min(bound, _sum_of_positives(problem))
-    if chosen is None:
+    model, chosen = _model(problem.num_nodes, cliques)
+    is_packed, bound = solve(model, packing.engine, remaining)
+    bound = min(bound, sum_of_positives(problem))
+    if not is_packed:
         return unsolved(problem)._replace(bound=bound)
     labels = np.arange(problem.num_nodes)
-    for clique in np.flatnonzero(chosen > 0.5):
-        labels[cliques[clique][0]] = cliques[clique][0][0]
+    for (nodes, _), variable in zip(cliques, chosen, strict=True):
+        if variable.value() > 0.5:
+            labels[nodes] = nodes[0]
     return result(problem, labels, bound)
 
 
-def allowed_graph(problem: Problem) -> "nx.Graph":
-    """The pairs that may share a part."""
-    import networkx as nx
-
-    if problem.missing == "zero":
-        return nx.complete_graph(problem.num_nodes)
-    graph = nx.empty_graph(problem.num_nodes)
-    graph.add_edges_from(zip(problem.left.tolist(), problem.right.tolist(), strict=True))
-    return graph
-
-
-def unsolved(problem: Problem) -> Result:
-    """No partition, and the bound that takes no time."""
-    return Result("none", np.arange(problem.num_nodes), -np.inf, _sum_of_positives(problem))
-
-
-def _sum_of_positives(problem: Problem) -> float:
-    return float(problem.weights[problem.weights > 0.0].sum())
-
-
-def _positive_cliques(problem: Problem, remaining: Remaining, max_cliques: int) -> list[tuple[list[int], float]] | None:
+def _positive_cliques(
+    problem: Problem, remaining: Remaining, max_cliques: int, listed: Listed | None
+) -> _Cliques | None:
     """Those with a positive sum; None if time runs out."""
     import networkx as nx
 
-    cliques = []
+    cliques, number = [], 0
     every = nx.enumerate_all_cliques(allowed_graph(problem))
     for number, nodes in enumerate(every, start=1 - problem.num_nodes):
         if number > max_cliques:
@@ -93,28 +85,22 @@ def _positive_cliques(problem: Problem, remaining: Remaining, max_cliques: int) 
         weight = float(problem.matrix[np.ix_(nodes, nodes)].sum()) / 2.0
         if weight > 0.0:
             cliques.append((nodes, weight))
+    if listed:
+        listed(max(0, number))
     return cliques
 
 
-def _incidence(num_nodes: int, cliques: list[list[int]]) -> "csr_array":
-    """``[nodes, cliques]``"""
-    from scipy.sparse import csr_array
+def _model(num_nodes: int, cliques: _Cliques) -> tuple["LpProblem", list["LpVariable"]]:
+    """The model, and for each clique its x."""
+    import pulp
 
-    rows = np.concatenate(cliques)
-    columns = np.repeat(np.arange(len(cliques)), [len(nodes) for nodes in cliques])
-    return csr_array((np.ones(rows.size), (rows, columns)), shape=(num_nodes, len(cliques)))
-
-
-def _pack(members: "csr_array", weights: FloatArray, remaining: Remaining) -> tuple[FloatArray | None, float]:
-    """The best packing found, and a bound."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    solution = milp(
-        -weights,
-        integrality=np.ones(weights.size, dtype=np.int64),
-        bounds=Bounds(0.0, 1.0),
-        constraints=LinearConstraint(members, ub=1.0),
-        options={"time_limit": max(0.0, remaining()), "mip_rel_gap": 0.0},
-    )
-    bound = solution.get("mip_dual_bound")
-    return solution.x, np.inf if bound is None else -float(bound)
+    model = pulp.LpProblem("set_packing", pulp.LpMaximize)
+    chosen = [model.add_variable(f"x_{number}", cat=pulp.LpBinary) for number in range(len(cliques))]
+    model += pulp.LpAffineExpression((x, weight) for x, (_, weight) in zip(chosen, cliques, strict=True))
+    choices: list[list[pulp.LpVariable]] = [[] for _ in range(num_nodes)]
+    for x, (nodes, _) in zip(chosen, cliques, strict=True):
+        for node in nodes:
+            choices[node].append(x)
+    for candidates in filter(None, choices):
+        model += pulp.lpSum(candidates) <= 1
+    return model, chosen

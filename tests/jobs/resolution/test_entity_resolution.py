@@ -8,6 +8,7 @@ import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.operators.resolution.baselines.packing import engines
 from tiltmeter.storage.errors import InputError
 
 TRIANGLE = [("a", "b", 0.9), ("b", "c", 0.8), ("a", "c", -1.2)]
@@ -84,6 +85,96 @@ def test_a_record_that_was_left_out_is_explained_by_what_tipped_it(resolved):
     assert (miss["weight"], miss["tipping_records"]) == (pytest.approx(-0.4), ["a"])
     merges = [row["weight"] for row in resolved.rows("explanations", kind="merge")]
     assert sorted(merges) == pytest.approx([0.5, 0.9])
+
+
+TABLE_8 = [(7, 12, 0.456), (7, 20, 0.999), (12, 20, 0.085), (7, 25, -0.076), (12, 25, -0.156), (20, 25, -0.253)]
+"""Of Vadrevu et al. 2021, with a pair more that makes it one component."""
+
+
+@pytest.fixture(scope="module")
+def asked(resolve):
+    questions = "{record: 25, other: 7}, {record: 25, cluster: 0}, {record: 30, other: 7}, {record: 7, other: 12}"
+    gold = [(7, 1), (12, 1), (20, 2), (25, 3), (30, 2), (31, 2)]
+    pairs = [*TABLE_8, (20, 30, 0.05), (25, 30, -0.5)]
+    return resolve(
+        pairs,
+        f"explain=[{questions}]",
+        "solver=quadratic_set_packing",
+        f"engine={engines()[0]}",
+        "max_parts=10",
+        gold=gold,
+    )
+
+
+def test_any_record_and_cluster_are_explained_on_demand(asked):
+    rows = {(row["record"], row["cluster"]): row for row in asked.rows("explanations", kind="asked")}
+    assert sorted(rows) == [("25", 0), ("30", 0), ("7", 0)]
+    kept_out = rows["25", 0]
+    assert (kept_out["weight"], kept_out["support"], kept_out["held"]) == (pytest.approx(-0.485), 0.0, 0.0)
+    assert kept_out["tipping_records"] == ["20", "12", "7"]
+    assert kept_out["tipping_weights"] == pytest.approx([-0.253, -0.156, -0.076])
+    assert (rows["30", 0]["num_forbidden"], rows["7", 0]["weight"]) == (2, pytest.approx(1.455))
+    pairs = {(row["record"], row["other"]): row for row in asked.rows("explanations", kind="asked_pair")}
+    weights = {names: (row["weight"], row["cluster"]) for names, row in pairs.items()}
+    assert weights == {("25", "7"): (-0.076, None), ("30", "7"): (None, None), ("7", "12"): (0.456, 0)}
+
+
+def test_scored_pairs_that_gold_contradicts_are_listed_with_their_weights(asked):
+    kinds = ("false_merge", "false_split")
+    rows = {kind: asked.rows("explanations", kind=kind) for kind in kinds}
+    found = {kind: {frozenset((row["record"], row["other"])): row["weight"] for row in rows[kind]} for kind in kinds}
+    assert found["false_merge"] == {frozenset(("7", "20")): 0.999, frozenset(("12", "20")): 0.085}
+    # 30 and 31 are of one cluster, too, but were never scored.
+    assert found["false_split"] == {frozenset(("20", "30")): 0.05}
+
+
+def test_a_packing_has_its_cliques_and_the_seconds_of_its_phases(asked):
+    [packed] = asked.rows("components", solver="quadratic_set_packing")
+    # 25 is no part of it, as it has no positive pair. 7, 12 and 20 are one maximal clique, 20 and 30 the other; of the
+    # pairs of neighbours, 1 / 1, 1 / 1, 1 / 3 and none are neighbours.
+    assert (packed["status"], packed["num_cliques"]) == ("proven", 2)
+    assert packed["clustering_coefficient"] == pytest.approx(7 / 12)
+    assert 0.0 < packed["listing_seconds"] + packed["packing_seconds"] == pytest.approx(packed["seconds"])
+
+
+def test_questions_about_what_is_not_there_are_refused_before_anything_is_published(resolve):
+    with pytest.raises(ConfigError, match=r"explain: there is no record 'z'; ask about records of one graph"):
+        resolve(TRIANGLE, "explain=[{record: a, other: z}]")
+    with pytest.raises(ConfigError, match=r"record 'a' is asked about with cluster 2, but .* from 0 to 1"):
+        resolve(TRIANGLE, "explain=[{record: a, cluster: 2}]")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["solver=hierarchical"], r"solver=hierarchical is now called average_linkage; .* is centroid_linkage"),
+        (["explain=[{record: a}]"], r"record 'a': give either other=<record> or cluster=<number>, one of them"),
+        (["explain=[{record: a, other: b, cluster: 1}]"], r"give either other=<record> or cluster=<number>"),
+        (["explain=[{record: a, other: a}]"], r"record 'a' and other are the same: name two records"),
+        (["explain=[[a, b]]"], r"must be values by their names"),
+        (
+            ["engine=PULP_CBC_CMD"],
+            r"engine: solver=cutting_plane has no use for it; .* solver=quadratic_set_packing or",
+        ),
+        (["solver=set_packing", "max_parts=3"], r"max_parts: solver=set_packing has no use for it"),
+        (["max_cliques=3"], r"max_cliques: solver=cutting_plane has no use for it"),
+        (["solver=set_packing", "max_constraints=3"], r"max_constraints: solver=set_packing has no use for it"),
+        (["solver=quadratic_set_packing", "max_parts=0"], r"max_parts=0"),
+    ],
+)
+def test_settings_that_can_not_be_are_refused(configured, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        configured("job=entity_resolution", "pairs=pairs.csv", *settings)
+
+
+def test_an_engine_that_is_not_there_is_refused_with_those_that_are(resolve):
+    with pytest.raises(ConfigError, match=r"engine=abacus: PuLP finds no such engine .*HiGHS.*; set engine=<one of"):
+        resolve(TRIANGLE, "solver=set_packing", "engine=abacus")
+
+
+def test_a_limit_of_a_packing_names_a_setting_that_there_is(resolve):
+    with pytest.raises(UnitsFailed, match=r"more than max_cliques=1 cliques: .*; set max_cliques or"):
+        resolve(TRIANGLE, "solver=set_packing", "max_cliques=1")
 
 
 def test_pairs_without_a_score_may_not_share_a_cluster_or_weigh_nothing(resolve):

@@ -54,6 +54,26 @@ def test_no_pairs_give_no_clusters():
     assert (result.records.size, result.clusters.size, result.status, result.objective) == (0, 0, "proven", 0.0)
 
 
+def test_centroids_are_of_what_scores_connect_and_not_only_positive_ones():
+    # No pair of c is positive, but the centroid of a and b is near enough; d has no score.
+    result = partition(["a", "a", "b", "d"], ["b", "c", "c", "e"], [0.8, 0.0, 0.0, -1.0], solver="centroid_linkage")
+    assert result.clusters.tolist() == [0, 0, 0, 1, 2]
+    assert partition(["a", "a", "b"], ["b", "c", "c"], [0.8, 0.0, 0.0]).clusters.tolist() == [0, 0, 1]
+
+
+def test_centroids_are_told_of_missing_pairs_where_no_pair_is_negative():
+    # sqrt((0.04 + 1) / 2 - 0.04 / 4) = 0.71
+    left, right, weights = ["a", "b"], ["b", "c"], [0.6, 0.6]
+    assert partition(left, right, weights, missing="zero").clusters.tolist() == [0, 0, 0]
+    centroids = partition(left, right, weights, missing="zero", solver="centroid_linkage")
+    assert centroids.clusters.tolist() == [0, 0, 1]
+
+
+def test_a_former_name_of_a_solver_is_refused_with_the_new_one():
+    with pytest.raises(ValueError, match=r"solver=hierarchical is now called average_linkage; .* centroid_linkage"):
+        partition(["a"], ["b"], [1.0], solver="hierarchical")
+
+
 def test_columns_of_other_lengths_and_unknown_solvers_are_refused():
     with pytest.raises(ValueError, match=r"must all be \[pairs\]"):
         partition(["a"], ["b"], [1.0, 2.0])

@@ -108,6 +108,11 @@ def test_synthetic_scores_lie_around_plus_and_minus_the_mean_and_are_keyed():
     assert not np.array_equal(weights, other)
 
 
+def test_without_noise_scores_are_the_ground_truth():
+    left, right, weights = synthetic_scores(["a", "b", "a"], 1.0, 0.0, seed=0, about="topic 1")
+    assert list(zip(left, right, weights, strict=True)) == [(0, 1, -1.0), (0, 2, 1.0), (1, 2, -1.0)]
+
+
 @pytest.mark.parametrize(
     ("about", "scores"),
     [

@@ -55,6 +55,23 @@ def test_components_have_their_numbers(partition):
     ]
 
 
+def test_packings_have_their_cliques_and_phases(partition):
+    phases = {"num_cliques": 12, "clustering_coefficient": 0.5125, "listing_seconds": 0.25, "packing_seconds": 1.0}
+    rows = [partition.component(0, 6, solver="set_packing", **phases), partition.component(1, 2, solver="all_positive")]
+    frames = partition.resolved() | {"components": partition.table("components", *rows)}
+    (grid,) = of_kind(sections_of(partition, frames)["components"], Grid)
+    assert grid.headings[-4:] == ["cliques", "clustering coefficient", "seconds to list cliques", "seconds to pack"]
+    assert [row[-4:] for row in grid.rows] == [["12", "0.512", "0.25", "1.00"], ["–"] * 4]
+
+
+def test_components_of_centroids_are_of_scored_pairs(partition):
+    body = partition.body(partition.resolved(), solver="centroid_linkage")
+    words = " ".join(text for block in body.lead.doubts if isinstance(block, Bullets) for text in block.items)
+    assert "Scored pairs connect the records into 1 component" in words
+    (section,) = [section for section in body.sections if section.anchor == "components"]
+    assert "no chain of scores connects" in texts(section.blocks)
+
+
 def test_of_many_components_the_hardest_are_shown(partition):
     # By size 0 to 7; by time 90 to 97; the largest gaps from 50 to 57, and one without a partition.
     rows = [partition.component(number, 200 - number, seconds=0.1) for number in range(100)]
@@ -172,6 +189,49 @@ def test_a_component_that_can_not_be_drawn_keeps_its_explanations(partition, why
 def test_metrics_have_f1_first(partition):
     (grid,) = sections_of(partition, partition.resolved())["gold"]
     assert grid.rows == [["pairwise F1", "0.9571"], ["precision", "1.0000"], ["recall", "0.9177"]]
+
+
+def with_explanations(partition, *rows):
+    frames = partition.resolved()
+    return frames | {"explanations": frames["explanations"].vstack(partition.table("explanations", *rows))}
+
+
+def test_scored_pairs_that_gold_contradicts_stand_by_what_is_to_blame(partition):
+    rows = [
+        partition.pair("false_merge", "a", "c", 1.0, cluster=0),
+        partition.pair("false_merge", "b", "c", -0.25, cluster=0),
+        partition.pair("false_split", "c", "d", 0.5),
+    ]
+    _, merged, split = sections_of(partition, with_explanations(partition, *rows))["gold"]
+    assert merged.rows == [["a", "c", "+1.00", "0"], ["b", "c", "−0.25", "0"]]
+    assert "Of all 2, 1 spoke for it themselves; 1 are together as other pairs outweigh them." in merged.caption
+    assert split.rows == [["c", "d", "+0.50", "0"]]
+    assert "Of all 1, 1 spoke for being together, and were outweighed; 0 spoke against it" in split.caption
+
+
+def test_what_was_asked_comes_first_with_an_answer(partition):
+    rows = [
+        partition.asked("e", 0, 0.0, -0.75, held=1.5, tipping=[("a", -0.5), ("b", -0.25)]),
+        partition.asked("a", 0, 2.0, 0.0, held=2.0),
+        partition.pair("asked_pair", "e", "a", -0.5),
+        partition.pair("asked_pair", "e", "c", None),
+        partition.pair("asked_pair", "a", "b", 1.0, cluster=0),
+    ]
+    shown = sections_of(partition, with_explanations(partition, *rows))
+    assert next(iter(shown)) == "asked"
+    (bullets,), (grid,) = (of_kind(shown["asked"], kind) for kind in (Bullets, Grid))
+    assert bullets.items == [
+        "“a” is in cluster 0 (“a”, “b” and “c”): it brings +2.00.",
+        (
+            "“e” was left out of cluster 0 (“a”, “b” and “c”): it would bring +0.00 − 0.75 = −0.75. "
+            "Against it: “a” −0.50, “b” −0.25."
+        ),
+    ]
+    assert sorted(grid.rows) == [
+        ["a", "b", "+1.00", "yes"],
+        ["e", "a", "−0.50", "no"],
+        ["e", "c", "never scored", "no"],
+    ]
 
 
 def test_what_was_read_is_counted(partition):

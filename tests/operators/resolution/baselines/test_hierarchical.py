@@ -1,7 +1,10 @@
+from collections.abc import Callable
+from itertools import combinations
+
 import numpy as np
 import pytest
 
-from tiltmeter.operators.resolution.baselines.hierarchical import hierarchical_result
+from tiltmeter.operators.resolution.baselines.hierarchical import MAX_NODES, average_linkage, centroid_linkage
 from tiltmeter.operators.resolution.problem import Missing, Problem
 
 
@@ -16,23 +19,26 @@ def _problem(seed: int, missing: Missing) -> Problem:
     return Problem(15, left[kept], right[kept], rng.normal(0.1, 0.5, kept.sum()), missing)
 
 
-def _merged(problem: Problem, threshold: float) -> np.ndarray:
-    """Merges the two clusters with the largest mean, one pair of clusters after the other."""
-    clusters = [[node] for node in range(problem.num_nodes)]
+Nodes = list[int]
+
+
+def _merged(num_nodes: int, distance: Callable[[Nodes, Nodes], float], cut: float) -> np.ndarray:
+    """Merges the two nearest clusters, as long as they are no farther apart than the cut."""
+    clusters = [[node] for node in range(num_nodes)]
     while len(clusters) > 1:
-        means = {
-            (one, other): problem.matrix[np.ix_(clusters[one], clusters[other])].mean()
-            for one in range(len(clusters))
-            for other in range(one)
-        }
-        one, other = max(means, key=means.__getitem__)
-        if means[one, other] < threshold:
+        distances = {(a, b): distance(clusters[a], clusters[b]) for b, a in combinations(range(len(clusters)), 2)}
+        one, other = min(distances, key=distances.__getitem__)
+        if distances[one, other] > cut:
             break
         clusters[other] += clusters.pop(one)
-    labels = np.empty(problem.num_nodes, dtype=np.int64)
+    labels = np.empty(num_nodes, dtype=np.int64)
     for cluster, nodes in enumerate(clusters):
         labels[nodes] = cluster
     return labels
+
+
+def _same(labels: np.ndarray, others: np.ndarray) -> bool:
+    return np.array_equal(labels[:, None] == labels, others[:, None] == others)
 
 
 @pytest.mark.parametrize("missing", ["zero", "forbid"])
@@ -40,25 +46,89 @@ def _merged(problem: Problem, threshold: float) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(5))
 def test_clusters_with_the_largest_mean_merge(seed: int, threshold: float, missing: Missing) -> None:
     problem = _problem(seed, missing)
-    found = hierarchical_result(problem, plenty, threshold)
-    labels = _merged(problem, threshold)
-    assert np.array_equal(found.labels[:, None] == found.labels, labels[:, None] == labels)
+    found = average_linkage(problem, plenty, threshold)
+    labels = _merged(15, lambda one, other: -problem.matrix[np.ix_(one, other)].mean(), -threshold)
+    assert _same(found.labels, labels)
     assert found.objective == problem.objective(labels) <= found.bound
 
 
 def test_forbidden_pairs_stay_apart_however_much_is_for_them() -> None:
     pairs = np.array([0, 1]), np.array([1, 2])
     for missing, labels in (("forbid", [0, 0, 1]), ("zero", [0, 0, 0])):
-        assert hierarchical_result(Problem(3, *pairs, np.array([1e9, 1e8]), missing), plenty).labels.tolist() == labels
+        assert average_linkage(Problem(3, *pairs, np.array([1e9, 1e8]), missing), plenty).labels.tolist() == labels
 
 
 @pytest.mark.parametrize("num_nodes", [0, 1, 2])
 def test_nothing_to_cluster(num_nodes: int) -> None:
     none = np.zeros(0, dtype=np.int64)
-    found = hierarchical_result(Problem(num_nodes, none, none, np.zeros(0), "zero"), plenty)
+    found = average_linkage(Problem(num_nodes, none, none, np.zeros(0), "zero"), plenty)
     assert (found.status, found.labels.size, found.objective) == ("proven", num_nodes, 0.0)
 
 
 def test_no_time() -> None:
-    found = hierarchical_result(_problem(0, "zero"), lambda: 0.0)
+    found = average_linkage(_problem(0, "zero"), lambda: 0.0)
     assert (found.status, found.objective) == ("none", -np.inf)
+
+
+# --- centroids ------------------------------------------------------------------------------------------------------
+
+
+def _linkage_problem(seed: int, missing: Missing) -> Problem:
+    """Three groups of five, whose pairs are mostly likely within and unlikely across."""
+    rng = np.random.default_rng(seed)
+    left, right = np.triu_indices(15, 1)
+    kept = rng.random(left.size) < 0.8
+    probabilities = np.where(left % 3 == right % 3, rng.beta(4, 2, left.size), rng.beta(2, 4, left.size))
+    return Problem(15, left[kept], right[kept], 2.0 * probabilities[kept] - 1.0, missing)
+
+
+def _variance(squares: np.ndarray, nodes: Nodes) -> float:
+    return float(squares[np.ix_(nodes, nodes)].sum()) / (2 * len(nodes) ** 2)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_clusters_with_the_nearest_centroids_merge(seed: int) -> None:
+    problem = _linkage_problem(seed, "zero")
+    squares = np.ones((15, 15))
+    np.fill_diagonal(squares, 0.0)
+    squares[problem.left, problem.right] = squares[problem.right, problem.left] = ((1.0 - problem.weights) / 2) ** 2
+
+    def distance(one: Nodes, other: Nodes) -> float:
+        square = squares[np.ix_(one, other)].mean() - _variance(squares, one) - _variance(squares, other)
+        return float(np.sqrt(square))
+
+    found = centroid_linkage(problem, plenty)
+    assert _same(found.labels, _merged(15, distance, 0.5))
+    assert found.objective == problem.objective(found.labels) <= found.bound
+
+
+def test_centroids_by_hand() -> None:
+    # 0 and 1 merge at 0.1. Of 2, both are at 0.5 and above 0, of which nothing may come, but their centroid is nearer:
+    # sqrt((0.25 + 0.25) / 2 - 0.01 / 4) = 0.497. With 0.51 and 0.5 it is at 0.503.
+    left, right = np.array([0, 0, 1]), np.array([1, 2, 2])
+    near, far = np.array([0.8, 0.0, 0.0]), np.array([0.8, -0.02, 0.0])
+    assert centroid_linkage(Problem(3, left, right, near, "zero"), plenty).labels.tolist() == [0, 0, 0]
+    assert centroid_linkage(Problem(3, left, right, far, "zero"), plenty).labels.tolist() == [0, 0, 1]
+
+
+def test_a_pair_without_a_score_is_at_distance_1_or_keeps_centroids_apart() -> None:
+    # Five likely records, and one that four of them resemble with certainty: the mean square is (4 * 0 + 1) / 5.
+    pairs = {pair: 1.0 for pair in combinations(range(6), 2) if pair != (0, 5)}
+    left, right = np.array(sorted(pairs)).T
+    for missing, labels in (("zero", [0] * 6), ("forbid", [0, 0, 0, 0, 0, 1])):
+        found = centroid_linkage(Problem(6, left, right, np.ones(left.size), missing), plenty)
+        assert len(set(found.labels.tolist())) == len(set(labels))
+        assert found.status != "none"
+
+
+def test_centroids_are_of_probabilities() -> None:
+    pairs = np.array([0]), np.array([1])
+    with pytest.raises(ValueError, match=r"centroid_linkage: a weight is 1.5; it takes weights 2 p - 1"):
+        centroid_linkage(Problem(2, *pairs, np.array([1.5]), "zero"), plenty)
+
+
+@pytest.mark.parametrize("linkage", [centroid_linkage, average_linkage])
+def test_more_records_than_have_room_for_their_distances_are_refused(linkage) -> None:
+    pairs = np.array([0]), np.array([1])
+    with pytest.raises(ValueError, match=rf"linkage of 30001 records .*at most {MAX_NODES} .*set the threshold"):
+        linkage(Problem(MAX_NODES + 1, *pairs, np.array([1.0]), "zero"), plenty)

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures.problems import RULES, SEEDS, drawn_problem, optimum, plenty
+from tiltmeter.operators.resolution.baselines.packing import Packing
 from tiltmeter.operators.resolution.baselines.quadratic import quadratic_set_packing
 from tiltmeter.operators.resolution.baselines.set_packing import set_packing
 from tiltmeter.operators.resolution.problem import Missing, Problem
@@ -41,9 +42,9 @@ def test_large_models_are_refused() -> None:
     left, right = np.array([0, 1, 2]), np.array([1, 2, 3])
     path = Problem(4, left, right, np.ones(3), "forbid")
     with pytest.raises(ValueError, match=r"4 nodes with more than max_cliques=2 maximal cliques; set max_cliques"):
-        quadratic_set_packing(path, plenty, max_cliques=2)
+        quadratic_set_packing(path, plenty, Packing(max_cliques=2))
     with pytest.raises(ValueError, match=r"of 4 nodes: up to 6 constraints, where max_constraints=5; set that"):
-        quadratic_set_packing(path, plenty, max_constraints=5)
+        quadratic_set_packing(path, plenty, Packing(max_constraints=5))
 
 
 @pytest.mark.parametrize("seconds", [[0.0], [1e6, 0.0], [1e6, 0.01]], ids=["at first", "after the model", "solving"])

@@ -4,7 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures.problems import RULES, SEEDS, drawn_problem, optimum, plenty
-from tiltmeter.operators.resolution.baselines.set_packing import allowed_graph, set_packing
+from tiltmeter.operators.resolution.baselines.cliques import allowed_graph
+from tiltmeter.operators.resolution.baselines.packing import Packing
+from tiltmeter.operators.resolution.baselines.set_packing import set_packing
 from tiltmeter.operators.resolution.problem import Missing, Problem
 
 
@@ -31,9 +33,9 @@ def test_many_cliques_are_refused() -> None:
     left, right = np.triu_indices(6, 1)
     problem = Problem(6, left, right, np.ones(left.size), "forbid")
     # 2^6 sets of nodes, less the empty one and six of one node.
-    assert set_packing(problem, plenty, max_cliques=57).status == "proven"
+    assert set_packing(problem, plenty, Packing(max_cliques=57)).status == "proven"
     with pytest.raises(ValueError, match=r"6 nodes with more than max_cliques=56 cliques.*set max_cliques or"):
-        set_packing(problem, plenty, max_cliques=56)
+        set_packing(problem, plenty, Packing(max_cliques=56))
 
 
 def test_without_time_nothing_is_claimed() -> None:

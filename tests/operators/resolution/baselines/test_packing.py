@@ -1,0 +1,95 @@
+"""Both packings with whatever engine there is, with fewer parts than an optimum needs, and their phases."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from tests.fixtures.problems import drawn_problem, optimum, partitions, plenty
+from tiltmeter.operators.resolution.baselines.cliques import allowed_graph
+from tiltmeter.operators.resolution.baselines.packing import Packing, check_engine, engines
+from tiltmeter.operators.resolution.baselines.quadratic import quadratic_set_packing
+from tiltmeter.operators.resolution.baselines.set_packing import set_packing
+from tiltmeter.operators.resolution.problem import Problem
+
+PACKINGS = [set_packing, quadratic_set_packing]
+
+
+def test_an_engine_that_is_not_there_is_refused_with_those_that_are():
+    assert "HiGHS" in engines()
+    with pytest.raises(ValueError, match=r"engine=abacus: PuLP finds no such engine on this machine; it finds .*HiGHS"):
+        check_engine("abacus")
+    problem = drawn_problem(1, "forbid", 6)
+    with pytest.raises(ValueError, match="engine=abacus"):
+        set_packing(problem, plenty, Packing(engine="abacus"))
+
+
+@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize("pack", PACKINGS)
+@pytest.mark.parametrize("seed", range(4))
+def test_every_engine_finds_an_optimum(engine, pack, seed):
+    problem = drawn_problem(seed, "forbid", 7)
+    found = pack(problem, plenty, Packing(engine))
+    assert found.status == "proven"
+    assert found.objective == problem.objective(found.labels) == pytest.approx(optimum(problem), abs=1e-9)
+
+
+@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize("pack", PACKINGS)
+def test_an_engine_without_time_claims_nothing(engine, pack):
+    rng = np.random.default_rng(1)
+    left, right = np.triu_indices(14, 1)
+    problem = Problem(14, left, right, rng.normal(size=left.size), "zero")
+    # It is looked at each time that a thousand of 2^14 sets are listed, before the model is made, and for the engine.
+    num_looks = 18 if pack is set_packing else 1
+    found = pack(problem, iter([*[1e6] * num_looks, 0.0]).__next__, Packing(engine))
+    assert found.status != "proven"
+    assert found.bound > found.objective
+
+
+# --- M --------------------------------------------------------------------------------------------------------------
+
+
+def _best_of(problem: Problem, max_parts: int) -> float:
+    """Of one maximal clique: the best partition with so many parts of two nodes or more."""
+    fitting = [labels for labels in partitions(problem.num_nodes) if (np.bincount(labels) > 1).sum() <= max_parts]
+    return max(problem.objective(labels) for labels in fitting)
+
+
+@pytest.mark.parametrize("max_parts", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_more_parts_are_taken_from_a_clique_than_m(seed, max_parts):
+    problem = drawn_problem(seed, "zero", 7)
+    found = quadratic_set_packing(problem, plenty, Packing(max_parts=max_parts))
+    best = _best_of(problem, max_parts)
+    assert found.objective == pytest.approx(best)
+    assert (np.bincount(found.labels) > 1).sum() <= max_parts
+    assert found.bound >= optimum(problem) - 1e-9
+    if best < optimum(problem) - 1e-6:
+        assert found.status == "feasible"
+
+
+def test_m_by_hand():
+    # Three pairs of one clique are worth 1, 2 and 3; with M = 2 the first is left apart, with M = 3 nothing is.
+    left, right = np.triu_indices(6, 1)
+    weights = np.where((left % 2 == 0) & (right == left + 1), left / 2 + 1.0, -1.0)
+    problem = Problem(6, left, right, weights, "forbid")
+    results = {parts: quadratic_set_packing(problem, plenty, Packing(max_parts=parts)) for parts in (1, 2, 3, 10)}
+    assert {parts: found.objective for parts, found in results.items()} == {1: 3.0, 2: 5.0, 3: 6.0, 10: 6.0}
+    assert {parts: found.status for parts, found in results.items() if parts > 2} == {3: "proven", 10: "proven"}
+    assert results[2].labels.tolist() == [0, 1, 2, 2, 3, 3]
+    assert (results[2].status, results[2].bound >= 6.0) == ("feasible", True)
+
+
+# --- phases ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cliques_are_counted_between_the_phases(seed):
+    problem = drawn_problem(seed, "forbid", 9)
+    graph = allowed_graph(problem)
+    every = sum(1 for nodes in nx.enumerate_all_cliques(graph) if len(nodes) > 1)
+    maximal = sum(1 for nodes in nx.find_cliques(graph) if len(nodes) > 1)
+    counts: list[int] = []
+    for pack in PACKINGS:
+        pack(problem, plenty, listed=counts.append)
+    assert counts == [every, maximal]
