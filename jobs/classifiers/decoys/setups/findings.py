@@ -30,21 +30,21 @@ def improvement(rows: pl.DataFrame) -> Iterator[str]:
         best = [*ordered.filter(is_explained()).iter_rows(named=True), *ordered.iter_rows(named=True)][0]
         others = ordered.filter(~is_explained() & (pl.col("method") != best["method"]))
         yield (
-            f"Setup III, {quoted(str(decoy))}: without the words that are taken for wrong reasons in "
-            f"{plural(best['budget'], 'instance')}, {METHODS[best['method']]} at best, accuracy changes by "
-            f"{_gain(best, where)}{_controls(others, where)}."
+            f"Setup III, {quoted(str(decoy))}: once the words are removed that are taken for wrong reasons in "
+            f"{plural(best['budget'], 'instance')}, accuracy changes by {_gain(best, where)} with "
+            f"{METHODS[best['method']]}{_controls(others, where)}."
         )
 
 
 def _gain(row: Mapping[str, Any], where: str) -> str:
     everywhere = f"{_points(row, 'gain')} on all test texts"
-    return everywhere if where == "gain" else f"{_points(row, where)} where the decoy misleads and {everywhere}"
+    return everywhere if where == "gain" else f"{_points(row, where)} where the decoy misleads and by {everywhere}"
 
 
 def _controls(rows: pl.DataFrame, where: str) -> str:
     gains = [f"{_signed(100 * row[where])} with {METHODS[row['method']]}" for row in rows.iter_rows(named=True)]
-    place = "" if where == "gain" else " where it misleads"
-    return f"; by {listed(gains)}{place}" if gains else ""
+    place = "" if where == "gain" else "where it misleads, "
+    return f"; {place}by {listed(gains)}" if gains else ""
 
 
 def _signed(value: float) -> str:

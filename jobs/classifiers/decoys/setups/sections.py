@@ -12,8 +12,8 @@ _JUDGEMENTS = {
     "frequency": "does not know the decoy, and takes the words that are shown most often for it",
 }
 _REMEDIES = {
-    "retrain": "A model is trained again without these words, and reads the test texts without them",
-    "ignore": "The model is kept, and reads the test texts without these words",
+    "retrain": "a model is trained again without them, and reads the test texts without them",
+    "ignore": "the model is kept, and reads the test texts without them",
 }
 
 
@@ -46,7 +46,7 @@ def improvement(rows: pl.DataFrame, config: DecoyBenchmarkRun) -> Section:
         most=60,
         table="improvement",
     )
-    intro = f"{_REMEDIES[config.improvement.remedy]}. {debugger(config)}"
+    intro = f"Words that are taken for wrong reasons are removed: {_REMEDIES[config.improvement.remedy]}."
     return Section("improvement", "Setup III: identify and improve", [Paragraph(intro), table])
 
 
