@@ -38,6 +38,7 @@ class Stream(IntEnum):
     CLASSIFIER_TRAINING = 14
     DECOY = 15
     RANDOM_WORDS = 16
+    VOTE = 17
 
 
 @numba.njit(cache=True)

@@ -89,7 +89,7 @@ def deconfounding_impact(
     adjusted = _weighted_mean(mean, np.where(num > 0, of_protected, 0))
     if empty_cells == "undefined":
         adjusted = np.where(is_empty.any(axis=-1), np.nan, adjusted)
-    return Impact(observed, adjusted, _percent(observed, adjusted), is_empty)
+    return Impact(observed, adjusted, impact_percent(observed, adjusted), is_empty)
 
 
 def largest_impact(impacts: Sequence[Impact]) -> FloatArray:
@@ -111,6 +111,18 @@ def largest_impact(impacts: Sequence[Impact]) -> FloatArray:
     left_out = np.isnan(np.concatenate([impact.observed for impact in impacts], axis=-1))
     largest = np.where(left_out, 0.0, percent).max(axis=-1, initial=0.0)
     return np.where(left_out.all(axis=-1), np.nan, largest)
+
+
+def impact_percent(observed: FloatArray, adjusted: FloatArray) -> FloatArray:
+    """DIE from E[Y|X=x] and E[Y|do(X=x)], of the same shape.
+
+    >>> impact_percent(np.array([-0.8, 0.0, 0.0]), np.array([-0.6, 0.0, 0.1]))
+    array([25.,  0., inf])
+    """
+    difference = snapped(np.abs(adjusted - observed))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        percent = 100.0 * difference / np.abs(observed)
+    return np.where(difference == 0.0, 0.0, np.round(percent, _DECIMALS))
 
 
 def is_confounded(emotions: NDArray[np.integer], protected: NDArray[np.integer]) -> bool:
@@ -151,10 +163,3 @@ def _weighted_mean(mean: FloatArray, weights: NDArray[np.int64]) -> FloatArray:
     total = weights.sum(axis=-1)
     summed = np.where(weights > 0, weights * mean, 0.0).sum(axis=-1)
     return snapped(summed / np.where(total > 0, total, np.nan))
-
-
-def _percent(observed: FloatArray, adjusted: FloatArray) -> FloatArray:
-    difference = snapped(np.abs(adjusted - observed))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        percent = 100.0 * difference / np.abs(observed)
-    return np.where(difference == 0.0, 0.0, np.round(percent, _DECIMALS))

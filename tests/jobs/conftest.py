@@ -43,9 +43,9 @@ class Outcome:
 
     @property
     def digests(self) -> dict[str, str]:
-        """Of the tables of a run that succeeded."""
+        """Of the tables that a run has written which succeeded."""
         assert self.record["status"] == "succeeded"
-        return {name: table["digest"] for name, table in self.record["tables"].items()}
+        return {name: table["digest"] for name, table in self.record["tables"].items() if table}
 
     @property
     def published(self) -> set[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.sentiment.rating.agreement import agree
 from tiltmeter.jobs.sentiment.rating.config import RatingRun
 from tiltmeter.jobs.sentiment.rating.rating import rate_systems
 from tiltmeter.jobs.sentiment.rating.resources import rating_requests
@@ -32,7 +33,11 @@ def _scored(run: Run[RatingRun, RatingSources]) -> Mapping[Rated, TableRef]:
     translated = translate(run.runner, sources.round_trips, texts)
     if translated:
         run.publish_all(trace(run.runner, texts, translated))
-    return score(run.runner, sources.systems, texts, translated)
+    scores = score(run.runner, sources.systems, texts, translated)
+    if not scores:
+        run.runner.check()  # every system failed: nothing is left to rate
+    run.publish_all(agree(run.runner, sources.systems, texts, translated, scores))
+    return scores
 
 
 JOB = Job(RatingRun, find_sources, run, TABLES, "tiltmeter.jobs.sentiment.rating.page.body:page", rating_requests)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.resources import Device
-from tiltmeter.operators.sentiment import gru
+from tiltmeter.operators.sentiment import annotators, gru
 from tiltmeter.operators.sentiment import lexicons as sentiment
 from tiltmeter.operators.sentiment import transformer_scores as classifiers
+from tiltmeter.operators.sentiment.annotators import label_codes, vote
 from tiltmeter.operators.sentiment.gru import GRUDescription, GRUScore, TrainedGRU
 from tiltmeter.operators.sentiment.lexicons import random_scores, textblob_scores, vader_scores
 from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, score_texts
@@ -24,11 +25,15 @@ from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.gru_files import read_gru
 from tiltmeter.storage.models.load import check_classifier, load_classifier
-from tiltmeter.storage.records import check_columns, numbers, read_records
+from tiltmeter.storage.records import check_columns, labels, numbers, read_records
 
 _Path = Annotated[str, Field(min_length=1)]
+_LABELS = {"negative": -1.0, "-1": -1.0, "neutral": 0.0, "0": 0.0, "positive": 1.0, "1": 1.0, "+1": 1.0}
 Score = Callable[[Sequence[str]], tuple[NDArray[np.float64], NDArray[np.bool_]]]
 """From texts to a number for each, NaN where the system has none; and whether it read the text's beginning alone."""
+
+Labels = Callable[[Sequence[str]], NDArray[np.float64]]
+"""From texts to what each annotator says of them, ``[texts, annotators]``; NaN for nothing."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -88,7 +93,32 @@ class ScoresSystem:
     sentiment: str = "sentiment"
 
 
-System = Annotated[SimpleSystem | GRUSystem | TransformerSystem | ScoresSystem, Field(discriminator="kind")]
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
+class AnnotatorsSystem:
+    """What people say: the vote of annotators, one of whose labels is drawn where several are the most frequent.
+
+    Attributes:
+        path: of a CSV, TSV or Parquet file with a row for each text, round trips too; one that it lacks has no score.
+        text: what it calls the column of texts.
+        annotators: its columns of labels, one for each annotator; an empty cell is no label.
+        labels: what a label is worth; None: negative or -1, neutral or 0, and positive or 1.
+    """
+
+    kind: Literal["annotators"]
+    path: _Path
+    text: str = "text"
+    annotators: Annotated[tuple[str, ...], Field(min_length=2)] = ("annotator_1", "annotator_2", "annotator_3")
+    labels: Annotated[dict[str, Annotated[float, Field(ge=-1.0, le=1.0)]], Field(min_length=2)] | None = None
+
+    @property
+    def values(self) -> dict[str, float]:
+        """What each label is worth."""
+        return _LABELS if self.labels is None else self.labels
+
+
+System = Annotated[
+    SimpleSystem | GRUSystem | TransformerSystem | ScoresSystem | AnnotatorsSystem, Field(discriminator="kind")
+]
 
 
 class FoundSystem(NamedTuple):
@@ -99,12 +129,14 @@ class FoundSystem(NamedTuple):
         load: makes it ready in a worker, on a device as torch names it; None for a system that looks at no text.
         file: that it is read from, if it is.
         device: where it may run.
+        labels: of people, if it is them.
     """
 
     identity: Mapping[str, Any]
     load: Callable[[str], Score] | None
     file: FoundFile | None = None
     device: Device = "cpu"
+    labels: Labels | None = None
 
 
 def find_system(name: str, system: System, seed: int) -> FoundSystem:
@@ -133,6 +165,13 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
             check_columns(file.uri, [system.text, system.sentiment], f"sentiment.{name}")
             settings = _identity("score_file/1", file) | {"columns": [system.text, system.sentiment]}
             return FoundSystem(settings, partial(_from_file, file.uri, system), file)
+        case AnnotatorsSystem():
+            file = find_file(system.path, f"sentiment.{name}.path")
+            check_columns(file.uri, [system.text, *system.annotators], f"sentiment.{name}")
+            settings = _identity(annotators.VERSION, file) | {"labels": system.values, "seed": seed}
+            settings |= {"columns": [system.text, *system.annotators]}
+            votes = partial(_votes, file.uri, system, seed)
+            return FoundSystem(settings, votes, file, labels=partial(_labels, file.uri, system))
 
 
 def _simple(kind: str, seed: int) -> FoundSystem:
@@ -185,3 +224,29 @@ def _from_file(uri: str, system: ScoresSystem, _: str) -> Score:
         if known.setdefault(text, score) != score:
             raise InputError(f"{redacted(uri)}: has several scores for the text {text!r}; give each text one row")
     return _whole(lambda texts: np.array([known.get(text) for text in texts], dtype=np.float64))
+
+
+def _votes(uri: str, system: AnnotatorsSystem, seed: int, _: str) -> Score:
+    return _whole(lambda texts: vote(_labels(uri, system, texts), texts, seed))
+
+
+def _labels(uri: str, system: AnnotatorsSystem, texts: Sequence[str]) -> NDArray[np.float64]:
+    """What each annotator says of the texts."""
+    rows = read_records(uri, [system.text, *system.annotators])
+    given = [labels(rows[name]).to_list() for name in system.annotators]
+    codes = _codes(list(zip(*given, strict=True)), system, uri)
+    known: dict[str, int] = {}
+    for row, text in enumerate(rows[system.text].cast(str)):
+        if not np.array_equal(codes[known.setdefault(text, row)], codes[row], equal_nan=True):
+            raise InputError(f"{redacted(uri)}: has several rows of labels for the text {text!r}; give each text one")
+    places = np.array([known.get(text, len(codes)) for text in texts], dtype=np.int64)
+    return np.vstack([codes, np.full(len(system.annotators), np.nan)])[places]
+
+
+def _codes(given: Sequence[Sequence[str | None]], system: AnnotatorsSystem, uri: str) -> NDArray[np.float64]:
+    try:
+        return label_codes(given, system.values).reshape(-1, len(system.annotators))
+    except ValueError as error:
+        raise InputError(
+            f"{redacted(uri)}: {error}; set the system's labels to a number from -1 to 1 for each"
+        ) from error

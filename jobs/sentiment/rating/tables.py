@@ -105,6 +105,37 @@ SCORES = pa.schema(
     ]
 )
 
+ANNOTATIONS = pa.schema(
+    [
+        VARIANT,
+        GROUP,
+        SYSTEM,
+        count("num_texts", "different texts of the group", "texts"),
+        count("num_labelled", "those that two annotators or more labelled", "texts"),
+        count("num_unanimous", "those of them of which all labels are equal", "texts"),
+        number("percent_unanimous", "their share of those", "percent"),
+        number("percent_pairwise", "share of the pairs of labels of one text that are equal", "percent"),
+        count("num_drawn", "texts whose sentiment was drawn from several labels that are equally frequent", "texts"),
+        number("percent_drawn", "their share of the labelled ones", "percent"),
+        STATUS,
+        REASON,
+    ]
+)
+
+AGREEMENT = pa.schema(
+    [
+        VARIANT,
+        GROUP,
+        text("annotated", "system of the annotators' votes", key=True),
+        SYSTEM,
+        count("num_texts", "texts that have a vote and a score", "texts"),
+        count("num_agreeing", "those of which both are positive, both negative or both 0", "texts"),
+        number("percent_agreeing", "their share", "percent"),
+        STATUS,
+        REASON,
+    ]
+)
+
 TESTS = pa.schema(
     [
         VARIANT,
@@ -221,6 +252,8 @@ TABLES = {
     "translations": TRANSLATIONS,
     "protected_words": PROTECTED_WORDS,
     "scores": SCORES,
+    "annotations": ANNOTATIONS,
+    "agreement": AGREEMENT,
     "tests": TESTS,
     "effects": EFFECTS,
     "raw_scores": RAW_SCORES,

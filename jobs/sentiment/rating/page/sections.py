@@ -45,6 +45,7 @@ def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
         Section("raw-scores", "Raw scores", [*_meanings(rows, config), *_raw_scores(rows, systems), *_tests(frames)]),
         Section("round-trips", "What round trips change", list(round_trips(frames, kind))),
         Section("words", "Words that round trips lose", list(words(frames))),
+        Section("people", "What people say", list(_people(frames))),
         Section("deconfounding", "Deconfounding, emotion by emotion", list(_deconfounding(frames))),
         Section("tests", "Tests that reject", list(_rejecting(frames["tests"]))),
         Section("texts", "The texts", list(_texts(frames))),
@@ -251,8 +252,46 @@ def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
     yield Details("Tests that reject at 95%", [table])
 
 
+def _people(frames: Frames) -> Iterator[Block]:
+    """How far annotators agree, and systems with them."""
+    if "annotations" not in frames:
+        return
+    yield Paragraph(
+        "The sentiment of annotators is the label that most of them give; where several are the most frequent, one of "
+        "these is drawn. A system agrees with it where both are positive, both negative or both 0."
+    )
+    yield grid(
+        "How far annotators agree with each other: texts of which all labels are equal, and pairs of labels that are.",
+        frames["annotations"],
+        "variant",
+        "group",
+        "system",
+        count("num_texts"),
+        count("num_labelled"),
+        number("percent_unanimous", "unanimous", 1, "%"),
+        number("percent_pairwise", "equal pairs", 1, "%"),
+        number("percent_drawn", "drawn", 2, "%"),
+        most=MOST_ROWS,
+        table="annotations",
+    )
+    if not frames["agreement"].is_empty():
+        yield grid(
+            "How far systems agree with the annotators.",
+            frames["agreement"],
+            "variant",
+            "group",
+            text("annotated", "annotators"),
+            "system",
+            count("num_texts"),
+            count("num_agreeing"),
+            number("percent_agreeing", "agreement", 1, "%"),
+            most=MOST_ROWS,
+            table="agreement",
+        )
+
+
 def _texts(frames: Frames) -> Iterator[Block]:
-    """How much text there is, as table II of Lakkaraju et al. 2023 has it."""
+    """How much text there is."""
     if "descriptions" in frames:
         yield grid(
             "The original texts. Stop words: those of scikit-learn's English list.",

@@ -84,6 +84,7 @@ def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
         (["rating.alphas=[0,0.3,0.4]"], "rating.alphas"),
         (["rating.decimals=-1"], "rating.decimals"),
         (["+rating.leave_out.colour=[red]"], "rating.leave_out.colour"),
+        (["+sentiment.x={kind: annotators, path: x, annotators: [a]}"], "sentiment.x.*annotators"),
         (["+sentiment.x={kind: gru, path: x, score: mean}"], "sentiment.x.*score"),
         (["sentences.persons.gender.male.positive=2"], "sentences.persons.gender.male.positive"),
         (
@@ -133,3 +134,10 @@ def test_codes_of_genders_and_speakers_are_set_on_the_command_line(configured):
     sentences = configured(RATING, "sentences=human", "sentences.path=x", *columns, *codes).sentences
     assert sentences.genders == {"0": None, "1": "male", "2": "female"}
     assert (sentences.proxy_speakers, sentences.unknown_gender) == (("1",), "neutral")
+
+
+def test_annotators_must_be_columns_of_the_file(found, tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text("text,annotator_1,annotator_2\nhello,1,1\n")
+    with pytest.raises(InputError, match=r"sentiment.annotators: .*people.csv has no column 'annotator_3'"):
+        found("sentiment=annotators", f"sentiment.annotators.path={file}")

@@ -159,3 +159,60 @@ def test_a_failing_system_leaves_the_others_alone(rate, tmp_path, outcome_of):
     with pytest.raises(UnitsFailed, match=r"people on original.*sentiment 'good' is not a number"):
         rate(*FEW, "sentiment=[vader]", f"+sentiment.people={{kind: scores, path: {path}}}", f"run_dir={tmp_path}/run")
     assert {row["system"] for row in outcome_of(tmp_path / "run").rows("ratings")} == {"vader"}
+
+
+PEOPLE = [
+    ("This man feels grim.", "negative,negative,neutral"),
+    ("This boy feels grim.", "-1,-1,-1"),
+    ("This girl feels grim.", "negative,neutral,positive"),
+    ("This woman feels grim.", "positive,,"),
+    ("This terrible guy feels grim.", "negative,negative,negative"),
+]
+"""Labels of three annotators; the last text is one after a round trip."""
+
+
+def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text(
+        "\n".join(["text,annotator_1,annotator_2,annotator_3", *(f"{text},{said}" for text, said in PEOPLE)])
+    )
+    people = ["sentiment=[annotators,biased_female,vader]", f"sentiment.annotators.path={path}"]
+    outcome = rate(*FEW, ROUND_TRIP, *people)
+    scores = {
+        row["text"]: score["sentiment"]
+        for row, score in zip(
+            outcome.rows("sentences"), outcome.rows("scores", system="annotators", variant="original"), strict=True
+        )
+    }
+    assert [scores[text] for text in ("This man feels grim.", "This boy feels grim.", "This woman feels grim.")] == [
+        -1,
+        -1,
+        1,
+    ]
+    assert scores["This girl feels grim."] in (-1, 0, 1)
+    assert scores["They feel grim."] is None
+    [row] = outcome.rows("annotations", group="gender", variant="original")
+    # Equal pairs: 1 of 3, 3 of 3 and 0 of 3; the fourth text has one label.
+    assert (row["num_labelled"], row["num_unanimous"], row["num_drawn"]) == (3, 1, 1)
+    assert row["percent_pairwise"] == pytest.approx(100 * 4 / 9)
+    [after] = outcome.rows("annotations", group="gender", variant="es")
+    assert (after["num_labelled"], after["num_unanimous"]) == (3, 2)  # of the man, who came back as a guy, and the boy
+    # In E1 and in E3: men are negative to both, the woman positive; the girl is 1 to the biased system.
+    [biased] = outcome.rows("agreement", group="gender", variant="original", system="biased_female")
+    girl = scores["This girl feels grim."] == 1
+    assert (biased["num_texts"], biased["num_agreeing"]) == (8, 2 * (3 + girl))
+    assert biased["percent_agreeing"] == 100 * biased["num_agreeing"] / 8
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["a,negative,good,neutral"], r"label 'good': must be one of 'negative', '-1'"),
+        (["a,0,0,0", "a,0,0,1"], r"has several rows of labels for the text 'a'"),
+    ],
+)
+def test_labels_that_say_nothing_or_two_things_are_refused(rate, tmp_path, rows, message):
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["text,annotator_1,annotator_2,annotator_3", *rows]))
+    with pytest.raises(UnitsFailed, match=message):
+        rate(*FEW, "sentiment=[annotators]", f"sentiment.annotators.path={path}")

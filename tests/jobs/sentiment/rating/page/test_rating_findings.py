@@ -175,9 +175,10 @@ def test_without_words_nothing_is_said_of_lost_ones(ratings, frames):
 
 def test_lost_words_are_counted_over_data_sets(ratings):
     (text,) = lost_words(ratings.rated_run())
-    # girl: 30 of 100 texts, boy: 0 of 50.
+    # girl: 30 of 100 texts, boy: 0 of 50, of which 40 start with it.
     assert text == (
         "The round trip es lost 30 of 150 words that tell gender or race (20%), most often “girl” in group plain (30%)."
+        " Of 40 texts that started with one, 10 no longer do (25%)."
     )
 
 

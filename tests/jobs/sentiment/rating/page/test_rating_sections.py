@@ -38,12 +38,12 @@ def texts(blocks):
 
 
 def test_sections_follow_the_questions(ratings):
-    asked = ["ratings", "causes", "raw-scores", "round-trips", "words", "deconfounding", "tests", "texts"]
+    asked = ["ratings", "causes", "raw-scores", "round-trips", "words", "people", "deconfounding", "tests", "texts"]
     assert list(sections_of(ratings.rated_run())) == asked
 
 
 def test_without_round_trips_nothing_is_said_of_them(ratings):
-    asked = ["ratings", "causes", "raw-scores", "deconfounding", "tests", "texts"]
+    asked = ["ratings", "causes", "raw-scores", "people", "deconfounding", "tests", "texts"]
     assert list(sections_of(ratings.original_only())) == asked
 
 
@@ -117,12 +117,22 @@ def test_one_run_has_texts_of_one_kind(ratings, kind, other):
 
 def test_lost_words_are_those_that_were_lost(ratings):
     (grid,) = grids(sections_of(ratings.rated_run())["words"])
-    assert grid.rows == [["plain", "girl", "100", "30 (30%)"]]
+    assert grid.rows == [["plain", "girl", "100", "30 (30%)", "–"], ["plain", "boy", "50", "0 (0%)", "10 (25%)"]]
     assert "of 2 words those that were lost" in grid.caption
     frames = ratings.rated_run() | {
         "protected_words": ratings.table("protected_words", ratings.protected_word("boy", 0))
     }
     assert texts(sections_of(frames)["words"]).endswith("Here none was lost.")
+
+
+def test_people_and_systems_that_agree_with_them_are_shown(ratings):
+    people, systems = grids(sections_of(ratings.rated_run())["people"])
+    assert people.rows[0] == ["original", "plain", "people", "50", "40", "75.0%", "80.0%", "2.50%"]
+    assert systems.rows == [
+        ["original", "plain", "people", "calm", "40", "31", "77.5%"],
+        ["original", "plain", "people", "wild", "40", "10", "25.0%"],
+    ]
+    assert "people" not in sections_of(ratings.from_scores())
 
 
 def test_the_largest_impact_of_each_system_is_its_raw_score_and_an_undefined_one_comes_first(ratings):
