@@ -76,9 +76,10 @@ class Outcome:
         return float(keyed.evaluate_word_pairs(datapath("wordsim353.tsv"))[1].statistic)
 
 
-def run_command(folder: Path, *settings: str) -> Outcome:
-    """Run `tiltmeter` with an empty store in a folder; ends this program if the command fails."""
-    places = [f"store={folder}/store", f"run_dir={folder}/run"]
+def run_command(folder: Path, *settings: str, store: Path | None = None) -> Outcome:
+    """Run `tiltmeter` with an empty store in a folder, or another one; ends this program if the command fails."""
+    store = store or folder / "store"
+    places = [f"store={store}", f"run_dir={folder}/run"]
     started = time.monotonic()
     process = subprocess.Popen([sys.executable, "-m", "tiltmeter.jobs.app", *settings, *places])
     memory = PeakMemory(process.pid)
@@ -87,7 +88,7 @@ def run_command(folder: Path, *settings: str) -> Outcome:
         sys.exit("the command failed; see above")
     seconds = time.monotonic() - started
     memory.join()
-    return Outcome(seconds, memory.peak_bytes, folder / "run", folder / "store")
+    return Outcome(seconds, memory.peak_bytes, folder / "run", store)
 
 
 def print_stages(outcome: Outcome) -> None:

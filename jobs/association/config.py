@@ -43,8 +43,8 @@ class AssociationConfig:
         num_draws: of a Monte Carlo p-value.
         min_words: a word set with fewer words left is too small for a test.
         min_share: a word set of which a smaller share is left is too small for a test.
-        covariance: how that of an attribute set is estimated for the Mahalanobis distance; ``graphical_lasso`` as in
-            the paper, with an l1 penalty chosen by 3-fold cross-validation.
+        covariance: how that of an attribute set is estimated for the Mahalanobis distance; ``graphical_lasso`` is
+            sparse, with an l1 penalty chosen by 3-fold cross-validation, as in the paper.
         enlargement: by what an attribute set is enlarged for that: the nearest ``neighbours`` of its words in the
             embedding, or their ``synonyms`` in the word lists, as in the paper.
         num_neighbours: nearest neighbours of each attribute word.

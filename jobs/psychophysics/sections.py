@@ -99,8 +99,9 @@ def _occupations(parts: Mapping[str, pl.DataFrame]) -> list[Block]:
         "Cue pair",
     )
     text = (
-        "The point of subjective equality (PSE) is the mixture at which the replicas flip on average, the just "
-        "noticeable difference (JND) is 1.349 standard deviations of their flips (Liang and Acuna 2020, figure 3)."
+        "The point of subjective equality (PSE) is the mixture at which the replicas flip on average (Liang and Acuna "
+        "2020, figure 3). The just noticeable difference (JND) is 1.349 standard deviations of their flips, the window "
+        "of equation 6 for a normal curve; the caption of figure 2 takes one standard deviation."
     )
     return [Paragraph(text), chart]
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tiltmeter.operators.association.scores import Statistic, associations, effect_size, weat_score, wefat
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
+from tiltmeter.operators.statistics.permutation import Alternative, permutation_p_value
 
 _PLAIN: dict[Statistic, Callable[[Sequence[float]], float]] = {
     "mean": statistics.fmean,
@@ -84,6 +85,37 @@ def test_smallest_gaps_by_hand() -> None:
     to_a = np.array([[[5.0, 1.0, 6.0], [0.9, 0.8, 0.7], [0.3, 0.3, 0.1]]])
     to_b = np.array([[[3.0, 1.5, 4.0], [0.1, 0.2, 0.3], [0.2, 0.3, 0.9]]])
     np.testing.assert_allclose(associations(to_a, to_b, "smallest_gap", "cosine"), [[0.5, 0.4, 0.0]], atol=1e-12)
+
+
+@pytest.mark.parametrize(("measure", "scale"), [("euclidean", 1.0), ("manhattan", 1.0), ("mahalanobis", 2.0)])
+@pytest.mark.parametrize(("ddof", "effect"), [(1, 2 / math.sqrt(8 / 5)), (0, 2 / math.sqrt(8 / 6))])
+@pytest.mark.parametrize(("alternative", "num_partitions"), [("greater", 1), ("less", 20), ("two-sided", 2)])
+def test_equation_2_by_hand_on_a_line(
+    measure: Measure, scale: float, ddof: int, effect: float, alternative: Alternative, num_partitions: int
+) -> None:
+    """Three words each: X at 4, 10 and 22, Y at 1, 15 and 0.5, A at 0, 8 and 20, B at 3, 30 and 50.
+
+    The word at 4 has the distances 4, 4, 16 and 1, 26, 46, of which 4 and 1 are nearest to each other: its gap is 3.
+    The gaps are 3, 3, 3 and 1, 0, 2, so of 20 partitions only the given one has a sum of 9, and one a sum of 3.
+    """
+    places = [4, 10, 22, 1, 15, 0.5], [0, 8, 20], [3, 30, 50]
+    targets, a, b = (np.stack([row, np.zeros(len(row))], axis=1)[np.newaxis] for row in places)
+    precision = scale**2 * np.eye(2)[np.newaxis] if measure == "mahalanobis" else None
+    scores = associations(
+        pairwise(targets, a, measure, precision), pairwise(targets, b, measure, precision), "smallest_gap", measure
+    )
+    np.testing.assert_allclose(scores, scale * np.array([[3.0, 3.0, 3.0, 1.0, 0.0, 2.0]]), atol=1e-12)
+    assert weat_score(scores, 3)[0] == pytest.approx(scale * 6.0)
+    assert effect_size(scores, 3, ddof)[0] == pytest.approx(effect)
+    p = permutation_p_value(scores[0, :3], scores[0, 3:], alternative=alternative)
+    assert p.value == pytest.approx(num_partitions / 20)
+
+
+def test_equation_2_by_hand_by_the_cosine() -> None:
+    """A at 0, 90 and 180 degrees, B at 60, 120 and 240, words at 0, 90 and 180."""
+    words, a, b = _at(0, 90, 180), _at(0, 90, 180), _at(60, 120, 240)
+    found = associations(pairwise(words, a, "cosine"), pairwise(words, b, "cosine"), "smallest_gap", "cosine")
+    np.testing.assert_allclose(found, [[0.5, 1 - math.sqrt(3) / 2, 0.5]], atol=1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(_MEASURES), st.integers(0, 2))

@@ -11,6 +11,7 @@ from tiltmeter.operators.embedding.similarity import cosine
 from tiltmeter.operators.psychophysics.forced_choice import (
     GRID,
     JND_PER_SD,
+    Width,
     curve,
     fitted,
     flip_points,
@@ -116,6 +117,21 @@ def test_jnd_is_the_window_of_equation_6_that_holds_half_of_the_replicas() -> No
     found = curve(flips)
     shares = [np.mean(np.abs(row - pse) <= jnd / 2 + 1e-12) for row, pse, jnd in zip(flips, *found, strict=True)]
     assert set(np.round(shares, 6)) == {round(16 / 31, 6)}
+
+
+@pytest.mark.parametrize(("width", "jnd"), [("window", [0.2, 0.0, 0.2]), ("quartiles", [0.5, 0.0, 0.4])])
+def test_pse_and_jnd_of_three_words_by_hand(width: Width, jnd: list[float]) -> None:
+    """Of three replicas, half is reached at the second flip, and 25 % and 75 % at the first and the third.
+
+    From the middle of 0.3, the first word's flips are 0.1, 0 and 0.4 away: two of three lie in a window of 0.2.
+    """
+    found = psychometrics_of(np.array([[0.7, 0.2, 0.3], [0.5, 0.5, 0.5], [0.4, 0.1, 0.5]]), 0, 10, width=width)
+    np.testing.assert_allclose(found.pse_curve, [0.3, 0.5, 0.4])
+    np.testing.assert_allclose(found.jnd_curve, jnd, atol=1e-12)
+    deviations = [np.sqrt((0.3**2 + 0.2**2 + 0.1**2) / 2), 0.0, np.sqrt((0.2**2 + 0.7**2 + 0.5**2) / 18)]
+    np.testing.assert_allclose(found.pse, [0.4, 0.5, 1 / 3])
+    np.testing.assert_allclose(found.flip_sd, deviations, atol=1e-12)
+    np.testing.assert_allclose(found.jnd, 1.3489795 * np.array(deviations), rtol=1e-7)
 
 
 @pytest.mark.parametrize(("mean", "sd"), [(0.5, 0.1), (-3.0, 2.0), (0.52, 1e-6), (40.0, 0.5)])
