@@ -257,6 +257,7 @@ def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run
         *(
             *reviews,
             *SMALL,
+            "+models=bert",
             f"models.checkpoint={checkpoint}",
             "~decoys.movie",
             "explanations.methods=[gradient_x_input]",
