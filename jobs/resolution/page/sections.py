@@ -6,7 +6,7 @@ import polars as pl
 
 from tiltmeter.jobs.report.grids import Column, Row, cell, count, grid, number, optional, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
-from tiltmeter.jobs.report.wording import phrase, plural
+from tiltmeter.jobs.report.wording import phrase, plural, verb
 from tiltmeter.jobs.resolution.page import words
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, MAX_RECORDS, cluster_graph
 from tiltmeter.jobs.resolution.page.extracts import Extracts
@@ -17,7 +17,7 @@ from tiltmeter.jobs.resolution.tables import PAIR_COUNTS
 def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Section]:
     """What was found, and how it came about; the components of the numbers ``drawn`` are drawn, from a seed."""
     parts: dict[str, tuple[str, Iterable[Block]]] = {
-        "asked": ("What was asked", _asked(extracts)),
+        "questions": ("Your questions", _asked(extracts)),
         "components": ("Components", components(extracts)),
         **{f"component-{num}": (f"Component {num}", _drawing(num, extracts, seed)) for num in drawn},
         "near-misses": ("Near misses", _explained("near_miss", extracts)),
@@ -48,6 +48,7 @@ def components(extracts: Extracts) -> Iterator[Block]:
         "The largest, the slowest and those not proven with the largest gaps. "
         f"Shown: {num_shown} of {num:,}; the others are in the table components."
     )
+    is_packed = extracts.hardest["num_cliques"].is_not_null().any()
     yield grid(
         cut if num > num_shown else "All components.",
         extracts.hardest,
@@ -58,12 +59,12 @@ def components(extracts: Extracts) -> Iterator[Block]:
         *([] if extracts.is_study else map(_weight, ["objective", "bound"])),
         cell("gap", words.gap, is_numeric=True),
         number("seconds", digits=2),
-        *([] if extracts.is_study else map(count, ["num_cuts", "num_branches"])),
+        *([] if extracts.is_study or is_packed else map(count, ["num_cuts", "num_branches"])),
         text("solver", names=phrase),
         optional(count("num_cliques")),
-        optional(number("clustering_coefficient", digits=3)),
-        optional(number("listing_seconds", "seconds to list cliques", 2)),
-        optional(number("packing_seconds", "seconds to pack", 2)),
+        optional(number("clustering_coefficient", "clustering", 3)),
+        optional(number("listing_seconds", "phase 1 (s)", 2)),
+        optional(number("packing_seconds", "phase 2 (s)", 2)),
     )
 
 
@@ -240,18 +241,13 @@ def _agreement(metrics: pl.DataFrame) -> Iterator[Block]:
 
 def _false_pairs(extracts: Extracts) -> Iterator[Block]:
     """Scored pairs about which the clusters and gold disagree: whether the score or the others are to blame."""
-    reasons = {
-        "false_merge": ("spoke for it themselves", "are together as other pairs outweigh them"),
-        "false_split": ("spoke for being together, and were outweighed", "spoke against it themselves"),
-    }
-    for kind, (positive, negative) in reasons.items():
+    for kind, place in {"false_merge": "together", "false_split": "apart"}.items():
         rows, counts = extracts.explained(kind), extracts.kinds[kind]
         if rows.height:
-            num_negative = counts["num"] - counts["num_positive"]
-            shares = f"{counts['num_positive']:,} {positive}; {num_negative:,} {negative}."
+            num, num_other = counts["num_positive"], counts["num"] - counts["num_positive"]
+            shares = f"{num:,} {verb(num, 'be')} {place} with a positive score and {num_other:,} with none above 0"
             yield grid(
-                f"{_caption(kind, rows, extracts)} Of all {counts['num']:,}, {shares} Pairs that were never scored are "
-                "not among them.",
+                f"{_caption(kind, rows, extracts)} All in all, {shares}. Pairs that were never scored are not listed.",
                 rows,
                 "record",
                 text("other", "other record"),

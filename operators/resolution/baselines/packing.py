@@ -70,7 +70,10 @@ def solve(model: "LpProblem", engine: str, remaining: Remaining) -> tuple[bool, 
     import pulp
 
     check_engine(engine)
-    model.solve(pulp.getSolver(engine, **_options(engine, remaining())))
+    seconds = remaining()
+    if seconds <= 0.0:  # Some engines take a limit of 0 for none.
+        return False, math.inf
+    model.solve(pulp.getSolver(engine, **_options(engine, seconds)))
     is_solved = model.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible)
     if engine == ENGINE:
         return is_solved, -float(model.solverModel.getInfo().mip_dual_bound)
@@ -81,7 +84,6 @@ def _options(engine: str, seconds: float) -> dict[str, Any]:
     """No gap, one thread and the time that is left, as far as the engine takes them."""
     import pulp
 
-    time_limit = None if math.isinf(seconds) else max(0.0, seconds)
-    wanted = {"msg": False, "gapRel": 0.0, "threads": 1, "timeLimit": time_limit}
+    wanted = {"msg": False, "gapRel": 0.0, "threads": 1, "timeLimit": None if math.isinf(seconds) else seconds}
     known = inspect.signature(type(pulp.getSolver(engine)).__init__).parameters
     return {name: value for name, value in wanted.items() if name in known}

@@ -60,7 +60,7 @@ def test_packings_have_their_cliques_and_phases(partition):
     rows = [partition.component(0, 6, solver="set_packing", **phases), partition.component(1, 2, solver="all_positive")]
     frames = partition.resolved() | {"components": partition.table("components", *rows)}
     (grid,) = of_kind(sections_of(partition, frames)["components"], Grid)
-    assert grid.headings[-4:] == ["cliques", "clustering coefficient", "seconds to list cliques", "seconds to pack"]
+    assert grid.headings[-4:] == ["cliques", "clustering", "phase 1 (s)", "phase 2 (s)"]
     assert [row[-4:] for row in grid.rows] == [["12", "0.512", "0.25", "1.00"], ["–"] * 4]
 
 
@@ -204,9 +204,9 @@ def test_scored_pairs_that_gold_contradicts_stand_by_what_is_to_blame(partition)
     ]
     _, merged, split = sections_of(partition, with_explanations(partition, *rows))["gold"]
     assert merged.rows == [["a", "c", "+1.00", "0"], ["b", "c", "−0.25", "0"]]
-    assert "Of all 2, 1 spoke for it themselves; 1 are together as other pairs outweigh them." in merged.caption
+    assert "All in all, 1 is together with a positive score and 1 with none above 0." in merged.caption
     assert split.rows == [["c", "d", "+0.50", "0"]]
-    assert "Of all 1, 1 spoke for being together, and were outweighed; 0 spoke against it" in split.caption
+    assert "All in all, 1 is apart with a positive score and 0 with none above 0." in split.caption
 
 
 def test_what_was_asked_comes_first_with_an_answer(partition):
@@ -218,8 +218,8 @@ def test_what_was_asked_comes_first_with_an_answer(partition):
         partition.pair("asked_pair", "a", "b", 1.0, cluster=0),
     ]
     shown = sections_of(partition, with_explanations(partition, *rows))
-    assert next(iter(shown)) == "asked"
-    (bullets,), (grid,) = (of_kind(shown["asked"], kind) for kind in (Bullets, Grid))
+    assert next(iter(shown)) == "questions"
+    (bullets,), (grid,) = (of_kind(shown["questions"], kind) for kind in (Bullets, Grid))
     assert bullets.items == [
         "“a” is in cluster 0 (“a”, “b” and “c”): it brings +2.00.",
         (
