@@ -13,6 +13,8 @@ from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL
 from tiltmeter.jobs.sentiment.rating.sentences import Sentences
 from tiltmeter.jobs.sentiment.rating.systems import System
 from tiltmeter.jobs.sentiment.translation.translators import Language, Translator
+from tiltmeter.operators.sentiment.sentences import NEUTRAL
+from tiltmeter.operators.sentiment.templates import SyntheticSentences
 
 _NAME = re.compile(r"\w[\w.-]*")
 
@@ -65,6 +67,17 @@ class RatingRun(CommonConfig):
         return self
 
     @pydantic.model_validator(mode="after")
+    def _left_out_values_are_there(self) -> Self:
+        if isinstance(self.sentences, SyntheticSentences) and self.scores is None:
+            for name, known in _attributes(self.sentences).items():
+                if unknown := [value for value in self.rating.leave_out.values(name) if value not in known]:
+                    raise ValueError(
+                        f"rating.leave_out.{name}: no sentence has the {name} {', '.join(unknown)}; must be one of "
+                        f"{', '.join(known)}"
+                    )
+        return self
+
+    @pydantic.model_validator(mode="after")
     def _variants_can_be_told_apart(self) -> Self:
         if ORIGINAL in self.translator:
             raise ValueError(f"translator.{ORIGINAL}: the sentences themselves are called so; give it another name")
@@ -75,3 +88,11 @@ class RatingRun(CommonConfig):
                     "trip goes through another"
                 )
         return self
+
+
+def _attributes(sentences: SyntheticSentences) -> dict[str, list[str]]:
+    """The genders and races of whom the groups are about."""
+    persons = [these for group in sentences.groups.values() for these in sentences.persons[group.persons].values()]
+    neutral = [NEUTRAL] if sentences.neutral else []
+    genders, races = [these.gender for these in persons], [these.race for these in persons if these.race]
+    return {"gender": [*dict.fromkeys([*genders, *neutral])], "race": [*dict.fromkeys([*races, *neutral])]}

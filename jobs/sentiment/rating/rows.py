@@ -31,8 +31,8 @@ VERSION = "rating_rows/3"
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
-_Alpha = Annotated[float, Field(gt=0, lt=1)]
-_Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Alphas = Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(min_length=3, max_length=3)]
+_Weights = Annotated[tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...], Field(min_length=3, max_length=3)]
 
 PROTECTED: Mapping[str, tuple[str, ...]] = {"gender": ("gender",), "race": ("race",), "gender_race": ("gender", "race")}
 """The protected attributes, each with the columns that make it up."""
@@ -81,8 +81,8 @@ class RatingConfig:
     """
 
     convention: Literal["definition", "published"] = "definition"
-    weights: tuple[_Weight, _Weight, _Weight] | None = None
-    alphas: tuple[_Alpha, _Alpha, _Alpha] | None = None
+    weights: _Weights | None = None
+    alphas: _Alphas | None = None
     decimals: Annotated[int, Field(ge=0, le=15)] | None = None
     leave_out: LeaveOut = Field(default_factory=LeaveOut)
     measure: Literal["auto", "wrs", "die"] = "auto"

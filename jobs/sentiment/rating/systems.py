@@ -170,6 +170,7 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
             check_columns(file.uri, [system.text, *system.annotators], f"sentiment.{name}")
             settings = _identity(annotators.VERSION, file) | {"labels": system.values, "seed": seed}
             settings |= {"columns": [system.text, *system.annotators]}
+            _labels(file.uri, system, [])  # refuses unknown labels before any work
             votes = partial(_votes, file.uri, system, seed)
             return FoundSystem(settings, votes, file, labels=partial(_labels, file.uri, system))
 

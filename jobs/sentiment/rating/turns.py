@@ -120,13 +120,17 @@ class FileSentences:
         return self
 
     def file(self) -> FoundFile:
-        """The file, which has the columns.
+        """The file, which has the columns, and in them no gender and no speaker that is not known.
 
         Raises:
-            InputError: if it is missing, can't be read, or lacks a column.
+            InputError: if it is missing, can't be read, lacks a column, or has such a value.
         """
         file = find_file(self.path, "sentences.path")
         check_columns(file.uri, list(self.columns.named().values()), "sentences.columns")
+        if self.columns.gender is not None:
+            _check_genders(_column(file.uri, self.columns.gender), self, file.uri)
+        if self.proxy_speakers is not None and self.columns.speaker is not None:
+            _check_speakers(_column(file.uri, self.columns.speaker), self.proxy_speakers, file.uri)
         return file
 
 
@@ -134,7 +138,7 @@ def read_turns(config: FileSentences, uri: str) -> pl.DataFrame:
     """The texts of a file, as they are.
 
     Raises:
-        InputError: if there is none, or what stands for a gender or a speaker is not known.
+        InputError: if there is none, or the speakers with a proxy do not tell whom others speak with.
     """
     read = config.columns.named()
     records = read_records(uri, list(dict.fromkeys(read.values())))
@@ -143,7 +147,8 @@ def read_turns(config: FileSentences, uri: str) -> pl.DataFrame:
         for name, called in read.items()
     )
     rows = rows.with_columns(pl.lit(None, pl.String).alias(name) for name in _ATTRIBUTES if name not in read)
-    rows = rows.with_columns(_genders(rows["gender"], config, uri))
+    meaning = pl.col("gender").replace_strict(_meanings(config), default=None, return_dtype=pl.String)
+    rows = rows.with_columns(meaning)
     if config.proxy_speakers is not None:
         rows = rows.with_columns(_partners(rows, config, uri))
     if config.speakers is not None:
@@ -155,27 +160,36 @@ def read_turns(config: FileSentences, uri: str) -> pl.DataFrame:
     return rows.with_columns(group.fill_null("texts").alias("group"), pl.col("dataset").fill_null("all"))
 
 
-def _genders(column: pl.Series, config: FileSentences, uri: str) -> pl.Series:
-    """What the codes of a file mean."""
-    meanings = config.genders or {gender: gender for gender in config.proxies or GENDERS}
+def _column(uri: str, name: str) -> pl.Series:
+    return labels(read_records(uri, [name])[name])
+
+
+def _meanings(config: FileSentences) -> Mapping[str, str | None]:
+    return config.genders or {gender: gender for gender in config.proxies or GENDERS}
+
+
+def _check_genders(column: pl.Series, config: FileSentences, uri: str) -> None:
+    meanings = _meanings(config)
     if unknown := column.drop_nulls().filter(~column.drop_nulls().is_in(list(meanings))).unique().sort().to_list():
         raise InputError(
             f"sentences.path={redacted(uri)}: gender {', '.join(map(repr, unknown))} is not known; there are "
             f"{', '.join(map(repr, meanings))}. Say what each code means, as in sentences.genders="
             "{0: null, 1: male, 2: female}, with null for what is not disclosed"
         )
-    return column.replace_strict(meanings, default=None, return_dtype=pl.String)
 
 
-def _partners(rows: pl.DataFrame, config: FileSentences, uri: str) -> pl.Series:
-    """Genders, with those of the speakers who get a proxy for the other turns of their conversations."""
-    proxy_speakers = config.proxy_speakers or ()
-    known = rows["speaker"].drop_nulls().unique().sort().to_list()
+def _check_speakers(column: pl.Series, proxy_speakers: Sequence[str], uri: str) -> None:
+    known = column.drop_nulls().unique().sort().to_list()
     if unknown := sorted(set(proxy_speakers) - set(known)):
         raise InputError(
             f"sentences.proxy_speakers: {redacted(uri)} has no turn of {', '.join(map(repr, unknown))}; its speakers "
             f"are {', '.join(map(repr, known))}"
         )
+
+
+def _partners(rows: pl.DataFrame, config: FileSentences, uri: str) -> pl.Series:
+    """Genders, with those of the speakers who get a proxy for the other turns of their conversations."""
+    proxy_speakers = config.proxy_speakers or ()
     users = rows.filter(pl.col("speaker").is_in(proxy_speakers)).drop_nulls(["conversation", "gender"])
     by_conversation = users.group_by("conversation", maintain_order=True).agg(pl.col("gender").unique().sort())
     for conversation, genders in by_conversation.filter(pl.col("gender").list.len() > 1).rows():

@@ -84,6 +84,7 @@ def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
         (["rating.alphas=[0,0.3,0.4]"], "rating.alphas"),
         (["rating.decimals=-1"], "rating.decimals"),
         (["+rating.leave_out.colour=[red]"], "rating.leave_out.colour"),
+        (["rating.leave_out.gender=[man]"], r"leave_out.gender: no sentence has the gender man; must be one of male"),
         (["+sentiment.x={kind: annotators, path: x, annotators: [a]}"], "sentiment.x.*annotators"),
         (["+sentiment.x={kind: gru, path: x, score: mean}"], "sentiment.x.*score"),
         (["sentences.persons.gender.male.positive=2"], "sentences.persons.gender.male.positive"),
@@ -140,4 +141,18 @@ def test_annotators_must_be_columns_of_the_file(found, tmp_path):
     file = tmp_path / "people.csv"
     file.write_text("text,annotator_1,annotator_2\nhello,1,1\n")
     with pytest.raises(InputError, match=r"sentiment.annotators: .*people.csv has no column 'annotator_3'"):
+        found("sentiment=annotators", f"sentiment.annotators.path={file}")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["a,negative,good,neutral"], r"label 'good': must be one of 'negative', '-1'"),
+        (["a,0,0,0", "a,0,0,1"], r"has several rows of labels for the text 'a'"),
+    ],
+)
+def test_labels_that_say_nothing_or_two_things_are_refused(found, tmp_path, rows, message):
+    file = tmp_path / "people.csv"
+    file.write_text("\n".join(["text,annotator_1,annotator_2,annotator_3", *rows]))
+    with pytest.raises(InputError, match=message):
         found("sentiment=annotators", f"sentiment.annotators.path={file}")

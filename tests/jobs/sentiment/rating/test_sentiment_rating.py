@@ -204,15 +204,8 @@ def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
     assert biased["percent_agreeing"] == 100 * biased["num_agreeing"] / 8
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (["a,negative,good,neutral"], r"label 'good': must be one of 'negative', '-1'"),
-        (["a,0,0,0", "a,0,0,1"], r"has several rows of labels for the text 'a'"),
-    ],
-)
-def test_labels_that_say_nothing_or_two_things_are_refused(rate, tmp_path, rows, message):
+def test_a_run_of_which_every_system_fails_says_why(rate, tmp_path):
     path = tmp_path / "people.csv"
-    path.write_text("\n".join(["text,annotator_1,annotator_2,annotator_3", *rows]))
-    with pytest.raises(UnitsFailed, match=message):
-        rate(*FEW, "sentiment=[annotators]", f"sentiment.annotators.path={path}")
+    path.write_text("text,sentiment\nhello,good\n")
+    with pytest.raises(UnitsFailed, match=r"sentiment 'good' is not a number"):
+        rate(*FEW, "sentiment=[]", f"+sentiment.people={{kind: scores, path: {path}}}")

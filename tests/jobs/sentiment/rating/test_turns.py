@@ -32,6 +32,7 @@ def turns(tmp_path):
             "proxies": PROXIES,
         } | settings
         config = TypeAdapter(FileSentences).validate_python(settings)
+        config.file()
         plain = read_turns(config, str(path))
         return plain, plain if config.proxies is None else with_words(plain, config, config.proxies)
 
