@@ -11,7 +11,7 @@ from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.sides import Lean, on_sides
-from tiltmeter.jobs.report.wording import estimate, listed, number, quoted
+from tiltmeter.jobs.report.wording import estimate, listed, number, plural, quoted, significant
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.sides import CONTRADICTORY
 
@@ -82,17 +82,22 @@ def _place(corpus: str) -> str:
 
 
 def _orderings(frames: Frames) -> Iterator[str]:
-    """What the paper expects, and whether it was found."""
+    """What the paper expects, and whether it was found: a sentence for each corpus and measure."""
     if "orderings" not in frames:
         return
     asked = frames["orderings"].filter(pl.col("expected").is_not_null() & (pl.col("status") == "ok"))
-    keys = ["corpus", "measure", "against", "expected"]
-    for (corpus, measure, against, side), rows in asked.partition_by(keys, maintain_order=True, as_dict=True).items():
-        verdicts = rows.with_columns(verdict=pl.Series(map(verdict, rows.to_dicts())))
-        models = {name: verdicts.filter(verdict=name)["model"].to_list() for name in VERDICTS}
-        clauses = [f"{name} for {listed(names)}" for name, names in models.items() if names]
-        other = "0" if (measure, against) == ("ep", GENERAL) else f"{against}'s"
-        yield f"{_place(str(corpus))}, a {side} {NAMES[str(measure)]} than {other}: {'; '.join(clauses)}."
+    for (corpus, measure), rows in asked.partition_by("corpus", "measure", maintain_order=True, as_dict=True).items():
+        orders = rows.partition_by("expected", "against", maintain_order=True)
+        yield f"{_place(str(corpus))}, {NAMES[str(measure)]} {'; '.join(map(_order, orders))}."
+
+
+def _order(rows: pl.DataFrame) -> str:
+    """One order, and of which models it was found, such as "higher than 0: found for A, not found for B and C"."""
+    side, against, measure = (rows[name][0] for name in ("expected", "against", "measure"))
+    other = "0" if (measure, against) == ("ep", GENERAL) else f"{against}'s"
+    verdicts = rows.with_columns(verdict=pl.Series(map(verdict, rows.to_dicts())))
+    models = {name: verdicts.filter(verdict=name)["model"].to_list() for name in VERDICTS}
+    return f"{side} than {other}: {', '.join(f'{name} for {listed(names)}' for name, names in models.items() if names)}"
 
 
 def _chance(frames: Frames) -> Iterator[str]:
@@ -163,6 +168,19 @@ def noise_of(frames: Frames, model: str) -> Sequence[Row]:
     return means.filter(model=model).to_dicts()
 
 
+def _unadjusted(frames: Frames) -> Iterator[str]:
+    """Orders that an interval shows and a test among many does not."""
+    if "orderings" not in frames:
+        return
+    rows = frames["orderings"].filter(pl.col("found"))
+    weak = sum(not significant(row["p_holm"]) for row in rows.to_dicts())
+    if weak:
+        yield (
+            f"{weak:,} of the {plural(rows.height, 'order')} found by an interval would not be found by a paired t-"
+            "test, with p after Holm for the tests of a corpus and measure."
+        )
+
+
 def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:
     used = frames["texts"].filter(pl.col("status") == "ok")
     if config.data.group is None:
@@ -182,6 +200,7 @@ def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:
     )
     if any(not row["highlighted"] for row in noise_of(frames, "ArtNoise")):
         yield "Explanations that do not show the artificial words may not show what the other models go by, either."
+    yield from _unadjusted(frames)
     if "PrivBias" in config.models.names and config.unbiased.path is None:
         yield (
             "No unbiased corpus was given: PrivBias was first trained with as many training texts of each gender in "

@@ -8,7 +8,7 @@ from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.page.findings import NAMES, stopped_words, verdict
 from tiltmeter.jobs.classifiers.privacy.page.heat_maps import heat_maps
 from tiltmeter.jobs.report.findings import measured
-from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, number, optional, p_value, text, yes
+from tiltmeter.jobs.report.grids import Column, Row, cell, count, estimate, grid, number, optional, p_value, text, yes
 from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import phrase
 from tiltmeter.jobs.runtime.published import Frames
@@ -39,8 +39,9 @@ def _models(frames: Frames) -> Iterator[Block]:
     missing = means.filter(pl.col("ep").is_null() | pl.col("eg").is_null())
     if missing.height:
         yield grid("Where there is no EP or no EG.", missing, "corpus", "model", *map(optional, _REASONS))
-    shares = [_model_grid(means, _SHARES, "Of each model by itself, means over the seeds.")]
-    yield Details("Shares of the attribution", shares)
+    counts = [count("num_explained", "explained"), count("num_ep", "with EP"), count("num_eg", "with EG")]
+    shares = [_model_grid(means, _SHARES, "Of each model by itself, means over the seeds.", *counts)]
+    yield Details("Shares of the attribution, and how many texts have a value", shares)
     seeds = [_model_grid(by_seed, _METRICS, "Models that differ in their random numbers alone.")]
     yield Details("Each seed", seeds)
 
@@ -50,12 +51,10 @@ _SHARES = ("listed_share", "right_sign_share", "lexicon_share")
 _REASONS = ("ep_reason", "eg_reason")
 
 
-def _model_grid(rows: pl.DataFrame, measures: Sequence[str], caption: str) -> Grid:
+def _model_grid(rows: pl.DataFrame, measures: Sequence[str], caption: str, *counts: Column) -> Grid:
     columns = [optional(estimate(name, NAMES[name])) for name in measures]
-    counts = [optional(count(*column)) for column in (("num_ep", "with EP"), ("num_eg", "with EG"))]
-    return grid(
-        caption, rows, "corpus", "model", optional(count("seed")), *columns, count("num_rows", "texts"), *counts
-    )
+    texts = [count("num_rows", "texts"), *counts]
+    return grid(caption, rows, "corpus", "model", optional(count("seed")), *columns, *texts)
 
 
 def _orderings(frames: Frames) -> Iterator[Block]:

@@ -22,8 +22,8 @@ def test_a_difference_beside_its_interval_finds_nothing():
     turned = pl.when(corpus="across").then(-pl.col("difference")).otherwise("difference").alias("difference")
     frames["orderings"] = frames["orderings"].with_columns(turned)
     sentences = findings(frames, CONFIG).findings[0].items
-    assert "Within the corpus, a higher EP than 0: found for PrivEP." in sentences
-    assert "In the other corpus, a higher EP than 0: left open by contradictory numbers for PrivEP." in sentences
+    assert "Within the corpus, EP higher than 0: found for PrivEP." in sentences
+    assert "In the other corpus, EP higher than 0: left open by contradictory numbers for PrivEP." in sentences
     assert any(
         item.startswith("Explanations highlight the artificial words that ArtNoise learnt: 0.6") for item in sentences
     )

@@ -173,7 +173,7 @@ def test_speakers_of_parts_differ_and_rows_and_words_that_were_not_read_say_why(
 def test_the_report_says_what_was_found(outcome):
     page = (outcome.path / "report.html").read_text()
     assert "What models give away of who speaks" in page
-    assert "Within the corpus, a higher EP than 0: found for PrivAdvEP." in page
+    assert "Within the corpus, EP higher than 0: found for PrivAdvEP." in page
     assert "EP compares with General, and so General has none" in page
     assert "The parts share no speaker" in page
 
