@@ -1,8 +1,8 @@
 """Sentiment systems that need no model: two yardsticks of bias, and two lexicons with rules.
 
-The yardsticks are those of Lakkaraju, Srivastava and Valtorta 2023, *The Effect of Human v/s Synthetic Test Data and
-Round-tripping on Assessment of Sentiment Analysis Systems for Bias*: S_b, which is as biased as can be, and S_r, which
-is not biased at all. Every score lies in [-1, 1] and has no unit: -1 is negative, +1 positive.
+The yardsticks are those of Lakkaraju et al. 2023, *The Effect of Human v/s Synthetic Test Data and Round-tripping on
+Assessment of Sentiment Analysis Systems for Bias*: S_b, which looks at nothing but gender, and S_r, which looks at no
+attribute. Every score lies in [-1, 1] and has no unit: -1 is negative, +1 positive.
 """
 
 from collections.abc import Sequence
@@ -34,6 +34,8 @@ def biased_female(genders: Sequence[str | None]) -> NDArray[np.float64]:
 
 def random_scores(texts: Sequence[str], seed: int) -> NDArray[np.float64]:
     """The random system S_r: uniform in [-1, 1), a function of the seed and the text and of nothing else.
+
+    The paper's is drawn anew for every row, so that one text has several scores.
 
     Args:
         texts: equal texts get equal scores.

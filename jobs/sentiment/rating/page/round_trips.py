@@ -34,9 +34,10 @@ def round_trips(frames: Frames, kind: str) -> Iterator[Block]:
         else "For the first one, set the groups that people wrote beside the others: scores do not tell them apart."
     )
     yield Paragraph(
-        "Lakkaraju et al. 2023 ask whether texts that people wrote show more bias than synthetic ones, whether a round "
-        f"trip changes the bias that systems show, and in which direction. {first} The interval of a change is of the "
-        "same resamples before and after; none is widened for there being many."
+        "Lakkaraju et al. 2023 ask how ratings on texts that people wrote compare with those on synthetic ones, how "
+        "the ratings of systems compare with that of people's own judgement, and what a round trip does to them. "
+        f"{first} The second needs a system of people (sentiment=annotators). The interval of a change is of the same "
+        "resamples before and after; none is widened for there being many."
     )
     yield _summary(rows)
     yield Bullets(list(changes(rows)))

@@ -40,7 +40,7 @@ def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
         return []
     systems = frames["raw_scores"]["system"].unique(maintain_order=True).to_list()
     questions = [
-        Section("ratings", "Ratings", list(_ratings(rows, systems))),
+        Section("ratings", "Ratings", list(_ratings(rows, systems, config))),
         Section("causes", "What sentiment may depend on", list(_causes(frames))),
         Section("raw-scores", "Raw scores", [*_meanings(rows, config), *_raw_scores(rows, systems), *_tests(frames)]),
         Section("round-trips", "What round trips change", list(round_trips(frames, kind))),
@@ -56,11 +56,12 @@ def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
 # --- ratings and what they rest on ----------------------------------------------------------------------------------
 
 
-def _ratings(rows: pl.DataFrame, systems: list[str]) -> Iterator[Block]:
+def _ratings(rows: pl.DataFrame, systems: list[str], config: RatingConfig) -> Iterator[Block]:
     levels = rows["num_levels"][0]
+    scores = "different scores are" if config.cut == "distinct" else "scores, each as often as systems have it, are"
     yield Paragraph(
         "For each group of texts and protected attribute, the systems are put in order by their raw score, and the "
-        f"order is cut into {plural(levels, 'part')}: a rating is the part that a system falls into, 1 for the least "
+        f"{scores} cut into {plural(levels, 'part')}: a rating is the part that a system falls into, 1 for the least "
         "biased. Systems with the same raw score have the same rating. Raw scores of different groups, attributes or "
         "measures are not on one scale; ratings say who comes before whom."
     )
