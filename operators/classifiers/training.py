@@ -17,11 +17,11 @@ it fall: step t takes min(t / W, 1) of it by a constant schedule, min(t / W, (T 
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.classifiers.records import Head
@@ -76,11 +76,12 @@ class TrainingConfig:
     max_gradient_norm: Annotated[float, Field(gt=0.0)] | None = None
     class_weights: Literal["balanced", "equal"] = "balanced"
 
-    @model_validator(mode="after")
-    def _decay_of_adamw(self) -> Self:
-        if self.weight_decay and self.optimizer == "rmsprop":
-            raise ValueError(f"weight_decay={self.weight_decay:g}: RMSprop has none; set optimizer to adamw")
-        return self
+    @field_validator("weight_decay")
+    @classmethod
+    def _of_adamw(cls, weight_decay: float, info: ValidationInfo) -> float:
+        if weight_decay and info.data.get("optimizer") == "rmsprop":
+            raise ValueError("must be 0 with RMSprop, which has none, or the optimizer adamw")
+        return weight_decay
 
 
 def learning_rate_factor(step: int, num_steps: int, config: TrainingConfig) -> float:

@@ -310,7 +310,7 @@ def test_divergence_is_an_error() -> None:
 def test_configs_that_cannot_be_are_refused(wrong) -> None:
     with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
         TrainingConfig(**wrong)
-    with pytest.raises(pydantic.ValidationError, match=r"weight_decay=0\.1: RMSprop has none; set optimizer to adamw"):
+    with pytest.raises(pydantic.ValidationError, match=r"weight_decay\n.*must be 0 with RMSprop, which has none"):
         TrainingConfig(weight_decay=0.1)
     with pytest.raises(pydantic.ValidationError):
         Head(("only",))

@@ -193,6 +193,8 @@ def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp
         "contamination.share=1": "contamination.share=1: .*less than 1",
         "contamination.orders=[loss,loss]": "contamination.orders",
         "debugger.judgement=guess": "debugger.judgement=guess: must be recognition or frequency",
+        "decoys.movie.match=prefix": "decoys.movie.match=prefix: must be word or substring",
+        "models.training.weight_decay=0.1": r"models.training.weight_decay=0.1: must be 0 with RMSprop, which has none",
         "models.vectors=x models.checkpoint=y": "models.vectors=x: a checkpoint has its own",
     }.items():
         with pytest.raises(ConfigError, match=message):
