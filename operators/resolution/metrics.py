@@ -1,4 +1,4 @@
-"""How well a partition of records agrees with the true one: the scores of Table 5 of Vadrevu et al. 2021 (xER)."""
+"""How well a partition agrees with the true one: precision, recall, and Table 5 of Vadrevu et al. 2021 (xER)."""
 
 import math
 from typing import NamedTuple
