@@ -2,8 +2,8 @@
 
 Vadrevu et al. 2021, section 5.2, draw the score of a pair from a normal distribution around +0.5 if the two mentions
 are of one gold chain, around -0.5 if not. They add "a variance of 0.3"; the edges that their table 6 has at each
-threshold are those of a standard deviation of 0.3, which is the usual one here. Their ground truth, +1 and -1, is a mean
-of 1 without noise.
+threshold are those of a standard deviation of 0.3, which is the usual one here. Their ground truth, +1 and -1, is a
+mean of 1 without noise.
 """
 
 from collections.abc import Sequence

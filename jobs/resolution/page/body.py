@@ -14,7 +14,7 @@ from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.page import study
 from tiltmeter.jobs.resolution.page.extracts import Extracts
 from tiltmeter.jobs.resolution.page.sections import sections
-from tiltmeter.jobs.resolution.page.words import METRICS, MISSING, gap, signed, threshold_name, weight
+from tiltmeter.jobs.resolution.page.words import METRICS, gap, missing_name, signed, threshold_name, weight
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.published import Frames
@@ -69,7 +69,7 @@ def _facts(config: ResolutionRun, counts: pl.DataFrame) -> dict[str, str]:
         **({"graphs": f"{counts.height:,}"} if counts.height > 1 else {}),
         "records": f"{counts['num_records'].sum():,}",
         "pairs": f"{counts['num_pairs'].sum():,}",
-        "pairs without a score": MISSING[config.missing],
+        "pairs without a score": missing_name(config.missing, linked_by(config.solver)),
         "threshold" if thresholds.len() == 1 else "thresholds": ", ".join(map(threshold_name, thresholds)),
         "solver": phrase(config.solver),
         **({"engine": config.engine} if config.packing else {}),

@@ -24,7 +24,7 @@ def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Sectio
         "disagreements": ("Pairs that disagree", _disagreements(extracts)),
         "merges": ("What holds the clusters", _explained("merge", extracts)),
         "gold": ("Against the gold clusters", [*_agreement(extracts.metrics), *_false_pairs(extracts)]),
-        "pairs": ("The pairs", [_counts(extracts.counts.row(0, named=True))]),
+        "pairs": ("The pairs", [_counts(extracts)]),
     }
     every = [Section(anchor, title, list(blocks)) for anchor, (title, blocks) in parts.items()]
     return [section for section in every if section.blocks]
@@ -256,14 +256,16 @@ def _false_pairs(extracts: Extracts) -> Iterator[Block]:
             )
 
 
-def _counts(counts: Row) -> Grid:
+def _counts(extracts: Extracts) -> Grid:
+    counts = extracts.counts.row(0, named=True)
+    missing = words.missing_name(counts["missing"], extracts.linked)
     rows = [
         {"what": field.metadata[b"description"].decode(), "num": counts[field.name]}
         for field in PAIR_COUNTS
         if field.name.startswith("num_")
     ]
     return grid(
-        f"What was read. Pairs without a score {words.MISSING[counts['missing']]} (missing={counts['missing']}); "
+        f"What was read. Pairs without a score {missing} (missing={counts['missing']}); "
         f"threshold: {words.threshold_name(counts['threshold'])}.",
         rows,
         "what",

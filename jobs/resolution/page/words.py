@@ -4,10 +4,14 @@ from collections.abc import Sequence
 
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.wording import listed, number, percent, plural, quoted, verb
-from tiltmeter.operators.resolution.problem import TOLERANCE
+from tiltmeter.operators.resolution.components import Linked
+from tiltmeter.operators.resolution.problem import TOLERANCE, Missing
 
 MISSING = {"forbid": "may not share a cluster", "zero": "weigh 0"}
 """What holds for pairs without a score."""
+
+DISTANT = "are at distance 1, as if their probability were 0"
+"""The same under missing=zero, for centroid linkage."""
 
 METRICS = {
     "f1": "pairwise F1",
@@ -46,6 +50,11 @@ def signed(value: float) -> str:
 def gap(row: Row) -> str:
     """Of a component, 0 if it is proven."""
     return "0" if row["status"] == "proven" else percent(row["gap"], 3)
+
+
+def missing_name(missing: Missing, linked: Linked) -> str:
+    """What holds for pairs without a score, where components are linked so."""
+    return DISTANT if (missing, linked) == ("zero", "scored") else MISSING[missing]
 
 
 def threshold_name(threshold: float | None) -> str:

@@ -4,6 +4,7 @@ import re
 from functools import partial
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 from tests.fixtures.reports import reported
@@ -70,6 +71,12 @@ def test_components_of_centroids_are_of_scored_pairs(partition):
     assert "Scored pairs connect the records into 1 component" in words
     (section,) = [section for section in body.sections if section.anchor == "components"]
     assert "no chain of scores connects" in texts(section.blocks)
+    frames = partition.resolved()
+    frames["pair_counts"] = frames["pair_counts"].with_columns(missing=pl.lit("zero"))
+    shown = partition.body(frames, solver="centroid_linkage", missing="zero")
+    assert shown.facts["pairs without a score"] == "are at distance 1, as if their probability were 0"
+    (grid,) = shown.sections[-1].blocks
+    assert "Pairs without a score are at distance 1, as if their probability were 0 (missing=zero)" in grid.caption
 
 
 def test_of_many_components_the_hardest_are_shown(partition):
