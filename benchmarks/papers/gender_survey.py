@@ -28,7 +28,7 @@ _MUSICIAN, _PERSON = ("waykat", 5), ("nit", 1401)
 _WOLOF_SHARE = 0.00026
 
 _HEAD = "another corpus: 11,330 articles at the head of a dump"
-_SAMPLE = "another corpus: 322 articles of 1,422"
+_SAMPLE = "another corpus: 322 articles, where the paper has 1,422"
 _TRAINED = "another corpus; what ours show is said below"
 
 
