@@ -137,6 +137,27 @@ def test_a_packing_has_its_cliques_and_the_seconds_of_its_phases(asked):
     assert 0.0 < packed["listing_seconds"] + packed["packing_seconds"] == pytest.approx(packed["seconds"])
 
 
+def test_other_solvers_have_no_phases(resolved):
+    phases = ("num_cliques", "clustering_coefficient", "listing_seconds", "packing_seconds")
+    assert {row[name] for row in resolved.rows("components") for name in phases} == {None}
+
+
+@pytest.mark.slow
+def test_an_engine_and_m_are_part_of_what_a_result_is_known_by_and_limits_are_not(run_job, tmp_path):
+    pl.DataFrame(TRIANGLE, ["left", "right", "weight"], orient="row").write_csv(tmp_path / "pairs.csv")
+    common = ("job=entity_resolution", f"pairs={tmp_path}/pairs.csv", f"store={tmp_path}/store")
+
+    def num_reused(name, *settings):
+        outcome = run_job(*common, "solver=quadratic_set_packing", f"run_dir={tmp_path}/{name}", *settings)
+        return outcome.stage("solve")["num_reused"]
+
+    assert num_reused("first", "engine=HiGHS") == 0
+    assert num_reused("limits", "engine=HiGHS", "max_cliques=50", "max_constraints=50") == 1
+    assert num_reused("m", "engine=HiGHS", "max_parts=2") == 0
+    for number, engine in enumerate(other for other in engines() if other != "HiGHS"):
+        assert num_reused(f"engine {number}", f"engine={engine}") == 0
+
+
 def test_questions_about_what_is_not_there_are_refused_before_anything_is_published(resolve):
     with pytest.raises(ConfigError, match=r"explain: there is no record 'z'; ask about records of one graph"):
         resolve(TRIANGLE, "explain=[{record: a, other: z}]")
