@@ -37,8 +37,10 @@ def _on_word_rows(rows: pl.DataFrame) -> str:
         return ""
     before, after = held.select(pl.col("accuracy_original_on_word_rows", "accuracy_on_word_rows").mean()).row(0)
     num_texts = held["num_word_rows"][0]
-    texts = f"{plural(num_texts, 'test text')} that {verb(num_texts, 'hold')} a word of it of themselves"
-    return f" On all {texts}, it is {percent(after, 1)} and {percent(before, 1)}."
+    one = num_texts == 1
+    texts = "the one test text that holds" if one else f"all {num_texts:,} test texts that hold"
+    own = "itself" if one else "themselves"
+    return f" On {texts} a word of it of {own}, it is {percent(after, 1)} and {percent(before, 1)}."
 
 
 def _adopted(num: int, num_models: int) -> str:
