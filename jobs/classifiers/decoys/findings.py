@@ -7,7 +7,7 @@ import polars as pl
 from tiltmeter.jobs.classifiers.decoys.fitting import LEFT_OUT
 from tiltmeter.jobs.classifiers.decoys.names import CHANCE, METHODS, ORACLE, SELECTIONS, is_explained
 from tiltmeter.jobs.report.sides import contradictory, estimate_of
-from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted, verb
+from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.sides import CONTRADICTORY, compared
 
