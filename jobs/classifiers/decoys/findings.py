@@ -39,8 +39,8 @@ def _on_word_rows(rows: pl.DataFrame) -> str:
     num_texts = held["num_word_rows"][0]
     one = num_texts == 1
     texts = "the one test text that holds" if one else f"all {num_texts:,} test texts that hold"
-    own = "itself" if one else "themselves"
-    return f" On {texts} a word of it of {own}, it is {percent(after, 1)} and {percent(before, 1)}."
+    pronoun = "itself" if one else "themselves"
+    return f" On {texts} a word of it of {pronoun}, it is {percent(after, 1)} and {percent(before, 1)}."
 
 
 def _adopted(num: int, num_models: int) -> str:
