@@ -21,7 +21,7 @@ class PsychophysicsConfig:
             replicas flip, or the distance between its ``quartiles``.
         num_resamples: resamples of the replicas behind the intervals of PSE and JND.
         combinations: which gender cues are held against each other: the ``listed`` pairs, or ``all`` of a female and a
-            male cue, which Liang and Acuna 2020 suggest (section 6).
+            male cue, which Liang and Acuna 2020 consider (section 6).
         ddof: 1 for the sample standard deviation in the WEFAT and WEAT effect sizes that PSE is compared with, 0 for
             the population's.
     """

@@ -112,7 +112,7 @@ def pooled(flips: NDArray[np.floating], level: float = 0.95) -> Pooled:
 def over_combinations(pairs: Pooled, combinations: Pooled) -> Pooled:
     """The leanings over all combinations of the cues of some pairs, which share cues and so are no sample of pairs.
 
-    Liang and Acuna 2020 (section 6) suggest the average over all of them. With effects u_f of the female and v_g of the
+    Liang and Acuna 2020 (section 6) consider the average over all of them. With effects u_f of the female, v_g of the
     male cue, and w_fg of both, its variance is sd_u^2 / F + sd_v^2 / G + sd_w^2 / (F G) beside the part of the
     replicas. Taking F G combinations for as many pairs would divide all of them by F G. Over pairs in which no cue
     stands twice it is (sd_u^2 + sd_v^2 + sd_w^2) / F, which is not less: the interval is as wide as theirs.
