@@ -43,7 +43,7 @@ def check_clusters(store: Store, partitions: Mapping[str, Partition], questions:
     """
     asked = {name: questions[name] for name in partitions if questions.get(name)}
     nums = {name: _num_clusters(store, partitions[name].clusters) for name in asked}
-    for question in {question for about in asked.values() for question in about if question.cluster is not None}:
+    for question in dict.fromkeys(question for about in asked.values() for question in about):
         largest = max(nums[name] for name, about in asked.items() if question in about) - 1
         if question.cluster is not None and question.cluster > largest:
             raise ConfigError(

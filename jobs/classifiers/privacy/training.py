@@ -147,7 +147,7 @@ def balanced(rows: Sequence[Row], seed: int) -> list[Row]:
     """So many texts of each class by each gender as there are of the rarest of its genders; which ones is drawn."""
     cells: dict[str, dict[str, list[Row]]] = {}
     order = sorted(rows, key=lambda row: document_key(f"{seed}\nbalanced\n{row['text']}"))
-    genders = {row["gender"] for row in rows}
+    genders = sorted({row["gender"] for row in rows})
     for row in order:
         cells.setdefault(row["valence"], {gender: [] for gender in genders})[row["gender"]].append(row)
     return [row for cell in cells.values() for texts in cell.values() for row in texts[: min(map(len, cell.values()))]]
