@@ -2,7 +2,6 @@
 
 gender_bias        gender direction of pairs and direct bias of words along it, in one call: a :class:`GenderBias`
 gender_direction   first principal component of definitional pairs, and how well it stands for gender
-dominates          whether one direction stands for gender
 projection         cosine of words with the direction
 direct_bias        mean size of these cosines
 without_each_pair  what becomes of both when a pair is left out
@@ -20,7 +19,6 @@ array([ 0.6, -0.8])
 from tiltmeter.operators.gender.bias import GenderBias, gender_bias
 from tiltmeter.operators.gender.direction import (
     direct_bias,
-    dominates,
     gender_direction,
     projection,
     without_each_pair,
@@ -33,7 +31,6 @@ __all__ = [
     "compare_sets",
     "count_weights",
     "direct_bias",
-    "dominates",
     "form_weights",
     "gender_bias",
     "gender_direction",
