@@ -9,6 +9,7 @@ from benchmarks.papers.figures import compared, markdown, table_in
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_table_of_a_paper_is_what_comes_out(name, data_file):
     paper = importlib.import_module(f"benchmarks.papers.{name}")
