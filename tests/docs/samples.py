@@ -152,6 +152,8 @@ def texts(folder: Path) -> None:
     ]
     head = "variant,group,dataset,system,gender,race,emotion,sentiment"
     write(folder / "scores.csv", "\n".join([head, *scores]) + "\n")
+    votes = [",".join([text, *rng.choices(["negative", "neutral", "positive"], k=3)]) for text in said]
+    write(folder / "votes.csv", "\n".join(["text,annotator_1,annotator_2,annotator_3", *votes]) + "\n")
 
 
 def spoken(folder: Path) -> None:
