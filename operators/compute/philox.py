@@ -39,6 +39,7 @@ class Stream(IntEnum):
     DECOY = 15
     RANDOM_WORDS = 16
     VOTE = 17
+    DOCUMENT_MULTIPLICITY = 18
 
 
 @numba.njit(cache=True)

@@ -45,7 +45,8 @@ class PairCounts(NamedTuple):
 
     Attributes:
         names: ``[pairs]`` ascending, from :func:`.tiles.name_pair`.
-        counts: for each replica ``[pairs]`` in units of 1/2520; a word beside itself counts in both directions.
+        counts: for each replica ``[pairs]`` in units of 1/2520, or of this part of a line's multiplicity; a word beside
+            itself counts in both directions.
     """
 
     names: NDArray[np.int64]
@@ -111,7 +112,7 @@ def _sum_runs(
     names: NDArray[np.int64],
     lines: NDArray[np.int32],
     units: NDArray[np.int32],
-    multiplicities: NDArray[np.uint8],
+    multiplicities: NDArray[np.unsignedinteger],
     counts: NDArray[np.int64],
 ) -> None:
     """Sum sorted occurrences into one column per pair; rows pass through a small buffer that stays in cache."""
@@ -134,7 +135,7 @@ def _sum_runs(
 def count_pairs(
     tokens: NDArray[np.int32],
     offsets: NDArray[np.int64],
-    multiplicities: NDArray[np.uint8],
+    multiplicities: NDArray[np.unsignedinteger],
     tiling: Tiling,
     window: int,
 ) -> PairCounts:

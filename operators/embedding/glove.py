@@ -76,7 +76,7 @@ class GloveTraining:
 
     Args:
         pairs: the pairs of the whole corpus.
-        counts: ``[pairs]`` of this replica in units of 1/2520, in one or more pieces; pairs with count 0 do not occur
+        counts: ``[pairs]`` of this replica in ``units``, in one or more pieces; pairs with count 0 do not occur
             in this replica and are left out.
         tiling: the one behind ``pairs``.
         replica: its number.
@@ -94,10 +94,11 @@ class GloveTraining:
         seed: int,
         config: GloveConfig,
         workspace: Workspace = IN_MEMORY,
+        units: int = UNITS_PER_PAIR,
     ) -> None:
         self.tiling, self.replica, self.seed, self.config = tiling, replica, seed, config
         self._pairs, self._workspace = pairs, workspace
-        self._steps = _present_pairs(pairs, counts, config, workspace)
+        self._steps = _present_pairs(pairs, counts, config, workspace, units)
         self._num_steps, self._present = _survey(self._steps, tiling.num_words, workspace)
         if not self._num_steps:
             raise ValueError(
@@ -165,7 +166,7 @@ class _Steps(NamedTuple):
 
 
 def _present_pairs(
-    pairs: TiledPairs, counts: Iterable[NDArray[np.int64]], config: GloveConfig, workspace: Workspace
+    pairs: TiledPairs, counts: Iterable[NDArray[np.int64]], config: GloveConfig, workspace: Workspace, units: int
 ) -> _Steps:
     """The steps of a replica, made slice by slice: in 64 bits and all at once they would take several times as much."""
     rows, columns = (workspace.empty(pairs.rows.size, np.int32) for _ in range(2))
@@ -177,7 +178,7 @@ def _present_pairs(
         start, stop = stop, stop + present.size
         rows[start:stop] = pairs.rows[first : first + piece.size][present]
         columns[start:stop] = pairs.columns[first : first + piece.size][present]
-        logs[start:stop], weights[start:stop] = logs_and_weights(piece[present], config)
+        logs[start:stop], weights[start:stop] = logs_and_weights(piece[present], config, units)
         low, high = np.searchsorted(pairs.starts, [first, first + piece.size])
         starts[low:high] = start + np.searchsorted(present, pairs.starts[low:high] - first)
         first += piece.size
@@ -204,9 +205,11 @@ def _survey(steps: _Steps, num_words: int, workspace: Workspace) -> tuple[int, N
     return 2 * steps.rows.size - num_beside_itself, present
 
 
-def logs_and_weights(counts: NDArray[np.int64], config: GloveConfig) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """log X and f(X) of equations 8 and 9, for positive counts in units of 1/2520."""
-    pair_counts = counts / UNITS_PER_PAIR
+def logs_and_weights(
+    counts: NDArray[np.int64], config: GloveConfig, units: int = UNITS_PER_PAIR
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """log X and f(X) of equations 8 and 9, for positive counts X in so many units."""
+    pair_counts = counts / units
     weights = np.minimum(1.0, (pair_counts / config.x_max) ** config.alpha)
     return np.log(pair_counts).astype(np.float32), weights.astype(np.float32)
 
