@@ -11,10 +11,11 @@ from pydantic import ConfigDict, Field
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.jobs.embedding import training
-from tiltmeter.jobs.embedding.corpus.counting import PairTables, count_column, count_corpora
+from tiltmeter.jobs.embedding.corpus.counting import PairTables, count_column, count_corpora, drawn
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
 from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.operators.embedding import bootstrap, fasttext, glove, word2vec
+from tiltmeter.operators.embedding.bootstrap import LINES, Resampling
 from tiltmeter.operators.embedding.cooccurrence import CooccurrenceConfig
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
 from tiltmeter.operators.embedding.glove import GloveConfig
@@ -34,6 +35,7 @@ class EmbeddingConfig:
         trainer: what trains a replica, and how.
         cooccurrence: how GloVe's pairs are counted; the other trainers read the lines themselves.
         num_replicas: bootstrap replicas; the original corpus comes on top, as replica 0.
+        resampling: how a replica is drawn from the corpus.
         group_size: replicas on which one worker trains GloVe on a CPU, sharing their pair structure; no effect on
             vectors.
         min_count: occurrences that a word needs to be in the vocabulary.
@@ -48,11 +50,21 @@ class EmbeddingConfig:
     trainer: Trainer = Field(default_factory=GloveConfig)
     cooccurrence: CooccurrenceConfig = Field(default_factory=CooccurrenceConfig)
     num_replicas: Annotated[int, Field(ge=2, le=4096)] = 32
+    resampling: Resampling = LINES
     group_size: Annotated[int, Field(ge=1)] = 6
     min_count: Annotated[int, Field(ge=1)] = 5
     fold_case: bool = True
     device: Device = "auto"
     checkpoint_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 60.0
+
+    @pydantic.model_validator(mode="after")
+    def _only_glove_takes_fractions(self) -> Self:
+        if self.resampling.weights == "exponential" and self.trainer.name != "glove":
+            raise ValueError(
+                f"embedding.resampling.weights=exponential: {self.trainer.name} reads a line a whole number of times; "
+                "set it to poisson, or take embedding=glove"
+            )
+        return self
 
     @pydantic.model_validator(mode="after")
     def _only_glove_on_cuda(self) -> Self:
@@ -108,7 +120,15 @@ def _glove_stage(
     runner: Runner, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig, seed: int, cluster: ClusterConfig
 ) -> Stage:
     on_gpu = uses_gpus(config.device, runner.pool.num_gpus)
-    counted = count_corpora(runner, corpora, config.cooccurrence, config.num_replicas, seed, cluster.worker_data_bytes)
+    counted = count_corpora(
+        runner,
+        corpora,
+        config.cooccurrence,
+        config.num_replicas,
+        seed,
+        cluster.worker_data_bytes,
+        config.resampling,
+    )
     units = {name: _pair_units(corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
     if on_gpu:
         # As many as a card's memory holds are trained together; the worker finds out how many these are.
@@ -123,12 +143,14 @@ def _pair_units(
 ) -> list[Unit]:
     operator = glove.CUDA_VERSION if on_gpu else glove.VERSION
     vocabulary = [corpus.vocabulary.select("word")]
+    units_per_line = config.resampling.units_per_line
+    units = {} if units_per_line == 1 else {"units_per_line": units_per_line}
     return [
         _unit(
             operator,
             corpus,
             config,
-            {"replica": replica, "seed": seed, "tiling": list(pairs.tiling)},
+            {"replica": replica, "seed": seed, "tiling": list(pairs.tiling), **units},
             {
                 "vocabulary": vocabulary,
                 "pairs": [table.select("name", count_column(replica)) for table in pairs.tables],
@@ -145,6 +167,7 @@ def _line_units(corpus: TokenisedCorpus, config: EmbeddingConfig, seed: int) -> 
         "words": [shard.words.select("word") for shard in corpus.shards],
     }
     same: dict[str, object] = {"seed": seed, "bootstrap": bootstrap.VERSION, "gensim": version("gensim")}
+    same |= drawn(config.resampling)
     operator = _LINE_TRAINERS[config.trainer.name]
     return [
         _unit(operator, corpus, config, same | {"replica": replica}, inputs)

@@ -15,9 +15,9 @@ from tiltmeter.jobs.embedding import tables
 from tiltmeter.jobs.embedding.corpus.counting import count_column
 from tiltmeter.jobs.embedding.corpus.indexed_lines import IndexedLines, code_index, indexed_lines, word_indices
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
-from tiltmeter.operators.embedding.bootstrap import replica_multiplicities
+from tiltmeter.operators.embedding.bootstrap import LINES, replica_multiplicities
 from tiltmeter.operators.embedding.fasttext import FastTextConfig, FastTextTraining
-from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveTraining
+from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, Counts, GloveTraining
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, joined_pairs
 from tiltmeter.operators.embedding.training import TrainedReplica, Training
 from tiltmeter.operators.embedding.word2vec import Word2VecTraining
@@ -133,8 +133,11 @@ def _pair_structure(store: Store, unit: Unit, workspace: Workspace) -> TiledPair
     return joined_pairs(_pieces(store, unit, "name"), _num_pairs(unit), _tiling(unit), workspace)
 
 
-def _count_pieces(store: Store, unit: Unit) -> Iterator[NDArray[np.int64]]:
-    return _pieces(store, unit, count_column(unit.config["replica"]))
+def _count_pieces(store: Store, unit: Unit) -> Iterator[Counts]:
+    """In units of 1/2520."""
+    pieces = _pieces(store, unit, count_column(unit.config["replica"]))
+    units_per_line = unit.config.get("units_per_line", 1)
+    return pieces if units_per_line == 1 else (piece / units_per_line for piece in pieces)
 
 
 def _pieces(store: Store, unit: Unit, column: str) -> Iterator[NDArray[np.int64]]:
@@ -180,11 +183,15 @@ class _ResampledLines:
     def _known(self) -> pl.DataFrame:
         return word_indices(self.store, self.unit.input("vocabulary"))
 
-    def _shards(self) -> Iterator[tuple[IndexedLines, NDArray[np.uint8]]]:
+    def _shards(self) -> Iterator[tuple[IndexedLines, NDArray[np.unsignedinteger]]]:
         config = self.unit.config
+        resampling = config.get("resampling", LINES)
         for ref, words in zip(self.unit.inputs["lines"], self.unit.inputs["words"], strict=True):
             lines = indexed_lines(self.store, ref, code_index(self.store, words, self._known))
-            yield lines, replica_multiplicities(config["seed"], lines.documents, lines.numbers, config["replica"])
+            yield (
+                lines,
+                replica_multiplicities(config["seed"], lines.documents, lines.numbers, config["replica"], resampling),
+            )
 
 
 def _trained_tables(unit: Unit, words: pa.ChunkedArray, trained: TrainedReplica) -> Tables:

@@ -46,6 +46,8 @@ _PAIRS_PER_SLICE = 1 << 20
 BYTES_PER_PAIR = 24
 """What a training keeps of a pair: two words in the order of all replicas and two in its own, log X and f(X)."""
 
+Counts = NDArray[np.int64] | NDArray[np.float64]
+
 VALUE, SQUARES = 0, 1
 WORD, CONTEXT = 0, 1
 
@@ -76,8 +78,8 @@ class GloveTraining:
 
     Args:
         pairs: the pairs of the whole corpus.
-        counts: ``[pairs]`` of this replica in ``units``, in one or more pieces; pairs with count 0 do not occur
-            in this replica and are left out.
+        counts: ``[pairs]`` of this replica in units of 1/2520, in one or more pieces; fractions where lines have
+            fractional weights. Pairs with count 0 do not occur in this replica and are left out.
         tiling: the one behind ``pairs``.
         replica: its number.
         seed: of initial vectors and of the order of rounds.
@@ -88,17 +90,16 @@ class GloveTraining:
     def __init__(
         self,
         pairs: TiledPairs,
-        counts: Iterable[NDArray[np.int64]],
+        counts: Iterable[Counts],
         tiling: Tiling,
         replica: int,
         seed: int,
         config: GloveConfig,
         workspace: Workspace = IN_MEMORY,
-        units: int = UNITS_PER_PAIR,
     ) -> None:
         self.tiling, self.replica, self.seed, self.config = tiling, replica, seed, config
         self._pairs, self._workspace = pairs, workspace
-        self._steps = _present_pairs(pairs, counts, config, workspace, units)
+        self._steps = _present_pairs(pairs, counts, config, workspace)
         self._num_steps, self._present = _survey(self._steps, tiling.num_words, workspace)
         if not self._num_steps:
             raise ValueError(
@@ -165,9 +166,7 @@ class _Steps(NamedTuple):
     starts: NDArray[np.int64]
 
 
-def _present_pairs(
-    pairs: TiledPairs, counts: Iterable[NDArray[np.int64]], config: GloveConfig, workspace: Workspace, units: int
-) -> _Steps:
+def _present_pairs(pairs: TiledPairs, counts: Iterable[Counts], config: GloveConfig, workspace: Workspace) -> _Steps:
     """The steps of a replica, made slice by slice: in 64 bits and all at once they would take several times as much."""
     rows, columns = (workspace.empty(pairs.rows.size, np.int32) for _ in range(2))
     logs, weights = (workspace.empty(pairs.rows.size, np.float32) for _ in range(2))
@@ -178,7 +177,7 @@ def _present_pairs(
         start, stop = stop, stop + present.size
         rows[start:stop] = pairs.rows[first : first + piece.size][present]
         columns[start:stop] = pairs.columns[first : first + piece.size][present]
-        logs[start:stop], weights[start:stop] = logs_and_weights(piece[present], config, units)
+        logs[start:stop], weights[start:stop] = logs_and_weights(piece[present], config)
         low, high = np.searchsorted(pairs.starts, [first, first + piece.size])
         starts[low:high] = start + np.searchsorted(present, pairs.starts[low:high] - first)
         first += piece.size
@@ -187,7 +186,7 @@ def _present_pairs(
     return _Steps(rows[:stop], columns[:stop], logs[:stop], weights[:stop], starts)
 
 
-def _slices(pieces: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
+def _slices(pieces: Iterable[Counts]) -> Iterator[Counts]:
     for piece in pieces:
         for start in range(0, piece.size, _PAIRS_PER_SLICE):
             yield piece[start : start + _PAIRS_PER_SLICE]
@@ -205,11 +204,9 @@ def _survey(steps: _Steps, num_words: int, workspace: Workspace) -> tuple[int, N
     return 2 * steps.rows.size - num_beside_itself, present
 
 
-def logs_and_weights(
-    counts: NDArray[np.int64], config: GloveConfig, units: int = UNITS_PER_PAIR
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """log X and f(X) of equations 8 and 9, for positive counts X in so many units."""
-    pair_counts = counts / units
+def logs_and_weights(counts: Counts, config: GloveConfig) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """log X and f(X) of equations 8 and 9, for positive counts in units of 1/2520."""
+    pair_counts = counts / UNITS_PER_PAIR
     weights = np.minimum(1.0, (pair_counts / config.x_max) ** config.alpha)
     return np.log(pair_counts).astype(np.float32), weights.astype(np.float32)
 

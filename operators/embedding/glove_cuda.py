@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.glove import GloveConfig, initial_vectors, logs_and_weights, trained_replica
+from tiltmeter.operators.embedding.glove import Counts, GloveConfig, initial_vectors, logs_and_weights, trained_replica
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, rounds
 from tiltmeter.operators.embedding.training import State, TrainedReplica
 
@@ -46,8 +46,8 @@ class CudaGlove:
 
     Args:
         pairs: the pairs of the whole corpus.
-        counts: for each replica ``[pairs]`` in units of 1/2520; 0 where a pair does not occur. They may be loaded as
-            they are asked for, one replica after the other.
+        counts: for each replica ``[pairs]``, as for :class:`.glove.GloveTraining`; 0 where a pair does not occur. They
+            may be loaded as they are asked for, one replica after the other.
         tiling: the one behind ``pairs``.
         replicas: their numbers. The methods call a replica by its place in this list (``at``).
         seed: of initial vectors and of the order of rounds.
@@ -61,7 +61,7 @@ class CudaGlove:
     def __init__(
         self,
         pairs: TiledPairs,
-        counts: Iterable[NDArray[np.int64]],
+        counts: Iterable[Counts],
         tiling: Tiling,
         replicas: Sequence[int],
         seed: int,
@@ -89,7 +89,7 @@ class CudaGlove:
     def _uploaded(self, values: NDArray[Any]) -> torch.Tensor:
         return torch.tensor(values, device=self._device)
 
-    def _upload_counts(self, member: int, counts: NDArray[np.int64]) -> int:
+    def _upload_counts(self, member: int, counts: Counts) -> int:
         """Logs and weights of one replica, 0 where a pair does not occur; returns its steps per epoch."""
         num_steps = 0
         for start in range(0, counts.size, _PAIRS_PER_UPLOAD):

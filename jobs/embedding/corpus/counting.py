@@ -20,7 +20,7 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.corpus.indexed_lines import IndexedLines, code_index, indexed_lines, word_indices
 from tiltmeter.jobs.embedding.corpus.vocabulary import Shard, TokenisedCorpus
 from tiltmeter.operators.embedding import bootstrap, cooccurrence
-from tiltmeter.operators.embedding.bootstrap import line_multiplicities
+from tiltmeter.operators.embedding.bootstrap import LINES, Resampling, line_multiplicities
 from tiltmeter.operators.embedding.cooccurrence import (
     CooccurrenceConfig,
     Merger,
@@ -68,6 +68,11 @@ def count_column(replica: int) -> str:
     return f"count_{replica:04d}"
 
 
+def drawn(resampling: Resampling) -> dict[str, Resampling]:
+    """What units say of how replicas are drawn: nothing where it is as it was before there was a choice."""
+    return {} if resampling == LINES else {"resampling": resampling}
+
+
 def count_corpora(
     runner: Runner,
     corpora: Mapping[str, TokenisedCorpus],
@@ -75,6 +80,7 @@ def count_corpora(
     num_replicas: int,
     seed: int,
     worker_bytes: int,
+    resampling: Resampling = LINES,
 ) -> dict[str, PairTables]:
     """Run the stages; returns the corpora that could be counted whole, by name.
 
@@ -82,7 +88,7 @@ def count_corpora(
         UnitsFailed: if none could.
     """
     tilings = {name: Tiling(corpus.vocabulary.num_rows, config.tile_words) for name, corpus in corpora.items()}
-    parts = _cooccurrence_stage(runner, corpora, config, num_replicas, seed, worker_bytes)
+    parts = _cooccurrence_stage(runner, corpora, config, num_replicas, seed, worker_bytes, resampling)
     num_pairs = worker_bytes // (_COPIES_OF_PAIRS * bytes_per_pair(1 + num_replicas) + _BYTES_TO_SORT)
     merging = {name: _Merging(name, tilings[name], num_pairs) for name in parts}
     while any(len(corpus_parts) > _MOST_PARTS for corpus_parts in parts.values()):
@@ -100,6 +106,7 @@ def _cooccurrence_stage(
     num_replicas: int,
     seed: int,
     worker_bytes: int,
+    resampling: Resampling,
 ) -> dict[str, list[Part]]:
     identity = {
         "bootstrap": bootstrap.VERSION,
@@ -108,6 +115,7 @@ def _cooccurrence_stage(
         "counting": config,
         # It decides which tables the unit has.
         "worker_bytes": worker_bytes,
+        **drawn(resampling),
     }
     units = {
         name: [
@@ -141,7 +149,11 @@ def _count_shard(store: Store, unit: Unit) -> Tables:
     for number, (start, stop) in enumerate(chunks):
         chosen = slice(start, stop)
         multiplicities = line_multiplicities(
-            unit.config["seed"], lines.documents[chosen], lines.numbers[chosen], num_replicas
+            unit.config["seed"],
+            lines.documents[chosen],
+            lines.numbers[chosen],
+            num_replicas,
+            unit.config.get("resampling", LINES),
         )
         offsets = lines.offsets[start : stop + 1]
         tokens = lines.tokens[offsets[0] : offsets[-1]]

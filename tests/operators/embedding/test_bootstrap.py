@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL, line_multiplicities, replica_multiplicities
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL, Resampling, line_multiplicities, replica_multiplicities
 
 
 def reference_multiplicity(seed, document, line, replica):
@@ -56,3 +56,37 @@ def test_one_replica_alone_is_its_column(seed, replica):
     documents, lines = np.arange(20, dtype=np.uint64), np.arange(20, dtype=np.int32)
     column = line_multiplicities(seed, documents, lines, 9)[:, replica]
     assert replica_multiplicities(seed, documents, lines, replica).tolist() == column.tolist()
+
+
+EXPONENTIAL = Resampling("line", "exponential")
+
+
+def test_exponential_weights_have_mean_and_variance_one_and_lose_hardly_a_line():
+    drawn = line_multiplicities(0, np.zeros(200_000, np.uint64), np.arange(200_000, dtype=np.int32), 4, EXPONENTIAL)
+    assert (drawn[:, ORIGINAL] == EXPONENTIAL.units_per_line).all()
+    weights = drawn[:, 1:] / EXPONENTIAL.units_per_line
+    assert weights.mean() == pytest.approx(1, abs=0.005)
+    assert weights.var() == pytest.approx(1, abs=0.01)
+    assert (weights == 0).mean() == pytest.approx(-math.expm1(-1 / 512), rel=0.1)
+    assert (weights > 2).mean() == pytest.approx(math.exp(-2), rel=0.02)
+
+
+@given(st.integers(0, 2**63), st.integers(0, 2**64 - 1), st.integers(0, 2**31 - 1))
+def test_exponential_weights_equal_a_scalar_reference(seed, document, line):
+    counter = document | line << 64
+    bits = np.random.Philox(key=seed | Stream.LINE_MULTIPLICITY << 64, counter=(counter - 1) % 2**256).random_raw(4)
+    expected = [round(-256 * math.log1p(-(int(word) >> 11) * 2.0**-53)) for word in bits]
+    drawn = line_multiplicities(seed, np.array([document], np.uint64), np.array([line], np.int32), 4, EXPONENTIAL)
+    assert drawn[0].tolist() == [256, *expected]
+
+
+@pytest.mark.parametrize("weights", ["poisson", "exponential"])
+def test_lines_of_a_document_are_drawn_as_one(weights):
+    resampling = Resampling("document", weights)
+    documents, lines = np.repeat(np.arange(5000, dtype=np.uint64), 3), np.tile(np.arange(3, dtype=np.int32), 5000)
+    drawn = line_multiplicities(7, documents, lines, 6, resampling)
+    assert (drawn.reshape(5000, 3, 7) == drawn[::3, np.newaxis]).all()
+    assert drawn[::3, 1:].var() / resampling.units_per_line**2 == pytest.approx(1, abs=0.05)
+    assert (drawn != line_multiplicities(7, documents, lines, 6, Resampling("line", weights))).any()
+    for replica in range(7):
+        assert (replica_multiplicities(7, documents, lines, replica, resampling) == drawn[:, replica]).all()
