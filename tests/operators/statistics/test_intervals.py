@@ -1,10 +1,16 @@
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tiltmeter.operators.statistics.intervals import empirical_interval, percentile_coverage, percentile_interval
+from tiltmeter.operators.statistics.intervals import (
+    bootstrap_interval,
+    empirical_interval,
+    percentile_coverage,
+    percentile_interval,
+)
 
 
 def test_by_hand() -> None:
@@ -77,3 +83,59 @@ def test_an_empirical_interval_needs_two_values():
     assert np.isnan(empirical_interval(np.array([1.0, np.nan]))[:2]).all()
     with pytest.raises(ValueError, match="level=1"):
         empirical_interval(np.array([1.0, 2.0]), 1.0)
+
+
+def test_the_centred_interval_is_around_the_estimate_with_students_t():
+    values = np.array([[0.1, 0.4, np.nan, 0.9], [1.0, 1.0, np.inf, 3.0]])
+    low, high, num = bootstrap_interval(np.array([2.0, np.nan]), values, 0.9)
+    reach = scipy.stats.t(df=2).ppf(0.95) * np.std([0.1, 0.4, 0.9], ddof=1)
+    assert (low[0], high[0]) == pytest.approx((2.0 - reach, 2.0 + reach))
+    assert np.isnan([low[1], high[1]]).all()
+    assert num.tolist() == [3, 3]
+
+
+def test_the_reflected_interval_turns_the_percentiles_round_the_estimate():
+    values = np.random.default_rng(0).normal(1.0, 2.0, (5, 40))
+    estimate = np.arange(5.0)
+    low, high, _ = bootstrap_interval(estimate, values, 0.8, "reflected")
+    inner = percentile_interval(values, 0.8)
+    np.testing.assert_allclose(low - estimate, estimate - inner.high)
+    np.testing.assert_allclose(high - estimate, estimate - inner.low)
+
+
+def test_the_bias_corrected_interval_is_that_of_percentiles_where_half_of_the_replicas_are_below():
+    values = np.array([1.0, 2.0, 3.0, 5.0, 8.0, 13.0])
+    middle, plain = bootstrap_interval(4.0, values, 0.6, "bias_corrected"), percentile_interval(values, 0.6)
+    np.testing.assert_allclose([middle.low, middle.high], [plain.low, plain.high])
+    above = bootstrap_interval(9.0, values, 0.6, "bias_corrected")
+    assert above.low > middle.low
+    assert above.high > middle.high
+
+
+@pytest.mark.parametrize("estimate", [-100.0, 100.0])
+def test_an_estimate_beyond_all_replicas_has_an_end_at_the_last_of_them(estimate):
+    values = np.linspace(0, 1, 11)
+    low, high, _ = bootstrap_interval(estimate, values, 0.95, "bias_corrected")
+    assert 0 <= low <= high <= 1
+    assert (low > 0.9) if estimate > 0 else (high < 0.1)
+
+
+@pytest.mark.parametrize("method", ["centred", "reflected", "bias_corrected", "percentile"])
+def test_too_few_replicas_have_no_interval(method):
+    low, high, num = bootstrap_interval(0.5, np.array([0.4, np.nan]), method=method)
+    assert np.isnan([low, high]).all()
+    assert num == 1
+
+
+@pytest.mark.parametrize("num_replicas", [3, 8, 32])
+def test_the_centred_interval_covers_at_any_number_of_replicas(num_replicas):
+    rng = np.random.default_rng(3)
+    estimates = rng.normal(size=40_000)
+    replicas = estimates[:, np.newaxis] + rng.normal(size=(40_000, num_replicas))
+    low, high, _ = bootstrap_interval(estimates, replicas)
+    assert ((low <= 0) & (high >= 0)).mean() == pytest.approx(0.95, abs=0.004)
+
+
+def test_an_unknown_method_is_refused_with_those_that_there_are():
+    with pytest.raises(ValueError, match=r"method='student': must be one of centred, percentile, reflected"):
+        bootstrap_interval(0.5, np.array([0.4, 0.5]), method="student")
