@@ -36,7 +36,7 @@ PROBES = pa.schema(
         column("label", pa.string(), "its class"),
     ]
 )
-"""Test texts with a decoy that contradicts their class, and texts of these classes without it."""
+"""Test texts with a decoy that contradicts their class, and texts without it."""
 
 DECOY_WORDS = pa.schema(
     [
@@ -245,16 +245,6 @@ REVIEWS = pa.schema(
     ]
 )
 """One for each time that somebody debugs a model."""
-
-EVALUATED = pa.schema(
-    [
-        column("row", pa.int64(), "number of the text", key=True),
-        column("has_decoy", pa.bool_(), "whether a decoy is in it that contradicts its class", key=True),
-        column("text", pa.string(), "the text"),
-        column("label", pa.string(), "its class"),
-    ]
-)
-"""Texts that a model is judged by."""
 
 LABELS = pa.schema(
     [

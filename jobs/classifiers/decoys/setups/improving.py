@@ -114,7 +114,7 @@ def _remove(store: Store, unit: Unit) -> Tables:
     test = [row for row in _without(store, unit.input("texts"), words) if row["part"] == "test"]
     probes = [row for row in _without(store, unit.input("probes"), words) if row["has_decoy"]]
     rows = [*(row | {"has_decoy": False} for row in test), *probes]
-    yield "evaluated", pa.Table.from_pylist(rows, tables.EVALUATED)
+    yield "evaluated", pa.Table.from_pylist(rows, tables.PROBES)
 
 
 def _without(store: Store, ref: TableRef, words: frozenset[str]) -> Iterator[dict[str, Any]]:
