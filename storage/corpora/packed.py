@@ -13,12 +13,15 @@ import os
 import zlib
 from collections.abc import Iterator
 from functools import partial
-from typing import BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tiltmeter.storage.errors import Refusal
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 Codec = Literal["bz2", "gzip", "zstd"]
 
@@ -67,18 +70,19 @@ class _UnpackedStream(io.RawIOBase):
         """It is, and nothing else."""
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: "WriteableBuffer") -> int:
         """The next bytes.
 
         Raises:
             TooTightlyPacked: if there are far more than what was read of the file.
         """
         self._rest = self._rest or memoryview(next(self._chunks, b""))
-        num_bytes = min(len(buffer), len(self._rest))
+        destination = memoryview(buffer)
+        num_bytes = min(len(destination), len(self._rest))
         if num_bytes:  # at the end, the packed file is closed
             self._num_unpacked += num_bytes
             check_growth(self._packed.tell(), self._num_unpacked)
-        buffer[:num_bytes], self._rest = self._rest[:num_bytes], self._rest[num_bytes:]
+        destination[:num_bytes], self._rest = self._rest[:num_bytes], self._rest[num_bytes:]
         return num_bytes
 
 

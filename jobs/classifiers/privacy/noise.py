@@ -229,5 +229,5 @@ def _row(seed: Any, word: str | None, rows: pl.DataFrame, config: Mapping[str, A
     counts = explained_counts(known.height, f"{NOISY} {word or ''}", config)
     for name in _MEASURES:
         row |= with_interval(name, resampled_mean(known[name].to_numpy(), counts), config["intervals"])
-    even = float(known["even_share"].mean())  # type: ignore[arg-type]
+    even = float(known["even_share"].to_numpy().mean())
     return row | {"even_share": even, "highlighted": bool(row["share_low"] > even), **OK}
