@@ -17,4 +17,4 @@ class Detail:
     """
 
     max_listed: Annotated[int, Field(ge=0)] = 10
-    max_megabytes: Annotated[float, Field(ge=0)] = 64.0
+    max_megabytes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 64.0

@@ -21,6 +21,6 @@ class Head:
     """
 
     classes: Annotated[tuple[str, ...], Field(min_length=2)]
-    weight: Annotated[float, Field(ge=0.0)] = 1.0
+    weight: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 1.0
     adversarial: bool = False
     hidden: Annotated[int, Field(ge=0)] = 0

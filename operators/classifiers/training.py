@@ -73,7 +73,7 @@ class TrainingConfig:
     weight_decay: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     warmup: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     schedule: Literal["constant", "linear"] = "constant"
-    max_gradient_norm: Annotated[float, Field(gt=0.0)] | None = None
+    max_gradient_norm: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
     class_weights: Literal["balanced", "equal"] = "balanced"
 
     @field_validator("weight_decay")

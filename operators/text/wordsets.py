@@ -21,7 +21,7 @@ _TARGETS, _ATTRIBUTES = ("target_x", "target_y"), ("attribute_a", "attribute_b")
 
 Words = tuple[str, ...]
 Pairs = tuple[tuple[str, str], ...]
-Percent = Annotated[float, Field(strict=True)]
+Percent = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 """Strict, so that a YAML ``yes`` does not become 1 %."""
 
 
@@ -70,7 +70,7 @@ class HumanFinding:
 
     source: str
     num_people: int
-    effect_size: float
+    effect_size: Annotated[float, Field(allow_inf_nan=False)]
     p_value: str
 
 

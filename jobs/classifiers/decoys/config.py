@@ -125,7 +125,7 @@ class Contamination:
     num_texts: Annotated[int, Field(ge=10)] | None = 2000
     budgets: Annotated[tuple[_Share, ...], Field(min_length=1), AfterValidator(each_once)] = (0.1, 0.2)
     orders: Annotated[tuple[Order, ...], AfterValidator(each_once)] = ("influence", "loss", "random", "oracle")
-    damping: Annotated[float, Field(gt=0.0)] = 0.01
+    damping: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 0.01
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))

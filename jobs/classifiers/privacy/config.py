@@ -28,6 +28,7 @@ PENALISED = ("PrivEP", "PrivAdvEP")
 _CONFIG = ConfigDict(extra="forbid")
 _Path = Annotated[str, Field(min_length=1)]
 _Share = Annotated[float, Field(gt=0.0, lt=1.0)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 _VALENCE = {"negative": "low", "neutral": "mid", "positive": "high"}
@@ -45,7 +46,7 @@ def _by_name(swaps: object) -> object:
 
 
 _Names = Annotated[dict[str, str], BeforeValidator(_named)]
-_Bins = Annotated[dict[str, tuple[float, float]], BeforeValidator(_named)]
+_Bins = Annotated[dict[str, tuple[_Finite, _Finite]], BeforeValidator(_named)]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -199,9 +200,9 @@ class PrivacyModels(TrainedModels):
     augmentation: Augmentation
     noise: Noise
     num_seeds: Annotated[int, Field(ge=1)] = 3
-    gender_weight: Annotated[float, Field(gt=0.0)] = 1.0
+    gender_weight: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
     gender_hidden: Annotated[int, Field(ge=0)] = 16
-    ep_weight: Annotated[float, Field(gt=0.0)] = 1.0
+    ep_weight: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
 
     @pydantic.field_validator("names")
     @classmethod
@@ -248,9 +249,9 @@ class ValenceLexicon:
     header: bool = True
     word: _Path = "Word"
     valence: _Path = "Valence"
-    low: float = 0.0
-    high: float = 1.0
-    bins: tuple[float, ...] | None = None
+    low: _Finite = 0.0
+    high: _Finite = 1.0
+    bins: tuple[_Finite, ...] | None = None
     least: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
 
     @pydantic.model_validator(mode="after")

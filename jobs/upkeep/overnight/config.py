@@ -32,7 +32,7 @@ class OvernightJob:
     """
 
     name: Literal["overnight"] = "overnight"
-    max_hours: Annotated[float, Field(gt=0)] | None = None
+    max_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

@@ -1,0 +1,104 @@
+"""No setting of any job takes a number that is not finite, and each says so by its name."""
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+import pydantic
+import pytest
+from pydantic import Field
+
+from tiltmeter.jobs import catalogue
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.jobs.runtime.settings.composition import build
+
+FOLDERS = catalogue.settings_folders()
+
+
+class FloatSetting(NamedTuple):
+    """Attributes:
+    key: as messages name it, which say nothing of places in a list.
+    composed: a config that gives it a value, and nothing else but the kinds of the records that it is in.
+    """
+
+    key: tuple[str, ...]
+    composed: Callable[[float], Any]
+
+
+def float_settings(kind: Any) -> Iterator[FloatSetting]:
+    """All that is within a type and takes a number with a fraction."""
+    for arm in _alternatives(kind):
+        origin, arguments = typing.get_origin(arm), typing.get_args(arm)
+        if arm is float:
+            yield FloatSetting((), lambda value: value)
+        elif dataclasses.is_dataclass(arm):
+            hints = typing.get_type_hints(arm, include_extras=True)
+            kinds = {name: hint.__args__[0] for name, hint in hints.items() if typing.get_origin(hint) is Literal}
+            yield from (_within(name, inner, kinds) for name in hints for inner in float_settings(hints[name]))
+        elif isinstance(origin, type) and issubclass(origin, Mapping):
+            yield from (_within("name", inner, {}) for inner in float_settings(arguments[1]))
+        elif isinstance(origin, type) and issubclass(origin, Sequence):
+            items = enumerate(argument for argument in arguments if argument is not ...)
+            yield from (_listed(number, inner) for number, item in items for inner in float_settings(item))
+
+
+def _alternatives(kind: Any) -> Iterator[Any]:
+    """The members of a union, or the type itself, without annotations."""
+    if typing.get_origin(kind) is Annotated:
+        yield from _alternatives(typing.get_args(kind)[0])
+    elif typing.get_origin(kind) in (typing.Union, types.UnionType):
+        for member in typing.get_args(kind):
+            yield from _alternatives(member)
+    else:
+        yield kind
+
+
+def _within(name: str, inner: FloatSetting, kinds: Mapping[str, str]) -> FloatSetting:
+    return FloatSetting((name, *inner.key), lambda value: kinds | {name: inner.composed(value)})
+
+
+def _listed(number: int, inner: FloatSetting) -> FloatSetting:
+    return FloatSetting((), lambda value: [*[None] * number, inner.composed(value)])
+
+
+def accepting(kind: type[CommonConfig], name: str) -> Iterator[str]:
+    """The settings of a job that take a number which is not finite, or do not say which it was."""
+    for setting in float_settings(kind):
+        for value in (math.inf, -math.inf, math.nan):
+            # Embeddings that are trained ask for a corpus before anything is looked at.
+            composed = {"corpus": {"one": {}}, "job": {"name": name}} | setting.composed(value)
+            key = ".".join(setting.key)
+            with pytest.raises(ConfigError) as refused:
+                build(kind, composed, [], FOLDERS)
+            if not any(line.startswith(f"{key}={value}: ") for line in str(refused.value).splitlines()):
+                yield f"{key}={value}"
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_no_setting_takes_a_number_that_is_not_finite(name):
+    assert not [*accepting(catalogue.job(name).config, name)]
+
+
+@pydantic.dataclasses.dataclass(frozen=True)
+class _Loose:
+    kind: Literal["loose"]
+    cut: float
+    parts: tuple[Annotated[float, Field(gt=0)], ...] = ()
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True)
+class _Lax(CommonConfig):
+    share: Annotated[float, Field(ge=0, le=1)]
+    least: Annotated[float, Field(gt=0)] | None = None
+    by_name: dict[str, _Loose | str]
+
+
+def test_settings_that_take_one_are_found_in_lists_and_unions_and_by_names():
+    assert [*accepting(_Lax, "lax")] == [
+        "least=inf",
+        *(f"by_name.name.cut={value}" for value in ("inf", "-inf", "nan")),
+        "by_name.name.parts=inf",
+    ]
