@@ -92,7 +92,7 @@ def _units(
             association.VERSION,
             f"{model.name} {name}",
             same | {"name": name, "test": test},
-            {"vectors": vectors_of(model), "precisions": _precisions_of(test, precisions)},
+            vectors_of(model) | {"precisions": _precisions_of(test, precisions)},
         )
         for name, test in tests.items()
     ]
@@ -105,7 +105,7 @@ def _precisions_of(test: Association, precisions: PrecisionTables) -> list[Table
 
 def _measure_test(store: Store, unit: Unit) -> Tables:
     config: AssociationConfig = unit.config["config"]
-    lookup = Lookup(store, unit.inputs["vectors"])
+    lookup = Lookup(store, unit.inputs)
     precisions = None
     if refs := unit.inputs["precisions"]:
         half = len(refs) // 2

@@ -16,7 +16,7 @@ from tiltmeter.operators.association.covariance import Estimator, precision
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 PrecisionTables = Mapping[tuple[str, ...], Sequence[TableRef]]
-"""By attribute set, of the original embedding and then of its replicas."""
+"""By attribute set, of every embedding in the order of the model's vectors."""
 
 
 def covariances(
@@ -70,7 +70,7 @@ def _estimate(store: Store, unit: Unit) -> Tables:
 
 
 def read_precisions(store: Store, refs: Sequence[TableRef]) -> tuple[NDArray[np.float64], str]:
-    """The matrices ``[1 + replicas, dims, dims]``, NaN where there is none, and why that of the original is missing."""
+    """The matrices ``[embeddings, dims, dims]``, NaN where there is none, and why that of the original is missing."""
     parts = [store.read(ref) for ref in refs]
     dims = parts[0].schema.field("row").type.list_size
     missing = np.full((dims, dims), np.nan)

@@ -22,7 +22,7 @@ SIDES = ("target_x", "target_y", "attribute_a", "attribute_b")
 
 
 class Precisions(NamedTuple):
-    """Of both attribute sets, ``[1 + replicas, dims, dims]``, or why there are none."""
+    """Of both attribute sets, ``[embeddings, dims, dims]``, or why there are none."""
 
     of_a: NDArray[np.float64] | None
     of_b: NDArray[np.float64] | None
@@ -115,8 +115,8 @@ def _method(similarity: Measure, statistic: Statistic, config: AssociationConfig
 def _result(lookup: Lookup, scores: _Scores, num_x: int, config: AssociationConfig) -> Row:
     effects = effect_size(scores, num_x, config.ddof)
     row = {
-        **estimate("score", weat_score(scores, num_x), config.level),
-        **estimate("effect_size", effects, config.level),
+        **estimate("score", lookup.taken_apart(weat_score(scores, num_x)), config.level),
+        **estimate("effect_size", lookup.taken_apart(effects), config.level),
         "absolute_effect_size": abs(float(effects[ORIGINAL])),
         **lookup.basis(effects),
     }

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.correlation import correlation, replicated
 from tiltmeter.operators.statistics.intervals import percentile_interval
 
@@ -61,8 +60,3 @@ def _intervals(
         interval = percentile_interval(replicated(replicas, other, kind), level)
         row |= {f"{kind}_low": float(interval.low), f"{kind}_high": float(interval.high)}
     return row
-
-
-def original_and_replicas(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``[1 + replicas, ...]`` taken apart."""
-    return values[ORIGINAL], values[ORIGINAL + 1 :]

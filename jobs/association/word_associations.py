@@ -11,7 +11,7 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.association import tables
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.rows import num_needed
-from tiltmeter.jobs.association.validation import original_and_replicas, validated
+from tiltmeter.jobs.association.validation import validated
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_words, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.runtime.rows import Row, failed, table_of
@@ -58,7 +58,7 @@ def _units(model: Model, config: AssociationConfig, tests: Sequence[str] | None)
             f"word_{association.VERSION}",
             f"{model.name} {name}",
             same | {"name": name, "test": test},
-            {"vectors": vectors_of(model)},
+            vectors_of(model),
         )
         for name, test in model.wordset.wefats.items()
         if measurable and (tests is None or name in tests)
@@ -66,7 +66,7 @@ def _units(model: Model, config: AssociationConfig, tests: Sequence[str] | None)
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
-    lookup, settings = Lookup(store, unit.inputs["vectors"]), unit.config
+    lookup, settings = Lookup(store, unit.inputs), unit.config
     similarities = [similarity for similarity in settings["config"].similarities if similarity != "mahalanobis"]
     parts = [_measure_with(lookup, similarity, settings) for similarity in similarities]
     yield "word_associations", table_of([row for rows, _ in parts for row in rows], tables.WORD_ASSOCIATIONS)
@@ -81,7 +81,7 @@ def _measure_with(lookup: Lookup, similarity: Measure, settings: Mapping[str, An
     a, b = (lookup.present(named.words) for named in (test.attribute_a, test.attribute_b))
     lack = _too_few(test, a, b, config)
     words = list(occupations.percent_women)
-    nothing = np.full((1 + lookup.num_replicas, len(words)), np.nan)
+    nothing = np.full((lookup.num_embeddings, len(words)), np.nan)
     effects = nothing if lack else _effects(lookup, words, a, b, similarity, config.ddof)
     key = {
         "model": settings["model"],
@@ -95,7 +95,7 @@ def _measure_with(lookup: Lookup, similarity: Measure, settings: Mapping[str, An
             "attribute_a": test.attribute_a.name,
             "attribute_b": test.attribute_b.name,
             "word": word,
-            **estimate("effect_size", effects[:, index], config.level),
+            **estimate("effect_size", lookup.taken_apart(effects[:, index]), config.level),
             "ddof": config.ddof,
             "percent_women": percent,
             "num_attributes": len(a) + len(b),
@@ -104,7 +104,7 @@ def _measure_with(lookup: Lookup, similarity: Measure, settings: Mapping[str, An
         }
         for index, (word, percent) in enumerate(occupations.percent_women.items())
     ]
-    original, replicas = original_and_replicas(effects)
+    original, replicas, _ = lookup.taken_apart(effects)
     women = np.array(list(occupations.percent_women.values())) / 100.0
     against = key | {"measure": "wefat", "against": "share_women"}
     return rows, validated(against, original, women, config.level, replicas) | lack
@@ -123,6 +123,6 @@ def _too_few(test: Wefat, a: Sequence[str], b: Sequence[str], config: Associatio
 def _effects(
     lookup: Lookup, words: Sequence[str], a: Sequence[str], b: Sequence[str], similarity: Measure, ddof: int
 ) -> NDArray[np.float64]:
-    """``[1 + replicas, words]``"""
+    """``[embeddings, words]``"""
     to_a, to_b = (pairwise(lookup(words), lookup(side), similarity) for side in (a, b))
     return wefat(to_a, to_b, similarity, ddof)

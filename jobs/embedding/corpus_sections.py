@@ -24,10 +24,17 @@ def trained(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
     """What the vectors were trained on, and how."""
     return (
         f"{_sentence(corpora, embedding)} Word vectors of {embedding.trainer.dimensions} dimensions were trained with "
-        f"{_TRAINERS[embedding.trainer.name]} on {'each' if corpora.height > 1 else 'it'} and on "
-        f"{embedding.num_replicas} bootstrap replicas of it, in which every line occurs a random number of times, once "
-        "on average."
+        f"{_TRAINERS[embedding.trainer.name]} on {'each' if corpora.height > 1 else 'it'}{_starts(embedding)} and on "
+        f"{embedding.num_replicas} bootstrap replicas of it, in which every {embedding.resampling.unit} "
+        f"{_WEIGHTS[embedding.resampling.weights]} on average."
     )
+
+
+_WEIGHTS = {"poisson": "occurs a random number of times, once", "exponential": "has a random weight, 1"}
+
+
+def _starts(embedding: EmbeddingConfig) -> str:
+    return f" from {embedding.num_starts} random starts" if embedding.num_starts > 1 else ""
 
 
 def _sentence(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
@@ -125,7 +132,8 @@ def training(losses: pl.DataFrame, embedding: EmbeddingConfig) -> Section:
 
 
 def _losses(rows: pl.DataFrame) -> Figure:
-    """Of the original corpus, and the mean and the range over the replicas."""
+    """Of the original corpus from its first start, and the mean and the range over the replicas."""
+    rows = rows.filter(pl.col("replica") >= ORIGINAL)
     is_original, loss = pl.col("replica") == ORIGINAL, pl.col("loss")
     original, replicas = (
         "original corpus",

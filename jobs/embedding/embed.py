@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -15,7 +15,13 @@ from tiltmeter.jobs.embedding.corpus.counting import PairTables, count_column, c
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
 from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.operators.embedding import bootstrap, fasttext, glove, word2vec
-from tiltmeter.operators.embedding.bootstrap import LINES, Resampling
+from tiltmeter.operators.embedding.bootstrap import (
+    LINES,
+    Resampling,
+    drawn_replica,
+    replica_name,
+    replica_numbers,
+)
 from tiltmeter.operators.embedding.cooccurrence import CooccurrenceConfig
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
 from tiltmeter.operators.embedding.glove import GloveConfig
@@ -35,6 +41,8 @@ class EmbeddingConfig:
         trainer: what trains a replica, and how.
         cooccurrence: how GloVe's pairs are counted; the other trainers read the lines themselves.
         num_replicas: bootstrap replicas; the original corpus comes on top, as replica 0.
+        num_starts: random starts from which the original corpus is trained; further ones tell what training alone does
+            to a number.
         resampling: how a replica is drawn from the corpus.
         group_size: replicas on which one worker trains GloVe on a CPU, sharing their pair structure; no effect on
             vectors.
@@ -50,12 +58,18 @@ class EmbeddingConfig:
     trainer: Trainer = Field(default_factory=GloveConfig)
     cooccurrence: CooccurrenceConfig = Field(default_factory=CooccurrenceConfig)
     num_replicas: Annotated[int, Field(ge=2, le=4096)] = 32
+    num_starts: Annotated[int, Field(ge=1, le=256)] = 1
     resampling: Resampling = LINES
     group_size: Annotated[int, Field(ge=1)] = 6
     min_count: Annotated[int, Field(ge=1)] = 5
     fold_case: bool = True
     device: Device = "auto"
     checkpoint_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 60.0
+
+    @property
+    def replicas(self) -> list[int]:
+        """What is trained, by number: the corpus, its replicas, and the corpus from further starts."""
+        return replica_numbers(self.num_replicas, self.num_starts)
 
     @pydantic.model_validator(mode="after")
     def _only_glove_takes_fractions(self) -> Self:
@@ -77,14 +91,14 @@ class EmbeddingConfig:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """One embedding per replica, as references into the store.
+    """One embedding per replica and further start, as references into the store.
 
     Attributes:
-        replicas: of replica 0, 1, ...; all with the words of the vocabulary, in its order.
-        training: losses of the same replicas.
+        vectors: by the number of the replica; all with the words of the vocabulary, in its order.
+        training: losses of the same.
     """
 
-    replicas: Sequence[TableRef]
+    vectors: Mapping[int, TableRef]
     training: Sequence[TableRef]
 
 
@@ -109,7 +123,9 @@ def embed(
     done = runner.run_whole(stage)
     return {
         name: Embeddings(
-            replicas=[trained.tables["embedding"] for trained in finished],
+            vectors={
+                replica: trained.tables["embedding"] for replica, trained in zip(config.replicas, finished, strict=True)
+            },
             training=[trained.tables["training"] for trained in finished],
         )
         for name, finished in done.items()
@@ -132,7 +148,7 @@ def _glove_stage(
     units = {name: _pair_units(corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
     if on_gpu:
         # As many as a card's memory holds are trained together; the worker finds out how many these are.
-        batch_size = -(-(1 + config.num_replicas) // runner.pool.num_gpus)
+        batch_size = -(-len(config.replicas) // runner.pool.num_gpus)
         return Stage("train", training.CudaPairTraining(config.checkpoint_seconds), units, batch_size, on_gpu=True)
     work = training.PairTraining(config.checkpoint_seconds, cluster.worker_data_bytes, cluster.scratch)
     return Stage("train", work, units, config.group_size)
@@ -153,10 +169,10 @@ def _pair_units(
             {"replica": replica, "seed": seed, "tiling": list(pairs.tiling), **units},
             {
                 "vocabulary": vocabulary,
-                "pairs": [table.select("name", count_column(replica)) for table in pairs.tables],
+                "pairs": [table.select("name", count_column(drawn_replica(replica))) for table in pairs.tables],
             },
         )
-        for replica in range(1 + config.num_replicas)
+        for replica in config.replicas
     ]
 
 
@@ -169,18 +185,25 @@ def _line_units(corpus: TokenisedCorpus, config: EmbeddingConfig, seed: int) -> 
     same: dict[str, object] = {"seed": seed, "bootstrap": bootstrap.VERSION, "gensim": version("gensim")}
     same |= drawn(config.resampling)
     operator = _LINE_TRAINERS[config.trainer.name]
-    return [
-        _unit(operator, corpus, config, same | {"replica": replica}, inputs)
-        for replica in range(1 + config.num_replicas)
-    ]
+    return [_unit(operator, corpus, config, same | {"replica": replica}, inputs) for replica in config.replicas]
 
 
 def _unit(
     operator: str,
     corpus: TokenisedCorpus,
     config: EmbeddingConfig,
-    identity: dict[str, object],
+    identity: dict[str, Any],
     inputs: Mapping[str, Sequence[TableRef]],
 ) -> Unit:
     same = {"language": corpus.language, "training": config.trainer}
-    return Unit(operator, f"{corpus.language} replica {identity['replica']}", same | identity, inputs)
+    return Unit(operator, f"{corpus.language} {replica_name(identity['replica'])}", same | identity, inputs)
+
+
+def replica_label(replica: int) -> str:
+    """What files of a replica are called, such as ``replica_0003``, or ``start_0001`` for a further start.
+
+    >>> replica_label(3), replica_label(-1)
+    ('replica_0003', 'start_0001')
+    """
+    kind, number = replica_name(replica).split()
+    return f"{kind}_{int(number):04d}"

@@ -8,7 +8,7 @@ from pyarrow import fs
 
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
-from tiltmeter.jobs.embedding.embed import Embeddings
+from tiltmeter.jobs.embedding.embed import Embeddings, replica_label
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.storage.vectors.files import EmbeddingFile, ExportFormat, write_embedding
@@ -28,7 +28,7 @@ def export(
     embeddings: Mapping[str, Embeddings],
     formats: Sequence[ExportFormat],
 ) -> None:
-    """Write every replica of every corpus in every format into ``exports/``.
+    """Write every replica and further start of every corpus in every format into ``exports/``.
 
     Where a format has room for counts, they are those of the corpus itself.
     """
@@ -36,11 +36,11 @@ def export(
     for name, embedding in embeddings.items() if formats else ():
         vocabulary = store.read(corpora[name].vocabulary.select("word", "count"))
         counts = dict(zip(*(vocabulary[column].to_pylist() for column in ("word", "count")), strict=True))
-        for number, ref in enumerate(embedding.replicas):
+        for replica, ref in embedding.vectors.items():
             vectors = _embedding(store.read(ref.select("word", "vector")))
             word_counts = [counts[word] for word in vectors.words]
             for form in formats:
-                place = run.directory.export(f"{corpora[name].language}_replica_{number:04d}.{_SUFFIXES[form]}")
+                place = run.directory.export(f"{corpora[name].language}_{replica_label(replica)}.{_SUFFIXES[form]}")
                 disk = fs.LocalFileSystem()
                 write_embedding(disk, str(place), vectors, form, setting="run_dir=<path>", counts=word_counts)
 

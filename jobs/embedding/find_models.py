@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +20,7 @@ from tiltmeter.jobs.embedding.vectors.models import Model, Needs
 from tiltmeter.jobs.embedding.vectors.selection import VERSION, Selection, select
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding, read_vector_files
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL, replica_name
 from tiltmeter.operators.text.spelling import normalised
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -47,7 +48,7 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         done = encode(run.runner, embedding, sources.checkpoints, alone)
     originals = [replicas[ORIGINAL].tables["vectors"] for replicas in done.values()]
     _check_coverage(run.runner.store, originals, "any of the embeddings", needs.lists(wordset), language)
-    return [_model(name, language, wordset, needs, replicas) for name, replicas in done.items()]
+    return [_model(name, language, wordset, needs, finished, len(finished) - 1) for name, finished in done.items()]
 
 
 def _model(
@@ -55,12 +56,13 @@ def _model(
     language: str,
     wordset: WordSets,
     needs: Needs,
-    replicas: Sequence[Finished],
+    finished: Sequence[Finished],
+    num_replicas: int,
     num_tokens: int | None = None,
 ) -> Model:
-    vectors = [unit.tables["vectors"] for unit in replicas]
-    neighbours = [unit.tables["neighbours"] for unit in replicas if "neighbours" in unit.tables]
-    return Model(name, language, wordset, vectors, needs.attribute_sets(wordset), neighbours, num_tokens)
+    vectors = [unit.tables["vectors"] for unit in finished]
+    neighbours = [unit.tables["neighbours"] for unit in finished if "neighbours" in unit.tables]
+    return Model(name, language, wordset, vectors, num_replicas, needs.attribute_sets(wordset), neighbours, num_tokens)
 
 
 def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
@@ -78,11 +80,18 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         for name, embedding in embeddings.items()
     }
     done = run.runner.run_whole(Stage("select words", each(select), units, batch_size=8))
+    num_replicas = cast(EmbeddingConfig, run.config.embedding).num_replicas
     return [
         _model(
-            name, corpora[name].language, wordsets[name], needs, replicas, _num_tokens(run.runner.store, corpora[name])
+            name,
+            corpora[name].language,
+            wordsets[name],
+            needs,
+            finished,
+            num_replicas,
+            _num_tokens(run.runner.store, corpora[name]),
         )
-        for name, replicas in done.items()
+        for name, finished in done.items()
     ]
 
 
@@ -96,11 +105,11 @@ def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Se
     return [
         Unit(
             VERSION,
-            f"{corpus.language} replica {number}",
+            f"{corpus.language} {replica_name(replica)}",
             {"selection": selection},
-            {"embedding": [replica.select("word", "vector")], "vocabulary": vocabulary},
+            {"embedding": [ref.select("word", "vector")], "vocabulary": vocabulary},
         )
-        for number, replica in enumerate(embeddings.replicas)
+        for replica, ref in embeddings.vectors.items()
     ]
 
 

@@ -5,6 +5,11 @@ import pyarrow as pa
 from tiltmeter.jobs.embedding.columns import LANGUAGE, WORD
 from tiltmeter.storage.store.tables import column
 
+_REPLICA = (
+    "0 is the original corpus, 1 and up are its bootstrap replicas, -1 and down the original corpus again, trained "
+    "from further random starts"
+)
+
 CORPORA = pa.schema(
     [
         column("corpus", pa.string(), "name of the corpus", key=True),
@@ -38,7 +43,7 @@ VOCABULARY = pa.schema(
 TRAINING = pa.schema(
     [
         LANGUAGE,
-        column("replica", pa.int16(), "0 is the original corpus, 1 and up are its bootstrap replicas", key=True),
+        column("replica", pa.int16(), _REPLICA, key=True),
         column("epoch", pa.int16(), "pass over the corpus, from 1", key=True),
         column(
             "loss",

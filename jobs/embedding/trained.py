@@ -6,9 +6,11 @@ from typing import Any, cast
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
 from tiltmeter.jobs.embedding.corpus.reading import read_corpora
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings, embed
+from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings, embed, replica_label
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.ledger import Store
 
 
 def read(run: Run[EmbeddingsRun, Sources]) -> dict[str, TokenisedCorpus]:
@@ -27,11 +29,23 @@ def train(run: Run[EmbeddingsRun, Sources], corpora: Mapping[str, TokenisedCorpu
 
     Raises:
         UnitsFailed: if none could.
+        InputError: if documents are to be drawn, and a corpus has one.
     """
     config = cast(EmbeddingConfig, run.config.embedding)
+    _check_documents(run.runner.store, corpora, config)
     embeddings = embed(run.runner, corpora, config, run.config.seed, run.config.cluster)
     _publish(run, corpora, embeddings)
     return embeddings
+
+
+def _check_documents(store: Store, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig) -> None:
+    for name, corpus in corpora.items() if config.resampling.unit == "document" else ():
+        [num] = store.read(corpus.summary.select("num_articles"))["num_articles"].to_pylist()
+        if num == 1:
+            raise InputError(
+                f"embedding.resampling.unit=document: the corpus {name} is one document, so there is nothing to draw; "
+                "set it to line, or give the corpus's documents one by one"
+            )
 
 
 def _publish(run: Run[Any, Any], corpora: Mapping[str, TokenisedCorpus], embeddings: Mapping[str, Embeddings]) -> None:
@@ -39,8 +53,8 @@ def _publish(run: Run[Any, Any], corpora: Mapping[str, TokenisedCorpus], embeddi
     run.publish("vocabulary", [corpora[name].listed for name in embeddings])
     run.publish("training", [ref for trained in embeddings.values() for ref in trained.training])
     parts = {
-        f"{corpora[name].language}_replica_{number:04d}": ref
+        f"{corpora[name].language}_{replica_label(replica)}": ref
         for name, trained in embeddings.items()
-        for number, ref in enumerate(trained.replicas)
+        for replica, ref in trained.vectors.items()
     }
     run.publish_parts("embeddings", parts)

@@ -15,7 +15,7 @@ from tiltmeter.jobs.embedding import tables
 from tiltmeter.jobs.embedding.corpus.counting import count_column
 from tiltmeter.jobs.embedding.corpus.indexed_lines import IndexedLines, code_index, indexed_lines, word_indices
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
-from tiltmeter.operators.embedding.bootstrap import LINES, replica_multiplicities
+from tiltmeter.operators.embedding.bootstrap import LINES, drawn_replica, replica_multiplicities
 from tiltmeter.operators.embedding.fasttext import FastTextConfig, FastTextTraining
 from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, Counts, GloveTraining
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, joined_pairs
@@ -135,7 +135,7 @@ def _pair_structure(store: Store, unit: Unit, workspace: Workspace) -> TiledPair
 
 def _count_pieces(store: Store, unit: Unit) -> Iterator[Counts]:
     """In units of 1/2520."""
-    pieces = _pieces(store, unit, count_column(unit.config["replica"]))
+    pieces = _pieces(store, unit, count_column(drawn_replica(unit.config["replica"])))
     units_per_line = unit.config.get("units_per_line", 1)
     return pieces if units_per_line == 1 else (piece / units_per_line for piece in pieces)
 

@@ -13,6 +13,7 @@ from tiltmeter.jobs.gender import tables
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.rows import GenderRows
 from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.operators.embedding.bootstrap import replica_numbers
 from tiltmeter.operators.gender import direction as gender
 from tiltmeter.operators.text.wordsets import GenderSurvey
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -46,11 +47,11 @@ def _unit(model: Model, words: GenderSurvey, config: GenderConfig) -> Unit:
         "words": words,
         "config": config,
     }
-    return Unit(gender.VERSION, model.name, settings, {"vectors": vectors_of(model)})
+    return Unit(gender.VERSION, model.name, settings, vectors_of(model))
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
-    lookup = Lookup(store, unit.inputs["vectors"])
+    lookup = Lookup(store, unit.inputs)
     survey = GenderRows(lookup, unit.config["words"], unit.config["config"], unit.config["num_tokens"])
     key = {name: unit.config[name] for name in ("model", "language")}
     parts = {
@@ -65,11 +66,12 @@ def _measure(store: Store, unit: Unit) -> Tables:
 
 
 def _profession_biases(survey: GenderRows) -> pa.Table:
-    """Every replica's bias of every profession, for correlations between languages."""
-    professions, num_replicas = list(survey.professions), survey.lookup.num_replicas + 1
+    """The bias of every profession in every embedding, for correlations between languages."""
+    professions, lookup = list(survey.professions), survey.lookup
+    replicas = replica_numbers(lookup.num_replicas, lookup.num_embeddings - lookup.num_replicas)
     columns = {
-        "profession": pa.array(np.repeat(professions, num_replicas).tolist(), pa.string()),
-        "replica": np.tile(np.arange(num_replicas, dtype=np.int16), len(professions)),
+        "profession": pa.array(np.repeat(professions, len(replicas)).tolist(), pa.string()),
+        "replica": np.tile(np.array(replicas, np.int16), len(professions)),
     }
     biases = {f"bias_by_{weights}": biases.ravel() for weights, biases in survey.biases.items()}
     return pa.table(columns | biases)

@@ -19,6 +19,7 @@ from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.gender.professions import WEIGHTS
 from tiltmeter.operators.statistics import correlation
 from tiltmeter.operators.statistics.correlation import cluster_order, correlation_matrix
+from tiltmeter.operators.statistics.replicas import taken_apart
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _MIN_PROFESSIONS = 3
@@ -53,10 +54,12 @@ def _names(models: Sequence[Model]) -> list[str]:
 def _correlate(store: Store, unit: Unit) -> Tables:
     parts = [pl.DataFrame(store.read(ref)) for ref in unit.inputs["biases"]]
     languages, weights, level = (unit.config[name] for name in ("languages", "weights", "level"))
-    biases = {by: _aligned(parts, f"bias_by_{by}") for by in WEIGHTS}
+    shared = _shared(parts)
+    biases = {by: _aligned(parts, f"bias_by_{by}", shared) for by in WEIGHTS}
     matrices = {by: correlation_matrix(values) for by, values in biases.items()}
     places = np.argsort(cluster_order(matrices[weights][ORIGINAL]).order)
     known = np.isfinite(biases[weights][ORIGINAL])
+    num_replicas = sum(number > ORIGINAL for number in shared)
     rows = []
     for one, other in product(range(len(languages)), repeat=2):
         num = int((known[one] & known[other]).sum())
@@ -68,23 +71,28 @@ def _correlate(store: Store, unit: Unit) -> Tables:
             "position_1": int(places[one]),
             "position_2": int(places[other]),
         }
-        row |= estimate("correlation", matrices[weights][:, one, other], level)
+        row |= estimate("correlation", taken_apart(matrices[weights][:, one, other], num_replicas), level)
         for by, matrix in matrices.items():
-            row |= estimate(f"correlation_by_{by}", matrix[:, one, other], level)
+            row |= estimate(f"correlation_by_{by}", taken_apart(matrix[:, one, other], num_replicas), level)
         rows.append(row | _verdict(num, row["correlation"]))
     yield "language_correlation", table_of(rows, tables.LANGUAGE_CORRELATION)
 
 
-def _aligned(parts: Sequence[pl.DataFrame], column: str) -> NDArray[np.float64]:
-    """``[1 + replicas, languages, professions]``, of the replicas that all languages have; NaN for what is missing."""
+def _aligned(parts: Sequence[pl.DataFrame], column: str, shared: Sequence[int]) -> NDArray[np.float64]:
+    """``[embeddings, languages, professions]``, of the embeddings that all languages have; NaN for what is missing."""
     professions = sorted({name for part in parts for name in part["profession"]})
-    num_replicas = min((part["replica"].n_unique() for part in parts if part.height), default=1)
-    aligned = np.full((num_replicas, len(parts), max(len(professions), 1)), np.nan)
+    aligned = np.full((len(shared), len(parts), max(len(professions), 1)), np.nan)
     for language, part in enumerate(parts):
-        kept = part.filter(pl.col("replica") < num_replicas)
+        kept = part.filter(pl.col("replica").is_in(shared))
         items = np.searchsorted(professions, kept["profession"].to_numpy()) if kept.height else np.empty(0, np.int64)
-        aligned[kept["replica"].to_numpy(), language, items] = kept[column].to_numpy()
+        aligned[[shared.index(replica) for replica in kept["replica"]], language, items] = kept[column].to_numpy()
     return aligned
+
+
+def _shared(parts: Sequence[pl.DataFrame]) -> list[int]:
+    """The original, its replicas, and further starts, as far as all languages with a profession have them."""
+    numbers = [set(part["replica"]) for part in parts if part.height]
+    return sorted(set.intersection(*numbers) if numbers else {ORIGINAL}, key=lambda number: (number < 0, abs(number)))
 
 
 def _verdict(num: int, coefficient: float) -> Row:

@@ -36,7 +36,7 @@ _AGREEMENT = 2 / 3
 _NO_COUNTS = failed("no_counts", "how often the forms occur is not known: set job.weights=form or job.weights=gender")
 
 Biases = NDArray[np.float64]
-"""``[1 + replicas]``, or ``[..., 1 + replicas]``."""
+"""``[embeddings]``, or ``[..., embeddings]``."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class GenderRows:
         return row | self._estimate("bias", bias) | self.lookup.basis(bias)
 
     def _estimate(self, name: str, values: Biases) -> Row:
-        return estimate(name, values, self.config.level)
+        return estimate(name, self.lookup.taken_apart(values), self.config.level)
 
     def _weighted(self, name: str, values: Mapping[Weights, Biases]) -> Row:
         """By the weights that are asked for, and by each of those that there are."""
@@ -125,7 +125,7 @@ class GenderRows:
         return self.config.weights == "count" and len(counts) > 1 and None in counts
 
     def _biases(self, direction: NDArray[np.float64]) -> dict[Weights, Biases]:
-        """Of every profession ``[professions, 1 + replicas]``, by all weights."""
+        """Of every profession ``[professions, embeddings]``, by all weights."""
         measured = [self._bias(forms, direction) for forms in self.professions.values()]
         if not measured:
             return self._no_biases
@@ -133,7 +133,7 @@ class GenderRows:
 
     @property
     def _no_biases(self) -> dict[Weights, Biases]:
-        return dict.fromkeys(WEIGHTS, np.full((len(self.professions), 1 + self.lookup.num_replicas), np.nan))
+        return dict.fromkeys(WEIGHTS, np.full((len(self.professions), self.lookup.num_embeddings), np.nan))
 
     def _bias(self, forms: "_Forms", direction: NDArray[np.float64]) -> ProfessionBias:
         counts = [self.lookup.counts[word] for word in forms.words]
@@ -251,7 +251,7 @@ class GenderRows:
                 yield row | self._changed({key: values[names[name]] for key, values in without.items()})
 
     def _without(self, complete: GenderDirection) -> dict[str, Biases]:
-        """``[pairs, 1 + replicas]`` each."""
+        """``[pairs, embeddings]`` each."""
         # The direct bias of single words, which it gives too, is not that of professions.
         result = without_each_pair(*self._sides(), self._sides()[0])
         weights = self.config.weights

@@ -47,11 +47,11 @@ def compare_word_sets(runner: Runner, models: Sequence[Model], config: GenderCon
 def _unit(model: Model, config: GenderConfig) -> Unit:
     words = {"original": model.wordset.gender, "modified": model.wordset.gender_survey}
     settings = {"model": model.name, "language": model.language, "words": words, "config": config}
-    return Unit(f"sets_{gender.VERSION}", model.name, settings, {"vectors": vectors_of(model)})
+    return Unit(f"sets_{gender.VERSION}", model.name, settings, vectors_of(model))
 
 
 def _compare(store: Store, unit: Unit) -> Tables:
-    lookup, config = Lookup(store, unit.inputs["vectors"]), unit.config["config"]
+    lookup, config = Lookup(store, unit.inputs), unit.config["config"]
     words = unit.config["words"]
     original = GenderRows(lookup, neutral_survey(words["original"]), config)
     modified = GenderRows(lookup, words["modified"], config)
@@ -82,10 +82,10 @@ def _rows(original: GenderRows, modified: GenderRows) -> Iterator[Row]:
             "modified_professions": int(np.isfinite(second[ORIGINAL]).sum()),
         }
         for name, replicas in values.items():
-            row |= estimate(name, replicas, original.config.level)
+            row |= estimate(name, original.lookup.taken_apart(replicas), original.config.level)
         yield row | original.lookup.basis(comparison.test.t)
 
 
 def _biases(rows: GenderRows) -> NDArray[np.float64]:
-    """``[1 + replicas, professions]``, by the weights that are asked for."""
+    """``[embeddings, professions]``, by the weights that are asked for."""
     return rows.biases[rows.config.weights].T

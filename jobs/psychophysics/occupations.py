@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.rows import associate
-from tiltmeter.jobs.association.validation import original_and_replicas, validated
+from tiltmeter.jobs.association.validation import validated
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.association.scores import wefat
@@ -77,7 +77,7 @@ def _compared(
         return
     vectors = lookup(words)
     to_female, to_male = (pairwise(vectors, lookup(cues), "cosine") for cues in (female, male))
-    effects, replicas = original_and_replicas(wefat(to_female, to_male, "cosine", settings["config"].ddof))
+    effects, replicas, _ = lookup.taken_apart(wefat(to_female, to_male, "cosine", settings["config"].ddof))
     key, level = key | {"similarity": "cosine", "test": "cues"}, settings["config"].level
     yield validated(key | _is("wefat", "share_men"), effects, men, level, replicas)
     yield validated(key | _is("pse", "wefat"), pse, effects, level, means, replicas)

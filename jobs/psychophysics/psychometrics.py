@@ -26,7 +26,6 @@ from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
 from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.association import scores as association
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.psychophysics import forced_choice as psychophysics
 from tiltmeter.operators.psychophysics import pooling
 from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of, response_curve
@@ -70,7 +69,7 @@ def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
         "seed": seed,
         "operators": [association.VERSION, correlation.VERSION, permutation.VERSION, pooling.VERSION],
     }
-    return Unit(psychophysics.VERSION, model.name, settings, {"vectors": vectors_of(model)})
+    return Unit(psychophysics.VERSION, model.name, settings, vectors_of(model))
 
 
 def _combinations(pairs: Pairs) -> Pairs:
@@ -80,15 +79,15 @@ def _combinations(pairs: Pairs) -> Pairs:
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
-    lookup, settings = Lookup(store, unit.inputs["vectors"]), unit.config
+    lookup, settings = Lookup(store, unit.inputs), unit.config
     words = sorted(settings["occupations"].percent_women)
     gender, others = settings["gender_pairs"], settings["other_pairs"]
     flips = np.stack([_flips(lookup, words, pair) for pair in (*gender, *others)])
     keys = [(word, *pair) for pair in (*gender, *others) for word in words]
-    replicas = flips[..., ORIGINAL + 1 :].reshape(len(keys), -1)
+    replicas = lookup.taken_apart(flips, axis=-1).replicas
     yield "psychometrics", _psychometrics(lookup, keys, flips.reshape(len(keys), -1), settings)
-    yield "psychometric_points", _points(keys, replicas, settings)
-    of_gender = flips[: len(gender), :, ORIGINAL + 1 :]
+    yield "psychometric_points", _points(keys, replicas.reshape(len(keys), -1), settings)
+    of_gender = replicas[: len(gender)]
     means = _means(of_gender.swapaxes(0, 1), settings["num_listed"], settings["config"].level)
     yield "pooled_psychometrics", _pooled(words, means, settings)
     yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, settings), VALIDATION)
@@ -102,7 +101,7 @@ def _means(flips: NDArray[np.float64], num_listed: int, level: float) -> Pooled:
 
 
 def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArray[np.float64]:
-    """``[words, 1 + replicas]``"""
+    """``[words, embeddings]``"""
     cue_1, cue_2 = (lookup([cue]) for cue in pair)
     return flip_points(lookup(words), cue_1, cue_2).T
 
@@ -112,7 +111,8 @@ def _psychometrics(
 ) -> pa.Table:
     config: PsychophysicsConfig = settings["config"]
     women = settings["occupations"].percent_women
-    replicas, num_gender = flips[:, ORIGINAL + 1 :], len(women) * len(settings["gender_pairs"])
+    original, replicas, _ = lookup.taken_apart(flips, axis=-1)
+    num_gender = len(women) * len(settings["gender_pairs"])
     results = psychometrics_of(replicas, settings["seed"], config.num_resamples, config.level, config.width)
     spread = percentile_interval(replicas, config.level)
     rows = [
@@ -120,7 +120,7 @@ def _psychometrics(
             **_model_columns(settings),
             **dict(zip(("word", "cue_1", "cue_2"), key, strict=True)),
             "is_gender": row < num_gender,
-            "flip_original": flips[row, ORIGINAL],
+            "flip_original": original[row],
             "flip_low": spread.low[row],
             "flip_high": spread.high[row],
             "percent_women": women[key[0]],

@@ -25,7 +25,10 @@ from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
 VERSION = "bootstrap/1"
 
 ORIGINAL = 0
-"""Replica 0 is the corpus itself: every line once. The point estimates come from it, the intervals from the others."""
+"""Replica 0 is the corpus itself: every line once. The point estimates come from it, the intervals from the others.
+
+Replicas -1, -2, ... are the corpus itself again, trained from further random starts: what differs between them is
+training, and nothing else."""
 
 _FRACTIONS = 256
 """Exponential weights are whole multiples of 1 part in so many."""
@@ -51,6 +54,37 @@ class Resampling:
 
 LINES = Resampling()
 """As published."""
+
+
+def replica_numbers(num_replicas: int, num_starts: int) -> list[int]:
+    """The corpus, its replicas, and the corpus from further random starts.
+
+    Args:
+        num_replicas: bootstrap replicas.
+        num_starts: random starts from which the corpus itself is trained, the first one included.
+
+    >>> replica_numbers(3, 3)
+    [0, 1, 2, 3, -1, -2]
+    """
+    return [*range(1 + num_replicas), *range(-1, -num_starts, -1)]
+
+
+def replica_name(replica: int) -> str:
+    """What messages call a replica.
+
+    >>> replica_name(3), replica_name(-2)
+    ('replica 3', 'start 2')
+    """
+    return f"replica {replica}" if replica >= ORIGINAL else f"start {-replica}"
+
+
+def drawn_replica(replica: int) -> int:
+    """Whose lines a replica has: its own, or those of the corpus, whatever start it is trained from.
+
+    >>> drawn_replica(3), drawn_replica(-2)
+    (3, 0)
+    """
+    return max(replica, ORIGINAL)
 
 
 def _poisson_thresholds() -> NDArray[np.uint64]:
@@ -163,13 +197,13 @@ def replica_multiplicities(
     replica: int,
     resampling: Resampling = LINES,
 ) -> NDArray[np.unsignedinteger]:
-    """Column ``replica`` of :func:`line_multiplicities`, without the others.
+    """Column ``replica`` of :func:`line_multiplicities`, without the others; column 0 for further starts.
 
     >>> replica_multiplicities(0, np.array([7, 7], np.uint64), np.array([0, 1], np.int32), 5)
     array([3, 3], dtype=uint8)
     """
     multiplicities = np.full(len(documents), resampling.units_per_line, dtype=_dtype(resampling))
-    if replica != ORIGINAL:
+    if replica > ORIGINAL:
         stream, numbers = _key(lines, resampling)
         is_exponential = resampling.weights == "exponential"
         _fill_replica(

@@ -24,6 +24,7 @@ from pydantic.dataclasses import dataclass
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
 from tiltmeter.operators.compute.prefetch import FLOATS_PER_LINE, prefetch
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
+from tiltmeter.operators.embedding.bootstrap import replica_name
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, rounds
 from tiltmeter.operators.embedding.training import State, TrainedReplica
@@ -81,8 +82,8 @@ class GloveTraining:
         counts: ``[pairs]`` of this replica in units of 1/2520, in one or more pieces; fractions where lines have
             fractional weights. Pairs with count 0 do not occur in this replica and are left out.
         tiling: the one behind ``pairs``.
-        replica: its number.
-        seed: of initial vectors and of the order of rounds.
+        replica: its number; a negative one is a further random start of the original corpus.
+        seed: of initial vectors and of the order of rounds, which all replicas and starts share.
         workspace: keeps what a step needs, 16 bytes for each pair. Of these, and of ``pairs``, one round of an epoch is
             in use at a time.
     """
@@ -103,8 +104,8 @@ class GloveTraining:
         self._num_steps, self._present = _survey(self._steps, tiling.num_words, workspace)
         if not self._num_steps:
             raise ValueError(
-                f"replica {replica} has no pair of words: the corpus has too few lines to be resampled, or lines of "
-                "one word; take a larger one, or lower embedding.min_count"
+                f"{replica_name(replica)} has no pair of words: the corpus has too few lines to be resampled, or lines "
+                "of one word; take a larger one, or lower embedding.min_count"
             )
         self._vectors = initial_vectors(tiling.num_words, replica, seed, config.dimensions)
         self._losses = np.empty(0)
@@ -152,7 +153,7 @@ def trained_replica(
     summed = (vectors[WORD, :, VALUE] + vectors[CONTEXT, :, VALUE])[:, : config.dimensions]
     if not (np.isfinite(losses).all() and np.isfinite(summed[present]).all()):
         raise ValueError(
-            f"replica {replica} diverged: set embedding.trainer.learning_rate below {config.learning_rate}"
+            f"{replica_name(replica)} diverged: set embedding.trainer.learning_rate below {config.learning_rate}"
         )
     summed[~present] = np.nan
     return TrainedReplica(summed, losses)

@@ -28,6 +28,7 @@ from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.compute.generators import keyed_bits
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.embedding.bootstrap import replica_name
 from tiltmeter.operators.embedding.training import State, TrainedReplica
 
 Lines = Callable[[], Iterable[NDArray[np.int32]]]
@@ -96,7 +97,7 @@ class NegativeSamplingTraining(ABC):
         counts: ``[words]`` int64, how often a word comes in this replica; 0: it does not, and its vector is NaN.
         lines: each pass gives the lines of this replica in the order of the corpus, a line as often as it was drawn.
             What is beyond 10,000 words of a line is a line of its own.
-        replica: its number.
+        replica: its number; a negative one is a further random start of the original corpus.
         seed: of initial vectors, noise words, window lengths and passed-over occurrences.
     """
 
@@ -114,7 +115,7 @@ class NegativeSamplingTraining(ABC):
         self._replica, self._seed, self._config = replica, seed, config
         self._order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
         if not self._order.size:
-            raise ValueError(f"replica {replica} has no word: lower embedding.min_count or take a larger corpus")
+            raise ValueError(f"{replica_name(replica)} has no word: lower embedding.min_count or take a larger corpus")
         frequencies = zip(tokens[self._order].tolist(), counts[self._order].tolist(), strict=True)
         model.build_vocab_from_freq(dict(frequencies))
         self._bits = _generator_bits(seed, replica, Draw.STEPS)
@@ -140,7 +141,7 @@ class NegativeSamplingTraining(ABC):
             loss, num_trained = loss + batch_loss, num_trained + batch_trained
             num_read += sum(line.size for line in batch)
         if num_read != num_words:
-            raise ValueError(f"replica {self._replica}: its lines hold {num_read} words, its counts {num_words}")
+            raise ValueError(f"{replica_name(self._replica)}: its lines hold {num_read} words, its counts {num_words}")
         self._losses = np.append(self._losses, loss / max(1, num_trained))
 
     def state(self) -> State:
@@ -158,7 +159,7 @@ class NegativeSamplingTraining(ABC):
             saved = state[name]
             if (saved.shape, saved.dtype) != (weights.shape, weights.dtype):
                 raise ValueError(
-                    f"replica {self._replica}: the saved {name} are {saved.dtype}{list(saved.shape)}, and not "
+                    f"{replica_name(self._replica)}: the saved {name} are {saved.dtype}{list(saved.shape)}, and not "
                     f"{weights.dtype}{list(weights.shape)}: they belong to another vocabulary or other settings"
                 )
             weights[:] = saved
@@ -190,7 +191,7 @@ class NegativeSamplingTraining(ABC):
         products = weights["vectors"][:_CHECKED_WORDS] @ weights["outputs"][:_CHECKED_WORDS].T
         if not np.median(np.abs(products)) < _DIVERGED:
             raise ValueError(
-                f"replica {self._replica} diverged in epoch {self.epochs_done + 1}: "
+                f"{replica_name(self._replica)} diverged in epoch {self.epochs_done + 1}: "
                 f"set embedding.trainer.learning_rate below {self._config.learning_rate}"
             )
 
@@ -240,7 +241,7 @@ def batches(lines: Iterable[NDArray[np.int32]]) -> Iterator[list[NDArray[np.int3
 
 
 def _generator_bits(seed: int, replica: int, what: Draw) -> np.random.Philox:
-    return keyed_bits(seed, Stream.INITIAL_VECTORS, (0, 0, replica, what))
+    return keyed_bits(seed, Stream.INITIAL_VECTORS, (0, 0, replica % 2**64, what))
 
 
 def _as_array(bits: np.random.Philox) -> NDArray[np.uint64]:

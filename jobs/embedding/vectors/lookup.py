@@ -1,7 +1,7 @@
-"""Vectors of listed words in all replicas, and numbers with their intervals: what every measure needs."""
+"""Vectors of listed words in all embeddings of a corpus, and numbers with their intervals: what every measure needs."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from tiltmeter.jobs.embedding.vectors.selection import matrix
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics.replicas import Replicated, taken_apart
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 MIN_REPLICAS = 2
@@ -22,23 +23,24 @@ Config = TypeVar("Config")
 
 
 class Lookup:
-    """Vectors of words in the original embedding and its replicas; NaN where a replica does not have the word.
+    """Vectors of words in the original embedding, its replicas, and further starts; NaN where one lacks the word.
 
     A vector of length 0 points nowhere and counts as missing.
 
     Args:
-        replicas: tables ``vectors`` of the original embedding and of its bootstrap replicas, if there are any.
+        inputs: of a unit, as :func:`vectors_of` gives them.
 
     Attributes:
         counts: occurrences of each word in the original corpus, of rare ones too; None where that is not known.
         num_replicas: bootstrap replicas.
+        num_embeddings: the original, its replicas, and further random starts of the original.
     """
 
-    def __init__(self, store: Store, replicas: Sequence[TableRef]) -> None:
-        tables = [store.read(ref) for ref in replicas]
+    def __init__(self, store: Store, inputs: Mapping[str, Sequence[TableRef]]) -> None:
+        tables = [store.read(ref) for ref in (*inputs["vectors"], *inputs.get("starts", ()))]
         words, counts, spellings = (tables[ORIGINAL][name].to_pylist() for name in ("word", "count", "spelled"))
         self.counts = dict(zip(words, counts, strict=True))
-        self.num_replicas = len(tables) - 1
+        self.num_replicas, self.num_embeddings = len(inputs["vectors"]) - 1, len(tables)
         self._spelling = dict(zip(words, spellings, strict=True))
         self._row = {word: row for row, word in enumerate(words)}
         if len(dims := {table.schema.field("vector").type.list_size for table in tables}) > 1:
@@ -61,7 +63,7 @@ class Lookup:
         return word in self._known
 
     def __call__(self, words: Sequence[str]) -> NDArray[np.floating]:
-        """``[1 + replicas, words, dimensions]``."""
+        """``[embeddings, words, dimensions]``."""
         return self._vectors[:, [self._row.get(word, -1) for word in words]]
 
     def present(self, words: Sequence[str]) -> list[str]:
@@ -81,19 +83,24 @@ class Lookup:
         """Those of the words that it lacks, each once, in their order."""
         return [word for word in dict.fromkeys(words) if word not in self]
 
+    def taken_apart(self, values: NDArray[Any], axis: int = 0) -> Replicated:
+        """Values of all embeddings by what each is: the original, a replica, or a start."""
+        return taken_apart(values, self.num_replicas, axis)
+
     def basis(self, values: NDArray[np.float64]) -> Row:
-        """How many replicas values rest on, and whether there is a result; ``values`` is ``[1 + replicas]``."""
-        num = int(np.isfinite(values[ORIGINAL + 1 :]).sum())
-        if not np.isfinite(values[ORIGINAL]):
+        """How many replicas values rest on, and whether there is a result; ``values`` is ``[embeddings]``."""
+        original, replicas, _ = self.taken_apart(values)
+        num = int(np.isfinite(replicas).sum())
+        if not np.isfinite(original):
             return {"num_replicas": num, **failed("undefined", "the vectors of the words leave the number undefined")}
         few = self.num_replicas > 0 and num < MIN_REPLICAS
         return {"num_replicas": num, **(too_few_replicas(num) if few else OK)}
 
 
-def estimate(name: str, values: NDArray[np.float64], level: float) -> Row:
-    """Point estimate from the original corpus and interval from the replicas; ``values`` is ``[1 + replicas]``."""
-    interval = percentile_interval(values[ORIGINAL + 1 :], level)
-    return {name: float(values[ORIGINAL]), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
+def estimate(name: str, values: Replicated, level: float) -> Row:
+    """Point estimate from the original corpus and interval from the replicas; each ``[replicas]`` or a number."""
+    interval = percentile_interval(values.replicas, level)
+    return {name: float(values.original), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
 
 
 def too_few_replicas(num: int) -> Row:
@@ -112,9 +119,11 @@ def whole(runner: Runner, models: Sequence[Model]) -> list[Model]:
     return [model for model in models if not runner.failures.get(model.name)]
 
 
-def vectors_of(model: Model) -> list[TableRef]:
-    """What :class:`Lookup` reads."""
-    return [ref.select("word", "spelled", "count", "vector") for ref in model.vectors]
+def vectors_of(model: Model) -> dict[str, list[TableRef]]:
+    """What :class:`Lookup` reads, as inputs of a unit."""
+    refs = [ref.select("word", "spelled", "count", "vector") for ref in model.vectors]
+    num = 1 + model.num_replicas
+    return {"vectors": refs[:num]} | ({"starts": refs[num:]} if refs[num:] else {})
 
 
 def narrowed(kind: type[Config], config: Config) -> Config:

@@ -16,10 +16,11 @@ class Model:
         name: of its corpus, its file or its encoder.
         language: whose word lists are measured on it.
         wordset: these lists, spelled as in ``vectors``.
-        vectors: of the original embedding and then of its bootstrap replicas, if there are any; see
-            :func:`.selection.select`.
+        vectors: of the original embedding, then of its bootstrap replicas, if there are any, then of further random
+            starts of the original; see :func:`.selection.select`.
+        num_replicas: how many of them are replicas.
         attribute_sets: whose covariance is needed.
-        neighbours: of these sets, in each replica; empty if there are none.
+        neighbours: of these sets, in each embedding; empty if there are none.
         num_tokens: running words of the corpus; None where that is not known.
     """
 
@@ -27,6 +28,7 @@ class Model:
     language: str
     wordset: WordSets
     vectors: Sequence[TableRef]
+    num_replicas: int
     attribute_sets: Sequence[tuple[str, ...]]
     neighbours: Sequence[TableRef]
     num_tokens: int | None = None

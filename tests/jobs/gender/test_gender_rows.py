@@ -44,7 +44,9 @@ def rows(tmp_path):
         store = Store(str(tmp_path))
         done = store.commit(Unit("vectors/1", "", {"counts": counts}), [("vectors", table)])
         num_tokens = 1000 if counts else None
-        return GenderRows(Lookup(store, [done.tables["vectors"]]), survey, GenderConfig(weights=weights), num_tokens)
+        return GenderRows(
+            Lookup(store, {"vectors": [done.tables["vectors"]]}), survey, GenderConfig(weights=weights), num_tokens
+        )
 
     return of
 

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL, Resampling, line_multiplicities, replica_multiplicities
+from tiltmeter.operators.embedding.bootstrap import (
+    ORIGINAL,
+    Resampling,
+    line_multiplicities,
+    replica_multiplicities,
+    replica_numbers,
+)
 
 
 def reference_multiplicity(seed, document, line, replica):
@@ -90,3 +96,12 @@ def test_lines_of_a_document_are_drawn_as_one(weights):
     assert (drawn != line_multiplicities(7, documents, lines, 6, Resampling("line", weights))).any()
     for replica in range(7):
         assert (replica_multiplicities(7, documents, lines, replica, resampling) == drawn[:, replica]).all()
+
+
+@pytest.mark.parametrize("resampling", [Resampling(), EXPONENTIAL])
+def test_further_starts_have_the_lines_of_the_corpus_itself(resampling):
+    documents, lines = np.arange(20, dtype=np.uint64), np.arange(20, dtype=np.int32)
+    assert replica_numbers(2, 3) == [0, 1, 2, -1, -2]
+    for replica in (-1, -255):
+        drawn = replica_multiplicities(7, documents, lines, replica, resampling)
+        assert (drawn == resampling.units_per_line).all()

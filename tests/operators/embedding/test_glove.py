@@ -1,5 +1,6 @@
 import dataclasses
 import functools
+from itertools import combinations
 
 import numba
 import numpy as np
@@ -157,9 +158,10 @@ def test_counts_in_pieces_and_slices_give_the_same_bits(text, num_pieces, monkey
     assert training.result().losses.tolist() == whole.losses.tolist()
 
 
-def test_replicas_and_seeds_start_differently():
-    starts = [glove.initial_vectors(5, replica, seed, 10) for replica, seed in [(0, 0), (1, 0), (0, 1)]]
-    assert all((a != b).any() for a, b in [(starts[0], starts[1]), (starts[0], starts[2])])
+def test_replicas_and_starts_and_seeds_start_differently():
+    keys = [(0, 0), (1, 0), (-1, 0), (-2, 0), (0, 1)]
+    starts = [glove.initial_vectors(5, replica, seed, 10) for replica, seed in keys]
+    assert all((a != b).any() for a, b in combinations(starts, 2))
     assert np.abs(starts[0][0, :, 0, :11]).max() <= 0.5 / 11
 
 

@@ -38,6 +38,14 @@ def refused(confined):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (
+            ["job=association", "embedding=file", "embedding.path=x", "embedding.num_starts=2"],
+            "is a setting of embedding=fasttext, glove, replicas and word2vec, not of what is chosen",
+        ),
+        (
+            ["job=association", "embedding=encoder", "embedding.model=x", "embedding.num_starts=2"],
+            "is a setting of embedding=fasttext, glove, replicas and word2vec, not of what is chosen",
+        ),
         # a key
         ([*BOOTSTRAP, "embedding.num_replica=4"], "there is no such setting; did you mean embedding.num_replicas?"),
         ([*BOOTSTRAP, "+embedding.num_replica=4"], "there is no such setting; did you mean embedding.num_replicas?"),

@@ -1,0 +1,101 @@
+"""Whole documents, exponential weights and further random starts through the job: what stays, what differs."""
+
+import numpy as np
+import pytest
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.errors import InputError
+
+TINY = [
+    "job=bootstrap",
+    "embedding.num_replicas=2",
+    "embedding.min_count=2",
+    "embedding.trainer.dimensions=4",
+    "embedding.trainer.epochs=2",
+    "cluster.num_cpus=1",
+]
+WORD2VEC = "embedding=word2vec"
+CHOICES = {
+    "usual": [],
+    "starts": ["embedding.num_starts=3"],
+    "documents": ["embedding.resampling.unit=document", "embedding.num_starts=2"],
+    "exponential": ["embedding.resampling.unit=document", "embedding.resampling.weights=exponential"],
+}
+
+
+@pytest.fixture(scope="module")
+def runs(run_job, made_up, write_lines, one_corpus, tmp_path_factory):
+    """Runs of each choice on one store, in their order; and what another run needs."""
+    folder = tmp_path_factory.mktemp("resampling")
+    settings = [*one_corpus("en", write_lines(folder / "en.jsonl", made_up("en"))), *TINY]
+    same = [*settings, f"store={folder}/store"]
+    done = {name: run_job(*same, *choice, f"run_dir={folder}/{name}") for name, choice in CHOICES.items()}
+    return done, settings
+
+
+def vectors(run):
+    """By the name of the part."""
+    return {
+        name.removesuffix(".parquet"): np.array(part.drop_null()["vector"].to_pylist())
+        for name, part in run.parts("en").items()
+    }
+
+
+def test_further_starts_are_further_units_of_the_corpus_itself(runs):
+    done, _ = runs
+    few, many = done["usual"], done["starts"]
+    assert [many.num_done(stage) for stage in ("co-occurrence", "merge", "train")] == [0, 0, 2]
+    before, after = vectors(few), vectors(many)
+    assert list(after) == ["en_replica_0000", "en_replica_0001", "en_replica_0002", "en_start_0001", "en_start_0002"]
+    assert all(np.array_equal(after[name], values) for name, values in before.items())
+    originals = [after[name] for name in ("en_replica_0000", "en_start_0001", "en_start_0002")]
+    assert len({values.tobytes() for values in originals}) == 3
+    assert {part["replica"][0].as_py() for part in many.parts("en").values()} == {0, 1, 2, -1, -2}
+    assert many.table("training")["replica"].unique().to_pylist() == [0, 1, 2, -1, -2]
+
+
+def test_documents_and_weights_draw_anew_what_is_drawn_and_leave_the_corpus_alone(runs):
+    done, _ = runs
+    usual, documents, exponential = (vectors(done[name]) for name in ("usual", "documents", "exponential"))
+    # The counts of a fraction are the counts of the corpus: the same vectors to the last bit.
+    for name, changed in (("documents", documents), ("exponential", exponential)):
+        assert np.array_equal(changed["en_replica_0000"], usual["en_replica_0000"]), name
+        assert not np.array_equal(changed["en_replica_0001"], usual["en_replica_0001"]), name
+
+
+@pytest.mark.parametrize("choice", ["documents", "exponential", pytest.param("starts", marks=pytest.mark.slow)])
+def test_two_workers_and_other_groups_give_the_same_tables(runs, run_job, tmp_path, choice):
+    done, settings = runs
+    other = ["cluster.num_cpus=2", "embedding.group_size=1", "reading.shard_megabytes=0.004", f"store={tmp_path}"]
+    assert run_job(*settings, *CHOICES[choice], *other).digests == done[choice].digests
+
+
+@pytest.mark.slow
+def test_word2vec_has_starts_and_documents_too(runs, run_job, tmp_path):
+    _, settings = runs
+    choice = [WORD2VEC, "embedding.num_starts=2", "embedding.resampling.unit=document"]
+    first = run_job(*settings, *choice, f"store={tmp_path}/first")
+    again = run_job(*settings, *choice, f"store={tmp_path}/second", "cluster.num_cpus=2")
+    assert again.digests == first.digests
+    after = vectors(first)
+    assert not np.array_equal(after["en_start_0001"], after["en_replica_0000"])
+
+
+def test_a_corpus_of_one_document_has_nothing_to_draw(run_job, write_lines, one_corpus, tmp_path):
+    documents = [{"id": "1", "text": "\n".join(["one two three four"] * 30)}]
+    corpus = one_corpus("en", write_lines(tmp_path / "one.jsonl", documents))
+    with pytest.raises(InputError, match=r"resampling\.unit=document: the corpus \S+ is one document.*set it to line"):
+        run_job(*corpus, *TINY, "embedding.resampling.unit=document", f"store={tmp_path}/store")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["embedding.num_starts=0"], r"embedding.num_starts=0: .*greater than or equal to 1"),
+        (["embedding.resampling.unit=page"], r"embedding.resampling.unit=page: must be line or document"),
+        ([WORD2VEC, "embedding.resampling.weights=exponential"], "word2vec reads a line a whole number of times"),
+    ],
+)
+def test_what_no_training_can_do_is_refused(configured, overrides, message):
+    with pytest.raises(ConfigError, match=message):
+        configured("job=bootstrap", *overrides)
