@@ -295,8 +295,8 @@ def _texts(frames: Frames) -> Iterator[Block]:
     """How much text there is."""
     if "descriptions" in frames:
         yield grid(
-            "The original texts. Stop words: those of scikit-learn's English list. Means, with the smallest and the "
-            "largest number.",
+            "The original texts. Stop words: those of scikit-learn's English list. In brackets beside a mean: the "
+            "smallest and the largest number.",
             frames["descriptions"],
             "group",
             text("dataset", "data set"),
@@ -318,6 +318,6 @@ def _mean_and_ends(name: str) -> Column:
 
     def written(row: Row) -> str:
         low, high = row[f"min_{name}"], row[f"max_{name}"]
-        return "" if low is None else f"{wording.number(row[name], 2)} ({low:,} to {high:,})"
+        return "" if low is None else f"{wording.number(row[name], 2)} [{low:,}, {high:,}]"
 
     return cell(wording.phrase(name), written, is_numeric=True)
