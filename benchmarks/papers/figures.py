@@ -53,8 +53,13 @@ def table_in(page: str, name: str) -> str:
 
 def write_table(page: str, name: str, figures: Iterable[Figure]) -> None:
     """Put the table between the marks of this name."""
+    write_marked(page, name, markdown(figures))
+
+
+def write_marked(page: str, name: str, text: str) -> None:
+    """Put a text between the marks of this name."""
     before, start, _, rest = _marked(page, name).groups()
-    _path(page).write_text(f"{before}{start}{markdown(figures)}{rest}", encoding="utf-8")
+    _path(page).write_text(f"{before}{start}{text}{rest}", encoding="utf-8")
 
 
 def _marked(page: str, name: str) -> re.Match[str]:

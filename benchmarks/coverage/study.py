@@ -1,0 +1,183 @@
+"""Values of all corpora and variants, and what becomes of them under an interval and a target."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from benchmarks.coverage import arithmetic
+from benchmarks.coverage.arithmetic import Method, Share
+from benchmarks.coverage.values import WHOLE, Values, arrays
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.statistics.intervals import Interval
+
+KINDS = {
+    "pse": "PSE of an occupation",
+    "weat": "effect size of an association test",
+    "bias": "bias of a profession",
+    "direct_bias": "direct bias",
+}
+"""Of quantities; the JND, which is itself a spread of replicas, has its own intervals."""
+
+
+class Recipe(NamedTuple):
+    """How an interval is made.
+
+    Attributes:
+        variant: of resampling.
+        method: from replicas to an interval.
+        num_replicas: the first ones.
+        averages_starts: whether the estimate is the mean over all starts.
+        factor: how many times as wide on both sides.
+    """
+
+    variant: str
+    method: Method
+    num_replicas: int
+    averages_starts: bool = False
+    factor: float = 1.0
+
+
+class Case(NamedTuple):
+    """One kind of quantity in one corpus: intervals, and the values that they are held against.
+
+    Attributes:
+        interval: ``[samples, quantities]``.
+        estimates: ``[samples, quantities]``.
+        whole: ``[quantities]`` of all samples together; NaN where that was not measured.
+    """
+
+    interval: Interval
+    estimates: FloatArray
+    whole: FloatArray
+
+
+Target = Callable[[Case], FloatArray]
+
+
+def _against(function: Callable[[FloatArray], FloatArray]) -> Target:
+    return lambda case: arithmetic.holds(case.interval, function(case.estimates))
+
+
+TARGETS: Mapping[str, Target] = {
+    "expected value": lambda case: arithmetic.holds_expected_value(case.interval, case.estimates),
+    "mean of the others": _against(arithmetic.mean_of_others),
+    "another sample": lambda case: arithmetic.holds_others(case.interval, case.estimates),
+    "all samples together": lambda case: arithmetic.holds(
+        case.interval, np.broadcast_to(case.whole, case.estimates.shape)
+    ),
+    "its own estimate": _against(lambda estimates: estimates),
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Values by corpus and variant.
+
+    Attributes:
+        rows: ``corpus``, ``variant``, and the columns of :func:`.values.table`.
+    """
+
+    rows: pl.DataFrame
+
+    @cached_property
+    def corpora(self) -> list[str]:
+        """In the order of the rows."""
+        return self.rows["corpus"].unique(maintain_order=True).to_list()
+
+    @cached_property
+    def _parts(self) -> dict[tuple[Any, ...], Values]:
+        of_samples = self.rows.filter(pl.col("sample") != WHOLE)
+        keys = ("corpus", "variant", "kind")
+        return {key: arrays(rows) for key, rows in of_samples.partition_by(keys, as_dict=True).items()}
+
+    def values(self, corpus: str, variant: str, kind: str) -> Values | None:
+        """Of the samples; None where there are none of the kind."""
+        return self._parts.get((corpus, variant, kind))
+
+    def whole(self, corpus: str, kind: str, names: Sequence[str]) -> FloatArray:
+        """``[quantities]`` of all samples together."""
+        of_whole = (pl.col("sample") == WHOLE) & (pl.col("replica") == 0)
+        found = self.rows.filter(pl.col("corpus") == corpus, pl.col("kind") == kind, of_whole)
+        by_name = dict(zip(found["name"], found["value"], strict=True))
+        return np.array([by_name.get(name, np.nan) for name in names])
+
+    def case(self, corpus: str, kind: str, recipe: Recipe) -> Case | None:
+        """None where the corpus has no such quantity, or fewer replicas."""
+        values = self.values(corpus, recipe.variant, kind)
+        if values is None or values.replicas.shape[-1] < recipe.num_replicas:
+            return None
+        if recipe.averages_starts and len(values.starts) == 1:
+            return None
+        replicas = values.replicas[..., : recipe.num_replicas]
+        errors = values.errors[..., : 1 + recipe.num_replicas]
+        estimates = arithmetic.mean(values.starts, axis=0) if recipe.averages_starts else values.estimates
+        interval = arithmetic.interval(recipe.method, estimates, replicas, errors)
+        interval = arithmetic.widened(interval, recipe.factor)
+        return Case(interval, estimates, self.whole(corpus, kind, values.names))
+
+    def cases(self, corpora: Sequence[str], kinds: Sequence[str], recipe: Recipe) -> Iterator[Case]:
+        """Those that there are."""
+        for corpus in corpora:
+            for kind in kinds:
+                if case := self.case(corpus, kind, recipe):
+                    yield case
+
+    def coverage(self, corpora: Sequence[str], kinds: Sequence[str], recipe: Recipe, target: str) -> Share:
+        """How many intervals hold their target."""
+        held = [self._held(corpus, kinds, recipe, TARGETS[target]) for corpus in corpora]
+        return arithmetic.share([part for part in held if part.size])
+
+    def _held(self, corpus: str, kinds: Sequence[str], recipe: Recipe, target: Target) -> FloatArray:
+        parts = [target(case) for case in self.cases([corpus], kinds, recipe)]
+        return np.concatenate(parts, axis=1) if parts else np.empty((0, 0))
+
+    def needed_factor(self, corpora: Sequence[str], kinds: Sequence[str], recipe: Recipe) -> float:
+        """How many times as wide the intervals must be to hold 95 % of the expected values."""
+        cases = list(self.cases(corpora, kinds, recipe))
+        if not cases:
+            return np.nan
+        intervals = [arithmetic.widened(case.interval, arithmetic.noise_of_others(case.estimates)) for case in cases]
+        low, high = (np.concatenate([each[end].ravel() for each in intervals]) for end in (0, 1))
+        targets = np.concatenate([arithmetic.mean_of_others(case.estimates).ravel() for case in cases])
+        return arithmetic.needed_factor(Interval(low, high, np.array([])), targets)
+
+    def spread_coverage(self, corpus: str, variant: str, num_replicas: int) -> tuple[Share, Share]:
+        """How many intervals of JNDs, on a logarithmic scale, hold the expected value, and another sample's JND."""
+        values = self.values(corpus, variant, "pse")
+        if values is None or values.replicas.shape[-1] < num_replicas:
+            return Share(np.nan, np.nan), Share(np.nan, np.nan)
+        replicas = values.replicas[..., :num_replicas]
+        low, high, num = arithmetic.spread_interval(replicas)
+        jnds, interval = np.log(arithmetic.standard_deviation(replicas)), Interval(np.log(low), np.log(high), num)
+        expected = arithmetic.holds_expected_value(interval, jnds)
+        return arithmetic.share([expected]), arithmetic.share([arithmetic.holds_others(interval, jnds)])
+
+    def proportions(self, corpus: str, variant: str, kind: str, like: str) -> list[float] | None:
+        """What should not depend on the size of vectors, in the samples and quantities that both variants have.
+
+        Returns:
+            The spread of samples over that of replicas, the spread of replicas over that of starts (None of a single
+            start), and the share of centred intervals that hold another sample.
+        """
+        one, other = self.values(corpus, variant, kind), self.values(corpus, like, kind)
+        if one is None or other is None:
+            return None
+        num = min(len(one.estimates), len(other.estimates))
+        names = [name for name in one.names if name in other.names]
+        return _proportions(one.narrowed(num, names))
+
+
+def _proportions(values: Values) -> list[float]:
+    replicas = arithmetic.replica_spread(values.replicas)
+    samples = arithmetic.sample_spread(values.estimates, min_samples=2)
+    training = arithmetic.root_mean_square(arithmetic.standard_deviation(values.starts, axis=0), axis=0)
+    interval = arithmetic.interval("centred", values.estimates, values.replicas, values.errors)
+    return [
+        arithmetic.ratios(samples, replicas).mean,
+        arithmetic.ratios(replicas, training).mean,
+        arithmetic.share([arithmetic.holds_others(interval, values.estimates)]).value,
+    ]

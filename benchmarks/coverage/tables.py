@@ -1,0 +1,210 @@
+"""What the experiment shows, as tables in Markdown."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from benchmarks.coverage import arithmetic
+from benchmarks.coverage.arithmetic import METHODS, Share
+from benchmarks.coverage.study import KINDS, TARGETS, Recipe, Study
+from benchmarks.coverage.values import Values
+from tiltmeter.operators.compute.arrays import FloatArray
+
+CHOSEN_ON, CONFIRMED_ON = ("simple", "es"), ("en", "de")
+"""Corpora that an interval may be chosen on, and those that it is confirmed on."""
+
+VARIANTS = {
+    "poisson": "lines, Poisson",
+    "documents": "documents, Poisson",
+    "exponential": "lines, exponential",
+    "documents_exponential": "documents, exponential",
+}
+NUMBERS = (8, 32, 100)
+
+_GROUPS = {"simple and es": CHOSEN_ON, "en and de": CONFIRMED_ON}
+
+Rows = Iterable[Sequence[str]]
+
+
+def markdown(headings: Sequence[str], rows: Rows) -> str:
+    """A table."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def tables(study: Study) -> dict[str, str]:
+    """All of them by name."""
+    makers: Mapping[str, Callable[[Study], str]] = {
+        "coverage_spread": spread,
+        "coverage_methods": methods,
+        "coverage_targets": targets,
+        "coverage_kinds": kinds,
+        "coverage_factors": factors,
+        "coverage_jnd": jnd,
+        "coverage_sizes": sizes,
+    }
+    return {name: make(study) for name, make in makers.items()}
+
+
+# --- how far samples and replicas spread ----------------------------------------------------------------------------
+
+
+def spread(study: Study) -> str:
+    """Standard deviation between samples over that of replicas, and the share of training in both variances."""
+    headings = ["corpus", "quantities", "number", "in every sample", *_over(VARIANTS.values()), *_TRAINING]
+    return markdown(headings, filter(None, (_spread_row(study, *key) for key in product(study.corpora, KINDS))))
+
+
+_TRAINING = ["training in samples' variance", "training in replicas' variance (Poisson)"]
+
+
+def _over(names: Iterable[str]) -> list[str]:
+    return [f"samples / replicas ({name})" for name in names]
+
+
+def _spread_row(study: Study, corpus: str, kind: str) -> list[str] | None:
+    found = {variant: study.values(corpus, variant, kind) for variant in VARIANTS}
+    known = next((values for values in found.values() if values), None)
+    if known is None:
+        return None
+    samples = arithmetic.sample_spread(known.estimates)
+    complete = np.isfinite(known.estimates).all(axis=0)
+    ratios = [_ratio(samples, values) for values in found.values()]
+    trained = next((values.starts for values in found.values() if values and len(values.starts) > 1), None)
+    shares = _training_shares(trained, samples, found["poisson"])
+    return [corpus, KINDS[kind], str(np.isfinite(samples).sum()), str(complete.sum()), *ratios, *shares]
+
+
+def _ratio(samples: FloatArray, values: Values | None) -> str:
+    if values is None:
+        return "–"
+    ratios = arithmetic.ratios(samples, arithmetic.replica_spread(values.replicas))
+    return f"{ratios.mean:.2f} ({ratios.median:.2f})"
+
+
+def _training_shares(starts: FloatArray | None, samples: FloatArray, poisson: Values | None) -> list[str]:
+    if starts is None or poisson is None:
+        return ["–", "–"]
+    training = arithmetic.root_mean_square(arithmetic.standard_deviation(starts, axis=0), axis=0)
+    replicas = arithmetic.replica_spread(poisson.replicas)
+    return [f"{arithmetic.root_mean_square(training / of) ** 2:.0%}" for of in (samples, replicas)]
+
+
+# --- coverage -------------------------------------------------------------------------------------------------------
+
+
+def methods(study: Study) -> str:
+    """Every method with every way of drawing: how often the expected value is held at each number of replicas."""
+    headings = ["drawn", "interval", *(f"{group}, {number}" for group in _GROUPS for number in NUMBERS)]
+    return markdown(
+        headings, filter(None, (_method_row(study, *key) for key in product(VARIANTS, METHODS, (False, True))))
+    )
+
+
+def _method_row(study: Study, variant: str, method: arithmetic.Method, averages: bool) -> list[str] | None:
+    if averages and method != "centred":
+        return None
+    recipes = [Recipe(variant, method, number, averages) for number in NUMBERS]
+    shares = [
+        study.coverage(corpora, list(KINDS), recipe, "expected value")
+        for corpora, recipe in product(_GROUPS.values(), recipes)
+    ]
+    name = f"{_named(method)}{', estimate averaged over starts' if averages else ''}"
+    return (
+        [VARIANTS[variant], name, *map(shown, shares)] if np.isfinite([share.value for share in shares]).any() else None
+    )
+
+
+def targets(study: Study) -> str:
+    """At 32 replicas: what else intervals hold, in all corpora."""
+    recipes = [Recipe(variant, method, 32) for variant, method in product(VARIANTS, METHODS)]
+    rows = (
+        [VARIANTS[recipe.variant], _named(recipe.method), *map(shown, shares)]
+        for recipe in recipes
+        if np.isfinite(
+            (shares := [study.coverage(study.corpora, list(KINDS), recipe, target) for target in TARGETS])[0][0]
+        )
+    )
+    return markdown(["drawn", "interval", *TARGETS], rows)
+
+
+def kinds(study: Study) -> str:
+    """At 32 replicas, each kind of quantity by itself: the expected value, and how many times as wide it must be."""
+    recipes = [Recipe("poisson", "percentile", 32), *(Recipe(variant, "centred", 32) for variant in VARIANTS)]
+    recipes.append(Recipe("exponential", "averaged", 32))
+    rows = (
+        [KINDS[kind], VARIANTS[recipe.variant], _named(recipe.method), *_by_group(study, [kind], recipe)]
+        for kind, recipe in product(KINDS, recipes)
+    )
+    headings = [f"{group}{of}" for group in _GROUPS for of in ("", ", width needed")]
+    return markdown(["quantities", "drawn", "interval", *headings], (row for row in rows if set(row[3:]) != {"–"}))
+
+
+def _by_group(study: Study, names: Sequence[str], recipe: Recipe) -> list[str]:
+    cells = []
+    for corpora in _GROUPS.values():
+        factor = study.needed_factor(corpora, names, recipe)
+        cells += [
+            shown(study.coverage(corpora, names, recipe, "expected value")),
+            f"{factor:.2f}" if np.isfinite(factor) else "–",
+        ]
+    return cells
+
+
+def factors(study: Study) -> str:
+    """The factor at which centred intervals hold 95 % where they are chosen, and what they hold where confirmed."""
+    rows = []
+    for variant, number in product(VARIANTS, NUMBERS):
+        recipe = Recipe(variant, "centred", number)
+        factor = study.needed_factor(CHOSEN_ON, list(KINDS), recipe)
+        if np.isfinite(factor):
+            wide = recipe._replace(factor=factor)
+            held = [
+                study.coverage(CONFIRMED_ON, kinds, wide, "expected value")
+                for kinds in ([*KINDS], *([k] for k in KINDS))
+            ]
+            rows.append([VARIANTS[variant], str(number), f"{factor:.2f}", *map(shown, held)])
+    return markdown(["drawn", "replicas", "factor", "en and de", *KINDS.values()], rows)
+
+
+def jnd(study: Study) -> str:
+    """Intervals of the JND by the quantiles of chi-square."""
+    rows = (
+        [corpus, VARIANTS[variant], str(number), *map(shown, study.spread_coverage(corpus, variant, number))]
+        for corpus, variant, number in product(study.corpora, ("poisson", "exponential"), NUMBERS)
+    )
+    headings = ["corpus", "drawn", "replicas", "expected value", "another sample"]
+    return markdown(headings, (row for row in rows if set(row[3:]) != {"–"}))
+
+
+def sizes(study: Study) -> str:
+    """Two samples with vectors of two sizes: what should not depend on it."""
+    pairs = product(("poisson", "exponential"), KINDS)
+    return markdown(_SIZES, filter(None, (_size_row(study, *pair) for pair in pairs)))
+
+
+_SIZES = ["quantities", "drawn", "samples / replicas", "replicas / training", "another sample is held"]
+"""At 50 dimensions and 10 epochs, and at 100 and 15."""
+
+
+def _size_row(study: Study, variant: str, kind: str) -> list[str] | None:
+    large = f"{variant}_large"
+    ones, others = (study.proportions("simple", *names) for names in ((variant, kind, large), (large, kind, variant)))
+    if ones is None or others is None:
+        return None
+    cells = [f"{one:.2f}, {other:.2f}" if np.isfinite(one) else "–" for one, other in zip(ones, others, strict=True)]
+    return [KINDS[kind], VARIANTS[variant], *cells]
+
+
+def shown(share: Share) -> str:
+    """In percent with its reach.
+
+    >>> shown(Share(0.934, 0.021)), shown(Share(float("nan"), float("nan")))
+    ('93 ± 2', '–')
+    """
+    return f"{100 * share.value:.0f} ± {100 * share.reach:.0f}" if np.isfinite(share.value) else "–"
+
+
+def _named(method: str) -> str:
+    return method.replace("_", "-")

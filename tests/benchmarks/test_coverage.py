@@ -1,0 +1,238 @@
+"""The arithmetic of `python -m benchmarks.coverage`, on values whose truth is known."""
+
+import json
+from itertools import chain
+
+import numpy as np
+import polars as pl
+import pytest
+
+from benchmarks.coverage.arithmetic import (
+    METHODS,
+    holds,
+    holds_expected_value,
+    holds_others,
+    interval,
+    mean_of_others,
+    needed_factor,
+    noise_of_others,
+    ratios,
+    replica_spread,
+    sample_spread,
+    share,
+    spread_interval,
+    standard_deviation,
+    widened,
+)
+from benchmarks.coverage.quantities import measured
+from benchmarks.coverage.samples import CORPORA, Article, dealt, write_samples
+from benchmarks.coverage.study import KINDS, Recipe, Study
+from benchmarks.coverage.tables import tables
+from benchmarks.coverage.training import Models
+from benchmarks.coverage.values import WHOLE, arrays, table
+from tiltmeter.operators.text.wordsets import (
+    Association,
+    DefiningPair,
+    GenderSurvey,
+    NamedWords,
+    Occupations,
+    WordForms,
+    WordSets,
+)
+
+_SAMPLES, _QUANTITIES = 10, 400
+
+
+def _normal(num_replicas, bias=0.0, spread=1.0):
+    """Estimates around 0 with a standard deviation of 1, and replicas around them."""
+    rng = np.random.default_rng(3)
+    estimates = rng.normal(size=(_SAMPLES, _QUANTITIES))
+    noise = rng.normal(scale=spread, size=(_SAMPLES, _QUANTITIES, num_replicas))
+    return estimates, estimates[..., np.newaxis] + bias + noise, np.ones((_SAMPLES, _QUANTITIES, 1 + num_replicas))
+
+
+@pytest.mark.parametrize("num_replicas", [8, 32])
+def test_centred_intervals_of_normal_replicas_hold_what_they_say(num_replicas):
+    estimates, replicas, errors = _normal(num_replicas)
+    ends = interval("centred", estimates, replicas, errors)
+    assert share([holds(ends, np.zeros_like(estimates))]).value == pytest.approx(0.95, abs=0.012)
+    assert share([holds_expected_value(ends, estimates)]).value == pytest.approx(0.95, abs=0.012)
+    # The mean of nine others has a ninth of the variance of its own, another sample all of it.
+    assert share([holds(ends, mean_of_others(estimates))]).value < 0.945
+    assert share([holds_others(ends, estimates)]).value == pytest.approx(0.84, abs=0.03)
+
+
+def test_percentiles_of_a_biased_estimator_fail_and_centred_intervals_do_not():
+    estimates, replicas, errors = _normal(32, bias=2.0)
+    held = {
+        method: share([holds_expected_value(interval(method, estimates, replicas, errors), estimates)]).value
+        for method in METHODS
+    }
+    assert held["percentile"] < 0.6
+    assert held["averaged"] < 0.6
+    assert held["centred"] == pytest.approx(0.95, abs=0.012)
+
+
+def test_replicas_that_spread_too_little_need_wider_intervals_by_as_much():
+    estimates, replicas, errors = _normal(100, spread=0.5)
+    ends = interval("centred", estimates, replicas, errors)
+    factor = needed_factor(widened(ends, noise_of_others(estimates)), mean_of_others(estimates))
+    assert factor == pytest.approx(2.0, rel=0.06)
+    wide = widened(ends, factor)
+    assert share([holds_expected_value(wide, estimates)]).value == pytest.approx(0.95, abs=0.001)
+    assert ratios(sample_spread(estimates), replica_spread(replicas)).mean == pytest.approx(2.0, rel=0.1)
+
+
+def test_the_interval_of_a_spread_holds_it():
+    replicas = np.random.default_rng(4).normal(scale=3.0, size=(1, 4000, 8))
+    assert holds(spread_interval(replicas), np.full((1, 4000), 3.0)).mean() == pytest.approx(0.95, abs=0.012)
+
+
+def test_studentised_intervals_follow_the_error_of_each_replica():
+    estimates, errors = np.array([[1.0]]), np.array([[[0.5, 1.0, 1.0, 2.0]]])
+    ends = interval("studentised", estimates, np.array([[[0.0, 1.0, 5.0]]]), errors)
+    # (replica - estimate) / error is -1, 0 and 2; the quantiles lie 2.5 % inside, between neighbours.
+    assert (ends.low.item(), ends.high.item()) == pytest.approx((1 - 0.5 * 1.9, 1 + 0.5 * 0.95))
+
+
+def test_samples_that_differ_make_a_share_uncertain():
+    alike = [np.tile([1.0, 1.0, 0.0, 1.0], (5, 1))]
+    different = [np.repeat([[1.0], [1.0], [0.0], [1.0], [1.0]], 4, axis=1)]
+    assert share(alike) == (0.75, 0.0)
+    value, reach = share(different)
+    # The t interval of five independent shares 1, 1, 0, 1, 1.
+    assert (value, reach) == pytest.approx((0.8, 2.776445 * np.std([1, 1, 0, 1, 1], ddof=1) / np.sqrt(5)))
+
+
+def test_missing_quantities_are_left_out():
+    values = np.array([[1.0, np.nan], [2.0, 1.0], [6.0, 3.0]])
+    assert np.isnan(mean_of_others(values)[:, 1]).all()
+    assert sample_spread(values).tolist()[0] == pytest.approx(np.std([1, 2, 6], ddof=1))
+    assert np.isnan(sample_spread(values)[1])
+    assert standard_deviation(np.array([np.nan, 1.0, 3.0])) == pytest.approx(np.sqrt(2.0))
+
+
+# --- samples --------------------------------------------------------------------------------------------------------
+
+
+def test_samples_are_whole_articles_and_disjoint():
+    rng = np.random.default_rng(5)
+    articles = [
+        Article(f"a{n}", int(size), int(rng.integers(2**60))) for n, size in enumerate(rng.integers(1, 90, 500))
+    ]
+    samples = dealt(articles, num_samples=4, tokens=3000)
+    lines = [article.line for sample in samples for article in sample]
+    assert len(lines) == len(set(lines)) < len(articles)
+    assert all(abs(sum(article.num_tokens for article in sample) - 3000) < 90 for sample in samples)
+
+
+def test_a_small_corpus_is_dealt_out_whole():
+    samples = dealt([Article(f"a{n}", 10, n * 7919 % 101) for n in range(60)], num_samples=3)
+    assert [len(sample) for sample in samples] == [20, 20, 20]
+
+
+def test_samples_are_read_from_the_corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.coverage.samples.DATA", tmp_path)
+    source = tmp_path / CORPORA["simple"].file
+    source.parent.mkdir(parents=True)
+    pages = [{"id": str(n), "title": f"t{n}", "text": f"one two three {n}\n\nfour"} for n in range(30)]
+    source = source.with_name("simplewiki.jsonl")
+    monkeypatch.setitem(CORPORA, "simple", CORPORA["simple"].__class__("en", f"corpora/en/{source.name}", 3))
+    source.write_text("".join(json.dumps(page) + "\n" for page in pages))
+    files = write_samples(CORPORA["simple"], tmp_path / "samples")
+    found = [[json.loads(line)["id"] for line in file.read_text().splitlines()] for file in files]
+    assert sorted(chain.from_iterable(found), key=int) == [page["id"] for page in pages]
+    assert found != [sorted(ids, key=int) for ids in found]
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+_WORDS = WordSets(
+    "en",
+    occupations=Occupations("made up", 2000, {"nurse": 90.0, "cook": 40.0}),
+    associations={
+        "test": Association(
+            "made up",
+            NamedWords("x", ("nurse", "cook")),
+            NamedWords("y", ("king", "queen")),
+            NamedWords("a", ("she", "queen", "nurse")),
+            NamedWords("b", ("he", "king", "cook")),
+        )
+    },
+    gender_survey=GenderSurvey(
+        "Latn",
+        "made up",
+        {"she-he": DefiningPair("she", "he"), "queen-king": DefiningPair("queen", "king")},
+        {
+            "nurse": WordForms(neutral=("nurse",)),
+            "cook": WordForms(neutral=("cook",)),
+            "smith": WordForms(neutral=("smith",)),
+        },
+    ),
+)
+
+
+def _models(replica, seed=0):
+    words = np.array(["she", "he", "queen", "king", "nurse", "cook"])
+    vectors = np.random.default_rng(seed).normal(size=(len(replica), words.size, 3)).astype(np.float32)
+    vectors[:, :2] = [[1, 0, 0], [0, 1, 0]]
+    vectors[0, 4] = [3, 4, 0]
+    return Models(vectors, np.array(replica), words, np.full(words.size, 10), 1000)
+
+
+def test_quantities_are_those_of_the_operators():
+    quantities = {(quantity.kind, quantity.name): quantity for quantity in measured(_models([0, 1, 2]), _WORDS)}
+    # cos(nurse, she) = 0.6, cos(nurse, he) = 0.8, cos(she, he) = 0: 1/2 - 0.2 / 2.
+    assert quantities["pse", "nurse"].values[0] == pytest.approx(0.4)
+    biases = [quantities["bias", name].values for name in ("nurse", "cook")]
+    assert quantities["direct_bias", "professions"].values == pytest.approx(np.abs(biases).mean(axis=0))
+    assert set(quantities) == {
+        *(("pse", name) for name in ("nurse", "cook")),
+        *(("bias", name) for name in ("nurse", "cook")),
+        ("weat", "test"),
+        ("direct_bias", "professions"),
+    }
+
+
+def test_values_come_back_as_arrays(tmp_path):
+    models = [_models([0, 1, 2, -1], seed) for seed in range(3)]
+    files = [tmp_path / f"sample_{number}.npz" for number in range(3)]
+    for model, file in zip(models, files, strict=True):
+        model.save(file)
+    rows = table(files, _WORDS).filter(pl.col("kind") == "pse")
+    values = arrays(rows)
+    expected = {quantity.name: quantity.values for quantity in measured(models[1], _WORDS) if quantity.kind == "pse"}
+    nurse = values.names.index("nurse")
+    assert values.starts.shape == (2, 3, 2)
+    assert values.starts[:, 1, nurse].tolist() == expected["nurse"][[0, 3]].tolist()
+    assert values.replicas[1, nurse].tolist() == expected["nurse"][[1, 2]].tolist()
+
+
+def _study(num_replicas=32, spread=1.0):
+    rng, rows = np.random.default_rng(6), []
+    for corpus, kind, name in (("simple", "pse", "nurse"), ("simple", "bias", "cook"), ("en", "pse", "nurse")):
+        for sample in range(6):
+            estimate = rng.normal()
+            replicas = estimate + rng.normal(scale=spread, size=num_replicas)
+            for replica, value in enumerate([estimate, *replicas]):
+                rows.append([corpus, "poisson", kind, name, f"sample_{sample}", replica, 0, value, np.nan])
+        rows.append([corpus, WHOLE, kind, name, WHOLE, 0, 0, 0.0, np.nan])
+    columns = ["corpus", "variant", "kind", "name", "sample", "replica", "start", "value", "error"]
+    return Study(pl.DataFrame(rows, columns, orient="row"))
+
+
+def test_a_study_holds_intervals_against_every_target():
+    study, recipe = _study(spread=100.0), Recipe("poisson", "centred", 32)
+    for target in ("expected value", "mean of the others", "another sample", "all samples together"):
+        assert study.coverage(["simple"], list(KINDS), recipe, target) == (1.0, 0.0)
+    narrow = recipe._replace(factor=1e-9)
+    assert study.coverage(["simple"], list(KINDS), narrow, "all samples together").value == 0.0
+    assert study.coverage(["simple"], list(KINDS), narrow, "its own estimate").value == 1.0
+    assert np.isnan(study.coverage(["simple"], list(KINDS), recipe._replace(num_replicas=100), "another sample").value)
+
+
+def test_every_table_has_a_row_for_what_there_is():
+    texts = tables(_study())
+    assert "| simple | PSE of an occupation | 1 | 1 |" in texts["coverage_spread"]
+    assert texts["coverage_methods"].count("lines, Poisson | centred") == 1
+    assert texts["coverage_sizes"].count("\n") == 2
