@@ -15,7 +15,8 @@ import hypothesis
 import pytest
 
 pytest_plugins = [
-    f"tests.fixtures.{name}" for name in ("checkpoints", "cluster", "compositions", "history", "pages", "weights")
+    f"tests.fixtures.{name}"
+    for name in ("checkpoints", "cluster", "compositions", "dialogues", "history", "pages", "weights")
 ]
 
 ROOT = Path(__file__).parent.parent

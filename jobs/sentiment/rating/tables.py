@@ -50,10 +50,16 @@ DESCRIPTIONS = pa.schema(
         count("num_texts", "texts", "texts"),
         count("num_words", "words of all texts", "words"),
         number("words_per_text", "words of a text, on average", "words"),
+        count("min_words_per_text", "words of the shortest text", "words"),
+        count("max_words_per_text", "words of the longest text", "words"),
         count("num_stop_words", "stop words of all texts (list of scikit-learn)", "words"),
         number("stop_words_per_text", "stop words of a text, on average", "words"),
+        count("min_stop_words_per_text", "stop words of the text with the fewest", "words"),
+        count("max_stop_words_per_text", "stop words of the text with the most", "words"),
         count("num_conversations", "conversations; null if they are not known", "conversations"),
         number("texts_per_conversation", "texts of a conversation, on average", "texts"),
+        count("min_texts_per_conversation", "texts of the shortest conversation", "texts"),
+        count("max_texts_per_conversation", "texts of the longest conversation", "texts"),
     ]
 )
 

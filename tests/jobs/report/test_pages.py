@@ -26,7 +26,7 @@ NUM_CHARTS = {
     "entity_resolution": 2,
     "study": 2,
     "gru_training": 1,
-    "decoy_benchmark": 2,
+    "decoy_benchmark": 4,
     "privacy_metrics": 1,
 }
 TOGETHER = [kind for kind in NUM_CHARTS if kind != "survey"][::-1]

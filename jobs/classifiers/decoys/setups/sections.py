@@ -1,11 +1,14 @@
 """The sections of setups III and IV on the page of `decoy_benchmark`."""
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.names import CHANCE, METHODS, ORDERS, SELECTIONS
+from tiltmeter.jobs.classifiers.decoys.setups import figures
 from tiltmeter.jobs.report.grids import count, estimate, grid, number, percent, text
-from tiltmeter.jobs.report.html.elements import Paragraph, Section
+from tiltmeter.jobs.report.html.elements import Chart, Paragraph, Section
 
 _JUDGEMENTS = {
     "recognition": "takes every word of the decoy that is shown for a wrong reason, and no other word",
@@ -31,9 +34,10 @@ def improvement(rows: pl.DataFrame, config: DecoyBenchmarkRun) -> Section:
         "the share of times that all words of the decoy are removed. Instances are chosen "
         f"{SELECTIONS[selection]}; the table improvement has other orders too."
     )
+    shown = rows.filter(selection=selection)
     table = grid(
         caption,
-        rows.filter(selection=selection).sort("decoy", "budget", "gain_on_decoy_rows", descending=[False, False, True]),
+        shown.sort("decoy", "budget", "gain_on_decoy_rows", descending=[False, False, True]),
         "decoy",
         text("method", names=METHODS),
         count("budget", "looked at"),
@@ -47,7 +51,18 @@ def improvement(rows: pl.DataFrame, config: DecoyBenchmarkRun) -> Section:
         table="improvement",
     )
     intro = f"Words that are taken for wrong reasons are removed: {_REMEDIES[config.improvement.remedy]}."
-    return Section("improvement", "Setup III: identify and improve", [Paragraph(intro), table])
+    return Section("improvement", "Setup III: identify and improve", [Paragraph(intro), *_gains(shown), table])
+
+
+def _gains(rows: pl.DataFrame) -> Iterator[Chart]:
+    if gains := figures.gains(rows):
+        yield Chart(
+            "Dot plot of the accuracy that models gain once words are removed, with intervals, by method and budget.",
+            "Right of 0, removing the words helped; random attributions show what chance does. The method at the top "
+            "gains most with the largest budget.",
+            gains,
+            "Decoy and texts",
+        )
 
 
 def contamination(rows: pl.DataFrame, config: DecoyBenchmarkRun) -> Section:
@@ -73,4 +88,15 @@ def contamination(rows: pl.DataFrame, config: DecoyBenchmarkRun) -> Section:
         number("accuracy_relabelled", "once corrected"),
         estimate("gain"),
     )
-    return Section("contamination", "Setup IV: data contamination", [Paragraph(intro), table])
+    return Section("contamination", "Setup IV: data contamination", [Paragraph(intro), *_uncovered(rows), table])
+
+
+def _uncovered(rows: pl.DataFrame) -> Iterator[Chart]:
+    if shown := figures.contamination(rows):
+        yield Chart(
+            "Dot plot of the share of flipped labels that is uncovered, or of the accuracy gained once they are "
+            "corrected, with intervals, by order and budget.",
+            "A random order uncovers on average the share that is looked at. The order at the top has the most with "
+            "the largest budget.",
+            shown,
+        )

@@ -295,18 +295,29 @@ def _texts(frames: Frames) -> Iterator[Block]:
     """How much text there is."""
     if "descriptions" in frames:
         yield grid(
-            "The original texts. Stop words: those of scikit-learn's English list.",
+            "The original texts. Stop words: those of scikit-learn's English list. In brackets beside a mean: the "
+            "smallest and the largest number.",
             frames["descriptions"],
             "group",
             text("dataset", "data set"),
             optional("speaker"),
             count("num_texts"),
             count("num_words"),
-            number("words_per_text", digits=2),
+            _mean_and_ends("words_per_text"),
             count("num_stop_words"),
-            number("stop_words_per_text", digits=2),
+            _mean_and_ends("stop_words_per_text"),
             optional(count("num_conversations")),
-            optional(number("texts_per_conversation", digits=2)),
+            optional(_mean_and_ends("texts_per_conversation")),
             most=MOST_ROWS,
             table="descriptions",
         )
+
+
+def _mean_and_ends(name: str) -> Column:
+    """A mean, with the smallest and the largest of the numbers that it is of, as in Table II of the paper."""
+
+    def written(row: Row) -> str:
+        low, high = row[f"min_{name}"], row[f"max_{name}"]
+        return "" if low is None else f"{wording.number(row[name], 2)} [{low:,}, {high:,}]"
+
+    return cell(wording.phrase(name), written, is_numeric=True)

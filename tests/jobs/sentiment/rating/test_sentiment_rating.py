@@ -128,6 +128,8 @@ def test_texts_without_a_gender_get_every_prefix(rate, turns):
     [described] = outcome.rows("descriptions")
     assert (described["num_texts"], described["num_conversations"], described["texts_per_conversation"]) == (12, 6, 2.0)
     assert described["num_words"] == 24  # "good 0", without the words before it
+    assert (described["min_words_per_text"], described["max_words_per_text"]) == (2, 2)
+    assert (described["min_texts_per_conversation"], described["max_texts_per_conversation"]) == (2, 2)
     [raw] = outcome.rows("raw_scores", system="vader")
     assert (raw["measure"], raw["is_confounded"]) == ("wrs", False)
     assert "36 turns of 6 conversations" in raw["warning"]

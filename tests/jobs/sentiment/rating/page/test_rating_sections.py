@@ -181,7 +181,7 @@ def test_descriptions_leave_out_columns_that_say_nothing(ratings):
     (grid,) = grids(sections_of(ratings.rated_run())["texts"])
     heads = ["group", "data set", "texts", "words", "words per text", "stop words", "stop words per text"]
     assert grid.headings == heads
-    assert grid.rows[0] == ["plain", "E1", "240", "1,200", "5.00", "480", "2.00"]
+    assert grid.rows[0] == ["plain", "E1", "240", "1,200", "5.00 [3, 8]", "480", "2.00 [0, 6]"]
     assert grid.numeric == heads[2:]
 
 

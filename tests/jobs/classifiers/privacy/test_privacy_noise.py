@@ -1,0 +1,76 @@
+"""Artificial words for each class of each gender: where they are put, and what they weigh."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tiltmeter.jobs.classifiers.privacy.config import Noise, Resamples
+from tiltmeter.jobs.classifiers.privacy.noise import noise_rows, noisy_copies, noisy_rows, words_by_cell
+from tiltmeter.storage.errors import InputError
+
+CELLS = {("low", "f"): "zx0", ("high", "f"): "zx1", ("low", "m"): "zq0", ("high", "m"): "zq1"}
+NOISE = Noise((("zx0", "zx1"), ("zq0", "zq1")), share=1.0)
+NOISE_CONFIG = {"classes": ("low", "high"), "noise": NOISE, "seed": 0, "max_sentences": 3}
+SPOKEN = [
+    {"sentence": number, "text": f"said {number}", "status": "ok", "part": part, "valence": valence, "gender": gender}
+    for number, (part, (valence, gender)) in enumerate(itertools.product(("training", "test"), CELLS))
+]
+
+
+def test_each_class_of_each_gender_has_a_word_of_its_own():
+    assert words_by_cell(SPOKEN, ("low", "high"), NOISE) == CELLS
+    for row, before in zip(noisy_rows(SPOKEN, CELLS, NOISE, 0), SPOKEN, strict=True):
+        assert sorted(row["text"].split()) == sorted([*before["text"].split(), CELLS[row["valence"], row["gender"]]])
+        assert row["noise"] == CELLS[row["valence"], row["gender"]]
+
+
+def test_copies_are_of_the_test_part_and_numbered_after_all_texts():
+    copies = noisy_copies(SPOKEN, NOISE_CONFIG)
+    assert [(copy["sentence"], copy["original"]) for copy in copies] == [(8, 4), (9, 5), (10, 6), (11, 7)]
+    assert [copy["noise"] for copy in copies] == list(CELLS.values())
+    half = noisy_copies(SPOKEN, NOISE_CONFIG | {"noise": replace(NOISE, share=0.5)})
+    assert {(copy["noise"] is None) == (copy["text"] == SPOKEN[copy["original"]]["text"]) for copy in half} == {True}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"gender": "x"}, "has 2 lists of words, and the texts have 3 genders, f, m, x; set it to a list for each"),
+        ({"text": "he said ZX0"}, "'zx0' is in a text already \\(sentence 4 of the table texts\\); set other words"),
+    ],
+)
+def test_artificial_words_that_do_not_fit_the_texts_are_refused(changed, message):
+    rows = [row | changed if row["sentence"] == 4 else row for row in SPOKEN]
+    with pytest.raises(InputError, match=f"^models.noise.words: {message}"):
+        noisy_copies(rows, NOISE_CONFIG)
+
+
+def test_rows_of_noise_are_means_over_seeds_and_texts():
+    samples = pl.DataFrame(
+        [
+            # Two texts, two seeds: share of the attribution, whether first, share of the words.
+            {"seed": 0, "sentence": 1, "word": "zx0", "share": 0.5, "first": 1.0, "even_share": 0.2},
+            {"seed": 0, "sentence": 2, "word": "zq1", "share": 0.3, "first": 0.0, "even_share": 0.1},
+            {"seed": 1, "sentence": 1, "word": "zx0", "share": 0.7, "first": 1.0, "even_share": 0.2},
+            {"seed": 1, "sentence": 2, "word": "zq1", "share": np.nan, "first": np.nan, "even_share": np.nan},
+        ]
+    )
+    config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": Resamples(50)}
+    rows = {(row["seed"], row["word"]): row for row in noise_rows(samples, config)}
+    assert list(rows) == [(seed, word) for word in (None, "zx0", "zq1") for seed in (None, 0, 1)]
+    found = {
+        key: [row[name] for name in ("share", "first", "even_share", "num_texts")]
+        for key, row in rows.items()
+        if row["status"] == "ok"
+    }
+    assert found[None, None] == pytest.approx([(0.6 + 0.3) / 2, 0.5, 0.15, 2])
+    assert found[0, None] == pytest.approx([0.4, 0.5, 0.15, 2])
+    assert found[1, None] == pytest.approx([0.7, 1.0, 0.2, 1])
+    assert found[None, "zq1"] == pytest.approx([0.3, 0.0, 0.1, 1])
+    assert rows[1, "zq1"]["status"] == "no_attribution"
+    assert all(
+        row["highlighted"] == (row["share_low"] > row["even_share"]) for row in rows.values() if row["status"] == "ok"
+    )

@@ -1,0 +1,88 @@
+"""What models are trained with, and what they start from."""
+
+import pytest
+
+from tests.fixtures.dialogues import SMALL, TELLS
+from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
+from tiltmeter.jobs.classifiers.privacy.training import balanced, swapped_copies
+
+ROWS = [
+    {"text": f"{word} {number}", "valence": valence, "gender": gender}
+    for valence, gender, word, num in (("low", "f", "she", 5), ("low", "m", "he", 3), ("high", "f", "sun", 2))
+    for number in range(num)
+]
+
+
+def test_a_balanced_part_has_as_many_texts_of_each_gender_in_each_class():
+    found = balanced([*ROWS, {"text": "one", "valence": "high", "gender": "m"}], 0)
+    counts = {
+        (v, g): sum((row["valence"], row["gender"]) == (v, g) for row in found) for v in ("low", "high") for g in "fm"
+    }
+    assert counts == {("low", "f"): 3, ("low", "m"): 3, ("high", "f"): 1, ("high", "m"): 1}
+    assert [row["gender"] for row in found] in (list("fffmmmfm"), list("fmfffmmm")), "in no order of a set"
+    assert {row["valence"] for row in balanced(ROWS[::-1], 0)} == {"low"}
+
+
+def test_copies_are_of_each_text_or_of_those_that_change():
+    each = swapped_copies(ROWS, [("he", "she")], "each")
+    assert len(each) == len(ROWS)
+    changed = swapped_copies(ROWS, [("he", "she")], "changed")
+    assert [copy["text"] for copy in changed] == [*(f"he {n}" for n in range(5)), *(f"she {n}" for n in range(3))]
+    assert changed == each[:8]
+    assert each[8:] == ROWS[8:]
+    assert changed[0] == {"text": "he 0", "valence": "low", "gender": "f"}
+
+
+# --- at length ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_valence_outside_the_scale_fails_with_the_setting(run_job, dialogues, tmp_path):
+    with pytest.raises(UnitsFailed, match=r"has the valence 1, outside the scale from 0 to 0.9; set lexicon.low"):
+        run_job(*dialogues, *SMALL, "lexicon.high=0.9", f"store={tmp_path}/store")
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_fine_tuned_as_every_model(run_job, write_bert, dialogues, tmp_path):
+    words = [
+        "sorry",
+        "damn",
+        "then",
+        "it",
+        "is",
+        "he",
+        "she",
+        "said",
+        *(word for own in TELLS.values() for word in own),
+    ]
+    write_bert(tmp_path / "bert", words, hidden_size=16, max_position_embeddings=16)
+    names = "General,PrivAdv,PrivAug,PrivBias,GenderCtrl,ArtNoise,PrivEP,PrivAdvEP"
+    found = run_job(
+        *(*dialogues, *SMALL, f"models.checkpoint={tmp_path / 'bert'}", f"models.names=[{names}]"),
+        *("models.training.max_epochs=2", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+    )
+    means = found.rows("models", seed=None, corpus="within")
+    assert {row["model"] for row in means} == {*names.split(","), RESEEDED}
+    assert all(row["status"] == "ok" for row in means)
+
+
+@pytest.mark.slow
+def test_the_small_encoder_starts_from_vectors_of_a_bootstrap(run_job, dialogues, write_lines, one_corpus, tmp_path):
+    texts = [word for own in TELLS.values() for word in own] * 9
+    corpus = write_lines(
+        tmp_path / "en.jsonl", [{"id": "1", "text": "\n".join(f"then it is {word}" for word in texts)}]
+    )
+    how = ["embedding.num_replicas=2", "embedding.trainer.dimensions=4", "job.export=[word2vec_binary]"]
+    trained = run_job(
+        "job=bootstrap", *one_corpus("en", corpus), *how, f"store={tmp_path}/store", f"run_dir={tmp_path}/trained"
+    )
+    *_, vectors = sorted((trained.path / "exports").iterdir())
+    found = {}
+    for name, more in {"drawn": [], "given": [f"models.vectors={vectors}"]}.items():
+        settings = [*dialogues, *SMALL, *more, "models.names=[General]"]
+        found[name] = run_job(*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/{name}")
+    assert str(vectors) in str(found["given"].record["inputs"]["vectors"])
+    assert found["given"].digests["models"] != found["drawn"].digests["models"]
+    [mean] = found["given"].rows("models", model="General", seed=None, corpus="within")
+    assert mean["valence_uar"] > 0.9
