@@ -9,6 +9,7 @@ text_statistics  lengths of texts and conversations
 split_groups     groups of texts in training and test parts
 WordList         words and phrases to be found in texts
 WordSets         word lists of the measures in one language
+swap_gender      "her book" as "his book", and "saw her" as "saw him"
 
 >>> segmenter("en")("Don't panic: it's only words.")
 ["Don't", 'panic', "it's", 'only', 'words']
@@ -19,6 +20,7 @@ from tiltmeter.operators.text.lengths import text_statistics
 from tiltmeter.operators.text.listed_words import WordList
 from tiltmeter.operators.text.normalisation import Normalizer
 from tiltmeter.operators.text.perplexity import KneserNey
+from tiltmeter.operators.text.pronouns import swap_gender
 from tiltmeter.operators.text.segmentation import segmenter
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.operators.text.wikitext import plain_lines
@@ -33,5 +35,6 @@ __all__ = [
     "plain_lines",
     "segmenter",
     "split_groups",
+    "swap_gender",
     "text_statistics",
 ]

@@ -176,10 +176,13 @@ class Augmentation:
     Attributes:
         copies: ``each``: of every text, which doubles them, as published; ``changed``: of those that have such a word.
         swaps: names of the lists of pairs that are swapped; None: all.
+        in_context: whether "her" and "his" become what fits their sentences ("his book" becomes "her book"); False:
+            what the lists have, as published ("hers book").
     """
 
     copies: Copies = "each"
     swaps: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    in_context: bool = True
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)

@@ -24,7 +24,7 @@ from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.trained import weights_of
 from tiltmeter.operators.classifiers.training import UNLABELLED, Labelled, Penalty, train
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.text import listed_words
+from tiltmeter.operators.text import listed_words, pronouns
 from tiltmeter.operators.text.listed_words import WordList
 from tiltmeter.operators.text.tokenised import TokenisedText
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -90,8 +90,12 @@ def _identity(name: str, seed: int, config: PrivacyMetricsRun, encoders: Encoder
         settings["penalty"] = {"weight": models.ep_weight, "lists": lists, "metrics": config.explanations.metrics}
         settings["penalty"] |= {"operators": [EP_PENALTY, listed_words.VERSION]}
     if name == "PrivAug":
-        copies = models.augmentation.copies
-        settings["swaps"] = {"operator": gender_swaps.VERSION, "pairs": config.swaps, "copies": copies}
+        settings["swaps"] = {
+            "operators": [gender_swaps.VERSION, pronouns.VERSION],
+            "pairs": config.swaps,
+            "copies": models.augmentation.copies,
+            "in_context": models.augmentation.in_context,
+        }
     if name == "ArtNoise":
         settings["noise"] = {"operators": VERSIONS, "noise": models.noise}
     return settings
@@ -133,8 +137,8 @@ def _parts(rows: Sequence[Row], config: Mapping[str, Any]) -> dict[str, list[Row
     unbiased = parts.pop("unbiased")
     parts["first"] = (unbiased or balanced(parts["training"], config["seed"])) if config["model"] == "PrivBias" else []
     if "swaps" in config:
-        pairs, copies = config["swaps"]["pairs"], config["swaps"]["copies"]
-        parts["training"] = parts["training"] + swapped_copies(parts["training"], pairs, copies)
+        settings = {key: config["swaps"][key] for key in ("pairs", "copies", "in_context")}
+        parts["training"] = parts["training"] + swapped_copies(parts["training"], **settings)
     if "noise" in config:
         noise = config["noise"]["noise"]
         words = words_by_cell(rows, config["classes"], noise)
@@ -153,10 +157,12 @@ def balanced(rows: Sequence[Row], seed: int) -> list[Row]:
     return [row for cell in cells.values() for texts in cell.values() for row in texts[: min(map(len, cell.values()))]]
 
 
-def swapped_copies(rows: Sequence[Row], pairs: Sequence[tuple[str, str]], copies: Copies) -> list[Row]:
+def swapped_copies(
+    rows: Sequence[Row], pairs: Sequence[tuple[str, str]], copies: Copies, *, in_context: bool = True
+) -> list[Row]:
     """Copies of the texts with genders swapped: of each text, or of those alone that change."""
     counterparts = swaps(pairs)
-    swapped_rows = [{**row, "text": swapped(row["text"], counterparts)} for row in rows]
+    swapped_rows = [{**row, "text": swapped(row["text"], counterparts, in_context=in_context)} for row in rows]
     return [
         copy for copy, row in zip(swapped_rows, rows, strict=True) if copies == "each" or copy["text"] != row["text"]
     ]

@@ -6,9 +6,10 @@ Recognition Models Using Sociolinguistic Knowledge*, section 5.3: by a list of p
 
 from collections.abc import Mapping, Sequence
 
+from tiltmeter.operators.text.pronouns import swap_gender
 from tiltmeter.operators.text.tokenised import word_spans
 
-VERSION = "gender_swaps/1"
+VERSION = "gender_swaps/2"
 
 
 def swaps(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -27,31 +28,25 @@ def swaps(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     return counterparts | {second: first for first, second in counterparts.items()}
 
 
-def swapped(text: str, counterparts: Mapping[str, str]) -> str:
+def swapped(text: str, counterparts: Mapping[str, str], *, in_context: bool = True) -> str:
     """A text with each listed word's counterpart in its place; a capital stays a capital.
-
-    Of a word with an apostrophe, what stands before it is swapped. Swapped twice, a text is as it was, unless it has a
-    listed word in capitals and small letters mixed.
 
     Args:
         text: to be changed.
         counterparts: of :func:`swaps`.
+        in_context: "her" and "his" become what fits their sentences, by :func:`.pronouns.swap_gender`; False: what is
+            listed, as published, so that "his book" becomes "hers book".
 
-    >>> swapped("HE said she’s his, not hers.", swaps([("he", "she"), ("his", "hers")]))
-    'SHE said he’s hers, not his.'
+    >>> counterparts = swaps([("he", "she"), ("him", "her"), ("his", "hers")])
+    >>> swapped("HE said his dog bit her arm, not hers.", counterparts)
+    'SHE said her dog bit his arm, not his.'
+    >>> swapped("She’s his.", counterparts, in_context=False)
+    'He’s hers.'
     """
+    spans = word_spans(text)
+    words = swap_gender([text[start:end] for start, end in spans], counterparts, in_context=in_context)
     parts, place = [], 0
-    for start, end in word_spans(text):
-        word = text[start:end]
-        head = word.replace("’", "'").partition("'")[0]
-        other = counterparts.get(head.casefold())
-        if other is not None:
-            parts += [text[place:start], _as_written(head, other)]
-            place = start + len(head)
+    for (start, end), word in zip(spans, words, strict=True):
+        parts += [text[place:start], word]
+        place = end
     return "".join([*parts, text[place:]])
-
-
-def _as_written(word: str, other: str) -> str:
-    if word.isupper() and len(word) > 1:
-        return other.upper()
-    return other[:1].upper() + other[1:] if word[:1].isupper() else other

@@ -26,11 +26,18 @@ _WORDS = ["he", "She", "HIM", "her", "man", "Woman", "saw", "cat", "he's", "she'
 @given(st.lists(st.sampled_from(_WORDS), max_size=12), st.sampled_from([" ", "  ", "\n"]))
 def test_swapping_genders_twice_changes_nothing(words, space):
     text, counterparts = space.join(words), swaps(PAIRS)
-    assert swapped(swapped(text, counterparts), counterparts) == text
+    once = swapped(text, counterparts, in_context=False)
+    assert swapped(once, counterparts, in_context=False) == text
 
 
 def test_swapping_keeps_capitals_and_everything_else():
     assert swapped("Dr. HE told Her: “man!” (sherbet)", swaps(PAIRS)) == "Dr. SHE told Him: “woman!” (sherbet)"
+
+
+def test_possessives_fit_their_sentence_or_are_as_listed():
+    text, counterparts = "His dog bit her, not hers; it's his.", swaps([("him", "her"), ("his", "hers")])
+    assert swapped(text, counterparts) == "Her dog bit him, not his; it's hers."
+    assert swapped(text, counterparts, in_context=False) == "Hers dog bit him, not his; it's hers."
 
 
 def test_a_word_in_two_pairs_is_refused():
