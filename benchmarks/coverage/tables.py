@@ -9,7 +9,6 @@ from benchmarks.coverage import arithmetic
 from benchmarks.coverage.arithmetic import METHODS, Share
 from benchmarks.coverage.study import KINDS, TARGETS, Recipe, Study
 from benchmarks.coverage.values import Values
-from tiltmeter.operators.compute.arrays import FloatArray
 
 CHOSEN_ON, CONFIRMED_ON = ("simple", "es"), ("en", "de")
 """Corpora that an interval may be chosen on, and those that it is confirmed on."""
@@ -37,6 +36,7 @@ def tables(study: Study) -> dict[str, str]:
     """All of them by name."""
     makers: Mapping[str, Callable[[Study], str]] = {
         "coverage_spread": spread,
+        "coverage_noise": noise,
         "coverage_methods": methods,
         "coverage_targets": targets,
         "coverage_kinds": kinds,
@@ -51,44 +51,44 @@ def tables(study: Study) -> dict[str, str]:
 
 
 def spread(study: Study) -> str:
-    """Standard deviation between samples over that of replicas, and the share of training in both variances."""
-    headings = ["corpus", "quantities", "number", "in every sample", *_over(VARIANTS.values()), *_TRAINING]
+    """Standard deviation between samples over that of replicas."""
+    headings = ["corpus", "quantities", "number", "in every sample", *VARIANTS.values()]
     return markdown(headings, filter(None, (_spread_row(study, *key) for key in product(study.corpora, KINDS))))
 
 
-_TRAINING = ["training in samples' variance", "training in replicas' variance (Poisson)"]
-
-
-def _over(names: Iterable[str]) -> list[str]:
-    return [f"samples / replicas ({name})" for name in names]
-
-
 def _spread_row(study: Study, corpus: str, kind: str) -> list[str] | None:
-    found = {variant: study.values(corpus, variant, kind) for variant in VARIANTS}
-    known = next((values for values in found.values() if values), None)
+    found = [study.values(corpus, variant, kind) for variant in VARIANTS]
+    known = next((values for values in found if values), None)
     if known is None:
         return None
-    samples = arithmetic.sample_spread(known.estimates)
-    complete = np.isfinite(known.estimates).all(axis=0)
-    ratios = [_ratio(samples, values) for values in found.values()]
-    trained = next((values.starts for values in found.values() if values and len(values.starts) > 1), None)
-    shares = _training_shares(trained, samples, found["poisson"])
-    return [corpus, KINDS[kind], str(np.isfinite(samples).sum()), str(complete.sum()), *ratios, *shares]
+    num = np.isfinite(arithmetic.sample_spread(known.estimates)).sum()
+    complete = np.isfinite(known.estimates).all(axis=0).sum()
+    return [corpus, KINDS[kind], str(num), str(complete), *(_ratio(values) if values else "–" for values in found)]
 
 
-def _ratio(samples: FloatArray, values: Values | None) -> str:
-    if values is None:
-        return "–"
+def _ratio(values: Values) -> str:
+    samples = arithmetic.sample_spread(values.estimates)
     ratios = arithmetic.ratios(samples, arithmetic.replica_spread(values.replicas))
     return f"{ratios.mean:.2f} ({ratios.median:.2f})"
 
 
-def _training_shares(starts: FloatArray | None, samples: FloatArray, poisson: Values | None) -> list[str]:
-    if starts is None or poisson is None:
-        return ["–", "–"]
-    training = arithmetic.root_mean_square(arithmetic.standard_deviation(starts, axis=0), axis=0)
-    replicas = arithmetic.replica_spread(poisson.replicas)
-    return [f"{arithmetic.root_mean_square(training / of) ** 2:.0%}" for of in (samples, replicas)]
+def noise(study: Study) -> str:
+    """What training alone does, and how far means over replicas spread."""
+    headings = ["corpus", "quantities", "training in samples", "training in replicas", "means of replicas", "of starts"]
+    keys = product(study.corpora, KINDS)
+    return markdown(headings, (row for key in keys if (row := _noise_row(study, *key))))
+
+
+def _noise_row(study: Study, corpus: str, kind: str) -> list[str] | None:
+    values = study.values(corpus, "exponential", kind)
+    if values is None or len(values.starts) == 1:
+        return None
+    samples = arithmetic.sample_spread(values.estimates)
+    training = arithmetic.root_mean_square(arithmetic.standard_deviation(values.starts, axis=0), axis=0)
+    shares = [arithmetic.ratios(training, of).mean ** 2 for of in (samples, arithmetic.replica_spread(values.replicas))]
+    means = [arithmetic.mean(values.replicas), arithmetic.mean(values.starts, axis=0)]
+    spreads = [arithmetic.ratios(arithmetic.sample_spread(of), samples).mean for of in means]
+    return [corpus, KINDS[kind], *(f"{share:.0%}" for share in shares), *(f"{ratio:.2f}" for ratio in spreads)]
 
 
 # --- coverage -------------------------------------------------------------------------------------------------------

@@ -234,5 +234,6 @@ def test_a_study_holds_intervals_against_every_target():
 def test_every_table_has_a_row_for_what_there_is():
     texts = tables(_study())
     assert "| simple | PSE of an occupation | 1 | 1 |" in texts["coverage_spread"]
+    assert texts["coverage_noise"].count("\n") == 2
     assert texts["coverage_methods"].count("lines, Poisson | centred") == 1
     assert texts["coverage_sizes"].count("\n") == 2
