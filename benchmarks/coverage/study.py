@@ -145,16 +145,15 @@ class Study:
         targets = np.concatenate([arithmetic.mean_of_others(case.estimates).ravel() for case in cases])
         return arithmetic.needed_factor(Interval(low, high, np.array([])), targets)
 
-    def spread_coverage(self, corpus: str, variant: str, num_replicas: int) -> tuple[Share, Share]:
-        """How many intervals of JNDs, on a logarithmic scale, hold the expected value, and another sample's JND."""
+    def jnds(self, corpus: str, variant: str, num_replicas: int) -> Case | None:
+        """JNDs, less a constant, and their intervals by chi-square, on a logarithmic scale."""
         values = self.values(corpus, variant, "pse")
         if values is None or values.replicas.shape[-1] < num_replicas:
-            return Share(np.nan, np.nan), Share(np.nan, np.nan)
+            return None
         replicas = values.replicas[..., :num_replicas]
         low, high, num = arithmetic.spread_interval(replicas)
-        jnds, interval = np.log(arithmetic.standard_deviation(replicas)), Interval(np.log(low), np.log(high), num)
-        expected = arithmetic.holds_expected_value(interval, jnds)
-        return arithmetic.share([expected]), arithmetic.share([arithmetic.holds_others(interval, jnds)])
+        estimates = np.log(arithmetic.standard_deviation(replicas))
+        return Case(Interval(np.log(low), np.log(high), num), estimates, np.full(len(values.names), np.nan))
 
     def proportions(self, corpus: str, variant: str, kind: str, like: str) -> list[float] | None:
         """What should not depend on the size of vectors, in the samples and quantities that both variants have.

@@ -169,13 +169,21 @@ def factors(study: Study) -> str:
 
 
 def jnd(study: Study) -> str:
-    """Intervals of the JND by the quantiles of chi-square."""
-    rows = (
-        [corpus, VARIANTS[variant], str(number), *map(shown, study.spread_coverage(corpus, variant, number))]
-        for corpus, variant, number in product(study.corpora, ("poisson", "exponential"), NUMBERS)
-    )
-    headings = ["corpus", "drawn", "replicas", "expected value", "another sample"]
-    return markdown(headings, (row for row in rows if set(row[3:]) != {"–"}))
+    """Intervals of the JND by chi-square, and how far it spreads beyond the noise of so few replicas."""
+    keys = product(study.corpora, VARIANTS, NUMBERS)
+    headings = ["corpus", "drawn", "replicas", "samples / noise", "expected value", "another sample"]
+    return markdown(headings, (row for key in keys if (row := _jnd_row(study, *key))))
+
+
+def _jnd_row(study: Study, corpus: str, variant: str, num_replicas: int) -> list[str] | None:
+    case = study.jnds(corpus, variant, num_replicas)
+    if case is None:
+        return None
+    spread = arithmetic.root_mean_square(arithmetic.sample_spread(case.estimates))
+    shares = [arithmetic.share([TARGETS[target](case)]) for target in ("expected value", "another sample")]
+    # Of the logarithm of a standard deviation, nearly.
+    noise = 1.0 / np.sqrt(2.0 * (num_replicas - 1.0))
+    return [corpus, VARIANTS[variant], str(num_replicas), f"{spread / noise:.2f}", *map(shown, shares)]
 
 
 def sizes(study: Study) -> str:
