@@ -193,7 +193,8 @@ def ratios(ones: FloatArray, others: FloatArray) -> Ratios:
     Ratios(mean=1.581..., median=1.5)
     """
     found = ones / others
-    return Ratios(float(root_mean_square(found)), float(np.nanmedian(found)))
+    known = found[np.isfinite(found)]
+    return Ratios(float(root_mean_square(known)), float(np.median(known))) if known.size else Ratios(np.nan, np.nan)
 
 
 def sample_spread(values: FloatArray, min_samples: int = 3) -> FloatArray:
