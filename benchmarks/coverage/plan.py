@@ -43,18 +43,18 @@ def variants(corpus: str, num_replicas: int | None = None) -> list[Variant]:
     """
     fewer = {"embedding.num_replicas": num_replicas or 32}
     more = {"embedding.num_replicas": num_replicas or 100} if CORPORA[corpus].language == "en" else fewer
-    usual = [Variant("exponential", _SMALL | _EXPONENTIAL | fewer), Variant("poisson", _SMALL | more)]
+    usual = [
+        Variant("exponential", _SMALL | _EXPONENTIAL | fewer),
+        Variant("documents_exponential", _SMALL | _DOCUMENTS | _EXPONENTIAL | fewer),
+        Variant("poisson", _SMALL | more),
+    ]
     if corpus != "simple":
         return usual
     large = [
         Variant("poisson_large", _LARGE | fewer, _LARGE_SAMPLES),
         Variant("exponential_large", _LARGE | _EXPONENTIAL | fewer, _LARGE_SAMPLES),
     ]
-    documents = [
-        Variant("documents", _SMALL | _DOCUMENTS | fewer),
-        Variant("documents_exponential", _SMALL | _DOCUMENTS | _EXPONENTIAL | fewer),
-    ]
-    return [*usual, *documents, *large]
+    return [*usual, Variant("documents", _SMALL | _DOCUMENTS | fewer), *large]
 
 
 def measure(folder: Path, names: Mapping[str, list[Variant]], settings: Settings) -> pl.DataFrame:

@@ -36,8 +36,8 @@ def corpus(tmp_path, monkeypatch):
 def test_a_small_corpus_is_trained_once_and_measured(corpus, tmp_path):
     chosen = {corpus: plan.variants(corpus, num_replicas=2)}
     study = Study(plan.measure(tmp_path, chosen, _SETTINGS))
-    # Exponential weights: two replicas, and the sample from four starts; Poisson counts: two, and the sample from one. Where
-    # documents are drawn the samples are the same, and two replicas are new. Large models are none, as the size is set.
+    # Exponential weights: two replicas, and the sample from four starts; Poisson counts: two, and the sample from one.
+    # Where documents are drawn the samples are the same, and two replicas are new. With one size none are larger.
     assert plan.total_cost(tmp_path).num_models == 3 * (6 + 3 + 2 + 2) + 3
     assert study.values(corpus, "exponential", "pse").starts.shape[:2] == (plan.STARTS, 3)
     own = study.coverage([corpus], list(KINDS), Recipe("exponential", "centred", 2), "its own estimate")
