@@ -1,24 +1,21 @@
 """Running a stage: reuse what the ledger knows, do the rest, keep count, and never take part of it for all of it."""
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import Protocol
 
+from tiltmeter.cluster.dealing import Deck, longest_first
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Work
 from tiltmeter.storage.errors import WorkFailed
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 from tiltmeter.storage.store.registry import Entry
 
-T = TypeVar("T")
-
 _LOOKS_AT_ONCE = 16
-_BATCHES_PER_WORKER = 8
-_MOST_AT_ONCE = 16
 
 
 class UnitsFailed(WorkFailed):
@@ -40,8 +37,8 @@ class Stage:
         work: what does a batch of them.
         units: all of them, whether done before or not, in groups such as the corpora: what fails in one group leaves
             the others alone.
-        batch_size: the most units of a group that one worker takes together; None: so many that workers end together.
-            It is how work is dealt out, never what is computed.
+        batch_size: the most units of a group that one worker takes together; None: as many as are worth it, of units
+            of which some are cheap. It is how work is dealt out, never what is computed.
         on_gpu: whether each worker needs a GPU.
     """
 
@@ -67,13 +64,22 @@ class Pool(Protocol):
     def num_gpus(self) -> int:
         """Workers with a GPU."""
 
-    def run(self, work: Work, batches: Sequence[Sequence[Unit]], *, on_gpu: bool = False) -> Iterator[Outcome]:
-        """Do all batches; yields what becomes of each unit."""
+    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False) -> Iterator[Outcome]:
+        """Do all units of a deck; yields what becomes of each."""
 
 
 @dataclass
 class StageRecord:
-    """What a stage did, for ``run.json``; the memory is the largest worker's peak up to the end of the stage."""
+    """What a stage did, for ``run.json``.
+
+    Attributes:
+        seconds: from its start to its end.
+        worker_seconds: that workers were at units, all together.
+        num_workers: that could have been.
+        busy_share: ``worker_seconds`` of the ``seconds`` of all workers; None if there was nothing to do.
+        least_busy_share: that of the worker which did least.
+        peak_worker_memory_bytes: the largest worker's up to the end of the stage.
+    """
 
     name: str
     num_done: int = 0
@@ -82,15 +88,31 @@ class StageRecord:
     num_worker_deaths: int = 0
     seconds: float = 0.0
     worker_seconds: float = 0.0
+    num_workers: int = 0
+    busy_share: float | None = None
+    least_busy_share: float | None = None
     num_bytes: int = 0
     peak_worker_memory_bytes: int = 0
 
-    def add(self, done: Finished, seconds: float, peak_memory_bytes: int) -> None:
+    def __post_init__(self) -> None:
+        self._seconds_by_worker: defaultdict[str, float] = defaultdict(float)
+
+    def add(self, report: Report) -> None:
         """Count one more finished unit."""
         self.num_done += 1
-        self.worker_seconds += seconds
-        self.num_bytes += done.num_bytes
-        self.peak_worker_memory_bytes = max(self.peak_worker_memory_bytes, peak_memory_bytes)
+        self.worker_seconds += report.seconds
+        if report.worker:
+            self._seconds_by_worker[report.worker] += report.seconds
+        self.num_bytes += report.finished.num_bytes
+        self.peak_worker_memory_bytes = max(self.peak_worker_memory_bytes, report.peak_memory_bytes)
+
+    def end(self, seconds: float) -> None:
+        """The stage took so long."""
+        self.seconds = seconds
+        if self.num_workers:
+            self.busy_share = self.worker_seconds / (seconds * self.num_workers)
+            has_idle = len(self._seconds_by_worker) < self.num_workers
+            self.least_busy_share = 0.0 if has_idle else min(self._seconds_by_worker.values()) / seconds
 
 
 @dataclass
@@ -122,7 +144,7 @@ class Runner:
         try:
             failures = self._do(stage, missing, finished, record)
         finally:
-            record.seconds = time.monotonic() - started
+            record.end(time.monotonic() - started)
             self.display.end()
         for group, units in stage.units.items():
             self.failures.setdefault(group, []).extend(failures[unit.place] for unit in units if unit.place in failures)
@@ -152,10 +174,6 @@ class Runner:
     def _has_earlier_run(self) -> bool:
         return self.entry is not None and self.entry.has_earlier_run()
 
-    def _even_batch(self, num_units: int) -> int:
-        """For units of which some are cheap: that workers end together matters more than the overhead of a batch."""
-        return min(max(num_units // (_BATCHES_PER_WORKER * self.pool.num_workers), 1), _MOST_AT_ONCE)
-
     def check(self) -> None:
         """Raise what has failed.
 
@@ -171,15 +189,18 @@ class Runner:
         failures: dict[str, Failure] = {}
         if not any(missing.values()):
             return failures
-        batch_size = stage.batch_size or self._even_batch(sum(map(len, missing.values())))
-        batches = [batch for units in missing.values() for batch in evenly(units, batch_size)]
+        record.num_workers = self.pool.num_workers
+        if stage.on_gpu:
+            record.num_workers = min(record.num_workers, self.pool.num_gpus)
+        batches = longest_first(missing.values(), stage.batch_size or 1)
         if self._has_earlier_run:
             batches.reverse()  # the two meet in the middle
-        for outcome in self.pool.run(stage.work, batches, on_gpu=stage.on_gpu):
+        deck = Deck(batches, joins=stage.batch_size is None)
+        for outcome in self.pool.run(stage.work, deck, on_gpu=stage.on_gpu):
             match outcome:
-                case Report(done, seconds, peak_memory_bytes):
+                case Report(done):
                     finished[done.place] = done
-                    record.add(done, seconds, peak_memory_bytes)
+                    record.add(outcome)
                     self.display.advance()
                 case FinishedElsewhere(done):
                     finished[done.place] = done
@@ -205,17 +226,3 @@ def _missing(stage: Stage, finished: Mapping[str, Finished]) -> dict[str, list[U
                 seen.add(unit.place)
                 groups[group].append(unit)
     return groups
-
-
-def evenly(units: Sequence[T], batch_size: int) -> list[Sequence[T]]:
-    """As few batches as possible of at most ``batch_size`` units, whose sizes differ by at most one, larger first.
-
-    >>> [len(batch) for batch in evenly(range(33), 8)]
-    [7, 7, 7, 6, 6]
-    """
-    num_batches = -(-len(units) // batch_size)
-    if not num_batches:
-        return []
-    size, larger = divmod(len(units), num_batches)
-    starts = [index * size + min(index, larger) for index in range(num_batches + 1)]
-    return [units[start:stop] for start, stop in pairwise(starts)]

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Self
 
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import ClusterConfig
+from tiltmeter.cluster.dealing import Deck
 from tiltmeter.cluster.work import Outcome, Work
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.ledger import Store
 
 if TYPE_CHECKING:
     from tiltmeter.cluster.preflight import Preflight
@@ -49,13 +50,13 @@ class Workers:
     ) -> None:
         self._open.close()
 
-    def run(self, work: Work, batches: Sequence[Sequence[Unit]], *, on_gpu: bool = False) -> Iterator[Outcome]:
-        """Do all batches; see :meth:`.workers.Pool.run`.
+    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False) -> Iterator[Outcome]:
+        """Do all units of a deck; see :meth:`.workers.Pool.run`.
 
         Raises:
             ClusterError: if the cluster can't be reached, or has no room.
         """
-        return self._started().run(work, batches, on_gpu=on_gpu)
+        return self._started().run(work, deck, on_gpu=on_gpu)
 
     @property
     def num_workers(self) -> int:

@@ -16,11 +16,18 @@ Work = Callable[[Store, Sequence[Unit]], Iterator[tuple[Unit, Tables]]]
 
 @dataclass(frozen=True)
 class Report:
-    """What a worker tells about a unit that it finished; the memory is the process's peak since it started."""
+    """What a worker tells about a unit that it finished.
+
+    Attributes:
+        seconds: that it was at the unit.
+        peak_memory_bytes: its process's peak since it started.
+        worker: its host and process; empty if it died with its report.
+    """
 
     finished: Finished
-    seconds: float
-    peak_memory_bytes: int
+    seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    worker: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """The actors that do units, and the loop that keeps them busy."""
 
 import gc
+import os
 import re
 import resource
+import socket
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ import pyarrow as pa
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from tiltmeter.cluster.dealing import Deck
 from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Tick, Work
 from tiltmeter.storage.store.ledger import Store, Unit
 
@@ -44,7 +47,7 @@ class Pool:
     _idle: list[Any] = field(default_factory=list)
     _starting: dict[Any, Any] = field(default_factory=dict)
     _running: dict[Any, "_Batch"] = field(default_factory=dict)
-    _waiting: deque[list[Unit]] = field(default_factory=deque)
+    _waiting: Deck = field(default_factory=Deck)
     _num_deaths: Counter[str] = field(default_factory=Counter)
     _num_lost_starts: int = 0
 
@@ -67,12 +70,12 @@ class Pool:
         finally:
             self._dismiss()
 
-    def run(self, work: Work, batches: Sequence[Sequence[Unit]], *, on_gpu: bool = False) -> Iterator[Outcome]:
-        """Do all batches, on workers that hold a GPU or on such that do not; yields what becomes of each unit."""
-        if batches and on_gpu != self._on_gpu:
+    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False) -> Iterator[Outcome]:
+        """Do all units of a deck, on workers that hold a GPU or on such that do not; yields what becomes of each."""
+        if deck and on_gpu != self._on_gpu:
             self._dismiss()
             self._on_gpu = on_gpu
-        self._waiting.extend(list(units) for units in batches)
+        self._waiting = deck
         # A node may have been lost since the last stage: a worker is asked for a sign of life before it is relied on.
         self._starting |= {worker.ready.remote(): worker for worker in self._idle}
         self._idle.clear()
@@ -94,11 +97,11 @@ class Pool:
         self._starting.clear()
 
     def _assign(self, work: Work) -> None:
+        most_workers = min(self.num_workers, self.num_gpus) if self._on_gpu else self.num_workers
         while self._waiting and self._idle:
             worker = self._idle.pop()
-            units = self._waiting.popleft()
+            units = self._waiting.take(most_workers)
             self._running[worker.run.remote(work, units)] = _Batch(units, worker)
-        most_workers = min(self.num_workers, self.num_gpus) if self._on_gpu else self.num_workers
         for _ in range(min(len(self._waiting), most_workers - len(self._running)) - len(self._starting)):
             worker = self._new_worker()
             self._starting[worker.ready.remote()] = worker
@@ -126,10 +129,9 @@ class Pool:
 
     def _give_up(self, error: RayError) -> Iterator[Outcome]:
         """Workers die before they are at any unit: what waits for one can't be done."""
-        waiting = [unit for units in self._waiting for unit in units]
-        self._waiting.clear()
-        for unit in waiting:
-            yield _unit_lost(unit, f"{self._num_lost_starts} workers died as they started", error)
+        while self._waiting:
+            for unit in self._waiting.take(self.num_workers):
+                yield _unit_lost(unit, f"{self._num_lost_starts} workers died as they started", error)
         self._num_lost_starts = 0
 
     def _advance(self, stream: Any) -> Iterator[Outcome]:
@@ -144,7 +146,7 @@ class Pool:
             self._idle.append(batch.worker)
             if batch.units:
                 yield _unit_failed(batch.units.pop(0), error)
-            self._queue(batch.units)
+            self._waiting.add(batch.units)
         except RayError as error:
             del self._running[stream]
             ray.kill(batch.worker)
@@ -157,21 +159,17 @@ class Pool:
         # What a worker says last can be lost with it; the ledger knows what it finished.
         while batch.units and (finished := self.store.find(batch.units[0])):
             batch.units.pop(0)
-            yield Report(finished, seconds=0.0, peak_memory_bytes=0)
+            yield Report(finished)
         if not batch.units:
             return
         unit, *others = batch.units
-        self._queue(others)
+        self._waiting.add(others)
         self._num_deaths[unit.place] += 1
         if self._num_deaths[unit.place] > self.max_retries:
             yield _unit_lost(unit, f"its worker died {self._num_deaths[unit.place]} times", error)
         else:
             yield Death(unit)
-            self._queue([unit])
-
-    def _queue(self, units: list[Unit]) -> None:
-        if units:
-            self._waiting.append(units)
+            self._waiting.add([unit])
 
 
 @dataclass
@@ -197,7 +195,7 @@ class _Worker:
     """What the garbage collector no longer looks through: so many modules, and perhaps what a batch had then."""
 
     def __init__(self, store_root: str) -> None:
-        self.store = Store(store_root)
+        self.store, self.name = Store(store_root), f"{socket.gethostname()} {os.getpid()}"
 
     def ready(self) -> None:
         """Returns as soon as the worker runs."""
@@ -218,7 +216,7 @@ class _Worker:
             self._free_unit()
             now = time.monotonic()
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            yield Report(finished, now - started, peak)
+            yield Report(finished, now - started, peak, self.name)
             started = now
 
     @classmethod

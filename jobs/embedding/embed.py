@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import each
 from tiltmeter.jobs.embedding import training
 from tiltmeter.jobs.embedding.corpus.counting import PairTables, count_column, count_corpora, drawn
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
@@ -44,8 +45,6 @@ class EmbeddingConfig:
         num_starts: random starts from which the original corpus is trained; further ones tell what training alone does
             to a number.
         resampling: how a replica is drawn from the corpus.
-        group_size: replicas on which one worker trains GloVe on a CPU, sharing their pair structure; no effect on
-            vectors.
         min_count: occurrences that a word needs to be in the vocabulary.
         fold_case: whether text and word lists are lower-cased.
         device: where GloVe trains; ``auto`` takes the cluster's GPUs if it has any. Both devices take the same steps in
@@ -60,7 +59,6 @@ class EmbeddingConfig:
     num_replicas: Annotated[int, Field(ge=2, le=4096)] = 32
     num_starts: Annotated[int, Field(ge=1, le=256)] = 1
     resampling: Resampling = LINES
-    group_size: Annotated[int, Field(ge=1)] = 6
     min_count: Annotated[int, Field(ge=1)] = 5
     fold_case: bool = True
     device: Device = "auto"
@@ -119,7 +117,7 @@ def embed(
         stage = _glove_stage(runner, corpora, config, seed, cluster)
     else:
         units = {name: _line_units(corpus, config, seed) for name, corpus in corpora.items()}
-        stage = Stage("train", training.LineTraining(config.checkpoint_seconds), units)
+        stage = Stage("train", each(training.LineTraining(config.checkpoint_seconds)), units)
     done = runner.run_whole(stage)
     return {
         name: Embeddings(
@@ -151,7 +149,7 @@ def _glove_stage(
         batch_size = -(-len(config.replicas) // runner.pool.num_gpus)
         return Stage("train", training.CudaPairTraining(config.checkpoint_seconds), units, batch_size, on_gpu=True)
     work = training.PairTraining(config.checkpoint_seconds, cluster.worker_data_bytes, cluster.scratch)
-    return Stage("train", work, units, config.group_size)
+    return Stage("train", each(work), units)
 
 
 def _pair_units(

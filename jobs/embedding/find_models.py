@@ -79,7 +79,7 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         name: _select_units(corpora[name], embedding, needs.selection(wordsets[name]))
         for name, embedding in embeddings.items()
     }
-    done = run.runner.run_whole(Stage("select words", each(select), units, batch_size=8))
+    done = run.runner.run_whole(Stage("select words", each(select), units, None))
     num_replicas = cast(EmbeddingConfig, run.config.embedding).num_replicas
     return [
         _model(

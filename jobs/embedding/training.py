@@ -1,7 +1,7 @@
 """The work of the train stage: replicas to their last epoch, from the last saved state if there is one."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding import tables
 from tiltmeter.jobs.embedding.corpus.counting import count_column
 from tiltmeter.jobs.embedding.corpus.indexed_lines import IndexedLines, code_index, indexed_lines, word_indices
+from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
 from tiltmeter.operators.embedding.bootstrap import LINES, drawn_replica, replica_multiplicities
 from tiltmeter.operators.embedding.fasttext import FastTextConfig, FastTextTraining
@@ -27,7 +28,7 @@ from tiltmeter.storage.store.scratch import Scratch
 
 @dataclass(frozen=True)
 class PairTraining:
-    """Trains GloVe on a group of replicas, one after the other, which share the structure of their pairs.
+    """Trains GloVe on a replica; the structure of its pairs stays in the worker for the next replica of the corpus.
 
     Pairs that take more than ``memory_bytes`` are kept on a local disk, in the folder ``scratch``.
     """
@@ -36,40 +37,29 @@ class PairTraining:
     memory_bytes: int
     scratch: str | None
 
-    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
-        """Each unit's tables."""
-        words = store.read(units[0].input("vocabulary"))["word"]
-        workspace = self._workspace(units[0])
-        pairs = _pair_structure(store, units[0], workspace)
-        for unit in units:
-            yield unit, self._tables(store, unit, words, pairs, workspace)
+    def __call__(self, store: Store, unit: Unit) -> Tables:
+        """The unit's tables."""
+        with resident((self, *_pair_names(unit)), lambda _: self._structure(store, unit)) as (words, pairs, workspace):
+            arguments = (_tiling(unit), unit.config["replica"], unit.config["seed"], unit.config["training"])
+            training = GloveTraining(pairs, _count_pieces(store, unit), *arguments, workspace)
+            _advance_to_end(store, unit, training, self.checkpoint_seconds)
+            yield from _trained_tables(unit, words, training.result())
 
-    def _workspace(self, unit: Unit) -> Workspace:
+    def _structure(self, store: Store, unit: Unit) -> tuple[pa.ChunkedArray, TiledPairs, Workspace]:
         fits = _num_pairs(unit) * BYTES_PER_PAIR <= self.memory_bytes
-        return IN_MEMORY if fits else Scratch(self.scratch, "cluster.scratch=<path>")
-
-    def _tables(
-        self, store: Store, unit: Unit, words: pa.ChunkedArray, pairs: TiledPairs, workspace: Workspace
-    ) -> Tables:
-        arguments = (_tiling(unit), unit.config["replica"], unit.config["seed"], unit.config["training"])
-        training = GloveTraining(pairs, _count_pieces(store, unit), *arguments, workspace)
-        _advance_to_end(store, unit, training, self.checkpoint_seconds)
-        yield from _trained_tables(unit, words, training.result())
+        workspace = IN_MEMORY if fits else Scratch(self.scratch, "cluster.scratch=<path>")
+        return _words(store, unit), _pair_structure(store, unit, workspace), workspace
 
 
 @dataclass(frozen=True)
 class LineTraining:
-    """Trains word2vec or fastText, one replica after the other, on the lines of the corpus as they are resampled."""
+    """Trains word2vec or fastText on a replica: the lines of the corpus as they are resampled."""
 
     checkpoint_seconds: float
 
-    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
-        """Each unit's tables."""
-        for unit in units:
-            yield unit, self._tables(store, unit)
-
-    def _tables(self, store: Store, unit: Unit) -> Tables:
-        words = store.read(unit.input("vocabulary"))["word"]
+    def __call__(self, store: Store, unit: Unit) -> Tables:
+        """The unit's tables."""
+        words = _words(store, unit)
         lines = _ResampledLines(store, unit)
         settings, config = unit.config["training"], unit.config
         trainer = FastTextTraining if isinstance(settings, FastTextConfig) else Word2VecTraining
@@ -92,7 +82,7 @@ class CudaPairTraining:
         from tiltmeter.operators.embedding.glove_cuda import check_device, replicas_that_fit
 
         check_device("cuda")
-        words = store.read(units[0].input("vocabulary"))["word"]
+        words = _words(store, units[0])
         pairs, config = _pair_structure(store, units[0], IN_MEMORY), units[0].config["training"]
         size = replicas_that_fit(pairs.rows.size, len(words), config, torch.cuda.mem_get_info()[0])
         for start in range(0, len(units), size):
@@ -119,6 +109,16 @@ class CudaPairTraining:
                 saved = time.monotonic()
         for number, unit in enumerate(units):
             yield unit, _trained_tables(unit, words, training.result(number))
+
+
+def _words(store: Store, unit: Unit) -> pa.ChunkedArray:
+    return store.read(unit.input("vocabulary"))["word"]
+
+
+def _pair_names(unit: Unit) -> tuple[Hashable, ...]:
+    """What tells pairs of a corpus from those of another."""
+    names = (ref.columns["name"] for ref in unit.inputs["pairs"])
+    return unit.input("vocabulary").columns["word"], _tiling(unit), *names
 
 
 def _tiling(unit: Unit) -> Tiling:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import StageRecord
 from tiltmeter.jobs.report import wording
-from tiltmeter.jobs.report.grids import Row, cell, count, grid, number, text
+from tiltmeter.jobs.report.grids import Row, cell, count, grid, number, percent, text
 from tiltmeter.jobs.report.html.elements import Details, Grid, Listing, Section
 from tiltmeter.storage.store.tables import documentation
 
@@ -29,8 +29,9 @@ def run_log(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[
 def _stages(stages: Sequence[StageRecord]) -> Grid:
     return grid(
         f"Stages in the order in which they ran, {wording.number(sum(record.seconds for record in stages), 1)} seconds "
-        "in all. A reused unit was done by an earlier run and found again. Worker seconds: of all workers together. "
-        "Worker peak so far: the most memory that one process had held since it started, in earlier stages too.",
+        "in all. A reused unit was done by an earlier run and found again. Worker seconds: of all workers together; "
+        "they were busy for this share of the stage, and the one that did least for its own. Worker peak so far: the "
+        "most memory that one process had held since it started, in earlier stages too.",
         [vars(record) for record in stages],
         text("name", "stage"),
         number("seconds", digits=1, bar=True),
@@ -38,6 +39,8 @@ def _stages(stages: Sequence[StageRecord]) -> Grid:
         count("num_reused"),
         count("num_failed"),
         number("worker_seconds", digits=1),
+        percent("busy_share", "workers busy", 0),
+        percent("least_busy_share", "least busy worker", 0),
         cell("worker peak so far (MiB)", _peak, is_numeric=True),
     )
 

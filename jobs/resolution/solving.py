@@ -55,7 +55,6 @@ def partition(runner: Runner, graphs: Mapping[str, Graph], config: ResolutionRun
             "decompose",
             each(_decompose),
             {name: [_cut_unit(graph, linked_by(config.solver))] for name, graph in graphs.items()},
-            4,
         )
     )
     version, _ = solver(config.solver)
@@ -74,7 +73,7 @@ def partition(runner: Runner, graphs: Mapping[str, Graph], config: ResolutionRun
         name: [_gather_unit(name, config.missing, graphs[name], cut[name][0], finished)]
         for name, finished in solved.items()
     }
-    done = runner.run_whole(Stage("gather clusters", each(_gather), gathered, 4))
+    done = runner.run_whole(Stage("gather clusters", each(_gather), gathered))
     return {name: Partition(unit.tables["clusters"], unit.tables["components"]) for name, [unit] in done.items()}
 
 

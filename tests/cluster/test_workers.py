@@ -14,8 +14,9 @@ import ray
 from rich.console import Console
 
 from tiltmeter.cluster import workers
+from tiltmeter.cluster.dealing import Deck
 from tiltmeter.cluster.progress import Display
-from tiltmeter.cluster.stages import Runner, Stage, UnitsFailed, evenly
+from tiltmeter.cluster.stages import Runner, Stage, UnitsFailed
 from tiltmeter.cluster.work import Failure, each
 from tiltmeter.cluster.workers import Pool, _unit_lost
 from tiltmeter.storage.store.ledger import Store, Unit
@@ -127,11 +128,6 @@ def test_a_unit_that_kills_every_worker_fails_alone_after_its_retries(runner, ba
     assert (record.num_done, record.num_failed, record.num_worker_deaths) == (4, 1, 2)
 
 
-def test_batches_are_even():
-    assert [len(batch) for batch in evenly(units(range(10)), 4)] == [4, 3, 3]
-    assert evenly([], 4) == []
-
-
 class _DiesAsItStarts:
     def __init__(self, *_):
         os._exit(1)
@@ -144,7 +140,9 @@ def test_workers_that_die_as_they_start_are_given_up(ray_cluster, tmp_path, monk
     monkeypatch.setattr(workers, "_Worker", _DiesAsItStarts)
     pool = Pool(Store(str(tmp_path)), max_retries=0)
     with pool.started(1):
-        outcomes = [outcome for outcome in pool.run(each(square), [units([1, 2])]) if isinstance(outcome, Failure)]
+        outcomes = [
+            outcome for outcome in pool.run(each(square), Deck([units([1, 2])])) if isinstance(outcome, Failure)
+        ]
     assert [outcome.unit.config for outcome in outcomes] == [unit.config for unit in units([1, 2])]
     assert outcomes[0].error.startswith("2 workers died as they started (raise cluster.max_retries, or give it more")
 

@@ -5,7 +5,6 @@ import re
 import psutil
 from ray.cluster_utils import Cluster
 
-_NUM_NODES = 2
 _SMALL = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
 _HEAD = {"num_cpus": 0, "include_log_monitor": False, "no_monitor": True}
 
@@ -34,9 +33,10 @@ class Workers:
 
 
 class Machines(Workers):
-    """A head without CPUs and two nodes with two CPUs each, which take two runs of two workers."""
+    """A head without CPUs, and nodes: two with two CPUs each take two runs of two workers."""
 
-    def __init__(self):
+    def __init__(self, num_nodes=2, num_cpus=2):
+        self._num_nodes, self._num_cpus = num_nodes, num_cpus
         self._start()
 
     def _start(self):
@@ -55,8 +55,8 @@ class Machines(Workers):
             self._start()
         for node in [node for node in self.nodes if not node.remaining_processes_alive()]:
             self.remove(node)
-        while len(self.nodes) < _NUM_NODES:
-            self.nodes.append(self._cluster.add_node(num_cpus=2, memory=4 * 2**30, **_SMALL))
+        while len(self.nodes) < self._num_nodes:
+            self.nodes.append(self._cluster.add_node(num_cpus=self._num_cpus, memory=4 * 2**30, **_SMALL))
 
     def remove(self, node):
         """End all processes of a node at once."""

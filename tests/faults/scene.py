@@ -27,7 +27,6 @@ TINY = [
     "reading.shard_megabytes=0.02",
     "reading.span_megabytes=0.02",
     "embedding.num_replicas=30",
-    "embedding.group_size=2",
     "embedding.trainer.dimensions=4",
     "embedding.trainer.epochs=5",
 ]

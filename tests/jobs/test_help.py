@@ -77,7 +77,7 @@ def test_the_page_of_a_job_shows_what_is_chosen(said):
     page = said("job=bootstrap", "embedding=word2vec", "-h")
     assert "embedding=word2vec; or bert_cls, encoder, fasttext, file, glove, replicas" in page
     assert "embedding.trainer.skip_gram=true" in page
-    assert "embedding.group_size" not in page
+    assert "embedding.cooccurrence" not in page
 
 
 def test_the_page_of_a_job_that_there_is_not_is_refused(monkeypatch, capsys):

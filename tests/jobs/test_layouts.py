@@ -36,11 +36,9 @@ def usual(run_job, tmp_path_factory):
 @pytest.mark.parametrize(
     ("num_shards", "layout"),
     [
-        pytest.param(2, ["cluster.num_cpus=1", "embedding.group_size=9", "cluster.worker_megabytes=500"], marks=SLOW),
-        pytest.param(7, ["cluster.num_cpus=4", "embedding.group_size=4", "reading.shard_megabytes=0.85"], marks=SLOW),
-        pytest.param(
-            1, ["reading.shard_megabytes=100", "reading.span_megabytes=0.5", "embedding.group_size=8"], marks=SLOW
-        ),
+        pytest.param(2, ["cluster.num_cpus=1", "cluster.worker_megabytes=500"], marks=SLOW),
+        pytest.param(7, ["cluster.num_cpus=4", "reading.shard_megabytes=0.85"], marks=SLOW),
+        pytest.param(1, ["reading.shard_megabytes=100", "reading.span_megabytes=0.5"], marks=SLOW),
     ],
 )
 def test_layout_changes_no_table(usual, num_shards, layout, run_job, tmp_path):
@@ -136,8 +134,8 @@ def full_size(run_job, tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("num_cpus", [1, 2, 4])
-@pytest.mark.parametrize(("shard_megabytes", "group_size"), [(100, 33), (0.85, 4), (0.85, 11)])
-def test_layout_changes_no_table_at_full_size(full_size, run_job, tmp_path, num_cpus, shard_megabytes, group_size):
+@pytest.mark.parametrize("shard_megabytes", [100, 0.85, 0.4])
+def test_layout_changes_no_table_at_full_size(full_size, run_job, tmp_path, num_cpus, shard_megabytes):
     layout = [f"cluster.num_cpus={num_cpus}", f"reading.shard_megabytes={shard_megabytes}"]
-    run = run_job(f"store={tmp_path}", *layout, f"embedding.group_size={group_size}")
+    run = run_job(f"store={tmp_path}", *layout)
     assert run.digests == full_size.digests

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tiltmeter.cluster.stages import Runner, Stage, evenly
+from tiltmeter.cluster.dealing import evenly
+from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.attributions import attribution_rows
 from tiltmeter.jobs.classifiers.decoys import tables

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltmeter.cluster.stages import Runner, Stage, evenly
+from tiltmeter.cluster.dealing import evenly
+from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.corpus.indexed_lines import IndexedLines, code_index, indexed_lines, word_indices
 from tiltmeter.jobs.embedding.corpus.vocabulary import Shard, TokenisedCorpus

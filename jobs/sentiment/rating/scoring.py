@@ -41,7 +41,7 @@ def score(
         scored = _score(runner, name, system, variants)
         gathered.update(_gather_units(name, texts, translated, scored))
     done = runner.run(
-        Stage("gather scores", each(_gather), {_group(*key): [unit] for key, unit in gathered.items()}, 8)
+        Stage("gather scores", each(_gather), {_group(*key): [unit] for key, unit in gathered.items()}, None)
     )
     return {key: unit.tables["scores"] for key in gathered for unit in done[_group(*key)]}
 

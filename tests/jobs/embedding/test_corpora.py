@@ -198,7 +198,7 @@ def usual(run_job, one_corpus, forms, tmp_path_factory):
             ["reading.span_megabytes=0.006", "reading.shard_megabytes=0.001", "cluster.worker_megabytes=500"],
             marks=pytest.mark.slow,
         ),
-        pytest.param("dump", 1, ["embedding.group_size=1"], marks=pytest.mark.slow),
+        pytest.param("dump", 1, ["cluster.num_cpus=4"], marks=pytest.mark.slow),
         pytest.param(
             "multistream",
             3,

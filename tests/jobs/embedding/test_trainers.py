@@ -4,7 +4,7 @@ import copy
 import os
 import shutil
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 
 from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.cluster.work import Tables, Work
+from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding.training import LineTraining, PairTraining
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.store.ledger import Store, Unit
@@ -67,14 +67,14 @@ class MortalWork:
         num_saves: the death comes with that line.
     """
 
-    work: Work
+    work: Callable[[Store, Unit], Tables]
     saves: Path
     num_saves: int
 
-    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+    def __call__(self, store: Store, unit: Unit) -> Tables:
         watched = copy.copy(store)
         watched.save_state = partial(self._save, store)
-        return self.work(watched, units)
+        return self.work(watched, unit)
 
     def _save(self, store: Store, unit: Unit, state: Mapping[str, np.ndarray]) -> None:
         store.save_state(unit, state)

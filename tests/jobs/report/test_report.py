@@ -165,10 +165,14 @@ def test_rows_and_stages_are_accounted_for(survey, report, html_of):
 
 def test_every_stage_has_its_time_as_a_bar():
     stages = [StageRecord("count", seconds=1.0), StageRecord("train", num_done=3, num_reused=1, seconds=4.0)]
-    stages[1].peak_worker_memory_bytes = 5 * 2**20
+    stages[1].peak_worker_memory_bytes, stages[1].worker_seconds = 5 * 2**20, 6.0
+    stages[1].busy_share, stages[1].least_busy_share = 0.75, 0.5
     grid, *_ = run_log(stages, "", {}).blocks
     assert "5.0 seconds in all" in grid.caption
     assert [grid.share("seconds", row) for row in (0, 1)] == [0.25, 1.0]
     assert grid.share("stage", 0) is None
     # Nothing was done by any process of the first.
-    assert grid.rows == [["count", "1.0", "0", "0", "0", "0.0", "–"], ["train", "4.0", "3", "1", "0", "0.0", "5"]]
+    assert grid.rows == [
+        ["count", "1.0", "0", "0", "0", "0.0", "–", "–", "–"],
+        ["train", "4.0", "3", "1", "0", "6.0", "75%", "50%", "5"],
+    ]

@@ -1,0 +1,87 @@
+"""Who gets which units when: the longest first, in batches that shrink, so that all workers work and end together.
+
+Nothing here runs anything, so that a simulation deals as a run does.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from operator import itemgetter
+from typing import TypeVar
+
+from tiltmeter.storage.store.ledger import Unit
+
+T = TypeVar("T")
+
+_BATCHES_PER_WORKER = 8
+_MOST_AT_ONCE = 16
+
+
+class Deck:
+    """Batches of units that wait for a worker.
+
+    Args:
+        batches: in the order in which they are dealt.
+        joins: whether several are dealt as one as long as they are less than an eighth of a worker's share of what
+            waits. So cheap units cost little to deal, and no worker is left with much when the others are done.
+    """
+
+    def __init__(self, batches: Iterable[Sequence[Unit]] = (), *, joins: bool = False) -> None:
+        self._batches: deque[Sequence[Unit]] = deque()
+        self._length, self._joins = 0, joins
+        for units in batches:
+            self.add(units)
+
+    def __len__(self) -> int:
+        """The most batches that are left."""
+        return len(self._batches)
+
+    def add(self, units: Sequence[Unit]) -> None:
+        """Put a batch behind the others, unless it is empty."""
+        if units:
+            self._batches.append(units)
+            self._length += _length(units)
+
+    def take(self, num_workers: int) -> list[Unit]:
+        """What one of so many workers does next."""
+        share = self._length / (_BATCHES_PER_WORKER * num_workers) if self._joins else 0
+        units = [*self._pop()]
+        while self._batches and len(units) < _MOST_AT_ONCE and _length(units) + _length(self._batches[0]) <= share:
+            units += self._pop()
+        return units
+
+    def _pop(self) -> Sequence[Unit]:
+        units = self._batches.popleft()
+        self._length -= _length(units)
+        return units
+
+
+def longest_first(groups: Iterable[Sequence[Unit]], batch_size: int) -> list[Sequence[Unit]]:
+    """Even batches of the units of each group, those first that may take longest, by the rows that they read.
+
+    Batches of which none takes twice as long as the other stay with their group, and in its order: they may share what
+    a worker has prepared. Of such groups that with the longest unit is first.
+    """
+    batches = []
+    for units in groups:
+        longest = max((_length([unit]) for unit in units), default=0)
+        batches += [((_length(batch).bit_length(), longest), batch) for batch in evenly(units, batch_size)]
+    return [batch for _, batch in sorted(batches, key=itemgetter(0), reverse=True)]
+
+
+def evenly(units: Sequence[T], batch_size: int) -> list[Sequence[T]]:
+    """As few batches as possible of at most ``batch_size`` units, whose sizes differ by at most one, larger first.
+
+    >>> [len(batch) for batch in evenly(range(33), 8)]
+    [7, 7, 7, 6, 6]
+    """
+    num_batches = -(-len(units) // batch_size)
+    if not num_batches:
+        return []
+    size, larger = divmod(len(units), num_batches)
+    starts = [index * size + min(index, larger) for index in range(num_batches + 1)]
+    return [units[start:stop] for start, stop in pairwise(starts)]
+
+
+def _length(units: Sequence[Unit]) -> int:
+    return sum(1 + sum(ref.num_rows for refs in unit.inputs.values() for ref in refs) for unit in units)

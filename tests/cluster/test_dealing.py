@@ -1,0 +1,133 @@
+"""How units are dealt, by hand and in simulated runs whose workers only wait, on a clock that nobody waits for."""
+
+import random
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.dealing import simulate
+from tiltmeter.cluster.dealing import Deck, evenly, longest_first
+from tiltmeter.storage.store.ledger import TableRef, Unit
+
+
+def unit(name, num_rows=0):
+    """A unit that takes as long as it has rows to read."""
+    return Unit("wait/1", name, {}, {"rows": [TableRef("made/up", "rows", num_rows, {})]})
+
+
+def seconds(unit):
+    return unit.input("rows").num_rows
+
+
+def group(name, *lengths):
+    return [unit(f"{name}{number}", length) for number, length in enumerate(lengths)]
+
+
+def names(batches):
+    return [[unit.name for unit in batch] for batch in batches]
+
+
+def dealt(deck, num_workers):
+    """What workers get who ask in turn."""
+    return [deck.take(num_workers) for _ in iter(lambda: len(deck), 0)]
+
+
+def shares(deck, num_workers):
+    """Of the time of each simulated worker, that in which it was busy."""
+    total, busy = simulate(deck, num_workers, seconds)
+    return [spent / total for spent in busy]
+
+
+def test_units_that_take_longer_come_first():
+    groups = [group("a", 1, 40, 5), group("b", 300, 10)]
+    assert names(longest_first(groups, 1)) == [["b0"], ["a1"], ["b1"], ["a2"], ["a0"]]
+
+
+def test_units_of_about_one_length_stay_with_their_group_and_in_their_order():
+    groups = [group("a", 17, 16, 18), group("b", 19, 20, 16)]
+    assert names(longest_first(groups, 1)) == [["b0"], ["b1"], ["b2"], ["a0"], ["a1"], ["a2"]]
+
+
+def test_units_of_which_nothing_is_known_keep_their_order():
+    units = [Unit("read/1", str(number), {}) for number in range(3)]
+    assert longest_first([units[:2], [], units[2:]], 1) == [[unit] for unit in units]
+
+
+def test_batches_of_a_group_are_even():
+    assert [len(batch) for batch in longest_first([group("a", *[5] * 10), group("b", 1)], 4)] == [4, 3, 3, 1]
+    assert evenly([], 4) == []
+
+
+def test_batches_shrink_as_the_end_comes_near():
+    deck = Deck(([unit] for unit in group("a", *[9] * 100)), joins=True)
+    # An eighth of a half of 100 units are 6; of the 94 that are left 5, and so on down to one.
+    sizes = [len(batch) for batch in dealt(deck, 2)]
+    assert sizes[:6] == [6, 5, 5, 5, 4, 4]
+    assert sizes[-16:] == [1] * 16
+    assert sum(sizes) == 100
+
+
+def test_a_giant_has_a_worker_of_its_own():
+    deck = Deck(longest_first([group("a", *[1] * 64, 10_000)], 1), joins=True)
+    assert names([deck.take(2)]) == [["a64"]]
+
+
+def test_no_batch_is_larger_than_sixteen():
+    deck = Deck(([unit] for unit in group("a", *[1] * 10_000)), joins=True)
+    assert max(map(len, dealt(deck, 1))) == 16
+
+
+def test_what_belongs_together_is_neither_joined_nor_cut():
+    batches = longest_first([group("a", *[1] * 9), group("b", 2)], 3)
+    assert dealt(Deck(batches), 1) == batches
+
+
+def test_what_is_given_back_is_dealt_last():
+    deck = Deck([group("a", 1)])
+    deck.add(group("b", 1, 1))
+    deck.add([])
+    assert (len(deck), names(dealt(deck, 1))) == (2, [["a0"], ["b0", "b1"]])
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 1000), max_size=20), max_size=4),
+    st.integers(1, 40),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_every_unit_is_dealt_once(lengths, num_workers, batch_size, joins):
+    groups = [group(f"group {number} ", *numbers) for number, numbers in enumerate(lengths)]
+    deck = Deck(longest_first(groups, batch_size), joins=joins)
+    batches = dealt(deck, num_workers)
+    assert sorted(chain(*names(batches))) == sorted(unit.name for unit in chain(*groups))
+    assert all(batches)
+
+
+def test_each_of_forty_workers_has_a_replica_while_there_are_any():
+    deck = Deck(longest_first([group("replica ", *[1000] * 33)], 1))
+    assert sorted(shares(deck, 40)) == [0.0] * 7 + [1.0] * 33
+
+
+@pytest.mark.parametrize("joins", [False, True])
+def test_sixteen_workers_are_busy_for_all_but_a_twentieth_of_the_time(joins):
+    rng = random.Random(0)
+    lengths = [round(10 * rng.lognormvariate(0, 1)) for _ in range(2000)]
+    deck = Deck(longest_first([group("a", *lengths)], 1), joins=joins)
+    assert min(shares(deck, 16)) > 0.95
+
+
+def test_nine_languages_that_train_at_once_leave_no_worker_idle():
+    # 33 replicas each, of corpora whose sizes are those of nine Wikipedias, within a factor of 40.
+    sizes = [4000, 1500, 1300, 1000, 900, 300, 250, 200, 100]
+    groups = [group(f"language {size} ", *[size] * 33) for size in reversed(sizes)]
+    assert min(shares(Deck(longest_first(groups, 1)), 16)) > 0.95
+
+
+def test_the_order_is_what_keeps_workers_busy():
+    lengths = [1] * 300 + [100]
+    in_order = Deck([unit] for unit in group("a", *lengths))
+    first = Deck(longest_first([group("a", *lengths)], 1))
+    assert simulate(in_order, 4, seconds).seconds == 175
+    assert simulate(first, 4, seconds).seconds == 100
