@@ -1,14 +1,15 @@
 """How time and memory grow with the corpus, and what a whole Wikipedia would take.
 
-    python -m benchmarks.scaling [key=value ...] [--sizes 1 3 10] [--workers 1 2]
+    python -m benchmarks.scaling [key=value ...] [--sizes 1 3 10] [--check-sizes 6] [--workers 1 2]
 
 Runs the command on the first 1, 3 and 10 million tokens of an English Wikipedia extract, with one and with two workers,
 all 32 replicas and the original, but fewer epochs: training is as many times longer as it has more of them. Prints, in
 Markdown, what each run took, and a model fitted to these runs: the work of a stage in core-seconds is a constant times
-what the stage goes through (text, tokens, rows of pair counts, steps of training), and the number of different pairs
-and words is a power of the number of tokens. The last table is what this model says of the full English Wikipedia.
-There a step of training takes longer, since its vectors are less often in cache: its rate is measured at the number of
-words and of pairs in a tile that the model expects.
+what the stage goes through (text, tokens, rows of pair counts, steps of training), the number of different pairs and
+words is a power of the number of tokens, and the units of a stage are dealt to workers as a run deals them. The model
+is held against these runs and against others, to which it is not fitted. The last table is what it says of the full
+English Wikipedia. There a step of training takes longer, since its vectors are less often in cache: its rate is
+measured at the number of words and of pairs in a tile that the model expects.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import json
 import tempfile
 import time
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.bootstrap import count_updates
 from benchmarks.command import DATA, Outcome, run_command
+from benchmarks.dealing import simulate, unit_seconds, waiting_unit
+from tiltmeter.cluster.dealing import Deck, longest_first
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig
 from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig, GloveTraining, vector_bytes
 from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles, tiled_pairs
@@ -58,6 +61,8 @@ class Measured:
     seconds: float
     peak_bytes: int
     peak_worker_bytes: dict[str, int]
+    num_units: dict[str, int]
+    stage_seconds: dict[str, float]
     core_seconds: dict[str, float]
     stored_bytes: dict[str, int]
 
@@ -98,6 +103,8 @@ def _measured(outcome: Outcome, corpus: Path, num_workers: int) -> Measured:
         outcome.seconds,
         outcome.peak_bytes,
         {name: stage["peak_worker_memory_bytes"] for name, stage in stages.items()},
+        {name: stage["num_done"] for name, stage in stages.items()},
+        {name: stage["seconds"] for name, stage in stages.items()},
         {name: stage["worker_seconds"] for name, stage in stages.items()},
         {name: stage["num_bytes"] for name, stage in stages.items()},
     )
@@ -149,6 +156,56 @@ def print_model(runs: list[Measured]) -> None:
         print(f"\n{quantity} = {factor:.3g} x tokens^{exponent:.3f}")
 
 
+def dealt_seconds(core_seconds: float, num_units: int, num_workers: int) -> float:
+    """How long a stage takes whose units are alike, dealt as a run deals them.
+
+    >>> dealt_seconds(33.0, 33, 16), dealt_seconds(33.0, 33, 40)
+    (3.0, 1.0)
+    """
+    units = [waiting_unit(str(number), core_seconds / num_units) for number in range(num_units)]
+    return simulate(Deck(longest_first([units], 1)), num_workers, unit_seconds).seconds
+
+
+def num_units(runs: list[Measured], stage: str, amount: float) -> int:
+    """Units of a stage that goes through so much: as large as in the largest run, or as many as in all runs."""
+    largest = max(runs, key=lambda run: run.tokens)
+    if len({run.num_units[stage] for run in runs}) == 1:
+        return largest.num_units[stage]
+    return int(np.ceil(amount / getattr(largest, STAGES[stage]) * largest.num_units[stage]))
+
+
+def other_seconds(runs: list[Measured]) -> float:
+    """What a run takes beside its long stages, such as starting workers: the mean over runs."""
+    return float(np.mean([run.seconds - sum(run.stage_seconds[stage] for stage in STAGES) for run in runs]))
+
+
+def modelled_seconds(runs: list[Measured], tokens: float, text_bytes: float, num_workers: int) -> float:
+    """How long the model that is fitted to some runs expects another one to take."""
+    fitted, amounts = constants(runs), expected_amounts(runs, tokens, text_bytes)
+    stages = {stage: (fitted[stage] * amounts[quantity], amounts[quantity]) for stage, quantity in STAGES.items()}
+    return other_seconds(runs) + sum(
+        dealt_seconds(spent, num_units(runs, stage, amount), num_workers) for stage, (spent, amount) in stages.items()
+    )
+
+
+def expected_amounts(runs: list[Measured], tokens: float, text_bytes: float) -> dict[str, float]:
+    """What the stages of a run go through, by the laws of growth."""
+    laws = {quantity: power_law(runs, quantity) for quantity in ("words", "rows", "pairs", "updates")}
+    amounts = {quantity: factor * tokens**exponent for quantity, (factor, exponent) in laws.items()}
+    return {"tokens": tokens, "text_bytes": text_bytes, **amounts}
+
+
+def print_check(runs: list[Measured], others: list[Measured]) -> None:
+    """The model beside the runs that it is fitted to, and beside others."""
+    print("\n| tokens | workers | fitted to | seconds | by the model | error |")
+    print("|---|---|---|---|---|---|")
+    for run in [*runs, *others]:
+        expected = modelled_seconds(runs, run.tokens, run.text_bytes, run.num_workers)
+        error = f"{expected / run.seconds - 1:+.0%}"
+        fitted = "yes" if run in runs else "no"
+        print(f"| {run.tokens:,} | {run.num_workers} | {fitted} | {run.seconds:.0f} | {expected:.0f} | {error} |")
+
+
 def stored_per_unit(runs: list[Measured], stage: str) -> float:
     """Bytes of a stage's tables for one unit of what they grow with."""
     return float(np.mean([run.stored_bytes[stage] / getattr(run, STORED[stage]) for run in runs]))
@@ -186,12 +243,14 @@ def updates_per_second(num_words: float, num_pairs: float, num_distances: int = 
     return 2 * names.size / (time.perf_counter() - started)
 
 
-def print_projection(runs: list[Measured], tokens: float, dump_bytes: float, parse_rate: float) -> None:
+def print_projection(
+    runs: list[Measured], tokens: float, dump_bytes: float, parse_rate: float, num_workers: int
+) -> None:
     """What the model says of a corpus far larger than any that was measured."""
     fitted = constants(runs)
-    amounts = {name: factor * tokens**exponent for name, (factor, exponent) in _laws(runs).items()}
-    amounts |= {"tokens": tokens, "text_bytes": tokens * np.mean([run.text_bytes / run.tokens for run in runs])}
-    combined = combined_rows(tokens, amounts["text_bytes"], _laws(runs)["pairs"])
+    text_bytes = float(tokens * np.mean([run.text_bytes / run.tokens for run in runs]))
+    amounts = expected_amounts(runs, tokens, text_bytes)
+    combined = combined_rows(tokens, text_bytes, power_law(runs, "pairs"))
     hours = {stage: fitted[stage] * amounts[quantity] / 3600 for stage, quantity in STAGES.items()}
     largest = max(runs, key=lambda run: run.tokens)
     rates = [
@@ -202,14 +261,24 @@ def print_projection(runs: list[Measured], tokens: float, dump_bytes: float, par
     hours["combine"] = fitted["merge"] * combined / 3600
     stored = {stage: stored_per_unit(runs, stage) * amounts[STORED[stage]] for stage in STAGES}
     stored["documents (markup)"] = stored.pop("read")
+    counts = {stage: num_units(runs, stage, amounts[quantity]) for stage, quantity in STAGES.items()}
+    counts |= {
+        "documents (markup)": counts["tokens"],
+        "combine": int(np.ceil(counts["merge"] * combined / amounts["rows"])),
+    }
+    walls = {stage: dealt_seconds(spent, counts[stage], num_workers) for stage, spent in hours.items()}
     # Between those of the parts and those of all: rows have more zeros the smaller the part.
     stored["combine"] = combined * max(stored_per_unit(runs, stage) for stage in ("co-occurrence", "merge"))
     print(f"\n{tokens:,.0f} tokens; {dump_bytes / 1e9:.0f} GB of XML at {parse_rate / 1e6:.1f} MB per core-second:")
-    print("\n| stage | core-hours | share | stored |")
-    print("|---|---|---|---|")
+    print(f"\n| stage | core-hours | share | units | hours on {num_workers} workers | stored |")
+    print("|---|---|---|---|---|---|")
     for stage, spent in sorted(hours.items(), key=lambda item: -item[1]):
         size = stored.get(stage, 0.0) / 1e9
-        print(f"| {stage} | {spent:,.1f} | {spent / sum(hours.values()):.0%} | {size:,.0f} GB |")
+        share, wall = f"{spent / sum(hours.values()):.0%}", f"{walls[stage]:.2f}"
+        print(f"| {stage} | {spent:,.1f} | {share} | {counts[stage]:,} | {wall} | {size:,.0f} GB |")
+    print(
+        f"| all | {sum(hours.values()):,.0f} | | | {sum(walls.values()):.1f} | {sum(stored.values()) / 1e12:.1f} TB |"
+    )
     print(
         f"\n{amounts['words']:,.0f} words, {amounts['pairs']:,.0f} pairs, {sum(hours.values()):,.0f} core-hours in all"
     )
@@ -221,16 +290,14 @@ def print_projection(runs: list[Measured], tokens: float, dump_bytes: float, par
     print(f"\na worker: {vectors / 1e9:.1f} GB of vectors, {BYTES_PER_PAIR * amounts['pairs'] / 1e9:.0f} GB of scratch")
 
 
-def _laws(runs: list[Measured]) -> dict[str, tuple[float, float]]:
-    return {quantity: power_law(runs, quantity) for quantity in ("words", "rows", "pairs", "updates")}
-
-
 def main() -> None:
     """Measure, fit, project."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default=str(DATA / "corpora/en/enwiki.wikiextractor.txt.bz2"))
     parser.add_argument("--sizes", nargs="+", type=float, default=[1, 3, 10], help="millions of tokens")
+    parser.add_argument("--check-sizes", nargs="*", type=float, default=[6], help="the same, not fitted to")
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--full-workers", type=int, default=40, help="of the cluster to project to")
     parser.add_argument("--tokens", type=float, default=4.9e9, help="of the corpus to project to")
     parser.add_argument("--dump-bytes", type=float, default=105e9, help="of its XML")
     parser.add_argument(
@@ -238,16 +305,18 @@ def main() -> None:
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="further settings, before the options")
     known = parser.parse_args()
-    runs = []
+    runs: dict[float, list[Measured]] = {size: [] for size in [*known.sizes, *known.check_sizes]}
     with tempfile.TemporaryDirectory() as folder:
-        for size, num_workers in product(known.sizes, known.workers):
+        for size, num_workers in product(runs, known.workers):
             corpus = Path(folder) / f"{size}.jsonl"
             if not corpus.exists():
                 write_corpus(known.corpus, int(size * 1e6), corpus)
-            runs.append(measure(corpus, num_workers, known.overrides))
-    print_runs(runs)
-    print_model(runs)
-    print_projection(runs, known.tokens, known.dump_bytes, known.parse_rate)
+            runs[size].append(measure(corpus, num_workers, known.overrides))
+    fitted, others = (list(chain(*(runs[size] for size in sizes))) for sizes in (known.sizes, known.check_sizes))
+    print_runs([*fitted, *others])
+    print_model(fitted)
+    print_check(fitted, others)
+    print_projection(fitted, known.tokens, known.dump_bytes, known.parse_rate, known.full_workers)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def test_four_nodes_train_replicas_for_all_of_the_stage(nodes, tiltmeter, tmp_pa
     train = stages["train"]
     print(f"busy: all {train['busy_share']:.1%}, the least busy {train['least_busy_share']:.1%}")
     assert (train["num_done"], train["num_workers"]) == (NUM_UNITS, NUM_NODES)
-    # While the last of 33 replicas is trained, three nodes have none: an eighth of their time, or less on shared cores.
-    whole = NUM_UNITS // NUM_NODES / -(-NUM_UNITS // NUM_NODES)
-    assert train["least_busy_share"] > 0.95 * whole
-    assert train["busy_share"] > 0.95 * whole
+    # While the last of 33 replicas is trained, three nodes have none: for a ninth of the stage, if nodes are alike.
+    num_rounds = -(-NUM_UNITS // NUM_NODES)
+    assert train["least_busy_share"] > 0.9 * (NUM_UNITS // NUM_NODES) / num_rounds
+    assert train["busy_share"] > 0.9 * NUM_UNITS / (NUM_NODES * num_rounds)
