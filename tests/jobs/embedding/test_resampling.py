@@ -66,7 +66,7 @@ def test_documents_and_weights_draw_anew_what_is_drawn_and_leave_the_corpus_alon
 @pytest.mark.parametrize("choice", ["documents", "exponential", pytest.param("starts", marks=pytest.mark.slow)])
 def test_two_workers_and_other_groups_give_the_same_tables(runs, run_job, tmp_path, choice):
     done, settings = runs
-    other = ["cluster.num_cpus=2", "embedding.group_size=1", "reading.shard_megabytes=0.004", f"store={tmp_path}"]
+    other = ["cluster.num_cpus=2", "reading.shard_megabytes=0.004", f"store={tmp_path}"]
     assert run_job(*settings, *CHOICES[choice], *other).digests == done[choice].digests
 
 
