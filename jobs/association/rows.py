@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
 from tiltmeter.jobs.runtime.rows import Row, failed
-from tiltmeter.operators.association.scores import Statistic, associations, effect_size, weat_score
+from tiltmeter.operators.association.scores import Statistic, associations, effect_scale, effect_size, weat_score
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
@@ -114,9 +114,10 @@ def _method(similarity: Measure, statistic: Statistic, config: AssociationConfig
 
 def _result(lookup: Lookup, scores: _Scores, num_x: int, config: AssociationConfig) -> Row:
     effects = effect_size(scores, num_x, config.ddof)
+    scale = effect_scale(num_x, scores.shape[1] - num_x, config.ddof)
     row = {
-        **estimate("score", lookup.taken_apart(weat_score(scores, num_x)), config.level),
-        **estimate("effect_size", lookup.taken_apart(effects), config.level),
+        **estimate("score", lookup.taken_apart(weat_score(scores, num_x)), config),
+        **estimate("effect_size", lookup.taken_apart(effects), config, scale),
         "absolute_effect_size": abs(float(effects[ORIGINAL])),
         **lookup.basis(effects),
     }

@@ -93,7 +93,7 @@ def _chart(rows: pl.DataFrame) -> Chart:
     return Chart(
         f"Dot plot of the effect sizes of {usual['test'].n_unique()} association tests, with their intervals around or "
         "beside 0.",
-        f"By cosine and mean where a model has them. {_STARS}. Lines: intervals of the replicas' own values, where "
+        f"By cosine and mean where a model has them. {_STARS}. Lines: intervals for this corpus drawn again, where "
         "there are replicas; a colour names a side where they exclude 0 and nothing contradicts them. For target sets "
         "of equal size d lies between −2 and 2.",
         {label: association_dots(part) for label, part in parts.items()},
@@ -230,7 +230,7 @@ def _correlations(frames: Frames) -> list[Block]:
     if rows is None or rows.is_empty():
         return []
     caption = (
-        "Correlation of the effect size with the share of women, with the interval of the replicas where there are "
-        "any; p-values are two-sided."
+        "Correlation of the effect size with the share of women, with its interval where there are replicas; "
+        "p-values are two-sided."
     )
     return [grid(caption, labelled(by_model(rows)), "model", "similarity", *CORRELATIONS)]

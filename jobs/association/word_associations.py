@@ -16,9 +16,10 @@ from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_wo
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.runtime.rows import Row, failed, table_of
 from tiltmeter.operators.association import scores as association
-from tiltmeter.operators.association.scores import wefat
+from tiltmeter.operators.association.scores import effect_scale, wefat
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
 from tiltmeter.operators.statistics import correlation
+from tiltmeter.operators.statistics.intervals import LINEAR
 from tiltmeter.operators.text.wordsets import Occupations, Wefat
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -83,6 +84,7 @@ def _measure_with(lookup: Lookup, similarity: Measure, settings: Mapping[str, An
     words = list(occupations.percent_women)
     nothing = np.full((lookup.num_embeddings, len(words)), np.nan)
     effects = nothing if lack else _effects(lookup, words, a, b, similarity, config.ddof)
+    scale = LINEAR if lack else effect_scale(len(a), len(b), config.ddof)
     key = {
         "model": settings["model"],
         "language": settings["language"],
@@ -95,7 +97,7 @@ def _measure_with(lookup: Lookup, similarity: Measure, settings: Mapping[str, An
             "attribute_a": test.attribute_a.name,
             "attribute_b": test.attribute_b.name,
             "word": word,
-            **estimate("effect_size", lookup.taken_apart(effects[:, index]), config.level),
+            **estimate("effect_size", lookup.taken_apart(effects[:, index]), config, scale),
             "ddof": config.ddof,
             "percent_women": percent,
             "num_attributes": len(a) + len(b),
@@ -104,10 +106,9 @@ def _measure_with(lookup: Lookup, similarity: Measure, settings: Mapping[str, An
         }
         for index, (word, percent) in enumerate(occupations.percent_women.items())
     ]
-    original, replicas, _ = lookup.taken_apart(effects)
     women = np.array(list(occupations.percent_women.values())) / 100.0
     against = key | {"measure": "wefat", "against": "share_women"}
-    return rows, validated(against, original, women, config.level, replicas) | lack
+    return rows, validated(against, lookup.taken_apart(effects), women, config) | lack
 
 
 def _too_few(test: Wefat, a: Sequence[str], b: Sequence[str], config: AssociationConfig) -> Row:

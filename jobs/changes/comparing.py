@@ -13,6 +13,7 @@ from tiltmeter.jobs.changes.numbers import interval_columns, judged_column, numb
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import Change, change_table
 from tiltmeter.jobs.changes.values import changed_values, status_changed, status_changes, value_changes
+from tiltmeter.jobs.runtime.columns import ENDS, SPREAD
 from tiltmeter.jobs.runtime.wording import plural
 
 _LABEL = "label"
@@ -111,9 +112,9 @@ def _comparable(matched: Matched, labels: set[str]) -> tuple[dict[str, bool], li
     alike = [name for name in both if kinds[0][name] == kinds[1][name] or _are_numbers(name, kinds)]
     numbers = [name for name in alike if _are_numbers(name, kinds) and name not in labels]
     with_interval = interval_columns(numbers)
-    ends = {f"{name}_{end}" for name in with_interval for end in ("low", "high")}
+    about = {f"{name}_{ending}" for name in with_interval for ending in (*ENDS, *SPREAD)}
     others = [name for name in alike if name not in numbers]
-    return {name: name in with_interval for name in numbers if name not in ends}, others
+    return {name: name in with_interval for name in numbers if name not in about}, others
 
 
 def _are_numbers(name: str, kinds: list[pl.Schema]) -> bool:

@@ -9,12 +9,12 @@ from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.tables import Change
 from tiltmeter.jobs.changes.wording import amount, widths, with_interval
+from tiltmeter.jobs.runtime.columns import ENDS
 from tiltmeter.jobs.runtime.wording import plural
 
 _ROUNDING = 1e-9
 """Relative distance of two numbers that tells nothing but how they were rounded."""
 
-_ENDS = ("low", "high")
 _NUMBERS = (
     *("before", "before_low", "before_high", "after", "after_low", "after_high"),
     *("difference", "half_widths", "beyond"),
@@ -24,10 +24,10 @@ _NUMBERS = (
 def interval_columns(names: Sequence[str]) -> list[str]:
     """The columns that have an interval.
 
-    >>> interval_columns(["d", "d_low", "d_high", "flip_low", "flip_high"])
+    >>> interval_columns(["d", "d_low", "d_high", "p_low", "p_high"])
     ['d']
     """
-    return [name for name in names if all(f"{name}_{end}" in names for end in _ENDS)]
+    return [name for name in names if all(f"{name}_{end}" in names for end in ENDS)]
 
 
 def judged(numbers: pl.DataFrame) -> pl.DataFrame:
@@ -57,7 +57,7 @@ def judged(numbers: pl.DataFrame) -> pl.DataFrame:
     moved = numbers.with_columns(moved=pl.col("before").ne_missing(pl.col("after")), difference=difference)
     if "before_low" not in numbers.columns:
         return moved.with_columns(beyond=pl.lit(None, pl.Boolean), half_widths=pl.lit(None, pl.Float64))
-    low, high = (pl.col(f"before_{end}").fill_nan(None) for end in _ENDS)
+    low, high = (pl.col(f"before_{end}").fill_nan(None) for end in ENDS)
     rounded = after.is_close(before, rel_tol=_ROUNDING, abs_tol=0.0)
     outside = (after < pl.min_horizontal(low, before)) | (after > pl.max_horizontal(high, before))
     is_complete = pl.all_horizontal(number.is_not_null() for number in (before, after, low, high))
@@ -71,7 +71,7 @@ def judged_column(matched: Matched, column: str, *, has_interval: bool) -> pl.Da
     """:func:`judged` of a column of numbers in the rows that match."""
     numbers = matched.both(column)
     if has_interval:
-        ends = [matched.both(f"{column}_{end}").select(pl.all().name.suffix(f"_{end}")) for end in _ENDS]
+        ends = [matched.both(f"{column}_{end}").select(pl.all().name.suffix(f"_{end}")) for end in ENDS]
         numbers = pl.concat([numbers, *ends], how="horizontal")
     return judged(numbers.with_columns(pl.all().cast(pl.Float64))).with_row_index("pair")
 
@@ -89,7 +89,7 @@ def number_changes(
         where: the names of ``table`` and ``column``.
         hidden: of each pair of rows, whether its status has changed, which tells why a number came or is gone.
     """
-    ends = [pl.col(f"before_{end}").ne_missing(pl.col(f"after_{end}")) for end in _ENDS if f"before_{end}" in verdicts]
+    ends = [pl.col(f"before_{end}").ne_missing(pl.col(f"after_{end}")) for end in ENDS if f"before_{end}" in verdicts]
     came_or_went = hidden & pl.col("difference").is_null()
     changed = verdicts.filter(pl.any_horizontal("moved", *ends) & ~came_or_went)
     ordered = changed.sort(

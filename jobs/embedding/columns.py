@@ -15,16 +15,31 @@ WOMEN = column("percent_women", pa.float64(), "share of women in the occupation,
 
 
 def with_interval(name: str, sentence: str, unit: str = "") -> list[pa.Field]:
-    """A point estimate from the original corpus with the percentile interval of the replicas' own values."""
-    return [number(name, sentence, unit), *interval(name, f"interval of the replicas' values of {name}", unit)]
-
-
-def of_replicas(name: str, sentence: str, unit: str = "") -> list[pa.Field]:
-    """A property of the replicas taken together, with its Monte Carlo interval, which shrinks with their number."""
+    """A number of a corpus, its interval and what moves it, as :func:`.lookup.estimate` fills the columns."""
     return [
         number(name, sentence, unit),
-        *interval(name, f"interval of how well so many replicas determine {name}", unit),
+        *interval(name, f"interval of {name} for this corpus drawn again, by job.interval", unit),
+        *spread(name, f"replicas' values of {name}", unit),
     ]
+
+
+def spread(name: str, whose: str, unit: str = "") -> list[pa.Field]:
+    """The percentiles of the replicas, and what moves a number."""
+    return [
+        *percentiles(name, whose, unit),
+        number(f"{name}_sd_training", f"standard deviation of {name} over random starts; null for one start", unit),
+        number(f"{name}_sd_sampling", "that over replicas, less what training adds; null for one start", unit),
+    ]
+
+
+def percentiles(name: str, whose: str, unit: str = "") -> list[pa.Field]:
+    """The interval of the papers, whatever the method of the other."""
+    return interval(f"{name}_percentile", f"percentile interval of the {whose}", unit)
+
+
+def monte_carlo(name: str, unit: str = "") -> list[pa.Field]:
+    """How well a mean over replicas is known, which shrinks with their number."""
+    return interval(f"{name}_monte_carlo", f"Monte Carlo interval of {name}: how well so many replicas fix it", unit)
 
 
 def count(name: str, sentence: str, unit: str) -> pa.Field:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Protocol, cast
+from typing import cast
 
 import polars as pl
 
@@ -18,14 +18,9 @@ from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body, MakePage
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 _NO_REPLICAS = "they have no bootstrap replicas, so the numbers have no intervals"
-
-
-class _WithLevel(Protocol):
-    """The config of a job that measures."""
-
-    level: float
 
 
 @dataclass(frozen=True)
@@ -109,7 +104,7 @@ def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) 
     if measures and has_replicas(config.embedding):
         num_replicas = max(cast(int, measure.rows["num_replicas"].max() or 0) for measure in measures)
         asked = config.embedding.num_replicas if isinstance(config.embedding, EmbeddingConfig) else num_replicas
-        blocks += on_intervals(cast(_WithLevel, config.job).level, asked, [measure.sides for measure in measures])
+        blocks += on_intervals(cast(IntervalSettings, config.job), asked, [measure.sides for measure in measures])
     return blocks
 
 

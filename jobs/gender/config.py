@@ -7,22 +7,21 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
 from tiltmeter.operators.gender.professions import Weights
+from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 NEEDED_LISTS = (("gender_survey",),)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class GenderConfig:
+class GenderConfig(IntervalSettings):
     """How gender bias is measured.
 
     Attributes:
-        level: coverage of the intervals.
         exponent: the c of DirectBias (Bolukbasi et al. 2016); larger is stricter.
         weights: of the forms of a profession: ``count`` for how often each occurs in the corpus, ``form`` for the same
             weight of every form, ``gender`` for the same weight of every gender that it has forms of.
     """
 
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     exponent: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     weights: Weights = "count"
 

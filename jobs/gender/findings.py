@@ -186,11 +186,11 @@ def profession_in(languages: pl.DataFrame) -> Callable[[Row], str]:
 
 
 def outside(languages: pl.DataFrame) -> str:
-    """The languages whose direct bias is not in the interval of its replicas; empty where there are none."""
+    """The languages whose direct bias is not in its interval, which percentiles allow; empty where there are none."""
     known = measured(languages)
     labels = [row["label"] for row in known.to_dicts() if estimate_of(row, "direct_bias").is_outside]
     where = f" in {len(labels)} of {known.height} {kind(languages)}s: {listed(labels)}" if known.height > 1 else ""
-    text = f"Direct bias of the original corpus lies outside of the interval of its replicas{where}."
+    text = f"Direct bias of the original corpus lies outside of its interval{where}."
     return text if labels else ""
 
 

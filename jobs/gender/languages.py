@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.vectors.lookup import estimate
+from tiltmeter.jobs.embedding.vectors.lookup import estimate, narrowed
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender import tables
 from tiltmeter.jobs.gender.config import GenderConfig
@@ -19,6 +19,7 @@ from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.gender.professions import WEIGHTS
 from tiltmeter.operators.statistics import correlation
 from tiltmeter.operators.statistics.correlation import cluster_order, correlation_matrix
+from tiltmeter.operators.statistics.intervals import FISHER, IntervalSettings
 from tiltmeter.operators.statistics.replicas import taken_apart
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -39,7 +40,7 @@ def correlate_languages(
     Raises:
         UnitsFailed: if it fails.
     """
-    settings = {"languages": _names(models), "level": config.level, "weights": config.weights}
+    settings = {"languages": _names(models), "intervals": narrowed(IntervalSettings, config), "weights": config.weights}
     unit = Unit(f"language_{correlation.VERSION}", "languages", settings, {"biases": biases})
     [done] = runner.run_whole(Stage("languages", each(_correlate), {"languages": [unit]}))["languages"]
     return {"language_correlation": [done.tables["language_correlation"]]}
@@ -53,7 +54,7 @@ def _names(models: Sequence[Model]) -> list[str]:
 
 def _correlate(store: Store, unit: Unit) -> Tables:
     parts = [pl.DataFrame(store.read(ref)) for ref in unit.inputs["biases"]]
-    languages, weights, level = (unit.config[name] for name in ("languages", "weights", "level"))
+    languages, weights, intervals = (unit.config[name] for name in ("languages", "weights", "intervals"))
     shared = _shared(parts)
     biases = {by: _aligned(parts, f"bias_by_{by}", shared) for by in WEIGHTS}
     matrices = {by: correlation_matrix(values) for by, values in biases.items()}
@@ -71,9 +72,9 @@ def _correlate(store: Store, unit: Unit) -> Tables:
             "position_1": int(places[one]),
             "position_2": int(places[other]),
         }
-        row |= estimate("correlation", taken_apart(matrices[weights][:, one, other], num_replicas), level)
+        row |= estimate("correlation", taken_apart(matrices[weights][:, one, other], num_replicas), intervals, FISHER)
         for by, matrix in matrices.items():
-            row |= estimate(f"correlation_by_{by}", taken_apart(matrix[:, one, other], num_replicas), level)
+            row |= estimate(f"correlation_by_{by}", taken_apart(matrix[:, one, other], num_replicas), intervals, FISHER)
         rows.append(row | _verdict(num, row["correlation"]))
     yield "language_correlation", table_of(rows, tables.LANGUAGE_CORRELATION)
 

@@ -17,6 +17,7 @@ from tiltmeter.operators.gender.direction import (
     dominates,
     gender_direction,
     projection,
+    scale,
     without_each_pair,
 )
 from tiltmeter.operators.gender.professions import (
@@ -98,7 +99,7 @@ class GenderRows:
         return row | self._estimate("bias", bias) | self.lookup.basis(bias)
 
     def _estimate(self, name: str, values: Biases) -> Row:
-        return estimate(name, self.lookup.taken_apart(values), self.config.level)
+        return estimate(name, self.lookup.taken_apart(values), self.config, scale(name.split("_by_")[0]))
 
     def _weighted(self, name: str, values: Mapping[Weights, Biases]) -> Row:
         """By the weights that are asked for, and by each of those that there are."""

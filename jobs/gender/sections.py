@@ -27,8 +27,8 @@ from tiltmeter.jobs.report.plots.dots import ends_of
 
 _NUM_ENDS = 15
 _MAX_PROFESSIONS = 40
-_INTERVALS = "Dots: original corpus; lines: intervals of the replicas."
-_CELLS = "Bold: the interval of the replicas excludes 0 and holds the number. Grey: no result; the pointer shows why"
+_INTERVALS = "Dots: original corpus; lines: intervals for this corpus drawn again."
+_CELLS = "Bold: the interval excludes 0 and holds the number. Grey: no result; the pointer shows why"
 
 
 def sections(tables: Tables) -> list[Section]:

@@ -17,8 +17,12 @@ from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.similarity import cosine
 from tiltmeter.operators.gender import direction as gender
 from tiltmeter.operators.gender.sets import compare_sets
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
 from tiltmeter.operators.text.wordsets import neutral_survey
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_MEANS = {"bias": FISHER, "size": LOGIT}
+"""Of cosines, and of their sizes."""
 
 
 def compare_word_sets(runner: Runner, models: Sequence[Model], config: GenderConfig) -> dict[str, list[TableRef]]:
@@ -81,8 +85,9 @@ def _rows(original: GenderRows, modified: GenderRows) -> Iterator[Row]:
             "original_professions": int(np.isfinite(first[ORIGINAL]).sum()),
             "modified_professions": int(np.isfinite(second[ORIGINAL]).sum()),
         }
+        scales = {"original_mean": _MEANS[score], "modified_mean": _MEANS[score], "t": LINEAR, "similarity": FISHER}
         for name, replicas in values.items():
-            row |= estimate(name, original.lookup.taken_apart(replicas), original.config.level)
+            row |= estimate(name, original.lookup.taken_apart(replicas), original.config, scales[name])
         yield row | original.lookup.basis(comparison.test.t)
 
 

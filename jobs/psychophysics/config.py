@@ -7,16 +7,16 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun, has_replicas
 from tiltmeter.operators.psychophysics.forced_choice import Width
+from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 NEEDED_LISTS = (("cue_pairs", "occupations"),)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class PsychophysicsConfig:
+class PsychophysicsConfig(IntervalSettings):
     """How occupations are measured by forced choice.
 
     Attributes:
-        level: coverage of the intervals.
         width: what the JND of the step curve is: the width of the ``window`` around the PSE in which half of the
             replicas flip, or the distance between its ``quartiles``.
         num_resamples: resamples of the replicas behind the intervals of PSE and JND.
@@ -26,7 +26,6 @@ class PsychophysicsConfig:
             the population's.
     """
 
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     width: Width = "window"
     num_resamples: Annotated[int, Field(ge=10)] = 1000
     combinations: Literal["listed", "all"] = "listed"

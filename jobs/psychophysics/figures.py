@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from tiltmeter.jobs.association.figures import against_women, effect_title
-from tiltmeter.jobs.psychophysics.findings import FLIPS, POOLED
+from tiltmeter.jobs.psychophysics.findings import POOLED, PSE
 from tiltmeter.jobs.report.findings import correlations
 from tiltmeter.jobs.report.plots.dots import beside, dots, ends_of, sides
 from tiltmeter.jobs.report.plots.figure import Figure, Trace, axis, figure, line, marks
@@ -84,7 +84,7 @@ def _curve(row: Row, steps: pl.DataFrame, colour: str) -> Iterator[Trace]:
 
 
 def occupation_dots(rows: pl.DataFrame) -> Figure:
-    """PSE and JND with their intervals, as in figure 3 of Liang and Acuna 2020, and the interval of the flips.
+    """PSE and JND with their intervals, as in figure 3 of Liang and Acuna 2020, and the Monte Carlo error of PSE.
 
     Args:
         rows: of ``psychometrics`` for one cue pair.
@@ -94,9 +94,9 @@ def occupation_dots(rows: pl.DataFrame) -> Figure:
     named = (first, FIRST), (second, SECOND)
     if ordered["is_gender"][0]:
         named = ("female side", FEMALE), ("male side", MALE)
-    known, looks = sides(ordered, FLIPS, *named)
+    known, looks = sides(ordered, PSE, *named)
     return beside(
-        _pse_dots(known, looks=looks, hover=_hover, interval="flip", band="pse"),
+        _pse_dots(known, looks=looks, hover=_hover, band="pse_monte_carlo"),
         dots(known, "jnd", "word", band="jnd", title="JND (mixture α)", hover=_hover),
     )
 
@@ -140,12 +140,12 @@ def pse_and_effects(rows: pl.DataFrame) -> Figure:
 
 
 def _hover(row: Row) -> str:
-    flips, women = interval(row, "flip"), row["percent_women"]
+    error, women = interval(row, "pse_monte_carlo"), row["percent_women"]
     pairs = f"{row['num_pairs']} cue pairs, " if "num_pairs" in row else ""
     return lines(
         plain(row["word"]),
         f"PSE {estimate(row, 'pse')}",
-        *([f"replicas' flips {flips}"] if flips else []),
+        *([f"mean of the replicas known to {error}"] if error else []),
         f"JND {estimate(row, 'jnd')}",
         *([] if women is None else [f"women {number(women, 0, '%')}"]),
         f"{pairs}{row['num_replicas']} replicas",

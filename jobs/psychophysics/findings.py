@@ -8,8 +8,8 @@ from tiltmeter.jobs.report.sides import Lean, contradictory, on_sides
 from tiltmeter.jobs.report.wording import estimate, isolated, p_equals, plural, quoted, significant
 from tiltmeter.operators.statistics.sides import CONTRADICTORY
 
-FLIPS = Lean("pse", 0.5, interval="flip", others=("flip_original",))
-"""Of rows of ``psychometrics``: by the replicas' own flips, as the interval of ``pse`` is Monte Carlo error."""
+PSE = Lean("pse", 0.5, others=("flip_original",))
+"""Of rows of ``psychometrics``."""
 
 POOLED = Lean("pse", 0.5)
 """Of rows of ``pooled_psychometrics``."""
@@ -30,7 +30,7 @@ def cue_pair(cue_1: str, cue_2: str) -> str:
 
 
 def occupation_findings(rows: pl.DataFrame) -> list[str]:
-    """How much of a model's ``psychometrics`` could be measured, and how it leans by the interval of the flips."""
+    """How much of a model's ``psychometrics`` could be measured, and how it leans."""
     results = measured(rows)
     if results.is_empty():
         return [why_nothing(rows, "occupation")]
@@ -44,20 +44,20 @@ def occupation_findings(rows: pl.DataFrame) -> list[str]:
 
 def _with_gender_pairs(rows: pl.DataFrame) -> str:
     results = measured(rows)
-    above, below, neither, doubtful, _ = (part.height for part in on_sides(results, FLIPS))
+    above, below, neither, doubtful, _ = (part.height for part in on_sides(results, PSE))
     return (
         f"with {_num_of(results, rows, 'gender cue pair', 'cue_1', 'cue_2')}. In {above} of these "
-        f"{plural(results.height, 'combination')} the interval of the replicas' flips lies above 0.5, on the female "
+        f"{plural(results.height, 'combination')} the interval of the PSE lies above 0.5, on the female "
         f"side, and in {below} below, on the male side; in {neither} it includes 0.5 and names no side"
         f"{contradictory('in', doubtful)}."
     )
 
 
 def _with_pair(label: str, results: pl.DataFrame) -> str:
-    above, below, _, doubtful, _ = (part.height for part in on_sides(results, FLIPS))
+    above, below, _, doubtful, _ = (part.height for part in on_sides(results, PSE))
     cue_1, cue_2 = results.select("cue_1", "cue_2").row(0)
     return (
-        f"With the cue pair {label}, the interval of the flips lies on the side of {quoted(cue_1)} for {above} of "
+        f"With the cue pair {label}, the interval of the PSE lies on the side of {quoted(cue_1)} for {above} of "
         f"{plural(results.height, 'occupation')} and on that of {quoted(cue_2)} for {below}"
         f"{contradictory('for', doubtful)}."
     )
@@ -78,7 +78,7 @@ def pooled_findings(rows: pl.DataFrame) -> list[str]:
     above, below, _, doubtful, _ = (part.height for part in on_sides(results, POOLED))
     text = (
         f"Pooled over the gender cue pairs, PSE is highest for {words[-1]} and lowest for {words[0]}. With its whole "
-        f"interval, which says how far other cue words would move it, it lies above 0.5 for {above} of "
+        f"interval, for this corpus drawn again and for other cue words, it lies above 0.5 for {above} of "
         f"{plural(results.height, 'occupation')} and below for {below}{contradictory('for', doubtful)}."
     )
     return [text]
@@ -109,11 +109,11 @@ def why_unsure(row: Row, name: str) -> str:
     """Why a correlation has no sure direction; empty if it has one.
 
     >>> why_unsure({"r": 0.4, "r_p": 0.01, "r_low": -0.6, "r_high": -0.2}, "r")
-    'it lies outside of the interval of its replicas'
+    'it lies outside of its interval'
     """
     if not significant(row[f"{name}_p"]):
         return "chance explains as much"
     side = Lean(name).side(row)
     if side in CONTRADICTORY:
-        return "it lies outside of the interval of its replicas"
-    return "the interval of its replicas includes 0" if side == "neither" else ""
+        return "it lies outside of its interval"
+    return "its interval includes 0" if side == "neither" else ""

@@ -17,6 +17,8 @@ from tiltmeter.operators.gender.professions import mean_bias
 from tiltmeter.operators.psychophysics.forced_choice import moments
 from tiltmeter.operators.psychophysics.pooling import Pooled
 from tiltmeter.operators.statistics.correlation import dispersion
+from tiltmeter.operators.statistics.intervals import IntervalSettings
+from tiltmeter.operators.statistics.replicas import Replicated
 from tiltmeter.operators.text.wordsets import Association, NamedWords
 
 _HALF = 50.0
@@ -25,7 +27,7 @@ _HALF = 50.0
 def against_labour_market(
     lookup: Lookup,
     words: Sequence[str],
-    flips: NDArray[np.float64],
+    flips: Replicated,
     means: Pooled,
     settings: Mapping[str, Any],
 ) -> list[Row]:
@@ -34,28 +36,45 @@ def against_labour_market(
     Args:
         lookup: the vectors.
         words: the occupations.
-        flips: ``[gender pairs, occupations, replicas]``.
+        flips: ``[gender pairs, occupations, embeddings]``.
         means: of the occupations over all pairs.
         settings: the unit's config.
     """
     women = np.array([settings["occupations"].percent_women[word] for word in words]) / 100.0
-    key, level = {"model": settings["model"], "language": settings["language"]}, settings["config"].level
+    key, config = {"model": settings["model"], "language": settings["language"]}, settings["config"]
     rows = [
         row
-        for pair, of_pair in zip(settings["gender_pairs"], flips, strict=True)
-        for row in _validated_pair(key | dict(zip(("cue_1", "cue_2"), pair, strict=True)), of_pair, 1.0 - women, level)
+        for number, pair in enumerate(settings["gender_pairs"])
+        for row in _validated_pair(
+            key | dict(zip(("cue_1", "cue_2"), pair, strict=True)),
+            Replicated(*(part[number] for part in flips)),
+            1.0 - women,
+            config,
+        )
     ]
-    # [replicas, occupations], the mean of each replica over the pairs that it has
-    over_pairs = mean_bias(flips.transpose(2, 1, 0))
-    rows.append(validated(key | _is("pse", "share_men"), means.pse, 1.0 - women, level, over_pairs))
-    rows.append(validated(key | _is("jnd", "dispersion"), means.jnd, dispersion(women), level))
-    return [*rows, *_compared(lookup, words, key, means.pse, over_pairs, 1.0 - women, settings)]
+    pse = over_pairs(flips, means.pse)
+    rows.append(validated(key | _is("pse", "share_men"), pse, 1.0 - women, config))
+    rows.append(validated(key | _is("jnd", "dispersion"), means.jnd, dispersion(women), config))
+    return [*rows, *_compared(lookup, words, key, pse, 1.0 - women, settings)]
 
 
-def _validated_pair(key: Row, flips: NDArray[np.float64], men: NDArray[np.float64], level: float) -> Iterator[Row]:
-    pse, jnd = moments(flips)
-    yield validated(key | _is("pse", "share_men"), pse, men, level, flips.T)
-    yield validated(key | _is("jnd", "dispersion"), jnd, dispersion(men), level)
+def over_pairs(flips: Replicated, pse: NDArray[np.float64]) -> Replicated:
+    """The pooled PSE, and each embedding's mean over the pairs that it has: ``[embeddings, occupations]``.
+
+    Args:
+        flips: ``[pairs, occupations, embeddings]``.
+        pse: ``[occupations]``.
+    """
+    return Replicated(pse, *(mean_bias(part.transpose(2, 1, 0)) for part in (flips.replicas, flips.starts)))
+
+
+def _validated_pair(
+    key: Row, flips: Replicated, men: NDArray[np.float64], intervals: IntervalSettings
+) -> Iterator[Row]:
+    pse, jnd = moments(flips.replicas)
+    values = Replicated(pse, flips.replicas.T, flips.starts.T)
+    yield validated(key | _is("pse", "share_men"), values, men, intervals)
+    yield validated(key | _is("jnd", "dispersion"), jnd, dispersion(men), intervals)
 
 
 def _is(measure: str, against: str) -> Row:
@@ -66,8 +85,7 @@ def _compared(
     lookup: Lookup,
     words: Sequence[str],
     key: Row,
-    pse: NDArray[np.float64],
-    means: NDArray[np.float64],
+    pse: Replicated,
     men: NDArray[np.float64],
     settings: Mapping[str, Any],
 ) -> Iterator[Row]:
@@ -77,10 +95,10 @@ def _compared(
         return
     vectors = lookup(words)
     to_female, to_male = (pairwise(vectors, lookup(cues), "cosine") for cues in (female, male))
-    effects, replicas, _ = lookup.taken_apart(wefat(to_female, to_male, "cosine", settings["config"].ddof))
-    key, level = key | {"similarity": "cosine", "test": "cues"}, settings["config"].level
-    yield validated(key | _is("wefat", "share_men"), effects, men, level, replicas)
-    yield validated(key | _is("pse", "wefat"), pse, effects, level, means, replicas)
+    key, config = key | {"similarity": "cosine", "test": "cues"}, settings["config"]
+    effects = lookup.taken_apart(wefat(to_female, to_male, "cosine", config.ddof))
+    yield validated(key | _is("wefat", "share_men"), effects, men, config)
+    yield validated(key | _is("pse", "wefat"), pse, effects, config)
 
 
 def contrast(lookup: Lookup, settings: Mapping[str, Any]) -> list[Row]:
@@ -98,6 +116,6 @@ def contrast(lookup: Lookup, settings: Mapping[str, Any]) -> list[Row]:
         NamedWords("female cues", female),
         NamedWords("male cues", male),
     )
-    config = AssociationConfig(ddof=settings["config"].ddof, level=settings["config"].level)
+    config = AssociationConfig(**{name: getattr(settings["config"], name) for name in ("ddof", "level", "interval")})
     key = {"model": settings["model"], "language": settings["language"]}
     return [key | row for row in associate(lookup, "occupations", test, config)]

@@ -1,7 +1,7 @@
 """The page of `psychophysics`."""
 
 from tiltmeter.jobs.embedding.page import Measure, page_of
-from tiltmeter.jobs.psychophysics.findings import FLIPS, cue_pair
+from tiltmeter.jobs.psychophysics.findings import PSE, cue_pair
 from tiltmeter.jobs.psychophysics.sections import findings, sections
 from tiltmeter.jobs.report.findings import in_model, measured
 from tiltmeter.jobs.report.html.elements import Paragraph
@@ -13,12 +13,11 @@ _PSE = (
     "the first, such as “woman”, must have until the occupation leans to neither. Above 0.5 it leans to the first one."
 )
 _OTHER_INTERVALS = (
-    " Those of the PSE and JND of a cue pair say only how well the replicas fix the number: they shrink with the "
-    "number of replicas, whatever the corpus, and name no side. That of a pooled PSE says how far other cue words "
-    "would move it."
+    " A PSE is the mean of the replicas' flips; how well so many replicas fix that mean is its Monte Carlo interval, "
+    "which shrinks with their number, whatever the corpus, and names no side. A pooled PSE has an interval for other "
+    "cue words too. A JND is itself how far replicas spread: its interval says how far other replicas of this corpus "
+    "would move it, and not how it differs between corpora."
 )
-_MONTE_CARLO_COVERAGE = {(32, 0.95): ", and for normally distributed flips that of the PSE 93% and that of the JND 89%"}
-"""By replicas and level; simulated, as there is no formula for resampled moments."""
 
 
 def measures(frames: Frames) -> list[Measure]:
@@ -28,13 +27,12 @@ def measures(frames: Frames) -> list[Measure]:
     rows = frames["psychometrics"]
     results = measured(rows)
     sides = NamedSides(
-        "flip",
+        "PSE",
         results,
-        FLIPS,
+        PSE,
         in_model(results, lambda row: f"{row['word']} ({cue_pair(row['cue_1'], row['cue_2'])})"),
         dispute=" The original corpus itself may flip on the other side of 0.5.",
         note=_OTHER_INTERVALS,
-        coverage=lambda num_replicas, level: _MONTE_CARLO_COVERAGE.get((num_replicas, level), ""),
     )
     return [Measure(rows, findings(frames), sections(frames), sides, terms=[Paragraph(_PSE, "note")])]
 

@@ -14,6 +14,7 @@ from tiltmeter.jobs.association.tables import ASSOCIATIONS, VALIDATION
 from tiltmeter.jobs.embedding.vectors.lookup import (
     MIN_REPLICAS,
     Lookup,
+    estimate,
     missing_words,
     narrowed,
     too_few_replicas,
@@ -23,7 +24,7 @@ from tiltmeter.jobs.embedding.vectors.lookup import (
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.psychophysics import tables
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
-from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast
+from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast, over_pairs
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.psychophysics import forced_choice as psychophysics
@@ -31,7 +32,7 @@ from tiltmeter.operators.psychophysics import pooling
 from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of, response_curve
 from tiltmeter.operators.psychophysics.pooling import Pooled, over_combinations, pooled
 from tiltmeter.operators.statistics import correlation, permutation
-from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics.replicas import Replicated
 from tiltmeter.operators.text.wordsets import Pairs
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -84,14 +85,18 @@ def _measure(store: Store, unit: Unit) -> Tables:
     gender, others = settings["gender_pairs"], settings["other_pairs"]
     flips = np.stack([_flips(lookup, words, pair) for pair in (*gender, *others)])
     keys = [(word, *pair) for pair in (*gender, *others) for word in words]
-    replicas = lookup.taken_apart(flips, axis=-1).replicas
-    yield "psychometrics", _psychometrics(lookup, keys, flips.reshape(len(keys), -1), settings)
-    yield "psychometric_points", _points(keys, replicas.reshape(len(keys), -1), settings)
-    of_gender = replicas[: len(gender)]
-    means = _means(of_gender.swapaxes(0, 1), settings["num_listed"], settings["config"].level)
-    yield "pooled_psychometrics", _pooled(words, means, settings)
+    by_key, of_gender = (lookup.taken_apart(part, axis=-1) for part in (_rows(flips), flips[: len(gender)]))
+    yield "psychometrics", _psychometrics(lookup, keys, by_key, settings)
+    yield "psychometric_points", _points(keys, by_key.replicas, settings)
+    means = _means(of_gender.replicas.swapaxes(0, 1), settings["num_listed"], settings["config"].level)
+    yield "pooled_psychometrics", _pooled(words, means, over_pairs(of_gender, means.pse), settings)
     yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, settings), VALIDATION)
     yield "occupation_contrast", table_of(contrast(lookup, settings), ASSOCIATIONS)
+
+
+def _rows(flips: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``[pairs * words, embeddings]``"""
+    return flips.reshape(-1, flips.shape[-1])
 
 
 def _means(flips: NDArray[np.float64], num_listed: int, level: float) -> Pooled:
@@ -106,24 +111,20 @@ def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArr
     return flip_points(lookup(words), cue_1, cue_2).T
 
 
-def _psychometrics(
-    lookup: Lookup, keys: Sequence[Key], flips: NDArray[np.float64], settings: Mapping[str, Any]
-) -> pa.Table:
+def _psychometrics(lookup: Lookup, keys: Sequence[Key], flips: Replicated, settings: Mapping[str, Any]) -> pa.Table:
     config: PsychophysicsConfig = settings["config"]
     women = settings["occupations"].percent_women
-    original, replicas, _ = lookup.taken_apart(flips, axis=-1)
     num_gender = len(women) * len(settings["gender_pairs"])
-    results = psychometrics_of(replicas, settings["seed"], config.num_resamples, config.level, config.width)
-    spread = percentile_interval(replicas, config.level)
+    choices = (settings["seed"], config.num_resamples, config.level, config.width, config.interval)
+    results = psychometrics_of(flips.replicas, *choices)
     rows = [
         {
             **_model_columns(settings),
             **dict(zip(("word", "cue_1", "cue_2"), key, strict=True)),
             "is_gender": row < num_gender,
-            "flip_original": original[row],
-            "flip_low": spread.low[row],
-            "flip_high": spread.high[row],
+            "flip_original": flips.original[row],
             "percent_women": women[key[0]],
+            **estimate("pse", Replicated(results.pse[row], flips.replicas[row], flips.starts[row]), config),
             **{name: column[row] for name, column in results._asdict().items()},
             **_verdict(lookup.missing(key), int(results.num_replicas[row])),
         }
@@ -159,12 +160,14 @@ def _points(keys: Sequence[Key], replicas: NDArray[np.float64], settings: Mappin
     return pa.table(columns).cast(tables.PSYCHOMETRIC_POINTS)
 
 
-def _pooled(words: Sequence[str], means: Pooled, settings: Mapping[str, Any]) -> pa.Table:
+def _pooled(words: Sequence[str], means: Pooled, values: Replicated, settings: Mapping[str, Any]) -> pa.Table:
+    """Rows of the model; percentiles, and what moves a number, come from each embedding's mean over the pairs."""
     women = settings["occupations"].percent_women
     rows = [
         {
             **_model_columns(settings),
             "word": word,
+            **estimate("pse", _of_column(values, row), settings["config"]),
             **{name: column[row] for name, column in means._asdict().items()},
             "percent_women": women[word],
             **_pooled_verdict(int(means.num_pairs[row]), int(means.num_replicas[row])),
@@ -172,6 +175,10 @@ def _pooled(words: Sequence[str], means: Pooled, settings: Mapping[str, Any]) ->
         for row, word in enumerate(words)
     ]
     return table_of(rows, tables.POOLED_PSYCHOMETRICS)
+
+
+def _of_column(values: Replicated, column: int) -> Replicated:
+    return Replicated(values.original[column], values.replicas[:, column], values.starts[:, column])
 
 
 def _pooled_verdict(num_pairs: int, num_replicas: int) -> Row:

@@ -26,7 +26,7 @@ from tiltmeter.jobs.report.findings import (
 )
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
-from tiltmeter.jobs.report.wording import interval, plural
+from tiltmeter.jobs.report.wording import plural
 from tiltmeter.jobs.runtime.published import Frames
 
 _NUM_ENDS = 3
@@ -74,8 +74,8 @@ def _curves(frames: Frames, parts: Mapping[str, pl.DataFrame]) -> list[Section]:
         "Thin steps: the replicas. Smooth lines: cumulative normal fitted to them. Filled dot: PSE of the fit, where "
         "half of the replicas answer the second cue. Open dots: 25% and 75%, whose distance is the JND. The more an "
         "occupation leans to the first cue, the further to the right its curve; colours follow that order and name no "
-        "side. Brackets: how well so many replicas fix the number. Shown at first are the two ends and a few "
-        "occupations between them; a click in the legend shows or hides one.",
+        "side. Shown at first are the two ends and a few occupations between them; a click in the legend shows or "
+        "hides one.",
         {label: psychometric_curves(part, points.join(part, on=key, how="semi")) for label, part in parts.items()},
         "Cue pair",
     )
@@ -91,10 +91,9 @@ def _occupations(parts: Mapping[str, pl.DataFrame]) -> list[Block]:
     chart = Chart(
         "Dot plot: point of subjective equality and just noticeable difference of every measured occupation.",
         "PSE above 0.5 (dotted line): more of the second cue is needed for balance, so the occupation leans to the "
-        "first one: to the female side, with a gender pair. Thin lines: interval of the replicas' own flips, which "
-        "says how far resampling the corpus moves them; a colour names a side where it excludes 0.5 and nothing "
-        "contradicts it. Thick lines, and brackets after PSE and JND: how well so many replicas fix the number. JND: "
-        "small where the replicas agree.",
+        "first one: to the female side, with a gender pair. Thin lines: its interval for this corpus drawn again; a "
+        "colour names a side where it excludes 0.5 and nothing contradicts it. Thick lines: how well so many replicas "
+        "fix their mean, and their JND. JND: small where the replicas agree.",
         {label: occupation_dots(part) for label, part in parts.items()},
         "Cue pair",
     )
@@ -117,16 +116,15 @@ def _pooled(frames: Frames) -> list[Section]:
     text = (
         "A lean that shows with one cue pair need not show with another. Here the flips of all gender cue pairs and "
         "replicas are taken together, with an effect of the pair and an effect of the replica, both random. The mean "
-        "is the pooled PSE; its interval says how far other cue words would move it, and is wide because there are "
-        "few pairs."
+        "is the pooled PSE; its interval says how far it would move with other cue words and this corpus drawn again, "
+        "and is wide because there are few pairs."
     )
     chart = Chart(
         "Dot plot: pooled PSE of every occupation with its interval, and the standard deviations between cue pairs and "
         "between replicas.",
         "Left: pooled PSE, above 0.5 (dotted line) where an occupation leans to the female side, with its interval. "
-        "Right: how far the flips differ between cue pairs, between replicas in all pairs alike, and beyond both. The "
-        "interval counts replicas as observers and narrows with more of them: what another corpus like this one would "
-        "change is the standard deviation between replicas itself.",
+        "Right: how far the flips differ between cue pairs, between replicas in all pairs alike, and beyond both: what "
+        "the interval is made of. More replicas make it no narrower; other pairs do.",
         {label: pooled_dots(part) for label, part in models.items()},
         "Model",
     )
@@ -159,21 +157,20 @@ def both_ends(pooled: pl.DataFrame, psychometrics: pl.DataFrame) -> list[Grid]:
     ends = [_with_furthest(ordered.head(num), pairs, highest=True), _with_furthest(ordered.tail(num), pairs)]
     table = grid(
         f"The occupations with the highest (first {num}) and the lowest PSE over all gender cue pairs (last {num}), "
-        "and the pair that puts each of them furthest up or down, with the interval of the replicas' flips. That pair "
-        "is the most extreme of several, so it overstates the lean.",
+        "and the pair that puts each of them furthest up or down. That pair is the most extreme of several, so it "
+        "overstates the lean.",
         pl.concat(ends),
         text("word", "occupation"),
         estimate("pse", "pooled PSE"),
         count("num_pairs", "cue pairs"),
         number("percent_women", "women in it", 0, "%"),
         cell("furthest with", lambda row: cue_pair(row["cue_1"], row["cue_2"])),
-        number("pair_pse", "PSE with that pair"),
-        cell("its flips", lambda row: interval(row, "flip"), is_numeric=True),
+        estimate("pair_pse", "PSE with that pair"),
     )
     return [table] if num else []
 
 
 def _with_furthest(pooled: pl.DataFrame, pairs: pl.DataFrame, *, highest: bool = False) -> pl.DataFrame:
     furthest = pairs.sort("pse", descending=highest, maintain_order=True).unique("word", keep="first")
-    flips = furthest.select("word", "cue_1", "cue_2", "flip_low", "flip_high", pair_pse="pse")
-    return pooled.join(flips, on="word", maintain_order="left")
+    numbers = {f"pair_pse{end}": f"pse{end}" for end in ("", "_low", "_high")}
+    return pooled.join(furthest.select("word", "cue_1", "cue_2", **numbers), on="word", maintain_order="left")

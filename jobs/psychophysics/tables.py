@@ -3,14 +3,35 @@
 import pyarrow as pa
 
 from tiltmeter.jobs.association.tables import ASSOCIATIONS, VALIDATION
-from tiltmeter.jobs.embedding.columns import LANGUAGE, MODEL, NUM_REPLICAS, WOMEN, WORD, count, of_replicas
-from tiltmeter.jobs.runtime.columns import REASON, STATUS, number
+from tiltmeter.jobs.embedding.columns import (
+    LANGUAGE,
+    MODEL,
+    NUM_REPLICAS,
+    WOMEN,
+    WORD,
+    count,
+    monte_carlo,
+    percentiles,
+    spread,
+    with_interval,
+)
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, interval, number
 from tiltmeter.storage.store.tables import column
 
 _CUES = [
     column("cue_1", pa.string(), "the first cue of the pair: the female one of a gender pair", key=True),
     column("cue_2", pa.string(), "the second cue of the pair: the male one of a gender pair", key=True),
 ]
+
+
+def _jnd(name: str, sentence: str) -> list[pa.Field]:
+    """With its intervals by resampling the replicas, as it is itself how far these spread."""
+    return [
+        number(name, sentence, "mixture"),
+        *interval(name, f"interval of {name} for other replicas of this corpus, by job.interval", "mixture"),
+        *percentiles(name, f"resamples' {name}", "mixture"),
+    ]
+
 
 PSYCHOMETRICS = pa.schema(
     [
@@ -19,18 +40,19 @@ PSYCHOMETRICS = pa.schema(
         WORD,
         *_CUES,
         column("is_gender", pa.bool_(), "whether the cues are female and male"),
-        *of_replicas("pse", "point of subjective equality: mean mixture at which replicas flip to cue_2", "mixture"),
-        *of_replicas("jnd", "just noticeable difference: 1.349 standard deviations of the flips", "mixture"),
+        *with_interval("pse", "point of subjective equality: mean mixture at which replicas flip to cue_2", "mixture"),
+        *monte_carlo("pse", "mixture"),
+        *_jnd("jnd", "just noticeable difference: 1.349 standard deviations of the flips"),
         number("pse_curve", "mixture at which the share of replicas that answer cue_2 reaches 50 %", "mixture"),
         number("jnd_curve", "width of the window around it in which half of the replicas flip", "mixture"),
-        *of_replicas("pse_fit", "50 % point of a cumulative normal fitted to the share", "mixture"),
-        *of_replicas("jnd_fit", "distance between the 25 % and the 75 % point of the fit", "mixture"),
+        number("pse_fit", "50 % point of a cumulative normal fitted to the share", "mixture"),
+        *interval("pse_fit", "interval of pse_fit for this corpus drawn again, by job.interval", "mixture"),
+        *monte_carlo("pse_fit", "mixture"),
+        *_jnd("jnd_fit", "distance between the 25 % and the 75 % point of the fit"),
         number("pse_logistic", "50 % point of a logistic curve fitted to the share", "mixture"),
         number("jnd_logistic", "distance between the 25 % and the 75 % point of that curve", "mixture"),
         number("flip_sd", "sample standard deviation of the replicas' flips", "mixture"),
         number("flip_original", "mixture at which the original corpus flips", "mixture"),
-        number("flip_low", "lower end of the interval of the replicas' own flips", "mixture"),
-        number("flip_high", "upper end of the interval of the replicas' own flips", "mixture"),
         WOMEN,
         NUM_REPLICAS,
         STATUS,
@@ -55,8 +77,9 @@ POOLED_PSYCHOMETRICS = pa.schema(
         LANGUAGE,
         WORD,
         number("pse", "mean flip over gender cue pairs and replicas, both taken as random effects", "mixture"),
-        number("pse_low", "lower end of the interval of pse over other cue pairs and corpora like these", "mixture"),
-        number("pse_high", "upper end of the interval of pse over other cue pairs and corpora like these", "mixture"),
+        *interval("pse", "interval of pse for this corpus drawn again and other cue pairs, by the model", "mixture"),
+        *interval("pse_cues", "interval of pse for other cue pairs, with these replicas for observers", "mixture"),
+        *spread("pse", "the replicas' own means over the pairs", "mixture"),
         number("jnd", "1.349 standard deviations of the flips within a cue pair", "mixture"),
         number("sd_pairs", "standard deviation between cue pairs", "mixture"),
         number("sd_replicas", "standard deviation between replicas that all pairs share", "mixture"),

@@ -21,8 +21,7 @@ _MIN_OCCUPATIONS = 5
 
 _CAPTIONS = {
     ("pse", "share_men"): (
-        "PSE against the share p of men in the occupation. Negative: as in the labour market. Brackets: interval of "
-        "the replicas' own correlations; p-values are two-sided."
+        "PSE against the share p of men in the occupation. Negative: as in the labour market. p-values are two-sided."
     ),
     ("jnd", "dispersion"): "JND against the dispersion √(p(1 − p)) of the share of men; p-values are two-sided.",
 }

@@ -9,21 +9,36 @@ from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Block, Details, Paragraph
 from tiltmeter.jobs.report.sides import Lean, on_sides
 from tiltmeter.jobs.report.wording import plural, plural_form, some, verb
-from tiltmeter.operators.statistics.intervals import percentile_coverage
+from tiltmeter.operators.statistics.intervals import (
+    IntervalSettings,
+    Method,
+    percentile_coverage,
+    spread_error,
+    student_reach,
+)
 
 _FEW_REPLICAS = 10
-"""With fewer, the interval leaves out a value like its own in more than one case of five, whatever its level."""
+"""With fewer, percentiles leave out a value like their own in more than one case of five, whatever their level, and the
+spread is known to no better than a quarter."""
 
 _BESIDE = " The original corpus may lie outside of the interval of its replicas, which have fewer different lines."
 
 
-def _no_text(_: int, __: float) -> str:
-    return ""
+_METHODS: dict[Method, str] = {
+    "centred": (
+        "They lie around the number, as wide as {num} bootstrap replicas spread, with Student's t for so many of them"
+    ),
+    "percentile": "They are percentiles of {num} bootstrap replicas, as in the papers",
+    "reflected": "They are percentiles of {num} bootstrap replicas, turned round the number",
+    "bias_corrected": "They are percentiles of {num} bootstrap replicas, moved by the share of these below the number",
+}
+_HOLDS = frozenset({"centred"})
+"""Methods by which an interval always holds its number."""
 
 
 @dataclass(frozen=True)
 class NamedSides:
-    """Numbers of which the intervals of the replicas' own values say to which side they lean.
+    """Numbers of which the intervals say to which side they lean.
 
     Attributes:
         noun: what one of them is, such as ``effect size``.
@@ -33,7 +48,6 @@ class NamedSides:
         original: what the estimate before an interval is called, if it comes from the original corpus.
         note: what is to be said of other intervals beside them.
         dispute: what is to be said where another statistic lies on the other side.
-        coverage: what is known of the coverage of these, by the number of replicas and the level.
     """
 
     noun: str
@@ -43,39 +57,51 @@ class NamedSides:
     original: str = ""
     note: str = ""
     dispute: str = ""
-    coverage: Callable[[int, float], str] = _no_text
 
 
-def on_intervals(level: float, num_replicas: int, sides: Sequence[NamedSides]) -> list[Block]:
+def on_intervals(intervals: IntervalSettings, num_replicas: int, sides: Sequence[NamedSides]) -> list[Block]:
     """What intervals say, how often they hold, how many name a side by chance, and which contradict their numbers.
 
     Args:
-        level: nominal coverage of the intervals.
+        intervals: how they are made.
         num_replicas: bootstrap replicas that they rest on.
         sides: the numbers whose sides the report names.
     """
-    coverage = percentile_coverage(level, num_replicas)
-    others = "".join(named.coverage(num_replicas, level) for named in sides)
+    coverage = _coverage(intervals, num_replicas)
+    method = _METHODS[intervals.interval].format(num=num_replicas)
+    narrow = f", and cover about {coverage:.0%}" if coverage < intervals.level else ""
     short = (
-        f"Numbers in brackets are intervals at a nominal {100 * level:g}%. All are a bit narrow: with {num_replicas} "
-        f"replicas, those of the replicas' own values cover about {coverage:.0%}{others}.{_by_chance(coverage, sides)}"
+        f"Numbers in brackets are intervals at a nominal {100 * intervals.level:g}% for this corpus drawn again, and "
+        f"trained from another random start. {method}{narrow}.{_by_chance(coverage, sides)}"
     )
-    long = _origin(sides) + "".join(named.note for named in sides)
+    long = _origin(intervals, sides) + "".join(named.note for named in sides)
     return [
-        *_few_replicas(num_replicas, coverage),
+        *_few_replicas(intervals, num_replicas),
         *(Paragraph(text, "warning") for named in sides for text in _contradictions(named)),
         Paragraph(short),
         Details("How to read the intervals", [Paragraph(long, "note")]),
     ]
 
 
-def _few_replicas(num: int, coverage: float) -> Iterator[Block]:
-    if num < _FEW_REPLICAS:
+def _coverage(intervals: IntervalSettings, num_replicas: int) -> float:
+    """Student's t allows for a spread that few replicas give; their percentiles do not."""
+    if intervals.interval == "centred":
+        return intervals.level
+    return percentile_coverage(intervals.level, num_replicas)
+
+
+def _few_replicas(intervals: IntervalSettings, num: int) -> Iterator[Block]:
+    if num >= _FEW_REPLICAS:
+        return
+    few = f"{plural(num, 'replica')} {verb(num, 'be')} too few to rely on a side: the intervals cover about"
+    text = f"{few} {_coverage(intervals, num):.0%}."
+    if intervals.interval == "centred":
+        wider = student_reach(intervals.level, num) / student_reach(intervals.level)
         text = (
-            f"{plural(num, 'replica')} {verb(num, 'be')} too few to rely on a side: the intervals cover about "
-            f"{coverage:.0%}. More come from embedding.num_replicas, or from more files."
+            f"{plural(num, 'replica')} {verb(num, 'be')} few: intervals are {wider:.1f} times as wide as they would be "
+            f"if the spread were known, which so many tell to {spread_error(num):.0%}."
         )
-        yield Paragraph(text, "warning")
+    yield Paragraph(f"{text} More come from embedding.num_replicas, or from more files.", "warning")
 
 
 def _contradictions(named: NamedSides) -> Iterator[str]:
@@ -92,17 +118,21 @@ def _contradictions(named: NamedSides) -> Iterator[str]:
 
 
 def _num_with_interval(named: NamedSides) -> int:
-    return named.rows[f"{named.lean.interval or named.lean.value}_low"].count()
+    return named.rows[f"{named.lean.value}_low"].count()
 
 
-def _origin(sides: Sequence[NamedSides]) -> str:
+def _origin(intervals: IntervalSettings, sides: Sequence[NamedSides]) -> str:
     whose = ", ".join(f"of {plural_form(named.noun)}" for named in sides)
     estimates = " or ".join(named.original for named in sides if named.original)
-    original = f"; the {estimates} before them comes from the original corpus and may lie outside" if estimates else ""
+    outside = (
+        f" The {estimates} before them comes from the original corpus and may lie outside; a side is named only where "
+        "it does not."
+    )
     return (
-        f"Sides are named by percentile intervals of the replicas' own values: {whose}. They say how far resampling "
-        f"the corpus, and training anew from other random vectors, moves a value{original}. A side is named only where "
-        "the interval holds the number before it."
+        f"Sides are named by these intervals: {whose}. They say how far the number would move if the corpus had been "
+        "drawn again from where it comes, and trained from other random vectors."
+        f"{outside if estimates and intervals.interval not in _HOLDS else ''} Percentiles of the replicas, as papers "
+        "have them, are columns of their own in the tables (..._percentile_low and ..._percentile_high)."
     )
 
 

@@ -14,15 +14,12 @@ class Lean(NamedTuple):
     Attributes:
         value: the column of the estimate.
         neutral: what leans to no side.
-        interval: whose ``_low`` and ``_high`` are the interval of the replicas' own values; ``value`` if empty. It must
-            not be one of Monte Carlo error, such as that of ``pse``: with more replicas more rows would lean.
         others: columns of other statistics of the same thing, which must not contradict.
         has_direction: whether the number of a row says which way, and not only how much.
     """
 
     value: str
     neutral: float = 0.0
-    interval: str = ""
     others: tuple[str, ...] = ()
     has_direction: Callable[[Mapping[str, Any]], bool] = lambda _: True
 
@@ -34,7 +31,7 @@ class Lean(NamedTuple):
         """
         if not self.has_direction(row):
             return "undirected"
-        estimate = estimate_of(row, self.value, self.interval)
+        estimate = estimate_of(row, self.value)
         return side(estimate, self.neutral, *(_known(row.get(name)) for name in self.others))
 
     def is_disputed(self, row: Mapping[str, Any]) -> bool:
@@ -72,10 +69,9 @@ class Sides(NamedTuple):
         return pl.concat([self.above, self.below])
 
 
-def estimate_of(row: Mapping[str, Any], name: str, interval: str = "", ending: str = "") -> Estimate:
+def estimate_of(row: Mapping[str, Any], name: str, ending: str = "") -> Estimate:
     """A number of a row with an interval, whose columns may all have an ending; NaN for what the row does not have."""
-    stem = interval or name
-    return Estimate(*(_known(row.get(f"{column}{ending}")) for column in (name, f"{stem}_low", f"{stem}_high")))
+    return Estimate(*(_known(row.get(f"{column}{ending}")) for column in (name, f"{name}_low", f"{name}_high")))
 
 
 def on_sides(rows: pl.DataFrame, lean: Lean) -> Sides:

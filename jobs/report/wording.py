@@ -64,7 +64,7 @@ def estimate(row: Mapping[str, Any], name: str, digits: int = 3, unit: str = "")
 def interval(row: Mapping[str, Any], name: str, digits: int = 3) -> str:
     """The interval of a number in brackets; empty where the row has none.
 
-    >>> interval({"flip_low": 0.25, "flip_high": 0.75}, "flip", 2)
+    >>> interval({"pse_low": 0.25, "pse_high": 0.75}, "pse", 2)
     '[0.25, 0.75]'
     """
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")

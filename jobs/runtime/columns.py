@@ -25,6 +25,16 @@ def count(name: str, sentence: str, unit: str = "", *, key: bool = False, type: 
     return column(name, type, sentence, unit, key=key)
 
 
+ENDS = ("low", "high")
+"""Of the columns of an interval; see :func:`interval`."""
+
+OTHER_ENDS = ("percentile", "monte_carlo", "cues")
+"""Of other intervals of a number, which end in these and in ``_low`` and ``_high``."""
+
+SPREAD = (*(f"{kind}_{end}" for kind in OTHER_ENDS for end in ENDS), "sd_training", "sd_sampling")
+"""Endings of other columns that say how sure a number is, which are about it and no numbers of their own."""
+
+
 def interval(name: str, sentence: str, unit: str = "") -> list[pa.Field]:
     """The two ends of the interval of the number ``name``, by which a comparison of runs judges it.
 

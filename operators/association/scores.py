@@ -7,6 +7,7 @@ attributes]``. Every replica counts by itself: one in which a word has no vector
 word.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import Measure, orientation
+from tiltmeter.operators.statistics.intervals import Scale, fisher
 
 VERSION = "association/3"
 
@@ -142,6 +144,22 @@ def effect_size(scores: NDArray[np.floating], num_x: int, ddof: int = 1) -> Floa
     _check_targets(scores, num_x)
     difference = scores[:, :num_x].mean(axis=1) - scores[:, num_x:].mean(axis=1)
     return np.asarray(difference / _spread(scores, ddof))
+
+
+def effect_scale(num_first: int, num_second: int, ddof: int = 1) -> Scale:
+    """On what scale intervals of effect sizes are reckoned: an effect size is a correlation in other units.
+
+    With m and n values in two groups, N = m + n, their point-biserial correlation is r = d sqrt(m n / (N (N - ddof))).
+
+    Args:
+        num_first, num_second: targets X and Y of :func:`effect_size`, or attributes A and B of :func:`wefat`.
+        ddof: of the effect size.
+
+    >>> effect_scale(8, 8, ddof=0).high, round(effect_scale(1, 1).high, 4)
+    (2.0, 1.4142)
+    """
+    num = num_first + num_second
+    return fisher(math.sqrt(num * (num - ddof) / (num_first * num_second)))
 
 
 def wefat(to_a: NDArray[np.floating], to_b: NDArray[np.floating], measure: Measure, ddof: int = 1) -> FloatArray:

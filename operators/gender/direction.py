@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import cosine, unit_vectors
 from tiltmeter.operators.gender.professions import direct_bias_of
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT, Scale
 
 VERSION = "gender/3"
 
@@ -22,8 +23,21 @@ DOMINANCE = 2.0
 A convention: Bolukbasi et al. show a first component far above the others and name no limit.
 """
 
+SHARES = frozenset({"direct_bias", "first_share", "second_share", "gap", "agreement"})
+"""What lies between 0 and 1: shares, and means of sizes of cosines. The other numbers are cosines, means of them, and
+differences of such, and lie between -1 and 1."""
+
 _ROUNDING = 1e-12
 """Unit vectors of coinciding pairs differ by rounding only; below this singular value there is no direction."""
+
+
+def scale(name: str) -> Scale:
+    """On what scale intervals of a number of the gender survey are reckoned.
+
+    >>> scale("agreement") is LOGIT, scale("bias") is FISHER
+    (True, True)
+    """
+    return LOGIT if name in SHARES else FISHER
 
 
 class GenderDirection(NamedTuple):

@@ -22,10 +22,17 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
 from tiltmeter.operators.embedding.similarity import unit_vectors
-from tiltmeter.operators.statistics.intervals import check_level, percentile_interval
+from tiltmeter.operators.statistics.intervals import (
+    DEFAULT_METHOD,
+    LOG,
+    Method,
+    bootstrap_interval,
+    check_level,
+    percentile_interval,
+)
 from tiltmeter.operators.statistics.sigmoid import Sigmoid, sigmoid_regression
 
-VERSION = "psychophysics/2"
+VERSION = "psychophysics/3"
 
 JND_PER_SD = 1.3489795003921634  # 2 ndtri(0.75), the distance of the quartiles
 """From the 25 % to the 75 % point of a cumulative normal, in standard deviations: 1.349."""
@@ -53,11 +60,15 @@ class Psychometrics(NamedTuple):
     """Estimates of PSE and JND with their bootstrap intervals, each ``[rows]``.
 
     Attributes:
-        pse, jnd: by :func:`moments`, with the ends of their intervals.
+        pse, jnd: by :func:`moments`.
         pse_curve, jnd_curve: by :func:`curve`.
+        pse_fit, jnd_fit: by :func:`fitted`.
         pse_logistic, jnd_logistic: of the logistic curve, by :func:`fitted`.
         flip_sd: by :func:`standard_deviation`.
-        pse_fit, jnd_fit: by :func:`fitted`, with the ends of their intervals.
+        pse_low, pse_high, pse_fit_low, pse_fit_high: of a PSE for this corpus drawn again, by the spread of the flips.
+        jnd_low, jnd_high, jnd_fit_low, jnd_fit_high: of a JND for other replicas, by resamples of the flips.
+        pse_monte_carlo_low, ..., pse_fit_monte_carlo_high: percentiles of the resamples' PSE.
+        jnd_percentile_low, ..., jnd_fit_percentile_high: percentiles of the resamples' JND.
         num_replicas: int64, finite flips that the row rests on.
     """
 
@@ -75,6 +86,14 @@ class Psychometrics(NamedTuple):
     jnd_fit: FloatArray
     jnd_fit_low: FloatArray
     jnd_fit_high: FloatArray
+    pse_monte_carlo_low: FloatArray
+    pse_monte_carlo_high: FloatArray
+    jnd_percentile_low: FloatArray
+    jnd_percentile_high: FloatArray
+    pse_fit_monte_carlo_low: FloatArray
+    pse_fit_monte_carlo_high: FloatArray
+    jnd_fit_percentile_low: FloatArray
+    jnd_fit_percentile_high: FloatArray
     pse_logistic: FloatArray
     jnd_logistic: FloatArray
     flip_sd: FloatArray
@@ -277,8 +296,14 @@ def psychometrics_of(
     num_resamples: int = 1000,
     level: float = 0.95,
     width: Width = "window",
+    method: Method = DEFAULT_METHOD,
 ) -> Psychometrics:
-    """All estimates for every row, with percentile bootstrap intervals for the moments and the fit.
+    """All estimates for every row, with bootstrap intervals for the moments and the fit.
+
+    The flips are the answers of corpora drawn again, so the interval of a PSE for such a corpus is that of the flips,
+    around the PSE. How well R replicas determine their mean is another matter: that Monte Carlo interval shrinks with
+    R. The JND is itself how far corpora drawn again spread. Its interval, on the logarithmic scale with R - 1 degrees
+    of freedom, says how far other R replicas would move it, and nothing of how it differs between corpora.
 
     A row's finite flips are resampled with the same indices as in every other row with as many of them, so its
     intervals depend on its flips, in the order of the replicas, and on nothing else.
@@ -290,6 +315,7 @@ def psychometrics_of(
         num_resamples: number of bootstrap resamples.
         level: nominal coverage of the intervals, strictly between 0 and 1.
         width: what :func:`curve` takes for JND.
+        method: of the intervals, as for :func:`.intervals.bootstrap_interval`.
 
     Returns:
         Estimates as documented at :func:`moments`, :func:`curve` and :func:`fitted`. Intervals are NaN with fewer than
@@ -305,16 +331,24 @@ def psychometrics_of(
     check_level(level)
     rows = _as_rows(flips)
     num = np.isfinite(rows).sum(axis=1, dtype=np.int64)
-    draws = {int(size): resample_indices(seed, num_resamples, int(size)) for size in np.unique(num)}
-    ends = [_interval_ends(row[np.isfinite(row)], draws[int(size)], level) for row, size in zip(rows, num, strict=True)]
-    # [rows, (low, high), (pse, jnd, pse of the fit, jnd of the fit)]
-    by_row = np.array(ends, dtype=np.float64).reshape(len(rows), 2, 4)
-    low, high = by_row.transpose(1, 2, 0)
     by_moments, by_fit = moments(rows), fitted(rows)
+    estimates = np.stack([*by_moments, *by_fit])
+    draws = {int(size): resample_indices(seed, num_resamples, int(size)) for size in np.unique(num)}
+    ends = [
+        _resampled_ends(row[np.isfinite(row)], draws[int(size)], jnds, level, method)
+        for row, size, jnds in zip(rows, num, estimates[[1, 3]].T, strict=True)
+    ]
+    # [low and high of: pse, jnd, pse of the fit, jnd of the fit; and of both jnd by the method], [rows]
+    by_row = np.array(ends, np.float64).reshape(len(rows), 6, 2)
+    pse, jnd, pse_fit, jnd_fit, around, around_fit = by_row.transpose(1, 2, 0)
+    spread, spread_fit = (
+        bootstrap_interval(estimate, rows, level, method) for estimate in (by_moments.pse, by_fit.pse)
+    )
     return Psychometrics(
-        *(by_moments.pse, low[0], high[0], by_moments.jnd, low[1], high[1]),
+        *(by_moments.pse, spread.low, spread.high, by_moments.jnd, around[0], around[1]),
         *curve(rows, width),
-        *(by_fit.pse, low[2], high[2], by_fit.jnd, low[3], high[3]),
+        *(by_fit.pse, spread_fit.low, spread_fit.high, by_fit.jnd, around_fit[0], around_fit[1]),
+        *(pse[0], pse[1], jnd[0], jnd[1], pse_fit[0], pse_fit[1], jnd_fit[0], jnd_fit[1]),
         *fitted(rows, "logistic"),
         standard_deviation(rows),
         num,
@@ -381,10 +415,14 @@ def _fill_indices(indices: NDArray[np.int64], seed: np.uint64) -> None:
                 indices[resample, start + lane] = int(unit_interval(words[lane]) * size)
 
 
-def _interval_ends(flips: FloatArray, indices: NDArray[np.int64], level: float) -> list[FloatArray]:
-    """Low and high ends, each ``[4]``, for one row's PSE and JND by moments and by the fit."""
+def _resampled_ends(
+    flips: FloatArray, indices: NDArray[np.int64], jnds: FloatArray, level: float, method: Method
+) -> FloatArray:
+    """``[6, 2]`` ends for one row: percentiles of PSE and JND by moments and by the fit, and both JND by the method."""
     if flips.size < 2:
-        return [np.full(4, np.nan), np.full(4, np.nan)]
+        return np.full((6, 2), np.nan)
     resamples = flips[indices]
-    low, high, _ = percentile_interval(np.stack([*moments(resamples), *fitted(resamples)]), level)
-    return [low, high]
+    values = np.stack([*moments(resamples), *fitted(resamples)])
+    low, high, _ = percentile_interval(values, level)
+    around = bootstrap_interval(jnds, values[[1, 3]], level, method, LOG, df=flips.size - 1.0)
+    return np.stack([np.concatenate([low, around.low]), np.concatenate([high, around.high])], axis=1)

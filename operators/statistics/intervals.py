@@ -11,13 +11,18 @@ and standard deviation s, the intervals of nominal coverage 1 - 2a are
 Percentiles lean with whatever resampling does to a statistic: a resampled corpus has fewer different lines, its vectors
 are noisier, and what grows with precision shrinks. The interval around the estimate takes from the replicas how far
 corpora spread, and nothing else.
+
+What is reckoned from the estimate could leave the range of a statistic, and percentiles can't. Statistics with borders
+are therefore reckoned with on the scale on which their spread hardly depends on where they lie (:class:`Scale`).
 """
 
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Callable
+from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
@@ -25,7 +30,7 @@ _MIN_VALUES = 2
 
 
 class Interval(NamedTuple):
-    """Ends of percentile intervals and how many values each rests on; the shape of the values less the reduced axis.
+    """Ends of intervals and how many values each rests on; the shape of the values less the reduced axis.
 
     Attributes:
         low, high: float64, in the unit of the values; NaN where fewer than 2 values are finite.
@@ -37,14 +42,73 @@ class Interval(NamedTuple):
     num: NDArray[np.int64]
 
 
+class Scale(NamedTuple):
+    """On what scale an interval is reckoned, and between which borders the statistic lies.
+
+    Attributes:
+        forward, backward: there and back; of what lies on a border or beyond, ``forward`` gives no finite number.
+        low, high: the borders.
+    """
+
+    forward: Callable[[FloatArray], FloatArray]
+    backward: Callable[[FloatArray], FloatArray]
+    low: float
+    high: float
+
+
+def fisher(limit: float) -> Scale:
+    """Of correlations in other units, such as effect sizes, between -limit and limit: artanh(x / limit)."""
+    return Scale(lambda x: np.arctanh(x / limit), lambda z: limit * np.tanh(z), -limit, limit)
+
+
+LINEAR = Scale(lambda x: x, lambda x: x, -np.inf, np.inf)
+"""Without borders."""
+
+LOG = Scale(np.log, np.exp, 0.0, np.inf)
+"""Of standard deviations, widths and ratios."""
+
+LOGIT = Scale(lambda x: np.log(x) - np.log1p(-x), lambda z: 1.0 / (1.0 + np.exp(-z)), 0.0, 1.0)
+"""Of shares, and of means of sizes that do not exceed 1."""
+
+FISHER = fisher(1.0)
+"""Of correlations, cosines and means of them (Fisher 1915)."""
+
 Method = Literal["centred", "percentile", "reflected", "bias_corrected"]
+
+DEFAULT_METHOD: Method = "centred"
+"""Of intervals over the replicas of a corpus; what covers best in ``benchmarks.coverage``."""
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class IntervalSettings:
+    """Which intervals a measure makes over the replicas of a corpus.
+
+    Attributes:
+        level: nominal coverage of the intervals.
+        interval: their method, as :func:`bootstrap_interval` has them.
+    """
+
+    level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.95
+    interval: Method = DEFAULT_METHOD
+
+    def around(
+        self, estimate: NDArray[np.floating] | float, values: NDArray[np.floating], scale: Scale = LINEAR
+    ) -> Interval:
+        """:func:`bootstrap_interval` by these settings.
+
+        >>> IntervalSettings(0.5, "percentile").around(4.0, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))[:2]
+        (array(2.), array(4.))
+        """
+        return bootstrap_interval(estimate, values, self.level, self.interval, scale)
 
 
 def bootstrap_interval(
     estimate: NDArray[np.floating] | float,
     values: NDArray[np.floating],
     level: float = 0.95,
-    method: Method = "centred",
+    method: Method = DEFAULT_METHOD,
+    scale: Scale = LINEAR,
+    df: float | None = None,
 ) -> Interval:
     """The interval of an estimate by its bootstrap replicas, as above.
 
@@ -53,6 +117,9 @@ def bootstrap_interval(
         values: ``[..., replicas]``; NaN and infinite values are left out.
         level: nominal coverage, strictly between 0 and 1.
         method: which interval.
+        scale: of the statistic; percentiles are the same on every scale. Where the estimate or a value lies on a
+            border, which has no place on the scale, the interval is the linear one, cut at the borders.
+        df: degrees of freedom of Student's t for ``centred``, if they are not those of the values.
 
     Returns:
         NaN for both ends where fewer than 2 values are finite, and, but for percentiles, where the estimate is not.
@@ -66,34 +133,69 @@ def bootstrap_interval(
     ...     for method in ("centred", "percentile", "reflected", "bias_corrected")
     ... ]
     [[2.83, 5.17], [2.0, 4.0], [4.0, 6.0], [3.58, 4.83]]
+    >>> [float(end.round(3)) for end in bootstrap_interval(0.9, np.array([0.8, 0.85, 0.95]), scale=FISHER)[:2]]
+    [-0.186, 0.996]
     """
+    check_level(level)
     if method not in get_args(Method):
         raise ValueError(f"method={method!r}: must be one of {', '.join(get_args(Method))}")
     if method == "percentile":
         return percentile_interval(values, level)
     centre = np.asarray(estimate, dtype=np.float64)
-    centre = np.where(np.isfinite(centre), centre, np.nan)
+    centre, replicas = np.where(np.isfinite(centre), centre, np.nan), np.asarray(values, np.float64)
+    if method == "bias_corrected":
+        return _bias_corrected(centre, replicas, level)
     if method == "reflected":
-        low, high, num = percentile_interval(values, level)
-        return Interval(2.0 * centre - high, 2.0 * centre - low, num)
-    return (_centred if method == "centred" else _bias_corrected)(centre, np.asarray(values, np.float64), level)
+        return _on_scale(lambda t, among: _reflected(t, among, level), centre, replicas, scale)
+    low, high, num = _on_scale(lambda t, among: _centred(t, among, level, df), centre, replicas, scale)
+    # There and back, a number may come out a rounding away.
+    return Interval(np.minimum(low, centre), np.maximum(high, centre), num)
 
 
-def _centred(centre: FloatArray, values: FloatArray, level: float) -> Interval:
-    check_level(level)
+def _on_scale(
+    interval: Callable[[FloatArray, FloatArray], Interval], centre: FloatArray, values: FloatArray, scale: Scale
+) -> Interval:
+    plain = interval(centre, values)
+    if scale is LINEAR:
+        return plain
+    # Borders are infinitely far on the scale.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        moved, among = scale.forward(centre), scale.forward(np.where(np.isfinite(values), values, np.nan))
+        inner = interval(moved, among)
+        curved = scale.backward(inner.low), scale.backward(inner.high)
+    on_border = ~np.isfinite(moved) | (np.isfinite(values) & ~np.isfinite(among)).any(axis=-1)
+    cut = (np.clip(end, scale.low, scale.high) for end in plain[:2])
+    low, high = (np.where(on_border, *ends) for ends in zip(cut, curved, strict=True))
+    return Interval(low, high, plain.num)
+
+
+def _reflected(centre: FloatArray, values: FloatArray, level: float) -> Interval:
+    low, high, num = percentile_interval(values, level)
+    return Interval(2.0 * centre - high, 2.0 * centre - low, num)
+
+
+def _centred(centre: FloatArray, values: FloatArray, level: float, df: float | None) -> Interval:
+    from scipy.special import stdtrit
+
+    sd, num = _deviation(values)
+    freedom = np.where(num >= _MIN_VALUES, num - 1.0, np.nan) if df is None else df
+    reach = stdtrit(freedom, (1.0 + level) / 2.0) * sd
+    return Interval(np.asarray(centre - reach), np.asarray(centre + reach), num)
+
+
+def _deviation(values: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Sample standard deviation of the finite values, and their number."""
     finite = np.isfinite(values)
     num = np.asarray(finite.sum(axis=-1, dtype=np.int64))
-    known = np.maximum(num, 1)
-    mean = np.where(finite, values, 0.0).sum(axis=-1) / known
+    mean = np.where(finite, values, 0.0).sum(axis=-1) / np.maximum(num, 1)
     squares = (np.where(finite, values - mean[..., np.newaxis], 0.0) ** 2).sum(axis=-1)
-    df = np.where(num >= _MIN_VALUES, num - 1.0, np.nan)
-    reach = stdtrit(df, (1.0 + level) / 2.0) * np.sqrt(squares / df)
-    return Interval(np.asarray(centre - reach), np.asarray(centre + reach), num)
+    return np.sqrt(squares / np.where(num >= _MIN_VALUES, num - 1.0, np.nan)), num
 
 
 def _bias_corrected(centre: FloatArray, values: FloatArray, level: float) -> Interval:
     """Ties with the estimate count half; shares of 0 and 1 are taken half a replica inside, where z0 is finite."""
-    check_level(level)
+    from scipy.special import ndtr, ndtri
+
     finite = np.isfinite(values)
     num = np.asarray(finite.sum(axis=-1, dtype=np.int64))
     ordered = np.sort(np.where(finite, values, np.nan), axis=-1)
@@ -175,6 +277,31 @@ def percentile_coverage(level: float, num_values: int) -> float:
     0.8924
     """
     return level * (num_values - 1) / (num_values + 1)
+
+
+def student_reach(level: float, num_values: int | None = None) -> float:
+    """Half the width of the interval around an estimate, in standard deviations of its values.
+
+    Args:
+        level: nominal coverage.
+        num_values: that the standard deviation rests on; None if it is known.
+
+    >>> round(student_reach(0.95, 8), 3), round(student_reach(0.95), 3)
+    (2.365, 1.96)
+    """
+    from scipy.special import ndtri, stdtrit
+
+    share = (1.0 + level) / 2.0
+    return float(ndtri(share) if num_values is None else stdtrit(num_values - 1.0, share))
+
+
+def spread_error(num_values: int) -> float:
+    """Relative standard error of a standard deviation of normal values, 1 / sqrt(2 (R - 1)).
+
+    >>> round(spread_error(32), 3)
+    0.127
+    """
+    return float((2.0 * (num_values - 1)) ** -0.5)
 
 
 def check_level(level: float) -> None:

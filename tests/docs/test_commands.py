@@ -272,7 +272,7 @@ def test_polars_and_duckdb_read_the_same(results, monkeypatch):
     by_polars, by_duckdb, _ = python_blocks("README.md")
     found = {}
     exec(by_polars, found)
-    ours = found["rows"].select("word", "cue_1", "cue_2", "pse", "flip_low", "flip_high")
+    ours = found["rows"].select("word", "cue_1", "cue_2", "pse", "pse_low", "pse_high")
     exec(by_duckdb, found)
     [query] = re.findall(r'sql\(f"(.*)"\)', by_duckdb)
     theirs = duckdb.sql(query.replace("{columns}", found["columns"])).pl()

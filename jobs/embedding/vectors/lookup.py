@@ -13,8 +13,8 @@ from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.embedding.vectors.selection import matrix
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
-from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.operators.statistics.replicas import Replicated, taken_apart
+from tiltmeter.operators.statistics.intervals import LINEAR, IntervalSettings, Scale, percentile_interval
+from tiltmeter.operators.statistics.replicas import Replicated, spread, taken_apart
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 MIN_REPLICAS = 2
@@ -97,10 +97,27 @@ class Lookup:
         return {"num_replicas": num, **(too_few_replicas(num) if few else OK)}
 
 
-def estimate(name: str, values: Replicated, level: float) -> Row:
-    """Point estimate from the original corpus and interval from the replicas; each ``[replicas]`` or a number."""
-    interval = percentile_interval(values.replicas, level)
-    return {name: float(values.original), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
+def estimate(name: str, values: Replicated, intervals: IntervalSettings, scale: Scale = LINEAR) -> Row:
+    """The columns of :func:`.columns.with_interval` of one number: its value, interval, percentiles and spread.
+
+    Args:
+        name: of the number.
+        values: of the original corpus, or what stands for it, and ``[replicas]`` and ``[starts]``.
+        intervals: how they are made.
+        scale: of the number, where it has borders.
+    """
+    interval = intervals.around(values.original, values.replicas, scale)
+    percentiles, sd = percentile_interval(values.replicas, intervals.level), spread(values)
+    is_measured = np.isfinite(sd.training)
+    return {
+        name: float(values.original),
+        f"{name}_low": float(interval.low),
+        f"{name}_high": float(interval.high),
+        f"{name}_percentile_low": float(percentiles.low),
+        f"{name}_percentile_high": float(percentiles.high),
+        f"{name}_sd_training": sd.training,
+        f"{name}_sd_sampling": sd.sampling if is_measured else None,
+    }
 
 
 def too_few_replicas(num: int) -> Row:

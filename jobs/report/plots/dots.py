@@ -19,7 +19,6 @@ def dots(
     *,
     by: str | None = None,
     looks: Mapping[str, Look] | None = None,
-    interval: str | None = None,
     band: str | None = None,
     neutral: float | None = None,
     title: str = "",
@@ -30,13 +29,12 @@ def dots(
     ends: Sequence[float] | None = None,
     row_height: int = 22,
 ) -> Figure:
-    """A dot for each row with a number, over the line of its interval; a row without one has an empty line.
+    """A dot for each row with a number, over the thin line of its interval; a row without one has an empty line.
 
     Args:
         x: the column of numbers.
         y: the column that says on which line a dot stands; lines come as they do in the rows, the first at the top,
             also those of rows without a number.
-        interval: whose ``_low`` and ``_high`` are the thin lines; x if None, unless that is the band.
         band: whose ``_low`` and ``_high`` are thick pale lines.
         neutral: the number that leans to no side.
         words: the column of words beside the dots.
@@ -46,8 +44,8 @@ def dots(
     names = rows[y].unique(maintain_order=True).to_list()
     heights = {name: float(len(names) - 1 - place) for place, name in enumerate(names)}
     rows = rows.drop_nulls(x)
-    across, up = ends or ends_of(rows, x, interval, band, neutral=neutral), [-0.7, len(names) - 0.3]
-    stems = {"band": band, "interval": interval or (x if band != x else None)}
+    across, up = ends or ends_of(rows, x, band, neutral=neutral), [-0.7, len(names) - 0.3]
+    stems = {"band": band, "interval": x if band != x else None}
     traces = [] if neutral is None else [neutral_line([neutral] * 2, up)]
     for kind in kinds(rows, by, looks):
         places = [heights[name] + kind.look.shift for name in kind.rows[y]]
@@ -114,7 +112,7 @@ def beside(*figures: Figure) -> Figure:
 
 
 def _intervals(kind: Kind, heights: Sequence[float], stems: Mapping[str, str | None]) -> list[Trace]:
-    """Lines and not error bars: an estimate from the original corpus may lie outside its percentile interval."""
+    """Lines and not error bars: an estimate from the original corpus may lie outside a percentile interval."""
     colour = kind.look.colour
     looks = {"band": {"width": 8, "color": faint(colour, 0.4)}, "interval": {"width": 2, "color": colour}}
     drawn = {name: stem for name, stem in stems.items() if f"{stem}_low" in kind.rows.columns}

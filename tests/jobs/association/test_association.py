@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import t
 from sklearn.covariance import oas
 
 from tiltmeter.jobs.runtime.config import ConfigError
@@ -175,9 +176,13 @@ def test_files_of_replicas_give_intervals_and_files_of_models_do_not(run_job, co
     assert {(row["effect_size_low"], row["num_replicas"]) for row in apart} == {(None, 0)}
     assert together["effect_size"] == apart[0]["effect_size"]
     others = [row["effect_size"] for row in apart[1:]]
-    assert (together["effect_size_low"], together["effect_size_high"]) == pytest.approx(
-        tuple(np.quantile(others, [0.025, 0.975]))
-    )
+    ends = together["effect_size_percentile_low"], together["effect_size_percentile_high"]
+    assert ends == pytest.approx(tuple(np.quantile(others, [0.025, 0.975])))
+    # Of 3 and 3 targets, d is at most the root of 6 * 5 / 9, where all that differs is the set.
+    most = (6 * 5 / 9) ** 0.5
+    reach = t.ppf(0.975, 2) * np.arctanh(np.array(others) / most).std(ddof=1)
+    ends = most * np.tanh(np.arctanh(together["effect_size"] / most) + np.array([-reach, reach]))
+    assert (together["effect_size_low"], together["effect_size_high"]) == pytest.approx(tuple(ends))
     assert (together["num_replicas"], together["p_value"]) == (3, apart[0]["p_value"])
 
 

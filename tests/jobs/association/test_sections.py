@@ -10,6 +10,7 @@ from tiltmeter.jobs.association.figures import association_dots
 from tiltmeter.jobs.association.findings import association_findings, p_cell, preferred
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Paragraph
 from tiltmeter.jobs.report.intervals import on_intervals
+from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 BERT = {"model": "bert", "language": "en"}
 
@@ -80,14 +81,18 @@ def test_the_chart_colours_no_number_that_is_contradicted(contradictory):
 
 def test_how_sure_it_is_says_which_tests_contradict_themselves(contradictory):
     [measure] = association_page.measures({"associations": contradictory})
-    warnings = [block.text for block in on_intervals(0.95, 32, [measure.sides])[:-2]]
+    warnings = [block.text for block in on_intervals(IntervalSettings(), 32, [measure.sides])[:-2]]
     assert [text.split(".")[0] for text in warnings] == [
         "3 of 4 effect sizes name no side, because their numbers contradict each other: c, d and e"
     ]
     assert "the target sets are of unequal size" in warnings[0]
     fine = contradictory.filter(pl.col("test") == "a")
     [measure] = association_page.measures({"associations": fine})
-    assert [block for block in on_intervals(0.95, 32, [measure.sides]) if getattr(block, "tone", "") == "warning"] == []
+    assert [
+        block
+        for block in on_intervals(IntervalSettings(), 32, [measure.sides])
+        if getattr(block, "tone", "") == "warning"
+    ] == []
 
 
 def test_a_p_value_names_no_side_where_score_and_effect_size_differ_in_sign(embeddings):

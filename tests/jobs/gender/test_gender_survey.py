@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind
+from scipy.special import expit, logit
+from scipy.stats import t, ttest_ind
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.statistics.correlation import cluster_order
@@ -10,6 +11,7 @@ from tiltmeter.operators.statistics.correlation import cluster_order
 TINY = [
     *("job=gender_survey", "embedding.num_replicas=3", "embedding.trainer.epochs=2", "embedding.trainer.dimensions=6"),
     "embedding.min_count=5",
+    "embedding.num_starts=3",
 ]
 LANGUAGES = ("en", "fr", "wo")
 ABSENT = "wo"
@@ -62,7 +64,8 @@ class _ByHand:
     """One language in one replica, from the published vectors."""
 
     def __init__(self, outcome, language, replica):
-        rows = outcome.parts(language)[f"{language}_replica_{replica:04d}.parquet"].to_pylist()
+        name = f"replica_{replica:04d}" if replica >= 0 else f"start_{-replica:04d}"
+        rows = outcome.parts(language)[f"{language}_{name}.parquet"].to_pylist()
         vectors = {row["word"]: np.array(row["vector"], float) for row in rows if row["vector"]}
         self.unit = {word: vector / np.linalg.norm(vector) for word, vector in vectors.items()}
         self.language = language
@@ -173,9 +176,32 @@ def test_the_language_has_its_direction_and_direct_bias(outcome, by_hand):
 def test_intervals_are_those_of_the_replicas(outcome, by_hand):
     replicas = [_ByHand(outcome, by_hand.language, number).direct_bias() for number in (1, 2, 3)]
     [row] = outcome.rows("gender_languages", language=by_hand.language)
-    assert (row["direct_bias_low"], row["direct_bias_high"]) == pytest.approx(
-        tuple(np.quantile(replicas, [0.025, 0.975])), abs=1e-5
+    ends = row["direct_bias_percentile_low"], row["direct_bias_percentile_high"]
+    assert ends == pytest.approx(tuple(np.quantile(replicas, [0.025, 0.975])), abs=1e-5)
+    reach = t.ppf(0.975, 2) * logit(replicas).std(ddof=1)
+    ends = expit(logit(row["direct_bias"]) + np.array([-reach, reach]))
+    assert (row["direct_bias_low"], row["direct_bias_high"]) == pytest.approx(tuple(ends), abs=1e-4)
+
+
+def test_training_and_sampling_are_told_apart_where_there_are_several_starts(outcome, by_hand):
+    replicas, starts = (
+        [_ByHand(outcome, by_hand.language, number).direct_bias() for number in numbers]
+        for numbers in ((1, 2, 3), (0, -1, -2))
     )
+    [row] = outcome.rows("gender_languages", language=by_hand.language)
+    assert row["direct_bias_sd_training"] == pytest.approx(np.std(starts, ddof=1), abs=1e-6)
+    sampling = max(0, np.var(replicas, ddof=1) - np.var(starts, ddof=1)) ** 0.5
+    assert row["direct_bias_sd_sampling"] == pytest.approx(sampling, abs=1e-4)
+
+
+def test_every_interval_holds_its_estimate_within_the_range_of_the_number(outcome):
+    tables = ("gender_languages", "gender_professions", "gender_words", "gender_pairs", "language_correlation")
+    rows = [(row, name) for table in tables for row in outcome.rows(table, status="ok") for name in row]
+    checked = [(row, name.removesuffix("_low")) for row, name in rows if f"{name.removesuffix('_low')}_high" in row]
+    for row, name in checked:
+        if name in row and row[f"{name}_low"] is not None:
+            assert -1 <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1, name
+    assert len(checked) > 100
 
 
 def test_leaving_out_a_pair_changes_direction_and_direct_bias(outcome, by_hand):
@@ -217,8 +243,11 @@ def test_languages_are_correlated_over_the_professions_that_both_have(outcome, w
     for one, other in (("en", "fr"), ("fr", "en")):
         [row] = outcome.rows("language_correlation", language_1=one, language_2=other)
         assert row[column] == pytest.approx(original, abs=1e-4)
-        ends = row[f"{column}_low"], row[f"{column}_high"]
+        ends = row[f"{column}_percentile_low"], row[f"{column}_percentile_high"]
         assert ends == pytest.approx(tuple(np.quantile(replicas, [0.025, 0.975])), abs=1e-4)
+        reach = t.ppf(0.975, 2) * np.arctanh(replicas).std(ddof=1)
+        ends = np.tanh(np.arctanh(original) + np.array([-reach, reach]))
+        assert (row[f"{column}_low"], row[f"{column}_high"]) == pytest.approx(tuple(ends), abs=1e-3)
         assert (row["num_professions"], row["status"]) == (4, "ok")
         assert (row["correlation"], row["weights"]) == (row["correlation_by_count"], "count")
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import pearsonr, spearmanr, t
 
 from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of
 from tiltmeter.operators.psychophysics.pooling import over_combinations, pooled
@@ -68,7 +68,13 @@ def test_all_cue_pairs_are_measured_those_of_gender_and_others(outcome, flips):
 
 def test_every_estimate_and_interval_is_that_of_the_flips_of_the_row(outcome, flips):
     for row in outcome.rows("psychometrics", status="ok"):
-        found = psychometrics_of(flips(row["word"], row["cue_1"], row["cue_2"])[np.newaxis], seed=3, num_resamples=50)
+        of_row = flips(row["word"], row["cue_1"], row["cue_2"])
+        found = psychometrics_of(of_row[np.newaxis], seed=3, num_resamples=50)
+        reach = t.ppf(0.975, NUM_REPLICAS - 1) * of_row.std(ddof=1)
+        assert (row["pse_low"], row["pse_high"]) == pytest.approx((of_row.mean() - reach, of_row.mean() + reach))
+        ends = row["pse_percentile_low"], row["pse_percentile_high"]
+        assert ends == pytest.approx(tuple(np.quantile(of_row, [0.025, 0.975])))
+        assert (row["pse_sd_training"], row["pse_sd_sampling"]) == (None, None)
         assert {name: row[name] for name in found._fields} == pytest.approx(
             {name: float(column[0]) for name, column in found._asdict().items()}
         )
@@ -97,8 +103,11 @@ def test_an_occupation_without_a_vector_keeps_its_rows(outcome):
 def test_gender_pairs_are_pooled_and_no_others(outcome, flips):
     for row in outcome.rows("pooled_psychometrics", status="ok"):
         found = pooled(np.stack([flips(row["word"], *pair) for pair in PAIRS])[np.newaxis])
-        for name in ("pse", "pse_low", "pse_high", "jnd", "sd_pairs", "sd_replicas", "sd_rest"):
+        for name in ("pse", "pse_low", "pse_high", "pse_cues_low", "jnd", "sd_pairs", "sd_replicas", "sd_rest"):
             assert row[name] == pytest.approx(float(getattr(found, name)[0]))
+        over_pairs = np.mean([flips(row["word"], *pair) for pair in PAIRS], axis=0)
+        ends = row["pse_percentile_low"], row["pse_percentile_high"]
+        assert ends == pytest.approx(tuple(np.quantile(over_pairs, [0.025, 0.975])))
         assert (row["num_pairs"], row["num_replicas"]) == (2, NUM_REPLICAS)
 
 
@@ -139,8 +148,13 @@ def test_the_interval_of_a_correlation_is_that_of_the_replicas(outcome, flips, p
     [row] = outcome.rows("validation", measure="pse", against="share_men", cue_1=pair[0], cue_2=pair[1])
     for kind, correlate in (("pearson", pearsonr), ("spearman", spearmanr)):
         of_replicas = [correlate(replica, men)[0] for replica in leanings.T]
-        ends = row[f"{kind}_low"], row[f"{kind}_high"]
+        ends = row[f"{kind}_percentile_low"], row[f"{kind}_percentile_high"]
         assert ends == pytest.approx(tuple(np.quantile(of_replicas, [0.025, 0.975])), abs=1e-6)
+        if np.abs([row[kind], *of_replicas]).max() < 0.999:
+            reach = t.ppf(0.975, NUM_REPLICAS - 1) * np.arctanh(of_replicas).std(ddof=1)
+            ends = np.tanh([np.arctanh(row[kind]) - reach, np.arctanh(row[kind]) + reach])
+            assert (row[f"{kind}_low"], row[f"{kind}_high"]) == pytest.approx(tuple(ends), abs=1e-4)
+        assert -1 <= row[f"{kind}_low"] <= row[kind] <= row[f"{kind}_high"] <= 1
 
 
 def test_pse_is_compared_with_wefat_and_weat_on_the_same_vectors(outcome, replicas):

@@ -14,6 +14,7 @@ from tiltmeter.jobs.psychophysics.findings import (
 )
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Paragraph
 from tiltmeter.jobs.report.intervals import on_intervals
+from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 LABELS = ["woman – man", "she – he"]
 FARSI = {"model": "fawiki", "language": "fa"}
@@ -43,12 +44,12 @@ def broken(line):
 def test_occupation_findings_count_both_sides(embeddings):
     (coverage,) = occupation_findings(embeddings.psychometrics())
     assert coverage.startswith("5 of 5 occupations could be measured, with 2 of 2 gender cue pairs.")
-    assert "In 2 of these 10 combinations the interval of the replicas' flips lies above 0.5" in coverage
+    assert "In 2 of these 10 combinations the interval of the PSE lies above 0.5" in coverage
     assert "in 2 below" in coverage
     assert coverage.endswith("in 6 it includes 0.5 and names no side.")
 
 
-def test_flips_that_the_original_corpus_contradicts_name_no_side(embeddings):
+def test_a_pse_that_the_original_corpus_contradicts_name_no_side(embeddings):
     rows = embeddings.psychometrics()
     # Of the four rows whose flips lie on a side, two flip there in the original corpus too.
     turned = rows.with_columns(
@@ -58,9 +59,9 @@ def test_flips_that_the_original_corpus_contradicts_name_no_side(embeddings):
     assert "In 1 of these 10 combinations" in coverage
     assert coverage.endswith("; in 2 the numbers contradict each other and name no side.")
     [measure] = psychophysics_page.measures({"psychometrics": turned})
-    warning = on_intervals(0.95, 32, [measure.sides])[0].text
+    warning = on_intervals(IntervalSettings(), 32, [measure.sides])[0].text
     assert warning.startswith(
-        "2 of 10 flips name no side, because their numbers contradict each other: guard (she – he)"
+        "2 of 10 PSEs name no side, because their numbers contradict each other: guard (she – he)"
     )
 
 
@@ -73,15 +74,16 @@ def test_a_pooled_pse_beside_its_interval_is_on_no_side(embeddings):
 def test_a_correlation_beside_its_interval_or_around_0_has_no_direction(embeddings):
     beside = embeddings.correlation("pse", "share_men", 0.6, pearson_low=-0.5, pearson_high=-0.1)
     (sentence,) = validation_findings(embeddings.validation(beside))
-    assert sentence.endswith(": it lies outside of the interval of its replicas.")
+    assert sentence.endswith(": it lies outside of its interval.")
     around = embeddings.correlation("pse", "share_men", 0.6, pearson_low=-0.1)
     (sentence,) = validation_findings(embeddings.validation(around))
-    assert sentence.endswith(": the interval of its replicas includes 0.")
+    assert sentence.endswith(": its interval includes 0.")
 
 
 @pytest.mark.parametrize("width", [0.001, 0.05, 0.149])
 def test_monte_carlo_error_names_no_side(embeddings, width):
-    narrow = [(pl.col("pse") - width).alias("pse_low"), (pl.col("pse") + width).alias("pse_high")]
+    ends = (("low", -width), ("high", width))
+    narrow = [(pl.col("pse") + reach).alias(f"pse_monte_carlo_{end}") for end, reach in ends]
     rows = embeddings.psychometrics()
     assert occupation_findings(rows.with_columns(narrow)) == occupation_findings(rows)
 
@@ -120,8 +122,8 @@ def test_the_sign_against_the_share_of_men_is_explained(embeddings):
 def test_both_ends_show_the_pair_that_goes_furthest(embeddings):
     (grid,) = psychophysics_sections.both_ends(embeddings.pooled(), embeddings.psychometrics())
     assert [row[0] for row in grid.rows] == [embeddings.TAGGED, "nurse", "cook", "guard"]
-    assert grid.rows[0][1:] == ["0.710 [0.660, 0.760]", "2", "60%", "she – he", "0.720", "[0.570, 0.870]"]
-    assert grid.rows[-1][-3:] == ["woman – man", "0.300", "[0.150, 0.450]"]
+    assert grid.rows[0][1:] == ["0.710 [0.660, 0.760]", "2", "60%", "she – he", "0.720 [0.570, 0.870]"]
+    assert grid.rows[-1][-2:] == ["woman – man", "0.300 [0.150, 0.450]"]
     assert psychophysics_sections.both_ends(embeddings.pooled(words={"cook": 40.0}), embeddings.psychometrics()) == []
 
 

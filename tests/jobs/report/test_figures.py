@@ -77,12 +77,12 @@ def test_sides_of_a_pair_without_gender_are_its_cues(other):
     assert names == ["side of “love”", "interval includes 0.5", "side of “hate”"]
 
 
-def test_the_thin_line_is_the_interval_of_the_flips_and_the_thick_one_monte_carlo(rows):
+def test_the_thin_line_is_the_interval_of_the_pse_and_the_thick_one_monte_carlo(rows):
     figure = drawn(occupation_dots(rows.head(1)))
     lines = {(trace.xaxis, trace.line.width): trace for trace in figure.data if trace.name is not None}
     ends = {key: list(trace.x[:2]) for key, trace in lines.items() if trace.mode == "lines"}
     assert ends[("x", 2)] == pytest.approx([0.15, 0.45])
-    assert ends[("x", 8)] == pytest.approx([0.25, 0.35])
+    assert ends[("x", 8)] == pytest.approx([0.27, 0.33])
     assert ends[("x2", 8)] == pytest.approx([0.15, 0.25])
     assert ("x2", 2) not in ends, "there is no interval of the replicas' own JND"
 
@@ -165,7 +165,7 @@ def test_every_word_is_escaped_for_plotly_which_reads_tags(embeddings, rows):
     shown = [dots.layout.yaxis.ticktext[-1], scatter.text[-1], curves.data[-2].name.split(":")[0]]
     assert shown == ["&lt;b&gt;&amp;"] * 3
     assert scatter.customdata[-1].startswith(
-        "<b>&lt;b&gt;&amp;</b><br>PSE 0.700 [0.650, 0.750]<br>replicas' flips [0.550, 0.850]<br>"
+        "<b>&lt;b&gt;&amp;</b><br>PSE 0.700 [0.550, 0.850]<br>mean of the replicas known to [0.670, 0.730]<br>"
     )
 
 

@@ -16,6 +16,7 @@ from tiltmeter.jobs.report.findings import by_model, correlations, folded, in_mo
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import on_intervals
 from tiltmeter.jobs.report.wording import estimate, number, p_value, quoted, stars
+from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 
 def test_correlations_are_those_done_by_hand():
@@ -82,42 +83,64 @@ def test_only_rows_with_a_result_are_measured(embeddings):
 # --- coverage -------------------------------------------------------------------------------------------------------
 
 
-def note(level, num_replicas, frames):
+def note(intervals, num_replicas, frames):
     """What is said at once, and what a reader opens."""
     measures = [measure for page in (psychophysics, association) for measure in page.measures(frames)]
-    paragraph, details = on_intervals(level, num_replicas, [measure.sides for measure in measures])[-2:]
+    paragraph, details = on_intervals(intervals, num_replicas, [measure.sides for measure in measures])[-2:]
     return f"{paragraph.text} {details.blocks[0].text}"
 
 
-def test_the_note_states_the_coverage_of_this_run(embeddings):
-    usual = note(0.95, 32, embeddings.survey())
-    # 0.95 * 31 / 33 = 0.892: 10 flips and 1 effect size each miss 0.108 of the time.
-    assert "with 32 replicas, those of the replicas' own values cover about 89%, and for normally" in usual
-    assert "if nothing leaned to a side: about 1 of 10 for flips, 0 of 1 for effect sizes." in usual
+PERCENTILES = IntervalSettings(interval="percentile")
+
+
+def test_the_note_says_what_intervals_are_for_and_how_they_are_made(embeddings):
+    usual = note(IntervalSettings(), 32, embeddings.survey())
+    assert "nominal 95% for this corpus drawn again, and trained from another random start." in usual
+    assert "as wide as 32 bootstrap replicas spread, with Student's t" in usual
+    # 10 PSEs and 1 effect size each miss 0.1 of the time.
+    other = note(IntervalSettings(0.9), 32, embeddings.survey())
+    assert "if nothing leaned to a side: about 1 of 10 for PSEs, 0 of 1 for effect sizes." in other
+    assert "may lie outside" not in usual
+    assert "(..._percentile_low and ..._percentile_high)" in usual
+
+
+def test_the_note_states_the_coverage_of_percentiles(embeddings):
+    usual = note(PERCENTILES, 32, embeddings.survey())
+    # 0.95 * 31 / 33 = 0.892: 10 PSEs and 1 effect size each miss 0.108 of the time.
+    assert "They are percentiles of 32 bootstrap replicas, as in the papers, and cover about 89%." in usual
+    assert "if nothing leaned to a side: about 1 of 10 for PSEs, 0 of 1 for effect sizes." in usual
+    assert "effect size before them comes from the original corpus and may lie outside" in usual
     assert "biases" not in usual
-    # 0.9 * 99 / 101 = 0.882; the figures for PSE and JND were simulated for 32 replicas at 95 % alone.
-    other = note(0.9, 100, embeddings.survey())
+    # 0.9 * 99 / 101 = 0.882
+    other = note(IntervalSettings(0.9, "percentile"), 100, embeddings.survey())
     assert "nominal 90%" in other
-    assert "with 100 replicas, those of the replicas' own values cover about 88%. None" in other
+    assert "and cover about 88%. None" in other
 
 
 def test_the_note_speaks_of_what_the_page_shows_alone(embeddings):
     tests = {"associations": embeddings.survey()["associations"]}
-    text = note(0.95, 32, tests)
-    assert "own values: of effect sizes. They" in text
+    text = note(IntervalSettings(), 32, tests)
+    assert "named by these intervals: of effect sizes. They" in text
     assert "PSE" not in text
-    assert "flips" not in text
     without = note(
-        0.95, 32, {"associations": embeddings.associations(embeddings.association("a", 1.0, half_width=None))}
+        IntervalSettings(),
+        32,
+        {"associations": embeddings.associations(embeddings.association("a", 1.0, half_width=None))},
     )
     assert "by chance" not in without
 
 
 def test_few_replicas_are_a_warning():
-    assert (
-        "4 replicas are too few to rely on a side: the intervals cover about 57%." in on_intervals(0.95, 4, [])[0].text
+    few = on_intervals(IntervalSettings(), 4, [])[0].text
+    # Student's t of 3 degrees of freedom reaches 3.18, and the normal 1.96; 1 / sqrt(6) is 0.41.
+    assert few.startswith(
+        "4 replicas are few: intervals are 1.6 times as wide as they would be if the spread were known, which so many "
+        "tell to 41%."
     )
-    assert [block.kind for block in on_intervals(0.95, 10, [])] == ["paragraph", "details"]
+    assert "4 replicas are too few to rely on a side: the intervals cover about 57%." in (
+        on_intervals(PERCENTILES, 4, [])[0].text
+    )
+    assert [block.kind for block in on_intervals(IntervalSettings(), 10, [])] == ["paragraph", "details"]
 
 
 def test_models_are_named_where_there_are_several():

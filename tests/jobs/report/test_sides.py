@@ -29,13 +29,13 @@ ROWS = {
 def rows():
     return pl.DataFrame(
         [(name, *numbers) for name, numbers in ROWS.items()],
-        schema=["name", "pse", "flip_low", "flip_high", "original"],
+        schema=["name", "pse", "pse_low", "pse_high", "original"],
         orient="row",
     )
 
 
 def test_rows_are_told_apart_by_what_may_be_said_of_them(rows):
-    found = on_sides(rows, Lean("pse", 0.5, interval="flip", others=("original",)))
+    found = on_sides(rows, Lean("pse", 0.5, others=("original",)))
     assert {name: part["name"].to_list() for name, part in found._asdict().items()} == {
         "above": ["agrees", "has nothing else"],
         "below": ["is below"],
@@ -47,7 +47,7 @@ def test_rows_are_told_apart_by_what_may_be_said_of_them(rows):
 
 
 def test_a_number_without_a_direction_is_on_no_side_and_disputed_by_nothing(rows):
-    lean = Lean("pse", 0.5, interval="flip", others=("original",), has_direction=lambda row: row["name"] != "agrees")
+    lean = Lean("pse", 0.5, others=("original",), has_direction=lambda row: row["name"] != "agrees")
     found = on_sides(rows, lean)
     assert found.above["name"].to_list() == ["has nothing else"]
     assert found.unknown["name"].to_list() == ["agrees", "has no interval", "is undefined"]
@@ -57,12 +57,12 @@ def test_a_number_without_a_direction_is_on_no_side_and_disputed_by_nothing(rows
 
 
 def test_no_rows_have_no_sides(rows):
-    assert sides_of(rows.clear(), Lean("pse", interval="flip")).to_list() == []
-    assert on_sides(rows.clear(), Lean("pse", interval="flip")).leaning.is_empty()
+    assert sides_of(rows.clear(), Lean("pse")).to_list() == []
+    assert on_sides(rows.clear(), Lean("pse")).leaning.is_empty()
 
 
 def test_a_dispute_is_told_whatever_the_interval(rows):
-    lean = Lean("pse", 0.5, interval="flip", others=("original",))
+    lean = Lean("pse", 0.5, others=("original",))
     assert [row["name"] for row in rows.to_dicts() if lean.is_disputed(row)] == ["lies opposite", "is disputed"]
 
 

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.operators.association.scores import Statistic, associations, effect_size, weat_score, wefat
+from tiltmeter.operators.association.scores import (
+    Statistic,
+    associations,
+    effect_scale,
+    effect_size,
+    weat_score,
+    wefat,
+)
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
 from tiltmeter.operators.statistics.permutation import Alternative, permutation_p_value
 
@@ -116,6 +123,16 @@ def test_equation_2_by_hand_by_the_cosine() -> None:
     words, a, b = _at(0, 90, 180), _at(0, 90, 180), _at(60, 120, 240)
     found = associations(pairwise(words, a, "cosine"), pairwise(words, b, "cosine"), "smallest_gap", "cosine")
     np.testing.assert_allclose(found, [[0.5, 1 - math.sqrt(3) / 2, 0.5]], atol=1e-12)
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize(("num_x", "num_y"), [(1, 1), (3, 3), (2, 7)])
+def test_no_effect_size_exceeds_its_scale_and_sets_that_differ_in_nothing_else_reach_it(ddof, num_x, num_y):
+    scale = effect_scale(num_x, num_y, ddof)
+    apart = np.repeat([1.0, -1.0], [num_x, num_y])[np.newaxis]
+    assert effect_size(apart, num_x, ddof)[0] == pytest.approx(scale.high)
+    scores = np.random.default_rng(0).normal(size=(500, num_x + num_y))
+    assert np.abs(effect_size(scores, num_x, ddof)).max() <= scale.high * (1 + 1e-12)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(_MEASURES), st.integers(0, 2))

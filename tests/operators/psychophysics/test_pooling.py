@@ -50,7 +50,12 @@ def test_two_pairs_and_three_replicas_by_hand() -> None:
     assert found.jnd[0] == pytest.approx(JND_PER_SD * np.sqrt(8))
     freedom = 36**2 / (24**2 / 1 + 14**2 / 2 + 2**2 / 2)
     half = t.ppf(0.975, freedom) * np.sqrt((24 + 14 - 2) / 6)
+    np.testing.assert_allclose([found.pse_cues_low[0], found.pse_cues_high[0]], [4 - half, 4 + half])
+    # A corpus drawn again has an effect like a replica's, so the mean square of replicas counts 3 + 1 times.
+    freedom = 78**2 / (24**2 / 1 + 56**2 / 2 + 2**2 / 2)
+    half = t.ppf(0.975, freedom) * np.sqrt((24 + 56 - 2) / 6)
     np.testing.assert_allclose([found.pse_low[0], found.pse_high[0]], [4 - half, 4 + half])
+    assert half**2 / t.ppf(0.975, freedom) ** 2 == pytest.approx(22 / 3 / 2 + 4 / 3 * (6 + 2 / 2))
     assert (found.num_pairs[0], found.num_replicas[0]) == (2, 3)
 
 
@@ -60,7 +65,7 @@ def test_component_that_would_be_negative_joins_the_rest_by_hand() -> None:
     found = pooled(np.array([[[3.0, 1.0, -1.0], [1.0, 1.0, 1.0]]]))
     np.testing.assert_allclose(_variances(found)[:, 0], [0.0, (2 - 4 / 3) / 2, 4 / 3])
     freedom = 2**2 / ((4 / 3) ** 2 / 1 + 2**2 / 2 + (4 / 3) ** 2 / 2)
-    assert found.pse_high[0] - 1 == pytest.approx(t.ppf(0.975, freedom) * np.sqrt(2 / 6))
+    assert found.pse_cues_high[0] - 1 == pytest.approx(t.ppf(0.975, freedom) * np.sqrt(2 / 6))
 
 
 def test_published_estimates_of_crossed_random_effects() -> None:
@@ -73,7 +78,7 @@ def test_published_estimates_of_crossed_random_effects() -> None:
     assert error == pytest.approx(0.808573, rel=1e-6)
     mean_squares = np.array([24 * samples + rest, 6 * plates + rest, rest])
     freedom = (144 * error**2) ** 2 / (mean_squares**2 / [5, 23, 115]).sum()
-    assert found.pse_high[0] - found.pse[0] == pytest.approx(t.ppf(0.975, freedom) * error)
+    assert found.pse_cues_high[0] - found.pse[0] == pytest.approx(t.ppf(0.975, freedom) * error)
 
 
 @pytest.mark.parametrize("sds", [(1.0, 0.5, 0.7), (0.1, 0.1, 1.0), (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0)])
@@ -123,7 +128,7 @@ def test_estimates_maximise_the_restricted_likelihood(sds: tuple[float, float, f
 @pytest.mark.parametrize("level", [0.95, 0.8])
 def test_intervals_cover_the_mean(sds: tuple[float, float, float], level: float) -> None:
     found = pooled(_simulated(2, sds, tables=4000), level)
-    coverage = np.mean((found.pse_low < 0.6) & (found.pse_high > 0.6))
+    coverage = np.mean((found.pse_cues_low < 0.6) & (found.pse_cues_high > 0.6))
     # The standard error over 4000 tables is 0.3 % at 95 % and 0.6 % at 80 %.
     assert coverage == pytest.approx(level, abs=3 * np.sqrt(level * (1 - level) / 4000))
 
@@ -131,12 +136,28 @@ def test_intervals_cover_the_mean(sds: tuple[float, float, float], level: float)
 @pytest.mark.parametrize("sds", [(0.0, 0.03, 0.05), (0.0, 0.0, 0.1)])
 def test_intervals_are_not_short_where_effects_are_absent(sds: tuple[float, float, float]) -> None:
     found = pooled(_simulated(3, sds, tables=4000))
-    assert 0.95 <= np.mean((found.pse_low < 0.6) & (found.pse_high > 0.6)) <= 0.997
+    assert 0.95 <= np.mean((found.pse_cues_low < 0.6) & (found.pse_cues_high > 0.6)) <= 0.997
+
+
+@pytest.mark.parametrize("sds", [(0.1, 0.03, 0.05), (0.01, 0.03, 0.05), (0.02, 0.1, 0.01), (0.1, 0.0, 0.1)])
+@pytest.mark.parametrize("replicas", [8, 32])
+def test_intervals_for_a_corpus_drawn_again_cover_the_mean_over_corpora(
+    sds: tuple[float, float, float], replicas: int
+) -> None:
+    """The corpus is a draw itself, and its replicas spread around it as corpora do around the mean of all."""
+    rng = np.random.default_rng(11)
+    corpus = sds[1] * rng.normal(size=(4000, 1, 1)) + sds[2] * rng.normal(size=(4000, 8, 1))
+    found = pooled(_simulated(12, sds, tables=4000, replicas=replicas) + corpus)
+    covered = np.mean((found.pse_low < 0.6) & (found.pse_high > 0.6))
+    # What replicas and pairs do not explain counts twice: in the pairs' own means, and on top of them.
+    assert 0.945 <= covered <= 0.99
+    if sds[1] > 0.02:
+        assert np.mean((found.pse_cues_low < 0.6) & (found.pse_cues_high > 0.6)) < covered - 0.02
 
 
 def test_two_pairs_are_covered_nearly_as_often() -> None:
     found = pooled(_simulated(4, (0.1, 0.03, 0.05), tables=4000, pairs=2))
-    assert np.mean((found.pse_low < 0.6) & (found.pse_high > 0.6)) == pytest.approx(0.93, abs=0.012)
+    assert np.mean((found.pse_cues_low < 0.6) & (found.pse_cues_high > 0.6)) == pytest.approx(0.93, abs=0.012)
 
 
 def test_components_are_recovered() -> None:
@@ -149,7 +170,9 @@ def test_interval_is_wide_as_pairs_are_few() -> None:
     flips = _simulated(6, (0.1, 0.03, 0.05))
     one_pair = psychometrics_of(flips[:, 0], seed=0, num_resamples=200)
     found = pooled(flips)
-    assert (found.pse_high - found.pse_low > 3 * (one_pair.pse_high - one_pair.pse_low)).all()
+    assert (
+        found.pse_cues_high - found.pse_cues_low > 3 * (one_pair.pse_monte_carlo_high - one_pair.pse_monte_carlo_low)
+    ).all()
 
 
 def test_jnd_is_the_root_mean_square_of_the_pairs_own() -> None:
@@ -164,7 +187,7 @@ def test_jnd_is_the_root_mean_square_of_the_pairs_own() -> None:
 
 def test_equal_flips_do_not_vary() -> None:
     found = pooled(np.full((1, 3, 7), 0.1))
-    assert [float(column[0]) for column in found] == [0.1, 0.1, 0.1, 0, 0, 0, 0, 3, 7]
+    assert [float(column[0]) for column in found] == [0.1, 0.1, 0.1, 0.1, 0.1, 0, 0, 0, 0, 3, 7]
 
 
 def test_pairs_that_differ_by_a_constant_leave_no_rest() -> None:
@@ -189,14 +212,14 @@ def test_one_pair_has_a_pse_and_a_jnd_alone() -> None:
     flips = _simulated(9, (0.1, 0.03, 0.05), pairs=1)
     found, alone = pooled(flips), moments(flips[0])
     np.testing.assert_allclose([found.pse, found.jnd], alone)
-    assert np.isnan([found.pse_low, found.pse_high, found.sd_pairs, found.sd_replicas, found.sd_rest]).all()
+    assert np.isnan([found.pse_cues_low, found.pse_cues_high, found.sd_pairs, found.sd_replicas, found.sd_rest]).all()
     assert (found.num_pairs[0], found.num_replicas[0]) == (1, 32)
 
 
 @pytest.mark.parametrize("flips", [[[0.5], [0.6]], [[0.5, np.nan], [0.6, np.nan]], [[0.5, np.nan], [np.nan, 0.5]]])
 def test_fewer_than_two_replicas_tell_nothing(flips: list[list[float]]) -> None:
     found = pooled(np.array([flips]))
-    assert np.isnan([column[0] for column in found[:7]]).all()
+    assert np.isnan([column[0] for column in found[:9]]).all()
     assert found.num_replicas[0] < 2
 
 
@@ -212,9 +235,9 @@ def test_nothing_to_pool(shape: tuple[int, int, int]) -> None:
 def test_shifting_shifts_and_scaling_scales(seed: int, shift: float, scale: float) -> None:
     flips = _simulated(seed, (0.1, 0.05, 0.2), tables=3, pairs=3, replicas=4)
     found, moved = pooled(flips), pooled(shift + scale * flips)
-    ends, spreads = [shift + scale * column for column in found[:3]], [scale * column for column in found[3:7]]
+    ends, spreads = [shift + scale * column for column in found[:5]], [scale * column for column in found[5:9]]
     # Subtraction of the shift loses digits, and the root of a difference of mean squares half of what is left.
-    _assert_same(moved, [*ends, *spreads, *found[7:]], atol=1e-5 * scale + 1e-6)
+    _assert_same(moved, [*ends, *spreads, *found[9:]], atol=1e-5 * scale + 1e-6)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -245,11 +268,11 @@ def test_intervals_over_all_combinations_of_cues_cover_the_mean(sds: tuple[float
     pairs, others = flips[:, diagonal], flips[:, ~diagonal]
     means = over_combinations(pooled(pairs), pooled(np.concatenate([pairs, others], axis=1)))
     np.testing.assert_allclose(means.pse, flips.mean(axis=(1, 2, 3)))
-    covered = np.mean((means.pse_low <= 0.0) & (means.pse_high >= 0.0))
+    covered = np.mean((means.pse_cues_low <= 0.0) & (means.pse_cues_high >= 0.0))
     assert covered > 0.93
     alone = pooled(flips.reshape(num_words, -1, num_replicas))
     if sds[0]:
-        assert np.mean((alone.pse_low <= 0.0) & (alone.pse_high >= 0.0)) < 0.9
+        assert np.mean((alone.pse_cues_low <= 0.0) & (alone.pse_cues_high >= 0.0)) < 0.9
 
 
 def test_refusals() -> None:

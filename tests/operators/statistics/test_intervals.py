@@ -1,13 +1,20 @@
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tiltmeter.operators.statistics.intervals import (
+    FISHER,
+    LINEAR,
+    LOG,
+    LOGIT,
+    IntervalSettings,
     bootstrap_interval,
     empirical_interval,
+    fisher,
     percentile_coverage,
     percentile_interval,
 )
@@ -125,6 +132,67 @@ def test_too_few_replicas_have_no_interval(method):
     low, high, num = bootstrap_interval(0.5, np.array([0.4, np.nan]), method=method)
     assert np.isnan([low, high]).all()
     assert num == 1
+
+
+SCALES = {
+    "correlation": (FISHER, np.arctanh, np.tanh, 0.6, [0.3, 0.5, 0.7, 0.9]),
+    "width": (LOG, np.log, np.exp, 0.2, [0.05, 0.1, 0.3, 0.4]),
+    "share": (LOGIT, scipy.special.logit, scipy.special.expit, 0.8, [0.5, 0.7, 0.9, 0.95]),
+    "effect size": (fisher(2.0), lambda d: np.arctanh(d / 2), lambda z: 2 * np.tanh(z), 1.8, [1.2, 1.5, 1.9, 1.95]),
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_the_interval_on_a_scale_is_that_of_what_the_scale_makes_of_the_numbers(name):
+    scale, there, back, estimate, values = SCALES[name]
+    values = np.array(values)
+    reach = scipy.stats.t(df=3).ppf(0.975) * there(values).std(ddof=1)
+    low, high, num = bootstrap_interval(estimate, values, scale=scale)
+    assert (float(low), float(high)) == pytest.approx((back(there(estimate) - reach), back(there(estimate) + reach)))
+    assert scale.low <= low < high <= scale.high
+    assert num == 4
+    turned = bootstrap_interval(estimate, values, 0.5, "reflected", scale)
+    ends = np.quantile(there(values), [0.75, 0.25])
+    assert turned.low == pytest.approx(back(2 * there(estimate) - ends[0]), rel=0.02)
+    assert turned.high == pytest.approx(back(2 * there(estimate) - ends[1]), rel=0.02)
+    for method in ("percentile", "bias_corrected"):
+        same = [bootstrap_interval(estimate, values, 0.5, method, kind)[:2] for kind in (scale, LINEAR)]
+        assert same[0] == same[1]
+
+
+def test_what_lies_on_a_border_leaves_the_linear_interval_cut_there():
+    values = np.array([0.6, 0.8, 1.0])
+    reach = scipy.stats.t(df=2).ppf(0.975) * 0.2
+    assert bootstrap_interval(0.9, values, scale=LOGIT)[:2] == (max(0.0, 0.9 - reach), 1.0)
+    low, high, _ = bootstrap_interval(np.array([1.0, 0.9]), np.array([[0.6, 0.8, 0.7], [0.6, 0.8, 0.7]]), scale=FISHER)
+    assert (low[0], high[0]) == pytest.approx((1.0 - reach / 2, 1.0))
+    assert high[1] < 1.0, "the other row has its place on the scale"
+    assert bootstrap_interval(1.0, np.ones(3), scale=FISHER)[:2] == (1.0, 1.0)
+    assert np.isnan(bootstrap_interval(np.nan, values, scale=LOGIT)[:2]).all()
+
+
+@given(
+    st.sampled_from([LINEAR, LOG, LOGIT, FISHER, fisher(2.0)]),
+    st.floats(0, 1),
+    st.lists(st.floats(0, 1), min_size=2, max_size=8),
+    st.floats(0.01, 0.99),
+)
+def test_the_default_interval_always_holds_its_estimate_and_stays_in_range(scale, estimate, values, level):
+    low, high, num = bootstrap_interval(estimate, np.array(values), level, scale=scale)
+    assert num == len(values)
+    assert scale.low <= low <= estimate <= high <= scale.high
+
+
+def test_degrees_of_freedom_may_be_given():
+    values = np.linspace(0, 1, 1001)
+    low, high, _ = bootstrap_interval(0.5, values, df=3.0)
+    assert (high - low) / 2 == pytest.approx(scipy.stats.t(df=3).ppf(0.975) * values.std(ddof=1))
+
+
+@pytest.mark.parametrize("settings", [{"level": 0.0}, {"level": 1.0}, {"interval": "student"}])
+def test_settings_are_checked_when_they_are_made(settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        IntervalSettings(**settings)
 
 
 @pytest.mark.parametrize("num_replicas", [3, 8, 32])
