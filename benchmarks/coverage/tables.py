@@ -73,7 +73,7 @@ def _ratio(values: Values) -> str:
 
 
 def noise(study: Study) -> str:
-    """What training alone does, and how far means over replicas spread."""
+    """What training alone does, and how far means over replicas spread: medians over the quantities."""
     headings = ["corpus", "quantities", "training in samples", "training in replicas", "means of replicas", "of starts"]
     keys = product(study.corpora, KINDS)
     return markdown(headings, (row for key in keys if (row := _noise_row(study, *key))))
@@ -85,9 +85,11 @@ def _noise_row(study: Study, corpus: str, kind: str) -> list[str] | None:
         return None
     samples = arithmetic.sample_spread(values.estimates)
     training = arithmetic.root_mean_square(arithmetic.standard_deviation(values.starts, axis=0), axis=0)
-    shares = [arithmetic.ratios(training, of).mean ** 2 for of in (samples, arithmetic.replica_spread(values.replicas))]
+    shares = [
+        arithmetic.ratios(training, of).median ** 2 for of in (samples, arithmetic.replica_spread(values.replicas))
+    ]
     means = [arithmetic.mean(values.replicas), arithmetic.mean(values.starts, axis=0)]
-    spreads = [arithmetic.ratios(arithmetic.sample_spread(of), samples).mean for of in means]
+    spreads = [arithmetic.ratios(arithmetic.sample_spread(of), samples).median for of in means]
     return [corpus, KINDS[kind], *(f"{share:.0%}" for share in shares), *(f"{ratio:.2f}" for ratio in spreads)]
 
 
