@@ -99,7 +99,7 @@ def _few_replicas(intervals: IntervalSettings, num: int) -> Iterator[Block]:
         wider = student_reach(intervals.level, num) / student_reach(intervals.level)
         text = (
             f"{plural(num, 'replica')} {verb(num, 'be')} few: intervals are {wider:.1f} times as wide as they would be "
-            f"if the spread were known, which so many tell to {spread_error(num):.0%}."
+            f"if the spread were known, and their width is itself only known to about {spread_error(num):.0%}."
         )
     yield Paragraph(f"{text} More come from embedding.num_replicas, or from more files.", "warning")
 

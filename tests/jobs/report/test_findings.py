@@ -134,8 +134,8 @@ def test_few_replicas_are_a_warning():
     few = on_intervals(IntervalSettings(), 4, [])[0].text
     # Student's t of 3 degrees of freedom reaches 3.18, and the normal 1.96; 1 / sqrt(6) is 0.41.
     assert few.startswith(
-        "4 replicas are few: intervals are 1.6 times as wide as they would be if the spread were known, which so many "
-        "tell to 41%."
+        "4 replicas are few: intervals are 1.6 times as wide as they would be if the spread were known, and their "
+        "width is itself only known to about 41%."
     )
     assert "4 replicas are too few to rely on a side: the intervals cover about 57%." in (
         on_intervals(PERCENTILES, 4, [])[0].text
