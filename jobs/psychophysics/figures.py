@@ -145,7 +145,7 @@ def _hover(row: Row) -> str:
     return lines(
         plain(row["word"]),
         f"PSE {estimate(row, 'pse')}",
-        *([f"mean of the replicas known to {error}"] if error else []),
+        *([f"Monte Carlo interval {error}"] if error else []),
         f"JND {estimate(row, 'jnd')}",
         *([] if women is None else [f"women {number(women, 0, '%')}"]),
         f"{pairs}{row['num_replicas']} replicas",

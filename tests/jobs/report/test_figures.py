@@ -165,7 +165,7 @@ def test_every_word_is_escaped_for_plotly_which_reads_tags(embeddings, rows):
     shown = [dots.layout.yaxis.ticktext[-1], scatter.text[-1], curves.data[-2].name.split(":")[0]]
     assert shown == ["&lt;b&gt;&amp;"] * 3
     assert scatter.customdata[-1].startswith(
-        "<b>&lt;b&gt;&amp;</b><br>PSE 0.700 [0.550, 0.850]<br>mean of the replicas known to [0.670, 0.730]<br>"
+        "<b>&lt;b&gt;&amp;</b><br>PSE 0.700 [0.550, 0.850]<br>Monte Carlo interval [0.670, 0.730]<br>"
     )
 
 
