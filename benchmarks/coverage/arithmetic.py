@@ -32,7 +32,7 @@ def interval(method: Method, estimates: FloatArray, replicas: FloatArray, errors
     """The interval of every estimate by its replicas.
 
     ``studentised`` takes the quantiles of (replica - estimate) / its standard error (Davison and Hinkley 1997, section
-    5.2); ``averaged`` is ``centred`` around the mean of the replicas, in which the noise of training averages out.
+    5.2); the others are the product's.
 
     Args:
         method: which.
@@ -41,8 +41,6 @@ def interval(method: Method, estimates: FloatArray, replicas: FloatArray, errors
         errors: ``[samples, quantities, 1 + replicas]`` standard errors, those of the estimates first; NaN where there
             are none.
     """
-    if method == "averaged":
-        return bootstrap_interval(mean(replicas), replicas, LEVEL, "centred")
     if method != "studentised":
         return bootstrap_interval(estimates, replicas, LEVEL, method)
     pivots = bootstrap_interval(0.0, (replicas - estimates[..., np.newaxis]) / errors[..., 1:], LEVEL, "percentile")

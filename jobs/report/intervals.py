@@ -10,6 +10,7 @@ from tiltmeter.jobs.report.html.elements import Block, Details, Paragraph
 from tiltmeter.jobs.report.sides import Lean, on_sides
 from tiltmeter.jobs.report.wording import plural, plural_form, some, verb
 from tiltmeter.operators.statistics.intervals import (
+    HOLDS_ITS_ESTIMATE,
     IntervalSettings,
     Method,
     percentile_coverage,
@@ -25,6 +26,10 @@ _BESIDE = " The original corpus may lie outside of the interval of its replicas,
 
 
 _METHODS: dict[Method, str] = {
+    "averaged": (
+        "They lie around the mean of {num} bootstrap replicas, as wide as these spread, with Student's t for so many, "
+        "and reach to the number"
+    ),
     "centred": (
         "They lie around the number, as wide as {num} bootstrap replicas spread, with Student's t for so many of them"
     ),
@@ -32,8 +37,6 @@ _METHODS: dict[Method, str] = {
     "reflected": "They are percentiles of {num} bootstrap replicas, turned round the number",
     "bias_corrected": "They are percentiles of {num} bootstrap replicas, moved by the share of these below the number",
 }
-_HOLDS = frozenset({"centred"})
-"""Methods by which an interval always holds its number."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def on_intervals(intervals: IntervalSettings, num_replicas: int, sides: Sequence
 
 def _coverage(intervals: IntervalSettings, num_replicas: int) -> float:
     """Student's t allows for a spread that few replicas give; their percentiles do not."""
-    if intervals.interval == "centred":
+    if intervals.interval in HOLDS_ITS_ESTIMATE:
         return intervals.level
     return percentile_coverage(intervals.level, num_replicas)
 
@@ -95,7 +98,7 @@ def _few_replicas(intervals: IntervalSettings, num: int) -> Iterator[Block]:
         return
     few = f"{plural(num, 'replica')} {verb(num, 'be')} too few to rely on a side: the intervals cover about"
     text = f"{few} {_coverage(intervals, num):.0%}."
-    if intervals.interval == "centred":
+    if intervals.interval in HOLDS_ITS_ESTIMATE:
         wider = student_reach(intervals.level, num) / student_reach(intervals.level)
         text = (
             f"{plural(num, 'replica')} {verb(num, 'be')} few: intervals are {wider:.1f} times as wide as they would be "
@@ -128,10 +131,11 @@ def _origin(intervals: IntervalSettings, sides: Sequence[NamedSides]) -> str:
         f" The {estimates} before them comes from the original corpus and may lie outside; a side is named only where "
         "it does not."
     )
+    may_miss = bool(estimates) and intervals.interval not in HOLDS_ITS_ESTIMATE
     return (
         f"Sides are named by these intervals: {whose}. They say how far the number would move if the corpus had been "
         "drawn again from where it comes, and trained from other random vectors."
-        f"{outside if estimates and intervals.interval not in _HOLDS else ''} Percentiles of the replicas, as papers "
+        f"{outside if may_miss else ''} Percentiles of the replicas, as papers "
         "have them, are columns of their own in the tables (..._percentile_low and ..._percentile_high)."
     )
 

@@ -424,5 +424,7 @@ def _resampled_ends(
     resamples = flips[indices]
     values = np.stack([*moments(resamples), *fitted(resamples)])
     low, high, _ = percentile_interval(values, level)
-    around = bootstrap_interval(jnds, values[[1, 3]], level, method, LOG, df=flips.size - 1.0)
+    # Resamples of replicas agree more than the replicas do, so that their mean is no place for the JND's interval.
+    of_widths: Method = "centred" if method == "averaged" else method
+    around = bootstrap_interval(jnds, values[[1, 3]], level, of_widths, LOG, df=flips.size - 1.0)
     return np.stack([np.concatenate([low, around.low]), np.concatenate([high, around.high])], axis=1)

@@ -1,3 +1,5 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 import scipy.special
@@ -8,10 +10,12 @@ from hypothesis.extra.numpy import arrays
 
 from tiltmeter.operators.statistics.intervals import (
     FISHER,
+    HOLDS_ITS_ESTIMATE,
     LINEAR,
     LOG,
     LOGIT,
     IntervalSettings,
+    Method,
     bootstrap_interval,
     empirical_interval,
     fisher,
@@ -94,11 +98,22 @@ def test_an_empirical_interval_needs_two_values():
 
 def test_the_centred_interval_is_around_the_estimate_with_students_t():
     values = np.array([[0.1, 0.4, np.nan, 0.9], [1.0, 1.0, np.inf, 3.0]])
-    low, high, num = bootstrap_interval(np.array([2.0, np.nan]), values, 0.9)
+    low, high, num = bootstrap_interval(np.array([2.0, np.nan]), values, 0.9, "centred")
     reach = scipy.stats.t(df=2).ppf(0.95) * np.std([0.1, 0.4, 0.9], ddof=1)
     assert (low[0], high[0]) == pytest.approx((2.0 - reach, 2.0 + reach))
     assert np.isnan([low[1], high[1]]).all()
     assert num.tolist() == [3, 3]
+
+
+def test_the_averaged_interval_is_around_the_mean_of_the_replicas_and_reaches_to_the_estimate():
+    values = np.array([0.1, 0.4, np.nan, 0.9])
+    mean, reach = 1.4 / 3, scipy.stats.t(df=2).ppf(0.95) * np.std([0.1, 0.4, 0.9], ddof=1)
+    inside, above, below, missing = (bootstrap_interval(t, values, 0.9, "averaged") for t in (0.5, 3.0, -2.0, np.nan))
+    assert inside[:2] == pytest.approx((mean - reach, mean + reach))
+    assert above[:2] == pytest.approx((mean - reach, 3.0))
+    assert below[:2] == pytest.approx((-2.0, mean + reach))
+    assert np.isnan(missing[:2]).all()
+    assert bootstrap_interval(0.5, values, 0.9) == inside, "it is the default"
 
 
 def test_the_reflected_interval_turns_the_percentiles_round_the_estimate():
@@ -127,7 +142,7 @@ def test_an_estimate_beyond_all_replicas_has_an_end_at_the_last_of_them(estimate
     assert (low > 0.9) if estimate > 0 else (high < 0.1)
 
 
-@pytest.mark.parametrize("method", ["centred", "reflected", "bias_corrected", "percentile"])
+@pytest.mark.parametrize("method", get_args(Method))
 def test_too_few_replicas_have_no_interval(method):
     low, high, num = bootstrap_interval(0.5, np.array([0.4, np.nan]), method=method)
     assert np.isnan([low, high]).all()
@@ -147,8 +162,11 @@ def test_the_interval_on_a_scale_is_that_of_what_the_scale_makes_of_the_numbers(
     scale, there, back, estimate, values = SCALES[name]
     values = np.array(values)
     reach = scipy.stats.t(df=3).ppf(0.975) * there(values).std(ddof=1)
-    low, high, num = bootstrap_interval(estimate, values, scale=scale)
+    low, high, num = bootstrap_interval(estimate, values, 0.95, "centred", scale)
     assert (float(low), float(high)) == pytest.approx((back(there(estimate) - reach), back(there(estimate) + reach)))
+    mean = there(values).mean()
+    averaged = bootstrap_interval(estimate, values, 0.95, "averaged", scale)
+    assert averaged[:2] == pytest.approx((back(mean - reach), back(mean + reach)))
     assert scale.low <= low < high <= scale.high
     assert num == 4
     turned = bootstrap_interval(estimate, values, 0.5, "reflected", scale)
@@ -163,29 +181,31 @@ def test_the_interval_on_a_scale_is_that_of_what_the_scale_makes_of_the_numbers(
 def test_what_lies_on_a_border_leaves_the_linear_interval_cut_there():
     values = np.array([0.6, 0.8, 1.0])
     reach = scipy.stats.t(df=2).ppf(0.975) * 0.2
-    assert bootstrap_interval(0.9, values, scale=LOGIT)[:2] == (max(0.0, 0.9 - reach), 1.0)
-    low, high, _ = bootstrap_interval(np.array([1.0, 0.9]), np.array([[0.6, 0.8, 0.7], [0.6, 0.8, 0.7]]), scale=FISHER)
+    assert bootstrap_interval(0.9, values, 0.95, "centred", LOGIT)[:2] == (max(0.0, 0.9 - reach), 1.0)
+    rows = np.array([[0.6, 0.8, 0.7], [0.6, 0.8, 0.7]])
+    low, high, _ = bootstrap_interval(np.array([1.0, 0.9]), rows, 0.95, "centred", FISHER)
     assert (low[0], high[0]) == pytest.approx((1.0 - reach / 2, 1.0))
     assert high[1] < 1.0, "the other row has its place on the scale"
     assert bootstrap_interval(1.0, np.ones(3), scale=FISHER)[:2] == (1.0, 1.0)
     assert np.isnan(bootstrap_interval(np.nan, values, scale=LOGIT)[:2]).all()
 
 
+@pytest.mark.parametrize("method", sorted(HOLDS_ITS_ESTIMATE))
 @given(
     st.sampled_from([LINEAR, LOG, LOGIT, FISHER, fisher(2.0)]),
     st.floats(0, 1),
     st.lists(st.floats(0, 1), min_size=2, max_size=8),
     st.floats(0.01, 0.99),
 )
-def test_the_default_interval_always_holds_its_estimate_and_stays_in_range(scale, estimate, values, level):
-    low, high, num = bootstrap_interval(estimate, np.array(values), level, scale=scale)
+def test_an_interval_around_something_holds_its_estimate_and_stays_in_range(method, scale, estimate, values, level):
+    low, high, num = bootstrap_interval(estimate, np.array(values), level, method, scale)
     assert num == len(values)
     assert scale.low <= low <= estimate <= high <= scale.high
 
 
 def test_degrees_of_freedom_may_be_given():
     values = np.linspace(0, 1, 1001)
-    low, high, _ = bootstrap_interval(0.5, values, df=3.0)
+    low, high, _ = bootstrap_interval(0.5, values, 0.95, "centred", df=3.0)
     assert (high - low) / 2 == pytest.approx(scipy.stats.t(df=3).ppf(0.975) * values.std(ddof=1))
 
 
@@ -200,10 +220,10 @@ def test_the_centred_interval_covers_at_any_number_of_replicas(num_replicas):
     rng = np.random.default_rng(3)
     estimates = rng.normal(size=40_000)
     replicas = estimates[:, np.newaxis] + rng.normal(size=(40_000, num_replicas))
-    low, high, _ = bootstrap_interval(estimates, replicas)
+    low, high, _ = bootstrap_interval(estimates, replicas, 0.95, "centred")
     assert ((low <= 0) & (high >= 0)).mean() == pytest.approx(0.95, abs=0.004)
 
 
 def test_an_unknown_method_is_refused_with_those_that_there_are():
-    with pytest.raises(ValueError, match=r"method='student': must be one of centred, percentile, reflected"):
+    with pytest.raises(ValueError, match=r"method='student': must be one of averaged, centred, percentile"):
         bootstrap_interval(0.5, np.array([0.4, 0.5]), method="student")
