@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from scipy.stats import chi2
 
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.statistics.intervals import Interval, bootstrap_interval
+from tiltmeter.operators.statistics.intervals import LINEAR, Interval, Scale, bootstrap_interval
 
 LEVEL = 0.95
 
@@ -28,7 +28,9 @@ class Share(NamedTuple):
     reach: float
 
 
-def interval(method: Method, estimates: FloatArray, replicas: FloatArray, errors: FloatArray) -> Interval:
+def interval(
+    method: Method, estimates: FloatArray, replicas: FloatArray, errors: FloatArray, scale: Scale = LINEAR
+) -> Interval:
     """The interval of every estimate by its replicas.
 
     ``studentised`` takes the quantiles of (replica - estimate) / its standard error (Davison and Hinkley 1997, section
@@ -40,9 +42,10 @@ def interval(method: Method, estimates: FloatArray, replicas: FloatArray, errors
         replicas: ``[samples, quantities, replicas]``.
         errors: ``[samples, quantities, 1 + replicas]`` standard errors, those of the estimates first; NaN where there
             are none.
+        scale: that the product's intervals are made on.
     """
     if method != "studentised":
-        return bootstrap_interval(estimates, replicas, LEVEL, method)
+        return bootstrap_interval(estimates, replicas, LEVEL, method, scale)
     pivots = bootstrap_interval(0.0, (replicas - estimates[..., np.newaxis]) / errors[..., 1:], LEVEL, "percentile")
     return Interval(estimates - pivots.high * errors[..., 0], estimates - pivots.low * errors[..., 0], pivots.num)
 

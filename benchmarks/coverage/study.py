@@ -12,7 +12,7 @@ from benchmarks.coverage import arithmetic
 from benchmarks.coverage.arithmetic import Method, Share
 from benchmarks.coverage.values import WHOLE, Values, arrays
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.statistics.intervals import Interval
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT, Interval, fisher
 
 KINDS = {
     "pse": "PSE of an occupation",
@@ -21,6 +21,9 @@ KINDS = {
     "direct_bias": "direct bias",
 }
 """Of quantities; the JND, which is itself a spread of replicas, has its own intervals."""
+
+SCALES = {"pse": LINEAR, "weat": fisher(2.0), "bias": FISHER, "direct_bias": LOGIT}
+"""That their intervals are made on; sets of words of one size have effect sizes up to 2."""
 
 
 class Recipe(NamedTuple):
@@ -115,7 +118,7 @@ class Study:
         replicas = values.replicas[..., : recipe.num_replicas]
         errors = values.errors[..., : 1 + recipe.num_replicas]
         estimates = arithmetic.mean(values.starts, axis=0) if recipe.averages_starts else values.estimates
-        interval = arithmetic.interval(recipe.method, estimates, replicas, errors)
+        interval = arithmetic.interval(recipe.method, estimates, replicas, errors, SCALES[kind])
         interval = arithmetic.widened(interval, recipe.factor)
         return Case(interval, estimates, self.whole(corpus, kind, values.names))
 

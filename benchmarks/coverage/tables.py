@@ -9,6 +9,7 @@ from benchmarks.coverage import arithmetic
 from benchmarks.coverage.arithmetic import METHODS, Share
 from benchmarks.coverage.study import KINDS, TARGETS, Recipe, Study
 from benchmarks.coverage.values import Values
+from tiltmeter.operators.statistics.intervals import DEFAULT_METHOD
 
 CHOSEN_ON, CONFIRMED_ON = ("simple", "es"), ("en", "de")
 """Corpora that an interval may be chosen on, and those that it is confirmed on."""
@@ -37,6 +38,7 @@ def tables(study: Study) -> dict[str, str]:
     makers: Mapping[str, Callable[[Study], str]] = {
         "coverage_spread": spread,
         "coverage_noise": noise,
+        "coverage_default": default,
         "coverage_methods": methods,
         "coverage_targets": targets,
         "coverage_kinds": kinds,
@@ -96,6 +98,22 @@ def _noise_row(study: Study, corpus: str, kind: str) -> list[str] | None:
 # --- coverage -------------------------------------------------------------------------------------------------------
 
 
+def default(study: Study) -> str:
+    """The product's own intervals, by corpus and quantity."""
+    targets = ("mean of the others", "expected value")
+    headings = ["corpus", "quantities", *(f"{target}, {number}" for target in targets for number in NUMBERS)]
+    keys = product(study.corpora, ([*KINDS], *([kind] for kind in KINDS)))
+    rows = ([corpus, *_default_row(study, corpus, kinds, targets)] for corpus, kinds in keys)
+    return markdown([*headings, "its own estimate, 32"], (row for row in rows if set(row[2:]) != {"–"}))
+
+
+def _default_row(study: Study, corpus: str, kinds: list[str], targets: Sequence[str]) -> list[str]:
+    recipes = {number: Recipe("poisson", DEFAULT_METHOD, number) for number in NUMBERS}
+    held = [study.coverage([corpus], kinds, recipe, target) for target in targets for recipe in recipes.values()]
+    held.append(study.coverage([corpus], kinds, recipes[32], "its own estimate"))
+    return ["all" if len(kinds) > 1 else KINDS[kinds[0]], *map(shown, held)]
+
+
 def methods(study: Study) -> str:
     """Every method with every way of drawing: how often the expected value is held at each number of replicas."""
     headings = ["drawn", "interval", *(f"{group}, {number}" for group in _GROUPS for number in NUMBERS)]
@@ -134,7 +152,7 @@ def targets(study: Study) -> str:
 def kinds(study: Study) -> str:
     """At 32 replicas, each kind of quantity by itself: the expected value, and how many times as wide it must be."""
     recipes = [Recipe("poisson", "percentile", 32), *(Recipe(variant, "centred", 32) for variant in VARIANTS)]
-    recipes.append(Recipe("exponential", "averaged", 32))
+    recipes += [Recipe(variant, "averaged", 32) for variant in ("poisson", "exponential")]
     rows = (
         [KINDS[kind], VARIANTS[recipe.variant], _named(recipe.method), *_by_group(study, [kind], recipe)]
         for kind, recipe in product(KINDS, recipes)
