@@ -96,7 +96,10 @@ PERCENTILES = IntervalSettings(interval="percentile")
 def test_the_note_says_what_intervals_are_for_and_how_they_are_made(embeddings):
     usual = note(IntervalSettings(), 32, embeddings.survey())
     assert "nominal 95% for this corpus drawn again, and trained from another random start." in usual
-    assert "as wide as 32 bootstrap replicas spread, with Student's t" in usual
+    assert "around the mean of 32 bootstrap replicas, as wide as these spread, with Student's t" in usual
+    assert "as wide as 32 bootstrap replicas spread" in note(
+        IntervalSettings(interval="centred"), 32, embeddings.survey()
+    )
     # 10 PSEs and 1 effect size each miss 0.1 of the time.
     other = note(IntervalSettings(0.9), 32, embeddings.survey())
     assert "if nothing leaned to a side: about 1 of 10 for PSEs, 0 of 1 for effect sizes." in other

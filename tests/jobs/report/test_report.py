@@ -143,7 +143,7 @@ def test_a_stranger_reads_first_what_was_asked_what_was_found_and_how_sure_it_is
     assert [asked.title, found.title, sure.title] == ["What was asked", "What was found", "How sure it is"]
     assert asked.blocks[0].text.endswith("?")
     assert "PSE is highest for" in found.blocks[0].items[0]
-    assert sure.blocks[-2].text.startswith("Numbers in brackets are intervals at a nominal 95%.")
+    assert sure.blocks[-2].text.startswith("Numbers in brackets are intervals at a nominal 95% for this corpus")
 
 
 def test_the_page_loads_nothing(survey, report, html_of):
