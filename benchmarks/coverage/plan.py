@@ -14,7 +14,6 @@ STARTS = 4
 
 _SMALL: Settings = {"embedding.trainer.dimensions": 50, "embedding.trainer.epochs": 10}
 _LARGE: Settings = {"embedding.trainer.dimensions": 100, "embedding.trainer.epochs": 15}
-_LARGE_SAMPLES = 2
 
 _EXPONENTIAL: Settings = {"embedding.resampling.weights": "exponential", "embedding.num_starts": STARTS}
 _DOCUMENTS: Settings = {"embedding.resampling.unit": "document"}
@@ -26,35 +25,28 @@ class Variant(NamedTuple):
     Attributes:
         name: of it.
         settings: of the run, beside those of all.
-        num_samples: that it is done on, the first ones; None: all.
     """
 
     name: str
     settings: Settings
-    num_samples: int | None = None
 
 
 def variants(corpus: str, num_replicas: int | None = None) -> list[Variant]:
-    """Of a corpus; 100 replicas on the English ones only.
+    """Of a corpus. The Simple English one, the smallest that has every quantity, answers what more is asked.
 
     Args:
         corpus: its name.
         num_replicas: to try the experiment with fewer.
     """
-    fewer = {"embedding.num_replicas": num_replicas or 32}
-    more = {"embedding.num_replicas": num_replicas or 100} if CORPORA[corpus].language == "en" else fewer
+    fewer, more = ({"embedding.num_replicas": num_replicas or number} for number in (32, 100))
     usual = [
         Variant("exponential", _SMALL | _EXPONENTIAL | fewer),
         Variant("documents_exponential", _SMALL | _DOCUMENTS | _EXPONENTIAL | fewer),
-        Variant("poisson", _SMALL | more),
     ]
     if corpus != "simple":
-        return usual
-    large = [
-        Variant("poisson_large", _LARGE | fewer, _LARGE_SAMPLES),
-        Variant("exponential_large", _LARGE | _EXPONENTIAL | fewer, _LARGE_SAMPLES),
-    ]
-    return [*usual, Variant("documents", _SMALL | _DOCUMENTS | fewer), *large]
+        return [*usual, Variant("poisson", _SMALL | fewer)]
+    documents, large = Variant("documents", _SMALL | _DOCUMENTS | fewer), Variant("poisson_large", _LARGE | fewer)
+    return [*usual, Variant("poisson", _SMALL | more), documents, large]
 
 
 def measure(folder: Path, names: Mapping[str, list[Variant]], settings: Settings) -> pl.DataFrame:
@@ -73,7 +65,7 @@ def trained(folder: Path, name: str, variant: Variant, settings: Settings) -> li
     """The models of one variant, of each sample in a file."""
     corpus = CORPORA[name]
     files = write_samples(corpus, folder / "samples" / name)
-    samples = {f"sample_{number}": [file] for number, file in enumerate(files[: variant.num_samples])}
+    samples = {f"sample_{number}": [file] for number, file in enumerate(files)}
     texts = {WHOLE: files} if variant is ALL_SAMPLES else samples
     training = Training(corpus.language, texts, variant.settings | settings)
     return train(folder / "store", training, folder / "models" / name / variant.name)

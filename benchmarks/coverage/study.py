@@ -12,7 +12,7 @@ from benchmarks.coverage import arithmetic
 from benchmarks.coverage.arithmetic import Method, Share
 from benchmarks.coverage.values import WHOLE, Values, arrays
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT, Interval, fisher
+from tiltmeter.operators.statistics.intervals import DEFAULT_METHOD, FISHER, LINEAR, LOGIT, Interval, Scale, fisher
 
 KINDS = {
     "pse": "PSE of an occupation",
@@ -21,6 +21,8 @@ KINDS = {
     "direct_bias": "direct bias",
 }
 """Of quantities; the JND, which is itself a spread of replicas, has its own intervals."""
+
+_NUM_COMPARED = 32
 
 SCALES = {"pse": LINEAR, "weat": fisher(2.0), "bias": FISHER, "direct_bias": LOGIT}
 """That their intervals are made on; sets of words of one size have effect sizes up to 2."""
@@ -159,27 +161,25 @@ class Study:
         return Case(Interval(np.log(low), np.log(high), num), estimates, np.full(len(values.names), np.nan))
 
     def proportions(self, corpus: str, variant: str, kind: str, like: str) -> list[float] | None:
-        """What should not depend on the size of vectors, in the samples and quantities that both variants have.
+        """What should not depend on the size of vectors, in the quantities that both variants have.
 
         Returns:
-            The spread of samples over that of replicas, the spread of replicas over that of starts (None of a single
-            start), and the share of centred intervals that hold another sample.
+            The spread of samples over that of replicas; the shares of the product's intervals that hold the mean of
+            the other samples, and another sample. None where a variant is missing.
         """
         one, other = self.values(corpus, variant, kind), self.values(corpus, like, kind)
         if one is None or other is None:
             return None
-        num = min(len(one.estimates), len(other.estimates))
         names = [name for name in one.names if name in other.names]
-        return _proportions(one.narrowed(num, names))
+        return _proportions(one.narrowed(names), SCALES[kind])
 
 
-def _proportions(values: Values) -> list[float]:
-    replicas = arithmetic.replica_spread(values.replicas)
-    samples = arithmetic.sample_spread(values.estimates, min_samples=2)
-    training = arithmetic.root_mean_square(arithmetic.standard_deviation(values.starts, axis=0), axis=0)
-    interval = arithmetic.interval("centred", values.estimates, values.replicas, values.errors)
-    return [
-        arithmetic.ratios(samples, replicas).mean,
-        arithmetic.ratios(replicas, training).mean,
-        arithmetic.share([arithmetic.holds_others(interval, values.estimates)]).value,
+def _proportions(values: Values, scale: Scale) -> list[float]:
+    estimates, replicas = values.estimates, values.replicas[..., :_NUM_COMPARED]
+    interval = arithmetic.interval(DEFAULT_METHOD, estimates, replicas, values.errors, scale)
+    held = [
+        arithmetic.holds(interval, arithmetic.mean_of_others(estimates)),
+        arithmetic.holds_others(interval, estimates),
     ]
+    ratios = arithmetic.ratios(arithmetic.sample_spread(estimates), arithmetic.replica_spread(replicas))
+    return [ratios.mean, *(arithmetic.share([part]).value for part in held)]

@@ -207,22 +207,17 @@ def _jnd_row(study: Study, corpus: str, variant: str, num_replicas: int) -> list
 
 
 def sizes(study: Study) -> str:
-    """Two samples with vectors of two sizes: what should not depend on it."""
-    pairs = product(("poisson", "exponential"), KINDS)
-    return markdown(_SIZES, filter(None, (_size_row(study, *pair) for pair in pairs)))
+    """Vectors of two sizes, 50 dimensions and 10 epochs, and 100 and 15: what should not depend on it."""
+    headings = ["quantities", "samples / replicas", "mean of the others is held", "another sample is held"]
+    return markdown(headings, filter(None, (_size_row(study, kind) for kind in KINDS)))
 
 
-_SIZES = ["quantities", "drawn", "samples / replicas", "replicas / training", "another sample is held"]
-"""At 50 dimensions and 10 epochs, and at 100 and 15."""
-
-
-def _size_row(study: Study, variant: str, kind: str) -> list[str] | None:
-    large = f"{variant}_large"
-    ones, others = (study.proportions("simple", *names) for names in ((variant, kind, large), (large, kind, variant)))
+def _size_row(study: Study, kind: str) -> list[str] | None:
+    small, large = "poisson", "poisson_large"
+    ones, others = (study.proportions("simple", *names) for names in ((small, kind, large), (large, kind, small)))
     if ones is None or others is None:
         return None
-    cells = [f"{one:.2f}, {other:.2f}" if np.isfinite(one) else "–" for one, other in zip(ones, others, strict=True)]
-    return [KINDS[kind], VARIANTS[variant], *cells]
+    return [KINDS[kind], *(f"{one:.2f}, {other:.2f}" for one, other in zip(ones, others, strict=True))]
 
 
 def shown(share: Share) -> str:

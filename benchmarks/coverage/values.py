@@ -37,11 +37,10 @@ class Values(NamedTuple):
         """``[samples, quantities]`` from the first start, as replicas have one."""
         return np.asarray(self.starts[0])
 
-    def narrowed(self, num_samples: int, names: Sequence[str]) -> "Values":
-        """The first samples, and some quantities."""
+    def narrowed(self, names: Sequence[str]) -> "Values":
+        """Some quantities."""
         chosen = [self.names.index(name) for name in names]
-        starts = self.starts[:, :num_samples, chosen]
-        return Values(names, starts, self.replicas[:num_samples, chosen], self.errors[:num_samples, chosen])
+        return Values(names, self.starts[..., chosen], self.replicas[:, chosen], self.errors[:, chosen])
 
 
 def table(files: Sequence[Path], wordset: WordSets) -> pl.DataFrame:
