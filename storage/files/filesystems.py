@@ -1,9 +1,8 @@
 """The file system that a store lies on, a local disk or an object store, and reading from it with retries."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -111,18 +110,35 @@ def files_below(filesystem: fs.FileSystem, folder: str, root: str | None = None)
     Raises:
         StorageError: as :func:`file_information`.
     """
-    selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
-    files: list[fs.FileInfo] = _named(folder, lambda: filesystem.get_file_info(selector))
     if not isinstance(filesystem, fs.LocalFileSystem):
+        selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
+        files: list[fs.FileInfo] = _named(folder, lambda: filesystem.get_file_info(selector))
         return files
-    is_there = _below_on_disk(root or folder)
-    return [file for file in files if is_there(os.path.dirname(file.path))]
+    paths = _named(folder, lambda: list(paths_below(folder))) if _is_below_on_disk(folder, root or folder) else []
+    return [file for file in file_information(filesystem, paths) if file.type != fs.FileType.NotFound]
 
 
-def _below_on_disk(root: str) -> Callable[[str], bool]:
-    """Whether a folder below another lies there, and not elsewhere, where a link has led."""
-    real = os.path.realpath(root)
-    return cache(lambda place: os.path.realpath(place) == real + place.removeprefix(root))
+def paths_below(folder: str) -> Iterator[str]:
+    """Everything below a folder on a local disk, as :func:`files_below`; it may come into being or go meanwhile.
+
+    Arrow's own listing fails for a folder that is made while it looks: it finds none, then that there is one.
+
+    Raises:
+        OSError: if a folder can't be read.
+    """
+    for place, folders, files in os.walk(folder, onerror=_raise_unless_gone):
+        for name in (*folders, *files):
+            yield f"{place}/{name}"
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _is_below_on_disk(folder: str, root: str) -> bool:
+    """Whether a folder lies there below another, and not elsewhere, where a link has led."""
+    return os.path.realpath(folder) == os.path.realpath(root) + folder.removeprefix(root)
 
 
 def delete_file(filesystem: fs.FileSystem, path: str) -> None:
