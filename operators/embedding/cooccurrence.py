@@ -5,6 +5,7 @@ A pair at distance d <= window adds 1/d, as in GloVe (Pennington et al. 2014, se
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Annotated, NamedTuple
 
 import numba
@@ -15,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.embedding.tiles import MAX_WORDS, Tiling, name_pair
 
-VERSION = "cooccurrence/3"
+VERSION = "cooccurrence/4"
 
 UNITS_PER_PAIR = 2520
 """A pair of neighbours counts this many units: the least common multiple of 1, ..., 10."""
@@ -56,6 +57,25 @@ class PairCounts(NamedTuple):
 def bytes_per_pair(num_columns: int) -> int:
     """Memory that a row of :class:`PairCounts` takes."""
     return 8 * (1 + num_columns)
+
+
+def divide_counts(counts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Divide the counts of each pair, in place, by the greatest number that divides them all; returns these numbers.
+
+    A pair of one line has its weight times the line's multiplicities, and most of the others something near it: what is
+    left are small numbers, and a file of them is half as large.
+
+    Args:
+        counts: for each replica ``[pairs]``.
+
+    >>> counts = [np.array([2520, 840]), np.array([5040, 1260])]
+    >>> divide_counts(counts).tolist(), [column.tolist() for column in counts]
+    ([2520, 420], [[1, 2], [2, 3]])
+    """
+    divisors = np.maximum(reduce(np.gcd, counts), 1)
+    for column in counts:
+        np.floor_divide(column, divisors, out=column)
+    return divisors
 
 
 def num_occurrences(offsets: NDArray[np.int64], window: int) -> NDArray[np.int64]:

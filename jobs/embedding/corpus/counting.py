@@ -25,9 +25,9 @@ from tiltmeter.operators.embedding.bootstrap import LINES, Resampling, line_mult
 from tiltmeter.operators.embedding.cooccurrence import (
     CooccurrenceConfig,
     Merger,
-    PairCounts,
     bytes_per_pair,
     count_pairs,
+    divide_counts,
     line_chunks,
 )
 from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles
@@ -158,10 +158,9 @@ def _count_shard(store: Store, unit: Unit) -> Tables:
         )
         offsets = lines.offsets[start : stop + 1]
         tokens = lines.tokens[offsets[0] : offsets[-1]]
-        yield (
-            f"pairs_{number:05d}",
-            _pairs_table(count_pairs(tokens, offsets - offsets[0], multiplicities, tiling, counting.window)),
-        )
+        pairs = count_pairs(tokens, offsets - offsets[0], multiplicities, tiling, counting.window)
+        counts = {count_column(replica): column for replica, column in enumerate(pairs.counts)}
+        yield f"pairs_{number:05d}", _part_table(pairs.names, counts)
 
 
 def _indexed(store: Store, unit: Unit) -> IndexedLines:
@@ -169,9 +168,9 @@ def _indexed(store: Store, unit: Unit) -> IndexedLines:
     return indexed_lines(store, unit.input("lines"), code_index(store, unit.input("words"), known))
 
 
-def _pairs_table(pairs: PairCounts) -> pa.Table:
-    counts = {count_column(replica): counts for replica, counts in enumerate(pairs.counts)}
-    return pa.table({"name": pairs.names} | counts)
+def _part_table(names: NDArray[np.int64], counts: Mapping[str, NDArray[np.int64]]) -> pa.Table:
+    """``name``, ``divisor``, and ``count_<replica>``: how many times the divisor; counts are divided in place."""
+    return pa.table({"name": names, "divisor": divide_counts(list(counts.values()))} | dict(counts))
 
 
 # --- reduce: sums over the parts, range of tiles by range of tiles --------------------------------------------------
@@ -215,7 +214,7 @@ def _combine_stage(
     """Fewer parts, each the sum of up to so many."""
     groups = {name: evenly(corpus_parts, _MOST_PARTS) for name, corpus_parts in parts.items()}
     units = {
-        name: [merging[name].units("combine/2", group, {}) for group in corpus_groups]
+        name: [merging[name].units("combine/3", group, {}) for group in corpus_groups]
         for name, corpus_groups in groups.items()
     }
     flat = {name: list(chain.from_iterable(unit_groups)) for name, unit_groups in units.items()}
@@ -244,7 +243,7 @@ def _merge_stage(
 def _combine_range(store: Store, unit: Unit) -> Tables:
     """The sum of all parts in a range of tiles, sorted."""
     names, sums = _sum_range(store, unit)
-    yield "pairs", pa.table({"name": names} | dict(sums))
+    yield "pairs", _part_table(names, dict(sums))
 
 
 def _merge_range(store: Store, unit: Unit) -> Tables:
@@ -260,5 +259,10 @@ def _sum_range(store: Store, unit: Unit) -> tuple[NDArray[np.int64], Iterator[tu
     low, high = unit.config["low"] * num_names, unit.config["high"] * num_names
     parts = [store.read_between(ref, "name", low, high) for ref in unit.inputs["parts"]]
     merger = Merger([part["name"].to_numpy() for part in parts])
-    columns = parts[0].column_names[1:]
-    return merger.names, ((column, merger.sum([part[column].to_numpy() for part in parts])) for column in columns)
+    columns = [column for column in parts[0].column_names if column not in ("name", "divisor")]
+    return merger.names, ((column, merger.sum([_counts(part, column) for part in parts])) for column in columns)
+
+
+def _counts(part: pa.Table, column: str) -> NDArray[np.int64]:
+    counts: NDArray[np.int64] = part[column].to_numpy() * part["divisor"].to_numpy()
+    return counts

@@ -1,6 +1,8 @@
+import io
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,10 +14,12 @@ from tiltmeter.operators.embedding.cooccurrence import (
     Merger,
     bytes_per_pair,
     count_pairs,
+    divide_counts,
     line_chunks,
     num_occurrences,
 )
 from tiltmeter.operators.embedding.tiles import Tiling, tiled_pairs
+from tiltmeter.storage.store.tables import write_parquet
 
 NUM_REPLICAS = 5
 lines_of_tokens = st.lists(st.lists(st.integers(0, 6), max_size=14), min_size=1, max_size=12)
@@ -126,3 +130,30 @@ def test_merging_nothing_gives_nothing():
     nothing = [np.empty(0, np.int64)] * 2
     merger = Merger(nothing)
     assert merger.names.size == merger.sum(nothing).size == 0
+
+
+@given(st.lists(st.lists(st.integers(0, 10**6), min_size=3, max_size=3), min_size=1, max_size=8))
+def test_divided_counts_times_their_divisors_are_the_counts_and_nothing_divides_them_further(rows):
+    counts = np.array(rows, np.int64).T
+    divided = [column.copy() for column in counts]
+    divisors = divide_counts(divided)
+    assert (np.stack(divided) * divisors == counts).all()
+    assert set(np.gcd.reduce(divided, axis=0)) <= {0, 1}
+
+
+def test_counts_of_pairs_of_one_line_take_half_the_space_once_divided():
+    rng = np.random.default_rng(0)
+    lines = rng.integers(0, 1000, (1000, 20)).tolist()
+    ids = np.arange(len(lines), dtype=np.uint64)
+    multiplicities = line_multiplicities(0, ids, np.zeros(len(lines), np.int64), num_replicas=32)
+    part = counted(lines, multiplicities, window=10, tiling=Tiling(num_words=1000, tile_words=200))
+    sizes = [_file_size(part.counts)]
+    divisors = divide_counts(part.counts)
+    sizes.append(_file_size([divisors, *part.counts]))
+    assert sizes[1] < 0.5 * sizes[0]
+
+
+def _file_size(columns):
+    sink = io.BytesIO()
+    write_parquet([pa.table({str(number): column for number, column in enumerate(columns)})], sink, split_numbers=True)
+    return sink.tell()
