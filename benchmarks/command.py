@@ -68,12 +68,17 @@ class Outcome:
         return stage
 
     def quality(self, language: str = "en") -> float:
-        """Spearman correlation of the original corpus's embedding with people's judgements, WordSim-353."""
+        """:func:`quality` of the original corpus's embedding."""
         embedding = pl.read_parquet(self.run_dir / f"embeddings/{language}_replica_0000.parquet").drop_nulls("vector")
         vectors = embedding["vector"].to_numpy()
         keyed = KeyedVectors(vectors.shape[1])
         keyed.add_vectors(embedding["word"].to_list(), vectors)
-        return float(keyed.evaluate_word_pairs(datapath("wordsim353.tsv"))[1].statistic)
+        return quality(keyed)
+
+
+def quality(vectors: KeyedVectors) -> float:
+    """Spearman correlation of cosines with people's judgements, WordSim-353."""
+    return float(vectors.evaluate_word_pairs(datapath("wordsim353.tsv"))[1].statistic)
 
 
 def run_command(folder: Path, *settings: str, store: Path | None = None) -> Outcome:
