@@ -46,7 +46,7 @@ def run_theirs(corpus: str, language: str) -> tuple[float, int]:
 
 def _lines(corpus: str, language: str) -> Iterator[str]:
     for source in find_sources(CorpusConfig("benchmark", language, corpus)):
-        for page in read_pages(source, *split(source, 1e6)):
+        for page in (page for span in split(source, 1e6) for page in read_pages(source, span)):
             if page.kind == "article" and source.markup == "wikitext":
                 yield from plain_lines(page.text, source.media_prefixes)
             elif page.kind == "article":

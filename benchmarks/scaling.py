@@ -70,13 +70,14 @@ class Measured:
 def write_corpus(source: str, num_tokens: int, target: Path) -> None:
     """Whole articles from the start of a corpus, as JSON lines, until they have so many tokens."""
     tokenize, written = Tokenizer("en"), 0
+    files = find_sources(CorpusConfig("source", "en", source))
+    pages = (page for file in files for span in split(file, 1e6) for page in read_pages(file, span))
     with target.open("w", encoding="utf-8") as lines:
-        for file in find_sources(CorpusConfig("source", "en", source)):
-            for page in read_pages(file, *split(file, 1e6)):
-                if written >= num_tokens:
-                    return
-                print(json.dumps({"id": page.id, "title": page.title, "text": page.text}), file=lines)
-                written += sum(len(tokenize(line)) for line in page.text.split("\n"))
+        for page in pages:
+            if written >= num_tokens:
+                return
+            print(json.dumps({"id": page.id, "title": page.title, "text": page.text}), file=lines)
+            written += sum(len(tokenize(line)) for line in page.text.split("\n"))
 
 
 def measure(corpus: Path, num_workers: int, overrides: list[str]) -> Measured:
