@@ -1,8 +1,6 @@
 """Asking every node at once whether it answers, works in the same store as this process, and with which versions."""
 
-import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import ray
@@ -15,25 +13,11 @@ from tiltmeter.cluster.environment import Environment, environment
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, read_bytes
 from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.probes import probe_in
 from tiltmeter.storage.store.tables import write_bytes
 
 _SECONDS_TO_ANSWER = 180.0
 """Longer than a node retries a store that is away, so that it can say so."""
-
-
-@contextmanager
-def probe_in(store: Store) -> Iterator[str]:
-    """A small file in the store, by its name, which is gone after the ``with`` block.
-
-    Raises:
-        StorageError: if the store can't be written.
-    """
-    probe = f"probe-{secrets.token_hex(8)}"
-    write_bytes(store.filesystem, f"{store.path}/{probe}", probe.encode(), setting=SETTING)
-    try:
-        yield probe
-    finally:
-        delete_file(store.filesystem, f"{store.path}/{probe}")
 
 
 def check_nodes(nodes: Sequence[Node], store: Store, packages: Sequence[str]) -> dict[str, Environment]:
@@ -48,7 +32,7 @@ def check_nodes(nodes: Sequence[Node], store: Store, packages: Sequence[str]) ->
         ClusterError: naming the nodes that do not answer, or do not reach the store, and why.
         StorageError: if this process can't write into the store.
     """
-    with probe_in(store) as probe:
+    with probe_in(store.filesystem, store.path) as probe:
         asked = {_submit(node, store.root, probe, packages): node.name for node in nodes}
         ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_SECONDS_TO_ANSWER)
         answers = {asked[ref]: _reply(ref) for ref in ready}

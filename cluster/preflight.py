@@ -21,8 +21,9 @@ from tiltmeter.cluster.capacity import (
 from tiltmeter.cluster.config import ClusterConfig, ClusterError
 from tiltmeter.cluster.connection import nodes
 from tiltmeter.cluster.environment import Environment, differences, environment
-from tiltmeter.cluster.node_checks import check_nodes, probe_in
+from tiltmeter.cluster.node_checks import check_nodes
 from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.probes import probe_in
 
 ResourceRequests = Callable[[int], Sequence[ResourceRequest]]
 """What stages ask for beyond what is usual, in a cluster that has so many GPUs free."""
@@ -95,7 +96,7 @@ def _checked(
         others = check_nodes([node for node in alive if node.num_cpus], store, packages)
         _refuse_differences({"here": here} | {f"on {name}": other for name, other in others.items()})
     else:
-        with probe_in(store):
+        with probe_in(store.filesystem, store.path):
             pass
     warnings = (memory_warning(alive, requests, workers, config), _without_token(), _many_processors(others))
     return Preflight(alive, requests, workers, here.code, [warning for warning in warnings if warning])

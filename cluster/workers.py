@@ -43,6 +43,7 @@ class Pool:
     num_gpus: int = 0
     worker_bytes: int = 0
     gpu_worker_bytes: int = 0
+    _fence: str | None = None
     _on_gpu: bool = False
     _idle: list[Any] = field(default_factory=list)
     _starting: dict[Any, Any] = field(default_factory=dict)
@@ -65,10 +66,11 @@ class Pool:
         """
         self.num_workers, self.num_gpus = num_workers, num_gpus
         self.worker_bytes, self.gpu_worker_bytes = worker_bytes, gpu_worker_bytes
-        try:
-            yield
-        finally:
-            self._dismiss()
+        with self.store.fenced() as self._fence:
+            try:
+                yield
+            finally:
+                self._dismiss()
 
     def run(self, work: Work, deck: Deck, *, on_gpu: bool = False) -> Iterator[Outcome]:
         """Do all units of a deck, on workers that hold a GPU or on such that do not; yields what becomes of each."""
@@ -112,7 +114,7 @@ class Pool:
             options |= {"num_gpus": 1, "memory": self.gpu_worker_bytes}
         # Ray would restart a dead actor by itself, but could not resume the stream of reports where it broke off.
         options |= {"max_restarts": 0, "scheduling_strategy": "SPREAD"}
-        return ray.remote(_Worker).options(**options).remote(self.store.root)
+        return ray.remote(_Worker).options(**options).remote(self.store.root, self._fence)
 
     def _add(self, ready: Any) -> Iterator[Outcome]:
         worker = self._starting.pop(ready)
@@ -194,8 +196,8 @@ class _Worker:
     _num_modules, _is_batch_frozen = 0, False
     """What the garbage collector no longer looks through: so many modules, and perhaps what a batch had then."""
 
-    def __init__(self, store_root: str) -> None:
-        self.store, self.name = Store(store_root), f"{socket.gethostname()} {os.getpid()}"
+    def __init__(self, store_root: str, fence: str | None = None) -> None:
+        self.store, self.name = Store(store_root, fence), f"{socket.gethostname()} {os.getpid()}"
 
     def ready(self) -> None:
         """Returns as soon as the worker runs."""

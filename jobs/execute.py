@@ -55,6 +55,9 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
             directory.record["inputs"] = redacted_values(sources.record())
             with workers, run.runner.display if job.has_units else nullcontext():
                 _do(job, run)
+            # Only now no worker can write any more.
+            store.sweep()
+            run.runner.check()
             job.check(run)
     return directory.path
 
@@ -69,8 +72,6 @@ def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
         # Units that failed, such as on a full disk, say more than what could not be written after them.
         runner.check()
         raise
-    runner.store.sweep()
-    runner.check()
 
 
 def _note_cluster(directory: RunDirectory, console: Console, cluster: "Preflight") -> None:

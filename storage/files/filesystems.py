@@ -1,8 +1,9 @@
 """The file system that a store lies on, a local disk or an object store, and reading from it with retries."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -99,36 +100,38 @@ def file_information(filesystem: fs.FileSystem, paths: Sequence[str]) -> list[fs
     return _named(paths[0], lambda: filesystem.get_file_info(list(paths))) if paths else []
 
 
-def files_below(filesystem: fs.FileSystem, folder: str, root: str | None = None) -> list[fs.FileInfo]:
-    """Everything below a folder, at any depth, but for what links lead to; nothing if it is not there.
+def files_below(
+    filesystem: fs.FileSystem, folder: str, root: str | None = None, *, is_recursive: bool = True
+) -> list[fs.FileInfo]:
+    """Everything below a folder, but for what links lead to; nothing if it is not there.
 
     Args:
         filesystem: where.
         folder: on it.
         root: the folder itself, or one above it, which may be a link; of others below it, nothing is taken.
+        is_recursive: at any depth, or in the folder itself alone.
 
     Raises:
         StorageError: as :func:`file_information`.
     """
     if not isinstance(filesystem, fs.LocalFileSystem):
-        selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
+        selector = fs.FileSelector(folder, allow_not_found=True, recursive=is_recursive)
         files: list[fs.FileInfo] = _named(folder, lambda: filesystem.get_file_info(selector))
         return files
-    paths = _named(folder, lambda: list(paths_below(folder))) if _is_below_on_disk(folder, root or folder) else []
+    if not _is_below_on_disk(folder, root or folder):
+        return []
+    paths = _named(folder, lambda: _paths_below(folder, is_recursive))
     return [file for file in file_information(filesystem, paths) if file.type != fs.FileType.NotFound]
 
 
-def paths_below(folder: str) -> Iterator[str]:
-    """Everything below a folder on a local disk, as :func:`files_below`; it may come into being or go meanwhile.
+def _paths_below(folder: str, is_recursive: bool) -> list[str]:
+    """What is below a folder on a disk, where others may be at work.
 
     Arrow's own listing fails for a folder that is made while it looks: it finds none, then that there is one.
-
-    Raises:
-        OSError: if a folder can't be read.
     """
-    for place, folders, files in os.walk(folder, onerror=_raise_unless_gone):
-        for name in (*folders, *files):
-            yield f"{place}/{name}"
+    levels = os.walk(folder, onerror=_raise_unless_gone)
+    chosen = levels if is_recursive else islice(levels, 1)
+    return [f"{place}/{name}" for place, folders, files in chosen for name in (*folders, *files)]
 
 
 def _raise_unless_gone(error: OSError) -> None:

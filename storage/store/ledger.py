@@ -3,7 +3,8 @@
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import compress
@@ -28,14 +29,23 @@ from tiltmeter.storage.files.filesystems import (
     read_file,
 )
 from tiltmeter.storage.files.retries import is_transient
+from tiltmeter.storage.store import partial_files
 from tiltmeter.storage.store.identity import column_digests, digest
-from tiltmeter.storage.store.tables import sweep_partial_files, write_bytes, write_file, write_table
+from tiltmeter.storage.store.partial_files import FENCES, sweep_partial_files
+from tiltmeter.storage.store.probes import sweep_probes
+from tiltmeter.storage.store.tables import write_bytes, write_file, write_table
 from tiltmeter.storage.store.unit_states import read_state, write_state
 
 T = TypeVar("T")
 
 _PLAIN = r"\w[\w.-]{,199}"
 _PLACE = re.compile(rf"{_PLAIN}(/{_PLAIN})*")
+
+_FENCED = ("units", "ledger", "states")
+"""Folders in which workers write."""
+
+_UNFENCED = ("registry", "runs")
+"""Folders in which a run writes for itself."""
 
 
 @dataclass(frozen=True)
@@ -110,11 +120,13 @@ class Store:
 
     ``units/<operator>/<digest>/<table>.parquet`` holds the data, ``ledger/<operator>/<digest>.json`` says that all of
     it is there. The ledger row is written last: data without a row is redone. ``states/<operator>/<digest>.npz`` is how
-    far a long unit has come. On a local disk the data is read-only, because the run directories share it. Transient
-    errors, as of a server that is away, are waited for (see :mod:`.files.retries`).
+    far a long unit has come. On a local disk the data is read-only, because the run directories share it.
+    What workers have half written lies in ``.partial`` of these folders (see :mod:`.partial_files`). Transient errors,
+    as of a server that is away, are waited for (see :mod:`.files.retries`).
 
     Args:
         root: a local path, which may begin with ``~``, or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
+        fence: name of the fence to write units in, as :meth:`fenced` gives it; None: each file is its process's own.
 
     Attributes:
         root: the absolute path, or the URI as it was given, with credentials and options: what makes the same store.
@@ -124,7 +136,8 @@ class Store:
         StorageError: if the root is empty or of no known file system.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, fence: str | None = None) -> None:
+        self._fence = fence
         self.filesystem, self.path = filesystem_of(root)
         # Workers have working directories of their own: they must receive an absolute path.
         scheme, is_uri, _ = root.partition("://")
@@ -166,13 +179,22 @@ class Store:
         refs = {}
         for name, table in tables:
             path = self._table_path(unit.place, name)
-            num_bytes += write_table(self.filesystem, path, table, setting=SETTING, read_only=True, split_numbers=True)
+            num_bytes += write_table(
+                self.filesystem,
+                path,
+                table,
+                setting=SETTING,
+                fence=self._fence_in("units"),
+                read_only=True,
+                split_numbers=True,
+            )
             refs[name] = TableRef(unit.place, name, table.num_rows, column_digests(table))
             # The next table is made in the memory of this one.
             del table
         finished = Finished(unit.place, unit.name, num_bytes, refs)
         row = json.dumps(dataclasses.asdict(finished), indent=1, ensure_ascii=False)
-        write_bytes(self.filesystem, self._ledger_path(unit.place), row.encode(), setting=SETTING)
+        path, fence = self._ledger_path(unit.place), self._fence_in("ledger")
+        write_bytes(self.filesystem, path, row.encode(), setting=SETTING, fence=fence)
         self._drop_state(unit)
         return finished
 
@@ -183,7 +205,8 @@ class Store:
             StorageError: if the store can't be written; the former state then stays.
         """
         self._with_state.add(unit.place)
-        write_file(self.filesystem, self._state_path(unit.place), partial(write_state, state), setting=SETTING)
+        path, fence = self._state_path(unit.place), self._fence_in("states")
+        write_file(self.filesystem, path, partial(write_state, state), setting=SETTING, fence=fence)
 
     def load_state(self, unit: Unit) -> dict[str, NDArray[Any]] | None:
         """The state that was saved last of a unit that is not finished; a damaged one is as good as none.
@@ -268,16 +291,39 @@ class Store:
         """Path of a table's file within the store's file system."""
         return self._table_path(ref.unit, ref.name)
 
+    @contextmanager
+    def fenced(self) -> Iterator[str | None]:
+        """The name of a fence for the stores of workers: none of them leaves a half-written file after the block.
+
+        Whoever is still at work then, because nobody knows of it any more, can write nothing. On an object store there
+        are no half-written files, and no fence.
+
+        Raises:
+            StorageError: if the store can't be written.
+        """
+        with ExitStack() as fences:
+            try:
+                name = fences.enter_context(partial_files.fenced(self._folders(*_FENCED))) if self.local_path else None
+            except OSError as error:
+                raise StorageError.writing(self.path, error, SETTING) from error
+            yield name
+
     def sweep(self) -> int:
-        """Remove half-written files of killed processes, and states of finished units; returns their number."""
+        """Remove what killed processes left half-written, and states of finished units; returns their number."""
         states = [file.path for file in files_below(self.filesystem, f"{self.path}/states") if file.is_file]
         rows = [self._ledger_path(self._place_of(state)) for state in states]
         finished = [row.is_file for row in file_information(self.filesystem, rows)]
         outlived = list(compress(states, finished))
         for state in outlived:
             delete_file(self.filesystem, state)
-        folders = [Path(self.path) / name for name in ("units", "ledger", "states")]
-        return len(outlived) + (sweep_partial_files(folders) if self.local_path else 0)
+        num_partial = sweep_partial_files(self._folders(*_FENCED, *_UNFENCED)) if self.local_path else 0
+        return len(outlived) + num_partial + sweep_probes(self.filesystem, self.path)
+
+    def _folders(self, *names: str) -> list[Path]:
+        return [Path(self.path) / name for name in names]
+
+    def _fence_in(self, folder: str) -> str | None:
+        return f"{self.path}/{folder}/{FENCES}/{self._fence}" if self._fence else None
 
     def _table_path(self, place: str, name: str) -> str:
         return f"{self.path}/units/{place}/{name}.parquet"

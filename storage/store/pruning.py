@@ -9,6 +9,7 @@ from pyarrow import fs
 
 from tiltmeter.storage.files.filesystems import delete_file, files_below
 from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.partial_files import FENCES
 from tiltmeter.storage.store.registry import RegisteredRun
 
 _FOLDERS = ("ledger", "states", "units")
@@ -39,8 +40,8 @@ def stored_units(store: Store) -> list[StoredUnit]:
     for folder in _FOLDERS:
         below = f"{store.path}/{folder}"
         for file in files_below(store.filesystem, below):
-            if file.is_file:
-                inside = file.path.removeprefix(f"{below}/")
+            inside = file.path.removeprefix(f"{below}/")
+            if file.is_file and not inside.startswith(f"{FENCES}/"):
                 by_place[_place(inside, folder)].append(file)
     return [_unit(store, place, files) for place, files in sorted(by_place.items())]
 

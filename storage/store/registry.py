@@ -2,61 +2,29 @@
 
 import dataclasses
 import json
-import os
 import re
-import socket
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Literal
 
-import psutil
 import pyarrow as pa
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
 from tiltmeter.storage.store.ledger import Store, TableRef
+from tiltmeter.storage.store.processes import Process
 from tiltmeter.storage.store.tables import write_bytes
 
 _MARK = "pruning.json"
 _PLAIN = re.compile(r"\w[\w.-]*")
+_UNITS = re.compile(r"units-\d+\.txt")
 _KEY_PARTS = 3
 
-ABANDONED = timedelta(hours=48)
-"""After this long a run on another machine that never ended is taken for dead."""
-
 Status = Literal["running", "succeeded", "failed"]
-
-
-@dataclass(frozen=True)
-class Process:
-    """The process that runs something; its moment of creation tells it from a later one of the same number."""
-
-    host: str
-    number: int
-    created: float
-
-    @classmethod
-    def current(cls) -> "Process":
-        """This process."""
-        return cls(socket.gethostname(), os.getpid(), psutil.Process().create_time())
-
-    @property
-    def is_here(self) -> bool:
-        """Whether it is, or was, a process of this machine."""
-        return self.host == socket.gethostname()
-
-    def is_alive(self, started: datetime) -> bool:
-        """Whether it still runs; of one on another machine, whether it began less than ``ABANDONED`` ago."""
-        if not self.is_here:
-            return datetime.now(UTC) - started < ABANDONED
-        try:
-            return psutil.Process(self.number).create_time() == self.created
-        except psutil.NoSuchProcess:
-            return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +118,7 @@ class Registry:
     def units(self, run: RegisteredRun) -> set[str]:
         """The places of all units that a run named."""
         files = files_below(self._store.filesystem, f"{self._root}/{run.key}", self._root)
-        listed = [file.path for file in files if file.base_name.startswith("units-")]
+        listed = [file.path for file in files if _UNITS.fullmatch(file.base_name)]
         lines = (read_bytes(self._store.filesystem, path).decode().split("\n") for path in listed)
         return set(chain.from_iterable(lines)) - {""}
 

@@ -20,8 +20,9 @@ from tiltmeter.storage.files.files import in_utf8
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.local_copies import fetch
+from tiltmeter.storage.store.partial_files import sweep_partial_files
 from tiltmeter.storage.store.streaming import StreamedTable
-from tiltmeter.storage.store.tables import sweep_partial_files, write_bytes, write_file
+from tiltmeter.storage.store.tables import write_bytes, write_file
 
 _LOCK = ".lock"
 _EXPORTS = "exports"

@@ -1,10 +1,7 @@
 """Arrow schemas that document themselves, and Parquet files that are either whole or absent."""
 
 import os
-import re
-import socket
 import tempfile
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,13 +10,13 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
-import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import with_retries
+from tiltmeter.storage.store.partial_files import temporary_path
 
 
 def column(name: str, kind: pa.DataType, sentence: str, unit: str = "", *, key: bool = False) -> pa.Field:
@@ -73,13 +70,14 @@ def write_table(
     table: pa.Table,
     *,
     setting: str,
+    fence: str | None = None,
     read_only: bool = False,
     split_numbers: bool = False,
 ) -> int:
     """Write a Parquet file that becomes visible only when it is complete; returns its size in bytes.
 
-    On a local disk the file is written beside its place, flushed, and renamed over it; on an object store a file
-    is visible from the final put of its upload. A write that fails leaves nothing behind, and is tried again while
+    On a local disk the file is written elsewhere, flushed, and renamed into its place; on an object store a file is
+    visible from the final put of its upload. A write that fails leaves nothing behind, and is tried again while
     its error is transient (see :mod:`.files.retries`). Pages have checksums.
 
     Args:
@@ -87,6 +85,7 @@ def write_table(
         path: the file's path there.
         table: what to write.
         setting: what a user changes to move the file elsewhere, such as ``run_dir=<path>``; the error names it.
+        fence: on a local disk, the folder to write in; None: beside its place. See :mod:`.partial_files`.
         read_only: on a local disk, whether to keep others from changing the file in place; it can be replaced.
         split_numbers: whether to store numbers byte by byte, which is several times as fast for numbers that rarely
             repeat, and which older readers of Parquet do not know for integers.
@@ -95,19 +94,18 @@ def write_table(
         StorageError: naming the path, when the disk is full or the place can't be written.
     """
     mode = _READ_ONLY if read_only else _WRITABLE
-    return _write_whole(
-        filesystem, path, partial(write_parquet, [table], split_numbers=split_numbers), setting=setting, mode=mode
-    )
+    write = partial(write_parquet, [table], split_numbers=split_numbers)
+    return _write_whole(filesystem, path, write, setting=setting, fence=fence, mode=mode)
 
 
-def write_bytes(filesystem: fs.FileSystem, path: str, content: bytes, *, setting: str) -> int:
+def write_bytes(filesystem: fs.FileSystem, path: str, content: bytes, *, setting: str, fence: str | None = None) -> int:
     """As :func:`write_table`, for a file of any content."""
-    return write_file(filesystem, path, lambda sink: sink.write(content), setting=setting)
+    return write_file(filesystem, path, lambda sink: sink.write(content), setting=setting, fence=fence)
 
 
-def write_file(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str) -> int:
+def write_file(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, fence: str | None = None) -> int:
     """As :func:`write_table`, for a file that a function writes."""
-    return _write_whole(filesystem, path, write, setting=setting, mode=_WRITABLE)
+    return _write_whole(filesystem, path, write, setting=setting, fence=fence, mode=_WRITABLE)
 
 
 def write_parquet(tables: Iterable[pa.Table], sink: IO[bytes] | pa.NativeFile, *, split_numbers: bool = False) -> None:
@@ -136,10 +134,12 @@ def _parquet_writer(schema: pa.Schema, sink: IO[bytes] | pa.NativeFile, split_nu
     )
 
 
-def _write_whole(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, mode: int) -> int:
+def _write_whole(
+    filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, fence: str | None, mode: int
+) -> int:
     try:
         if isinstance(filesystem, fs.LocalFileSystem):
-            return with_retries(lambda: _write_and_rename(path, write, mode))
+            return with_retries(lambda: _write_and_rename(path, write, mode, fence))
         # Closing a stream completes its upload, even after an error: everything that can fail comes before it opens.
         with _prepared(write) as content, ThreadPoolExecutor(1) as thread:
             # Nor does an interrupt, which comes to the main thread, end an upload in its midst.
@@ -171,9 +171,9 @@ def _upload(filesystem: fs.FileSystem, path: str, content: IO[bytes]) -> int:
     return content.tell()
 
 
-def _write_and_rename(path: str, write: Writer, mode: int) -> int:
+def _write_and_rename(path: str, write: Writer, mode: int, fence: str | None) -> int:
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = f"{path}.{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.partial"
+    temporary = temporary_path(path, fence)
     try:
         # A mode given at creation heeds the umask, which a later chmod would not.
         with open(temporary, "xb", opener=partial(os.open, mode=mode)) as sink:
@@ -185,16 +185,3 @@ def _write_and_rename(path: str, write: Writer, mode: int) -> int:
         Path(temporary).unlink(missing_ok=True)
         raise
     return os.stat(path).st_size
-
-
-def sweep_partial_files(folders: Iterable[Path]) -> int:
-    """Remove what processes of this host left half-written when they were killed; returns the number of files."""
-    ours = re.compile(rf"\.{re.escape(socket.gethostname())}-(\d+)-[0-9a-f]{{8}}\.partial$")
-    num_removed = 0
-    for folder in folders:
-        for path in folder.rglob("*.partial"):
-            match = ours.search(path.name)
-            if match and not psutil.pid_exists(int(match[1])):
-                path.unlink(missing_ok=True)
-                num_removed += 1
-    return num_removed

@@ -34,6 +34,7 @@ from tiltmeter.cluster.work import each
 from tiltmeter.cluster.workers import Pool
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.probes import probe_in
 
 ROOT = Path(__file__).parents[2]
 LARGE, SMALL = 3_200_000_000, 1_900_000_000
@@ -203,7 +204,7 @@ def test_a_store_that_a_node_can_only_read_is_told(monkeypatch, tmp_path):
         raise StorageError("cannot write probe: Read-only file system")
 
     store = Store(str(tmp_path))
-    with node_checks.probe_in(store) as probe:
+    with probe_in(store.filesystem, store.path) as probe:
         monkeypatch.setattr(node_checks, "write_bytes", refuse)
         assert node_checks._answer(store.root, probe, "b", []) == "cannot write probe: Read-only file system"
 

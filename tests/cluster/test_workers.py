@@ -17,9 +17,10 @@ from tiltmeter.cluster import workers
 from tiltmeter.cluster.dealing import Deck
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, Stage, UnitsFailed
-from tiltmeter.cluster.work import Failure, each
+from tiltmeter.cluster.work import Death, Failure, Tick, each
 from tiltmeter.cluster.workers import Pool, _unit_lost
 from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.partial_files import temporary_path
 
 
 def square(_store, unit):
@@ -40,6 +41,12 @@ def die_once(store, unit):
 def die_at_2(store, unit):
     if unit.config["n"] == 2:
         os.kill(os.getpid(), signal.SIGKILL)
+    yield from square(store, unit)
+
+
+def die_while_writing(store, unit):
+    Path(temporary_path("", store._fence_in("units"))).write_bytes(b"half")
+    os.kill(os.getpid(), signal.SIGKILL)
     yield from square(store, unit)
 
 
@@ -109,6 +116,15 @@ def test_a_group_with_a_failure_leaves_the_others_whole(runner):
     assert list(runner.run_whole(Stage("square", each(square), groups))) == ["a"]
     with pytest.raises(UnitsFailed, match="number 4"):
         runner.run_whole(Stage("square", each(square), {"b": units(range(6, 8))}))
+
+
+def test_what_killed_workers_have_half_written_goes_with_the_pool(tmp_path, lasting_workers):
+    pool = lasting_workers(Store(str(tmp_path)), max_retries=1)
+    with pool.started(1):
+        outcomes = list(pool.run(each(die_while_writing), Deck([units([1])])))
+        assert [type(outcome) for outcome in outcomes if not isinstance(outcome, Tick)] == [Death, Failure]
+        assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])

@@ -10,11 +10,9 @@ from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import files_below
 
 
-def below(folder, root=None):
-    return sorted(
-        file.path.removeprefix(f"{folder}/")
-        for file in files_below(fs.LocalFileSystem(), str(folder), root and str(root))
-    )
+def below(folder, root=None, **options):
+    files = files_below(fs.LocalFileSystem(), str(folder), root and str(root), **options)
+    return sorted(file.path.removeprefix(f"{folder}/") for file in files)
 
 
 @pytest.fixture
@@ -52,6 +50,7 @@ def test_everything_below_a_folder_is_listed_but_not_what_links_lead_to(folder, 
     assert below(folder / "a/link") == ["secret"]
     assert below(folder / "a/link", root=folder) == []
     assert below(folder / "b/c", root=folder) == ["three"]
+    assert below(folder, is_recursive=False) == ["a", "b"]
     (tmp_path / "elsewhere").symlink_to(folder)
     assert below(tmp_path / "elsewhere") == everything
 

@@ -2,7 +2,6 @@ import errno
 import os
 import re
 import subprocess
-import sys
 import traceback
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import Retries
 from tiltmeter.storage.store.ledger import Store, Unit
-from tiltmeter.storage.store.tables import column, documentation, sweep_partial_files
+from tiltmeter.storage.store.tables import column, documentation
 
 TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
 
@@ -185,21 +184,6 @@ def test_the_refusal_of_a_store_shows_no_key(root, name):
     with pytest.raises(StorageError, match=rf"^store={name}: not a path or a URI") as refusal:
         Store(root)
     assert "secret" not in "".join(traceback.format_exception(refusal.value))
-
-
-def test_partial_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
-    script = "import os, socket; print(f'{socket.gethostname()}-{os.getpid()}')"
-    dead = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-    host = dead.rsplit("-", 1)[0]
-    names = [
-        f"a.parquet.{dead}-0123abcd.partial",
-        f"b.parquet.{host}-{os.getpid()}-0123abcd.partial",
-        "c.elsewhere-1-0123abcd.partial",
-    ]
-    for name in names:
-        (tmp_path / name).touch()
-    assert sweep_partial_files([tmp_path]) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == names[1:]
 
 
 def test_columns_document_themselves_through_a_file(tmp_path):

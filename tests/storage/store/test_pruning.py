@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.processes import Process
 from tiltmeter.storage.store.pruning import kept_runs, remove, stored_units
-from tiltmeter.storage.store.registry import Process, RegisteredRun
+from tiltmeter.storage.store.registry import RegisteredRun
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -11,7 +11,8 @@ import pytest
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
-from tiltmeter.storage.store.registry import ABANDONED, Process, Registry
+from tiltmeter.storage.store.processes import ABANDONED, Process
+from tiltmeter.storage.store.registry import Registry
 
 
 @pytest.fixture

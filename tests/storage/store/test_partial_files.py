@@ -1,0 +1,244 @@
+"""Whose half-written files go, and whose stay, whenever a process dies or lives longer than its run."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import fs
+
+from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.filesystems import files_below
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.partial_files import sweep_partial_files, temporary_path
+from tiltmeter.storage.store.processes import ABANDONED, Process
+from tiltmeter.storage.store.pruning import stored_units
+from tiltmeter.storage.store.tables import write_bytes, write_file
+
+TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
+UNIT = Unit("count/1", "", {})
+
+HALF_WRITTEN = """
+import os, signal, sys
+from pyarrow import fs
+from tiltmeter.storage.store.tables import write_file
+
+def write(sink):
+    sink.write(b"half")
+    sink.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+write_file(fs.LocalFileSystem(), sys.argv[1], write, setting="", fence=sys.argv[2] or None)
+"""
+
+FENCED = """
+import os, signal, sys
+from tiltmeter.storage.store.ledger import Store
+
+with Store(sys.argv[1]).fenced() as fence:
+    print(fence, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "store"))
+
+
+def killed(script, *arguments):
+    """What a process printed that has killed itself."""
+    ended = subprocess.run([sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    return ended.stdout.strip()
+
+
+def files(store):
+    return sorted(str(path.relative_to(store.path)) for path in Path(store.path).rglob("*") if path.is_file())
+
+
+def fence_in(store, folder, name):
+    return f"{store.path}/{folder}/.partial/{name}"
+
+
+def test_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
+    current = Process.current()
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    long_ago = datetime.now(UTC).timestamp() - ABANDONED.total_seconds() - 60
+    swept = [
+        Process(current.host, dead.pid, current.created),
+        Process(current.host, os.getpid(), current.created - 1),
+        Process("elsewhere.long-ago", os.getpid(), current.created),
+    ]
+    kept = [current, Process("elsewhere", dead.pid, current.created), Process(f"x-{current.host}", 1, 2.5)]
+    paths = [tmp_path / f"{process.host}.parquet.{process.name}-0123abcd.partial" for process in (*swept, *kept)]
+    for path in paths:
+        path.touch()
+    os.utime(paths[2], (long_ago, long_ago))
+    others = [tmp_path / "downloaded.partial", tmp_path / f"a.{swept[0].name}-0123abcd.parquet"]
+    for path in others:
+        path.touch()
+    assert sweep_partial_files([tmp_path]) == 3
+    assert sorted(tmp_path.iterdir()) == sorted([*paths[3:], *others])
+
+
+def test_a_process_that_nobody_has_asked_how_it_ended_is_dead():
+    """Its number stays taken, for ever where the first process of a container asks for none."""
+    process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    named = Process(Process.current().host, process.pid, Process.of(process.pid).created)
+    assert named.is_alive(datetime.now(UTC))
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert not named.is_alive(datetime.now(UTC))
+    process.communicate()
+    assert not named.is_alive(datetime.now(UTC))
+
+
+@pytest.mark.parametrize("name", ["", "7", "7-1.5@", "7@host", "a-1.5@host", "7-1.5@a/b", "7-1.5@a@b"])
+def test_what_is_no_name_of_a_process_is_refused(name):
+    with pytest.raises(ValueError, match="not the name of a process"):
+        Process.named(name)
+
+
+@pytest.mark.parametrize(
+    "place", ["units/count/1/x/words.parquet", "ledger/count/1/x.json", "registry/a/b/units-004.txt", "runs/a/b/x.json"]
+)
+def test_what_a_killed_process_has_half_written_is_swept_wherever_it_lies(store, place):
+    killed(HALF_WRITTEN, f"{store.path}/{place}", "")
+    [name] = files(store)
+    assert name.startswith(place)
+    assert name.endswith(".partial")
+    assert store.sweep() == 1
+    assert files(store) == []
+
+
+@pytest.mark.parametrize("kind", ["disk", "bucket"])
+def test_probes_of_killed_processes_are_swept_and_others_stay(kind, tmp_path, request):
+    store = Store(str(tmp_path) if kind == "disk" else request.getfixturevalue("s3_bucket").uri("probes"))
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    alive = Process.current()
+    swept, kept = (f"probe-{process.name}-{'0' * 16}" for process in (Process(alive.host, dead.pid, 1.5), alive))
+    for name in (swept, f"{swept}-node", f"{swept}.{alive.name}-0123abcd.partial", kept, "probe-7", f"runs/{swept}"):
+        write_bytes(store.filesystem, f"{store.path}/{name}", b"", setting="")
+    assert store.sweep() == 3
+    left = [file.path.removeprefix(f"{store.path}/") for file in files_below(store.filesystem, store.path)]
+    assert sorted(set(left) - {"runs"}) == sorted([kept, "probe-7", f"runs/{swept}"])
+
+
+# --- fences ---------------------------------------------------------------------------------------------------------
+
+
+def test_units_are_written_in_a_fence_as_without_one(store):
+    with store.fenced() as fence:
+        worker = Store(store.path, fence)
+        worker.save_state(UNIT, {"n": np.arange(3)})
+        assert len(worker.load_state(UNIT)["n"]) == 3
+        done = worker.commit(UNIT, [("words", TABLE)])
+        assert store.sweep() == 0
+        assert worker.commit(UNIT, [("words", TABLE)]) == done
+    assert store.find(UNIT) == done
+    assert store.read(done.tables["words"]) == TABLE
+    assert Path(store.location(done.tables["words"])).stat().st_mode & 0o777 == 0o444
+    assert files(store) == [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
+
+
+def test_a_worker_that_outlives_its_run_leaves_nothing(store):
+    with ExitStack() as run:
+        worker = Store(store.path, run.enter_context(store.fenced()))
+
+        def tables():
+            run.close()
+            yield "words", TABLE
+
+        with pytest.raises(StorageError, match=r"cannot write .*words\.parquet: No such file"):
+            worker.commit(UNIT, tables())
+    with pytest.raises(StorageError, match=r"cannot write .*npz: No such file"):
+        worker.save_state(UNIT, {"n": np.arange(3)})
+    assert files(store) == []
+
+
+def test_nor_does_one_that_is_in_the_midst_of_a_file(store):
+    place = f"{store.path}/units/words.parquet"
+    with ExitStack() as run:
+        fence = fence_in(store, "units", run.enter_context(store.fenced()))
+
+        def write(sink):
+            sink.write(b"half")
+            run.close()
+            assert files(store) == []
+            sink.write(b"whole")
+
+        with pytest.raises(StorageError, match=r"cannot write .*words\.parquet: No such file"):
+            write_file(fs.LocalFileSystem(), place, write, setting="", fence=fence)
+    assert files(store) == []
+
+
+def test_nor_one_that_is_killed_in_the_midst_of_a_file(store):
+    with store.fenced() as name:
+        fence = fence_in(store, "units", name)
+        killed(HALF_WRITTEN, f"{store.path}/units/words.parquet", fence)
+        [file] = files(store)
+        assert file.startswith(f"units/.partial/{name}/")
+        assert stored_units(store) == []
+    assert files(store) == []
+
+
+def test_the_fence_of_a_killed_run_is_swept_and_its_workers_can_write_no_more(store):
+    worker = Store(store.path, killed(FENCED, store.path))
+    Path(temporary_path("", worker._fence_in("units"))).touch()
+    with store.fenced() as fence:
+        assert store.sweep() == 1
+        Store(store.path, fence).commit(UNIT, [("words", TABLE)])
+    with pytest.raises(StorageError, match="No such file"):
+        worker.commit(Unit("count/1", "", {"n": 2}), [("words", TABLE)])
+    assert files(store) == [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
+
+
+def test_a_removal_of_a_fence_that_broke_off_is_taken_up(store):
+    removed = Path(fence_in(store, "units", f"{Process.current().name}-0123abcd.removed"))
+    removed.mkdir(parents=True)
+    (removed / "half").touch()
+    assert store.sweep() == 1
+    assert not removed.exists()
+
+
+def test_what_is_no_fence_is_left_alone(store, tmp_path):
+    fences, outside, host = Path(fence_in(store, "units", "")), tmp_path / "outside", Process.current().host
+    outside.mkdir()
+    (outside / "thesis").touch()
+    (fences / "notes").mkdir(parents=True)
+    (fences / f"{Process('elsewhere', 1, 2.5).name}-0123abcd").mkdir()
+    (fences / f"{Process(host, os.getpid(), 2.5).name}-0123abcd").symlink_to(outside)
+    before = sorted(fences.rglob("*"))
+    assert store.sweep() == 0
+    assert sorted(fences.rglob("*")) == before
+    assert (outside / "thesis").exists()
+
+
+def test_units_may_lie_on_another_disk_than_the_rest_of_the_store(store, small_disk):
+    disk = small_disk("3m")
+    store.local_path.mkdir()
+    (store.local_path / "units").symlink_to(disk)
+    with store.fenced() as fence:
+        done = Store(store.path, fence).commit(UNIT, [("words", TABLE)])
+    assert store.read(done.tables["words"]) == TABLE
+    assert [path.name for path in disk.rglob("*") if path.is_file()] == ["words.parquet"]
+
+
+def test_where_no_fence_can_be_made_the_store_is_named(tmp_path):
+    (tmp_path / "store").touch()
+    with pytest.raises(StorageError, match=r"cannot write .*store: Not a directory; .*store=<path or URI>"):
+        Store(str(tmp_path / "store")).fenced().__enter__()
+
+
+def test_a_bucket_has_no_half_written_files_and_no_fence():
+    with Store("s3://key:secret@bucket/x?region=us-east-1").fenced() as fence:
+        assert fence is None
