@@ -1,0 +1,99 @@
+"""Few slices that say what many say: each as short as it can be, and none a shadow of another.
+
+Significant slices overlap: with a slice, its parts and whatever lies mostly within it come out, too. So the slice of
+the largest T is taken first, and shortened: a predicate goes as long as the slice is not wrong more often than the rest
+of what is left without it. Then its texts are put aside, and of the others, what still is significant follows.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.operators.compute.arrays import BoolArray
+
+VERSION = "leading_slices/1"
+
+Conjunction = tuple[int, ...]
+
+
+def standardised(members: BoolArray, errors: BoolArray, strata: NDArray[np.integer], within: BoolArray) -> float:
+    """T of :mod:`.max_t` among some rows; NaN where the strata fix it.
+
+    Args:
+        members, errors, strata: ``[rows]``.
+        within: ``[rows]``, which count.
+
+    >>> members, errors = np.array([True, True, False, False]), np.array([True, True, False, False])
+    >>> round(standardised(members, errors, np.zeros(4, dtype=int), np.ones(4, dtype=bool)), 4)
+    1.7321
+    """
+    num = int(strata.max()) + 1 if strata.size else 0
+    rows, wrong, inside = (
+        np.bincount(strata[chosen], minlength=num).astype(np.float64)
+        for chosen in (within, within & errors, within & members)
+    )
+    rate = np.divide(wrong, rows, out=np.zeros(num), where=rows > 0)
+    spread = inside * (rows - inside) * rate * (1 - rate) / np.maximum(rows - 1, 1)
+    if spread.sum() <= 0.0:
+        return float("nan")
+    return float(((within & members & errors).sum() - inside @ rate) / np.sqrt(spread.sum()))
+
+
+def leading_slices(
+    members: BoolArray,
+    conjunctions: list[Conjunction],
+    errors: BoolArray,
+    strata: NDArray[np.integer],
+    critical: float,
+    gain: float,
+) -> list[Conjunction]:
+    """The slices that lead, the first first.
+
+    Args:
+        members: ``[predicates, rows]``.
+        conjunctions: those that are significant.
+        errors, strata: ``[rows]``.
+        critical: T from which a slice is significant, such as the smallest that has a p-value of at most alpha.
+        gain: T from which a predicate adds something, among the texts that have the others.
+    """
+    left, chosen = np.ones(len(errors), dtype=bool), list[Conjunction]()
+    known = {conjunction: members[list(conjunction)].all(axis=0) for conjunction in conjunctions}
+    while known:
+        values = {conjunction: standardised(rows, errors, strata, left) for conjunction, rows in known.items()}
+        known = {conjunction: rows for conjunction, rows in known.items() if values[conjunction] >= critical}
+        if not known:
+            break
+        best = max(known, key=lambda conjunction: (values[conjunction], -len(conjunction)))
+        short = shortened(best, members, errors, strata, left, gain)
+        chosen += [] if short in chosen else [short]
+        left &= ~members[list(short)].all(axis=0)
+        known.pop(best)
+    return chosen
+
+
+def shortened(
+    conjunction: Conjunction,
+    members: BoolArray,
+    errors: BoolArray,
+    strata: NDArray[np.integer],
+    within: BoolArray,
+    gain: float,
+) -> Conjunction:
+    """The conjunction without predicates that add nothing: of those that may go, the one that adds least goes first."""
+    while len(conjunction) > 1:
+        rows = members[list(conjunction)].all(axis=0)
+        values = {
+            shorter: standardised(rows, errors, strata, within & members[list(shorter)].all(axis=0))
+            for shorter in _shorter(conjunction)
+        }
+        idle = {shorter: value for shorter, value in values.items() if np.isnan(value) or value < gain}
+        if not idle:
+            return conjunction
+        conjunction = min(idle, key=lambda shorter: -np.inf if np.isnan(idle[shorter]) else idle[shorter])
+    return conjunction
+
+
+def _shorter(conjunction: Conjunction) -> Iterator[Conjunction]:
+    return combinations(conjunction, len(conjunction) - 1)

@@ -1,0 +1,94 @@
+"""Readable predicates of texts: that a feature is there or not, in which quarter it lies, what has been predicted."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.operators.compute.arrays import BoolArray
+
+VERSION = "slice_predicates/1"
+
+Kind = Literal["present", "absent", "quarter", "predicted"]
+
+
+class Predicate(NamedTuple):
+    """Attributes:
+    feature: that it is about; predicates about one feature exclude each other.
+    kind: what it says of the feature.
+    value: the predicted class, or the number of the quarter, from 1.
+    low, high: ends of the quarter, both in it; NaN for other kinds.
+    """
+
+    feature: str
+    kind: Kind
+    value: str = ""
+    low: float = float("nan")
+    high: float = float("nan")
+
+    @property
+    def name(self) -> str:
+        """How tables name it.
+
+        >>> Predicate("numbers", "absent").name, Predicate("num_tokens", "quarter", "4", 24.0, 40.0).name
+        ('no numbers', 'num_tokens in 24..40')
+        """
+        match self.kind:
+            case "present":
+                return self.feature
+            case "absent":
+                return f"no {self.feature}"
+            case "quarter":
+                return f"{self.feature} in {self.low:.4g}..{self.high:.4g}"
+            case "predicted":
+                return f"predicted {self.value}"
+
+
+class Predicates(NamedTuple):
+    """Attributes:
+    predicates: their order is that of the rows of ``members``.
+    members: ``[predicates, texts]``.
+    """
+
+    predicates: Sequence[Predicate]
+    members: BoolArray
+
+
+def predicates_of(
+    counts: Mapping[str, NDArray[np.floating]],
+    dense: Mapping[str, NDArray[np.floating]],
+    predicted: Sequence[str],
+    min_size: int,
+) -> Predicates:
+    """All predicates that hold for at least ``min_size`` texts and not for all.
+
+    Args:
+        counts: ``[texts]`` by feature: it is there where the count is more than 0.
+        dense: ``[texts]`` by feature, cut into quarters by its quantiles; equal values share a quarter.
+        predicted: ``[texts]``, what the model has predicted.
+
+    >>> found = predicates_of({"numbers": np.array([1, 0, 2, 0])}, {}, ["a", "a", "b", "b"], min_size=2)
+    >>> [predicate.name for predicate in found.predicates]
+    ['predicted a', 'predicted b', 'numbers', 'no numbers']
+    """
+    names = np.asarray(predicted, dtype=object)
+    candidates = [(Predicate("predicted", "predicted", name), names == name) for name in sorted(set(predicted))]
+    for feature, values in counts.items():
+        candidates += [(Predicate(feature, "present"), values > 0), (Predicate(feature, "absent"), values == 0)]
+    for feature, values in dense.items():
+        candidates += _quarters(feature, values)
+    kept = [(predicate, members) for predicate, members in candidates if min_size <= members.sum() < len(predicted)]
+    members = [members for _, members in kept]
+    return Predicates([predicate for predicate, _ in kept], np.array(members).reshape(len(kept), len(predicted)))
+
+
+def _quarters(feature: str, values: NDArray[np.floating]) -> list[tuple[Predicate, BoolArray]]:
+    cuts = np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")
+    quarter = np.searchsorted(np.unique(cuts), values, side="left")
+    parts = []
+    for number in np.unique(quarter):
+        members = quarter == number
+        low, high = float(values[members].min()), float(values[members].max())
+        parts.append((Predicate(feature, "quarter", str(number + 1), low, high), members))
+    return parts

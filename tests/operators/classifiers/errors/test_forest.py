@@ -1,0 +1,141 @@
+"""The forest of errors, splits over groups, baselines, label errors and the model of words."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.classifiers.errors.forest import (
+    ForestConfig,
+    correlated_parts,
+    out_of_fold_scores,
+    permutation_importance,
+    train_forest,
+)
+from tiltmeter.operators.classifiers.errors.label_errors import suspected
+from tiltmeter.operators.classifiers.errors.ranking import auroc
+from tiltmeter.operators.classifiers.errors.splits import balanced_rows, folds_of, is_tested, repeated
+from tiltmeter.operators.classifiers.errors.uncertainty import checked_probabilities, class_rates, rated
+from tiltmeter.operators.classifiers.errors.word_model import (
+    disagreement,
+    out_of_fold_probabilities,
+    train_word_model,
+)
+
+SMALL = ForestConfig(num_trees=30, leaf_sizes=(1, 5), num_folds=3, num_search_trees=10)
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    """Features of which the first tells errors, the second repeats it, and the third is noise."""
+    rng = np.random.default_rng(0)
+    first = rng.random(400)
+    features = np.stack([first, 2 * first + 0.01 * rng.random(400), rng.random(400)], axis=1)
+    return features, rng.random(400) < 0.9 * first, [str(row // 2) for row in range(400)]
+
+
+def test_a_forest_tells_errors_of_texts_that_it_has_not_seen(wrong):
+    features, errors, groups = wrong
+    forest = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
+    assert auroc(forest.scores(features[300:]), errors[300:]) > 0.7
+    assert forest.leaf_size in SMALL.leaf_sizes
+    again = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
+    assert (again.scores(features) == forest.scores(features)).all()
+
+
+def test_a_forest_needs_errors_and_others(wrong):
+    features, _, groups = wrong
+    with pytest.raises(ValueError, match="0 of 400 texts are errors: a forest needs both kinds"):
+        train_forest(features, np.zeros(400, dtype=bool), groups, SMALL, seed=0)
+
+
+def test_features_that_stand_in_for_each_other_are_shuffled_together(wrong):
+    features, errors, groups = wrong
+    parts = correlated_parts(features, ["first", "again", "noise"])
+    assert parts == {"first": [0, 1], "noise": [2]}
+    forest = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
+    falls = permutation_importance(forest, features[300:], errors[300:], parts | {"alone": [0]}, seed=0, num_repeats=4)
+    assert falls["first"].shape == (4,)
+    assert falls["first"].mean() > 0.15 > falls["alone"].mean()
+    assert abs(falls["noise"].mean()) < 0.1
+
+
+def test_scores_of_a_fold_come_from_the_others(wrong):
+    features, errors, groups = wrong
+    parts = [out_of_fold_scores(features, errors, groups, SMALL, seed=0, fold=fold) for fold in range(3)]
+    assert sorted(np.concatenate([rows for rows, _ in parts]).tolist()) == list(range(400))
+    assert {groups[row] for row in parts[0][0]}.isdisjoint({groups[row] for row in parts[1][0]})
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), min_size=12, max_size=40).filter(lambda names: len(set(names)) >= 3))
+def test_no_group_is_in_two_parts(groups):
+    folds, tested = folds_of(groups, 3, seed=1, about=2), is_tested(groups, 0.3, seed=1, about=2)
+    for name in set(groups):
+        rows = [row for row, group in enumerate(groups) if group == name]
+        assert len({(folds[row], tested[row]) for row in rows}) == 1
+    assert set(folds) == {0, 1, 2}
+    assert 0 < len({name for name, out in zip(groups, tested, strict=True) if out}) < len(set(groups))
+
+
+def test_folds_are_as_many_as_groups_at_most():
+    with pytest.raises(ValueError, match="2 groups of texts: must be at least 3"):
+        folds_of(["a", "b"], 3, seed=0, about=0)
+
+
+def test_balance_takes_as_many_of_both_kinds():
+    errors = np.arange(100) < 30
+    rows = balanced_rows(errors, seed=0, about=1)
+    assert (errors[rows].sum(), len(rows)) == (30, 60)
+    assert rows.tolist() != balanced_rows(errors, seed=0, about=2).tolist()
+    assert (~errors[balanced_rows(~errors, seed=0, about=1)]).sum() == 30
+
+
+def test_the_mean_of_splits_by_hand():
+    result = repeated(np.array([0.6, 0.8]), 0.5)
+    deviation, quantile = np.sqrt(0.02), 12.7062  # t of one degree of freedom
+    assert result.mean == pytest.approx(0.7)
+    assert result.high - 0.7 == pytest.approx(quantile * deviation * np.sqrt(0.5 + 1.0), rel=1e-4)
+    assert result.band_high - 0.7 == pytest.approx(quantile * deviation * np.sqrt(1.5), rel=1e-4)
+    assert np.isnan(repeated(np.array([0.6]), 0.5).low)
+
+
+def test_rates_of_classes_are_those_of_training_texts():
+    rates = class_rates(["a"] * 8 + ["b"] * 3, np.array([True] * 2 + [False] * 9))
+    assert rates == {"a": 0.3, "b": 0.2}
+    assert rated(["b", "a", "c"], rates).tolist() == [0.2, 0.3, 0.5]
+
+
+def test_what_are_no_probabilities_is_refused():
+    with pytest.raises(ValueError, match="row 1: probabilities"):
+        checked_probabilities(np.array([[0.5, 0.5], [0.5, 0.6]]))
+    assert checked_probabilities(np.array([[0.3333, 0.3333, 0.3333]])).sum() == pytest.approx(1.0)
+
+
+def test_labels_are_suspected_where_another_class_is_surer():
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 3, 600)
+    labels = np.where(np.arange(600) < 40, (true + 1) % 3, true)
+    probabilities = np.full((600, 3), 0.05)
+    probabilities[np.arange(600), true] = 0.9
+    assert suspected(probabilities, labels).tolist() == (labels != true).tolist()
+
+
+TEXTS = ["good flight", "lovely good crew", "late bad bag", "bad late gate"] * 5
+LABELS = ["positive", "positive", "negative", "negative"] * 5
+
+
+def test_words_tell_classes_and_disagree_with_what_is_wrong():
+    model = train_word_model(TEXTS, LABELS)
+    probabilities = model.probabilities(["good crew", "late bag"], ("negative", "neutral", "positive"))
+    assert probabilities.argmax(axis=1).tolist() == [2, 0]
+    assert probabilities[:, 1].tolist() == [0.0, 0.0]
+    scores = disagreement(probabilities, ["positive", "positive"], ("negative", "neutral", "positive"))
+    assert scores[0] < 0.5 < scores[1]
+
+
+def test_words_of_a_fold_are_judged_by_the_others():
+    groups = [str(row % 4) for row in range(20)]
+    values = out_of_fold_probabilities(TEXTS, LABELS, groups, ("negative", "positive"), 4, seed=0)
+    assert values.sum(axis=1) == pytest.approx(np.ones(20))
+    with pytest.raises(ValueError, match="all 2 texts are 'a'"):
+        train_word_model(["x", "y"], ["a", "a"])

@@ -1,0 +1,254 @@
+"""Slices: bits and draws by brute force, T by hand, max-T by its definition, planted slices by their names."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, hypergeom
+
+from tiltmeter.operators.classifiers.errors.slices import max_t
+from tiltmeter.operators.classifiers.errors.slices.bits import common_counts, members_of, packed, unpacked
+from tiltmeter.operators.classifiers.errors.slices.confirmation import (
+    changes_of,
+    clopper_pearson,
+    confirmed_p,
+    sliceline_score,
+)
+from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
+from tiltmeter.operators.classifiers.errors.slices.leading import leading_slices, shortened, standardised
+from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate, predicates_of
+from tiltmeter.operators.classifiers.errors.slices.search import (
+    SliceConfig,
+    candidates_of,
+    confirming_values,
+    hits_of,
+    leading,
+    plain,
+)
+
+
+def bernoulli(rng, rows, shares):
+    return rng.random((len(shares), rows)) < np.array(shares)[:, np.newaxis]
+
+
+@given(st.integers(1, 700), st.integers(0, 2**32))
+def test_bits_count_what_sets_have_in_common(num_rows, seed):
+    rng = np.random.default_rng(seed)
+    members, others = bernoulli(rng, num_rows, [0.5, 0.3, 0.9]), bernoulli(rng, num_rows, [0.2, 0.7])
+    conjunctions = np.array([[0, -1, -1], [0, 1, -1], [0, 1, 2]])
+    counts = common_counts(packed(members), conjunctions, packed(others))
+    for row, conjunction in enumerate(conjunctions):
+        inside = members[conjunction[conjunction >= 0]].all(axis=0)
+        assert counts[row].tolist() == [(inside & other).sum() for other in others]
+        assert (unpacked(members_of(packed(members), conjunctions)[row], num_rows) == inside).all()
+
+
+def test_many_words_are_counted_in_blocks():
+    members = np.ones((1, 64 * 600 + 5), dtype=bool)
+    assert common_counts(packed(members), np.array([[0]]), packed(members)).tolist() == [[64 * 600 + 5]]
+
+
+def test_every_subset_of_a_stratum_is_drawn_as_often():
+    errors, strata = np.array([True, True, False, False, True, False]), np.array([0, 0, 0, 0, 1, 1])
+    layout = max_t.layout_of(strata, errors)
+    draws = [unpacked(max_t.drawn_errors(layout, 0, draw), 6) for draw in range(6000)]
+    assert all(drawn[:4].sum() == 2 and drawn[4:].sum() == 1 for drawn in draws)
+    counts = {pair: sum(drawn[list(pair)].all() for drawn in draws) for pair in combinations(range(4), 2)}
+    assert all(binomtest(count, 6000, 1 / 6).pvalue > 1e-4 for count in counts.values()), counts
+    assert binomtest(int(sum(drawn[4] for drawn in draws)), 6000, 0.5).pvalue > 1e-4
+
+
+def test_draws_follow_the_seed_and_their_number():
+    layout = max_t.layout_of(np.zeros(200, dtype=int), np.arange(200) < 80)
+    first, again, other = (max_t.drawn_errors(layout, seed, draw) for seed, draw in ((0, 3), (0, 3), (0, 4)))
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_t_has_the_mean_and_variance_of_hypergeometric_draws():
+    strata = np.array([0] * 6 + [1] * 4)
+    errors = np.array([1, 1, 1, 0, 0, 0, 1, 0, 0, 0], dtype=bool)
+    members = np.array([1, 1, 1, 0, 0, 0, 1, 0, 0, 1], dtype=bool)
+    layout = max_t.layout_of(strata, errors)
+    statistics = max_t.statistics_of(packed(members[np.newaxis]), np.array([[0]]), layout, errors)
+    first, second = hypergeom(6, 3, 3), hypergeom(4, 1, 2)
+    assert statistics.expected[0] == pytest.approx(first.mean() + second.mean())
+    assert statistics.scale[0] ** 2 == pytest.approx(first.var() + second.var())
+    assert statistics.value[0] == pytest.approx((4 - 2.0) / np.sqrt(first.var() + second.var()))
+    everyone = np.ones(10, dtype=bool)
+    assert standardised(members, errors, strata, everyone) == pytest.approx(statistics.value[0])
+
+
+def test_a_slice_that_is_a_predicted_class_has_no_t():
+    strata = np.array([0, 0, 1, 1])
+    errors = np.array([True, False, True, True])
+    statistics = max_t.statistics_of(
+        packed((strata == 0)[np.newaxis]), np.array([[0]]), max_t.layout_of(strata, errors), errors
+    )
+    assert np.isnan(statistics.value[0])
+    assert np.isnan(max_t.adjusted(np.array([0]), statistics.value, 9)).all()
+
+
+def test_step_down_p_values_are_those_of_the_definition():
+    rng = np.random.default_rng(1)
+    members, errors, strata = bernoulli(rng, 90, [0.5, 0.4, 0.3, 0.6]), rng.random(90) < 0.4, rng.integers(0, 2, 90)
+    errors |= members[0] & (rng.random(90) < 0.9)
+    layout, conjunctions = max_t.layout_of(strata, errors), np.array([[0, -1], [1, -1], [0, 2], [3, -1]])
+    bits = packed(members[:, layout.order])
+    statistics = max_t.statistics_of(bits, conjunctions, layout, errors)
+    parts = [
+        max_t.exceedances(bits, conjunctions, layout, statistics, 5, draws) for draws in (range(150), range(150, 199))
+    ]
+    p_values = max_t.adjusted(parts[0] + parts[1], statistics.value, 199)
+
+    values = statistics.value
+    drawn = np.array([unpacked(max_t.drawn_errors(layout, 5, draw), 90) for draw in range(199)])
+    rows = unpacked(members_of(bits, conjunctions), 90)
+    by_draw = ((rows[np.newaxis] & drawn[:, np.newaxis]).sum(axis=2) - statistics.expected) / statistics.scale
+    order = np.argsort(-values, kind="stable")
+    raw = [(1 + sum(draw[order[place:]].max() >= values[order[place]] for draw in by_draw)) / 200 for place in range(4)]
+    assert p_values[order].tolist() == np.maximum.accumulate(raw).tolist()
+    assert p_values.min() < 0.05
+
+
+def test_conjunctions_are_all_those_that_are_large_enough():
+    rng = np.random.default_rng(2)
+    members, features = bernoulli(rng, 120, [0.6, 0.4, 0.5, 0.7, 0.3]), ["a", "a", "b", "c", "d"]
+    found = [plain(row) for row in conjunctions_of(packed(members), features, most=3, min_size=15)]
+    expected = [
+        conjunction
+        for size in (1, 2, 3)
+        for conjunction in combinations(range(5), size)
+        if len({features[number] for number in conjunction}) == size
+        and members[list(conjunction)].all(axis=0).sum() >= 15
+    ]
+    assert sorted(found) == sorted(expected)
+    assert list(map(len, found)) == sorted(map(len, found))
+
+
+def test_slices_of_the_same_rows_fold_into_the_shortest():
+    first = np.arange(40) < 20
+    members = np.array([first, np.arange(40) < 30, np.arange(40) % 2 == 0])
+    conjunctions = conjunctions_of(packed(members), ["a", "b", "c"], most=2, min_size=5)
+    kept, num_folded = folded(packed(members), conjunctions)
+    names = {plain(conjunctions[number]): int(num) for number, num in zip(kept, num_folded, strict=True)}
+    assert names == {(0,): 1, (1,): 0, (2,): 0, (0, 2): 0, (1, 2): 0}
+
+
+def test_predicates_say_presence_absence_quarters_and_the_predicted_class():
+    counts = {"thanks": np.array([1, 0, 0, 0, 2, 0, 0, 0]), "never": np.zeros(8)}
+    made = predicates_of(counts, {"num_tokens": np.arange(1.0, 9.0)}, ["x"] * 4 + ["y"] * 4, min_size=2)
+    members = {predicate.name: rows.tolist() for predicate, rows in zip(made.predicates, made.members, strict=True)}
+    assert members["thanks"] == [True, False, False, False, True, False, False, False]
+    assert members["no thanks"] == [not there for there in members["thanks"]]
+    assert "never" not in members
+    assert "no never" not in members  # all texts lack it, which tells nothing
+    assert [name for name in members if name.startswith("num_tokens")] == [
+        f"num_tokens in {low}..{low + 1}" for low in (1, 3, 5, 7)
+    ]
+    assert members["predicted y"] == [False] * 4 + [True] * 4
+
+
+def test_equal_values_share_a_quarter():
+    made = predicates_of({}, {"polarity": np.array([0.0] * 6 + [0.5, 1.0])}, ["x"] * 8, min_size=1)
+    assert [predicate.name for predicate in made.predicates] == ["polarity in 0..0", "polarity in 0.5..1"]
+
+
+# --- which slices lead ------------------------------------------------------------------------------------------------
+
+
+def planted(seed, effect=0.5, num_rows=2000):
+    """Texts with eight features; those with the first two are wrong more often."""
+    rng = np.random.default_rng(seed)
+    members = bernoulli(rng, num_rows, [0.35, 0.35, 0.5, 0.9, 0.4, 0.6, 0.2, 0.95])
+    strata = rng.integers(0, 2, num_rows)
+    rates = 0.2 + 0.3 * strata + effect * members[:2].all(axis=0)
+    return members, rng.random(num_rows) < rates, strata
+
+
+def search(members, errors, strata, num_permutations=99):
+    config = SliceConfig(min_size=50, num_permutations=num_permutations)
+    predicates = [Predicate(f"f{number}", "present") for number in range(len(members))]
+    candidates = candidates_of(members, predicates, errors, strata, config)
+    hits = hits_of(candidates, 0, range(num_permutations))
+    p_values = max_t.adjusted(hits, candidates.statistics.value, num_permutations)
+    return candidates, p_values, leading(candidates, p_values, members, errors, strata, config.alpha)
+
+
+def test_a_planted_slice_leads_alone_and_its_shadows_do_not():
+    candidates, p_values, found = search(*planted(3))
+    significant = {plain(candidates.conjunctions[number]) for number in np.flatnonzero(p_values <= 0.05)}
+    assert found == [(0, 1)]
+    assert {(0,), (1,), (0, 1), (0, 1, 2)} <= significant
+
+
+def test_no_slice_leads_where_errors_are_drawn():
+    members, _, strata = planted(4)
+    errors = np.random.default_rng(5).random(2000) < 0.2 + 0.3 * strata
+    _, p_values, found = search(members, errors, strata)
+    assert found == []
+    assert np.nanmin(p_values) > 0.05
+
+
+def test_two_disjoint_effects_lead_one_after_the_other():
+    members, errors, strata = planted(6)
+    errors = errors | (members[6] & (np.random.default_rng(7).random(2000) < 0.6))
+    _, _, found = search(members, errors, strata)
+    assert set(found) == {(0, 1), (6,)}
+
+
+def test_a_predicate_that_adds_nothing_goes():
+    members, errors, strata = planted(8)
+    everyone = np.ones(2000, dtype=bool)
+    assert shortened((0, 1, 7), members, errors, strata, everyone, 3.0) == (0, 1)
+    assert leading_slices(members, [(0, 1, 7)], errors, strata, 4.0, 3.0) == [(0, 1)]
+    assert leading_slices(members, [(4,)], errors, strata, 4.0, 3.0) == []
+
+
+# --- rates ------------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_are_those_of_scipy():
+    hits, sizes = np.array([0, 3, 10, 0]), np.array([10, 10, 10, 0])
+    rates = clopper_pearson(hits, sizes)
+    for place in range(3):
+        interval = binomtest(int(hits[place]), 10).proportion_ci(method="exact")
+        assert (rates.low[place], rates.high[place]) == pytest.approx((interval.low, interval.high))
+    assert np.isnan([rates.rate[3], rates.low[3], rates.high[3]]).all()
+
+
+def test_a_change_has_the_interval_of_the_texts_that_moved():
+    before = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], dtype=bool)
+    after = np.array([0, 1, 1, 1, 1, 1, 1, 1, 1, 0], dtype=bool)
+    changes = changes_of(np.array([[True] * 10, [False] * 9 + [True]]), before, after)
+    interval = binomtest(7, 8).proportion_ci(method="exact")
+    assert changes.change.tolist() == [0.6, 0.0]
+    assert changes.low[0] == pytest.approx(0.8 * (2 * interval.low - 1))
+    assert (changes.low[1], changes.high[1]) == (0.0, 0.0)
+
+
+def test_confirmation_weighs_how_many_slices_were_chosen():
+    members, errors, strata = planted(9)
+    values = confirming_values(members, [(0, 1), (4,)], errors, strata)
+    assert values[0] > 5
+    p_values = confirmed_p(values)
+    assert p_values[0] < 1e-6
+    assert p_values[1] > 0.05
+
+
+def test_the_score_of_sliceline_by_hand():
+    # Twice the average, a tenth of the rows: 0.95 * 1 - 0.05 * 9.
+    assert sliceline_score(np.array([40]), np.array([100]), 200, 1000) == pytest.approx([0.5])
+
+
+@pytest.mark.slow
+def test_few_runs_without_any_effect_have_a_slice():
+    num = 0
+    for seed, _ in product(range(200), [0]):
+        members, _, strata = planted(1000 + seed, num_rows=1000)
+        errors = np.random.default_rng(seed).random(1000) < 0.2 + 0.3 * strata
+        _, p_values, _ = search(members, errors, strata, num_permutations=199)
+        num += bool(np.nanmin(p_values) <= 0.05)
+    assert num <= 18
