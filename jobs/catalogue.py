@@ -24,6 +24,7 @@ OURS = {
     "compare": "tiltmeter.jobs.upkeep.compare.job:JOB",
     "decoy_benchmark": "tiltmeter.jobs.classifiers.decoys.job:JOB",
     "entity_resolution": "tiltmeter.jobs.resolution.job:JOB",
+    "error_characterisation": "tiltmeter.jobs.classifiers.errors.job:JOB",
     "gender_survey": "tiltmeter.jobs.gender.job:JOB",
     "gru_training": "tiltmeter.jobs.sentiment.gru_training.job:JOB",
     "overnight": "tiltmeter.jobs.upkeep.overnight.job:JOB",

@@ -5,15 +5,19 @@ et al. 2021, *Learn then test*; Bates et al. 2021, *Distribution-free, risk-cont
 promised holds with probability 1 - delta over the draw of these texts, for texts like them.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.philox import Stream
 
 VERSION = "flagging_guarantees/1"
 
 _MOST_THRESHOLDS = 20
+_RESPLIT = 7
 
 
 class Threshold(NamedTuple):
@@ -75,3 +79,28 @@ def _threshold(value: float, scores: FloatArray, errors: BoolArray) -> Threshold
     others = errors[~flagged]
     missed = float(others.sum() / errors.sum()) if errors.any() else np.nan
     return Threshold(value, float(flagged.mean()), missed, float(others.mean()) if others.size else np.nan)
+
+
+Choice = Callable[[FloatArray, BoolArray, float, float], Threshold]
+
+
+def broken_share(
+    choose: Choice, scores: FloatArray, errors: BoolArray, level: float, delta: float, num_resplits: int, seed: int
+) -> float:
+    """How often a threshold that a drawn half of the texts has chosen breaks its promise on all of them.
+
+    All texts stand for what the half was drawn from, so that the share should be at most delta, as far as chance goes.
+
+    Args:
+        choose: :func:`holds_most_errors` or :func:`leaves_few_errors`.
+        level: alpha, or the rate.
+        num_resplits: how many halves are drawn.
+    """
+    broken = 0
+    for resplit in range(num_resplits):
+        generator = keyed_generator(seed, Stream.ERROR_CHARACTERISATION, _RESPLIT, resplit)
+        drawn = generator.permutation(len(errors)) < len(errors) // 2
+        threshold = _threshold(choose(scores[drawn], errors[drawn], level, delta).value, scores, errors)
+        measured = threshold.missed if choose is holds_most_errors else threshold.unflagged_rate
+        broken += bool(measured > level)
+    return broken / num_resplits

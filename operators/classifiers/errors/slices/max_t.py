@@ -110,14 +110,20 @@ def exceedances(
 
     Counts of parts of the draws add up to those of all of them. A draw depends on the seed and its number alone.
     """
-    order = falling(statistics.value)
     hits = np.zeros(len(conjunctions), dtype=np.int64)
-    tested = np.ascontiguousarray(conjunctions[order])
     for start in range(draws.start, draws.stop, _AT_ONCE):
         block = range(start, min(start + _AT_ONCE, draws.stop))
         errors = np.stack([drawn_errors(layout, seed, draw) for draw in block])
-        counts = common_counts(predicates, tested, errors)
-        hits[order] += _reached(counts, statistics.errors[order], statistics.expected[order], statistics.scale[order])
+        hits += reached(predicates, conjunctions, statistics, errors)
+    return hits
+
+
+def reached(predicates: Bits, conjunctions: IntArray, statistics: Statistics, drawn: Bits) -> IntArray:
+    """The same for draws that are at hand, ``[draws, words]``."""
+    order = falling(statistics.value)
+    counts = common_counts(predicates, np.ascontiguousarray(conjunctions[order]), drawn)
+    hits = np.zeros(len(conjunctions), dtype=np.int64)
+    hits[order] = _reached(counts, statistics.errors[order], statistics.expected[order], statistics.scale[order])
     return hits
 
 

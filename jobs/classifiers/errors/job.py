@@ -1,0 +1,47 @@
+"""Job `error_characterisation`: where a classifier goes wrong, and why."""
+
+from collections.abc import Sequence
+
+from tiltmeter.cluster.capacity import ResourceRequest
+from tiltmeter.jobs.classifiers.errors.base import predict_texts
+from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun, ErrorSources, find_sources
+from tiltmeter.jobs.classifiers.errors.features import read_features
+from tiltmeter.jobs.classifiers.errors.judging import judge_texts
+from tiltmeter.jobs.classifiers.errors.modelling import model_errors
+from tiltmeter.jobs.classifiers.errors.playing import play_rounds
+from tiltmeter.jobs.classifiers.errors.promising import promise
+from tiltmeter.jobs.classifiers.errors.slicing import find_slices
+from tiltmeter.jobs.classifiers.errors.summing import sum_up
+from tiltmeter.jobs.classifiers.errors.tables import TABLES
+from tiltmeter.jobs.classifiers.errors.texts import publish_halves, read_texts
+from tiltmeter.jobs.classifiers.resources import training_requests
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
+
+
+def run(run: Run[ErrorCharacterisationRun, ErrorSources]) -> None:
+    """Predict, count features, tell errors by them, find slices, promise, and play rounds of labelling."""
+    config, runner = run.config, run.runner
+    texts = read_texts(runner, config, run.sources.texts)
+    run.publish("texts", [publish_halves(runner, texts["data"], config.seed)])
+    predicted = predict_texts(runner, config, run.sources, texts)
+    features = read_features(runner, config, run.sources.others, texts["data"])
+    run.publish("features", features)
+    inputs = {"texts": [texts["data"]], "predicted": [predicted], "features": features}
+    predictions = judge_texts(runner, config, inputs)
+    run.publish("predictions", [predictions])
+    run.publish_all(find_slices(runner, config, inputs, predictions))
+    run.publish_all(sum_up(runner, config, model_errors(runner, config, inputs)))
+    run.publish("guarantees", [promise(runner, config, inputs)])
+    if "base" in texts and config.rounds.number:
+        run.publish("rounds", [play_rounds(runner, config, inputs, texts["base"])])
+
+
+def _requests(config: ErrorCharacterisationRun, _: ErrorSources, num_gpus: int) -> Sequence[ResourceRequest]:
+    trains = config.base.path is not None and config.base.model == "encoder"
+    return training_requests(config.models, num_gpus) if trains else []
+
+
+JOB = Job(
+    ErrorCharacterisationRun, find_sources, run, TABLES, "tiltmeter.jobs.classifiers.errors.page.body:page", _requests
+)

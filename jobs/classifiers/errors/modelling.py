@@ -1,0 +1,177 @@
+"""The forest of errors and what it is held against, split by split."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
+from tiltmeter.jobs.classifiers.errors.material import Material, Refs, material_of
+from tiltmeter.operators.classifiers.errors import forest as error_forest
+from tiltmeter.operators.classifiers.errors import ranking, splits, uncertainty, word_model
+from tiltmeter.operators.classifiers.errors.forest import (
+    Forest,
+    correlated_parts,
+    permutation_importance,
+    train_forest,
+)
+from tiltmeter.operators.classifiers.errors.ranking import aurc, auroc, precision_at, risk_coverage
+from tiltmeter.operators.classifiers.errors.splits import balanced_rows, is_tested
+from tiltmeter.operators.classifiers.errors.uncertainty import UNCERTAINTIES, class_rates, rated
+from tiltmeter.operators.classifiers.errors.word_model import disagreement, train_word_model
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+READABLE, WITH_CLASS, FULL = "readable", "readable_and_class", "readable_class_and_probabilities"
+CLASS, IN_DOMAIN, RANDOM = "predicted_class", "in_domain_disagreement", "random"
+BASELINES = (*UNCERTAINTIES, CLASS, IN_DOMAIN, RANDOM)
+
+_COVERAGES = np.arange(1, 101) / 100
+_CHANCE = 5
+"""What random scores are drawn about; the second number of a key."""
+
+
+def model_errors(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs) -> list[dict[str, TableRef]]:
+    """Tables ``measures``, ``precision``, ``coverage`` and ``features`` of each split."""
+    settings = {
+        "operators": [module.VERSION for module in (error_forest, ranking, splits, uncertainty, word_model)],
+        "forest": config.forest,
+        "min_share": config.features.min_share,
+        "splits": {"test": config.splits.test, "balance": config.splits.balance},
+        "precision": {"sizes": config.precision.sizes, "num_resamples": config.precision.num_resamples},
+        "level": config.level,
+        "seed": config.seed,
+    }
+    units = [
+        Unit("error_models/1", f"split {number}", settings | {"split": number}, inputs)
+        for number in range(config.splits.number)
+    ]
+    done = runner.run_whole(Stage("error models", each(_split), {"texts": units}))["texts"]
+    return [dict(unit.tables) for unit in done]
+
+
+def columns_of(material: Material, kind: str, min_share: float) -> FloatArray:
+    """``[texts, features]`` that a forest of a kind sees."""
+    blocks = [material.values[:, material.frequent(min_share)]]
+    if kind != READABLE:
+        names = np.array(material.predicted, dtype=object)
+        blocks.append(np.stack([names == name for name in material.all_classes], axis=1).astype(np.float64))
+    if kind == FULL and material.probabilities is not None:
+        blocks.append(material.probabilities)
+    return np.concatenate(blocks, axis=1)
+
+
+def _split(store: Store, unit: Unit) -> Tables:
+    config, material = unit.config, material_of(store, unit)
+    rows = _rows(material, config)
+    groups = material.column("group")
+    tested = is_tested([groups[row] for row in rows], config["splits"]["test"], config["seed"], 100 + config["split"])
+    inside, outside = rows[~tested], rows[tested]
+    scores, forest, columns = _scores(material, inside, outside, config)
+    errors = material.errors[outside]
+    yield "measures", _measures(scores, errors, config["split"])
+    yield "precision", _precision(scores, errors, config)
+    yield "coverage", _coverage(scores, errors, config["split"])
+    yield "features", _features(material, forest, columns, outside, config)
+
+
+def _rows(material: Material, config: Mapping[str, Any]) -> IntArray:
+    if not config["splits"]["balance"]:
+        return np.arange(len(material.errors))
+    return balanced_rows(material.errors, config["seed"], config["split"])
+
+
+def _scores(
+    material: Material, inside: IntArray, outside: IntArray, config: Mapping[str, Any]
+) -> tuple[dict[str, FloatArray], Forest, list[int]]:
+    """Of the test texts, by what each ranks; the forest of readable features; and their columns."""
+    groups = [material.column("group")[row] for row in inside]
+    texts, labels = material.column("text"), material.column("label")
+    predicted = [material.predicted[row] for row in outside]
+    kinds = [READABLE, WITH_CLASS, *([FULL] if material.classes else [])]
+    forests, scores = {}, {}
+    for kind in kinds:
+        columns = columns_of(material, kind, config["min_share"])
+        forests[kind] = train_forest(
+            columns[inside], material.errors[inside], groups, config["forest"], config["seed"], config["split"]
+        )
+        scores[kind] = forests[kind].scores(columns[outside])
+    if material.probabilities is not None:
+        scores |= {name: measure(material.probabilities[outside]) for name, measure in UNCERTAINTIES.items()}
+    rates = class_rates([material.predicted[row] for row in inside], material.errors[inside])
+    scores[CLASS] = rated(predicted, rates)
+    judge = train_word_model([texts[row] for row in inside], [labels[row] for row in inside])
+    told = judge.probabilities([texts[row] for row in outside], material.all_classes)
+    scores[IN_DOMAIN] = disagreement(told, predicted, material.all_classes)
+    chance = keyed_generator(config["seed"], Stream.ERROR_CHARACTERISATION, _CHANCE, config["split"])
+    scores[RANDOM] = chance.random(len(outside))
+    return scores, forests[READABLE], material.frequent(config["min_share"])
+
+
+def _measures(scores: Mapping[str, FloatArray], errors: BoolArray, split: int) -> pa.Table:
+    measures = {"auroc": auroc, "aurc": aurc, "error_rate": lambda _, wrong: float(wrong.mean())}
+    rows = [
+        {"score": name, "split": split, "measure": measure, "value": function(values, errors)}
+        for name, values in scores.items()
+        for measure, function in measures.items()
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def _precision(scores: Mapping[str, FloatArray], errors: BoolArray, config: Mapping[str, Any]) -> pa.Table:
+    sizes, split = np.array(config["precision"]["sizes"], dtype=np.int64), config["split"]
+    num = config["precision"]["num_resamples"]
+    blocks = resampled_counts(np.zeros(len(errors), dtype=np.int64), config["seed"], split, num)
+    counts = np.concatenate(list(blocks))
+    rows = []
+    for name, values in scores.items():
+        [whole] = precision_at(values, errors, sizes)
+        interval = percentile_interval(precision_at(values, errors, sizes, counts), config["level"], axis=0)
+        ends = zip(sizes.tolist(), whole.tolist(), interval.low.tolist(), interval.high.tolist(), strict=True)
+        rows += [
+            {"score": name, "split": split, "k": size, "precision": value, "low": low, "high": high}
+            for size, value, low, high in ends
+            if not np.isnan(value)
+        ]
+    return pa.Table.from_pylist(rows)
+
+
+def _coverage(scores: Mapping[str, FloatArray], errors: BoolArray, split: int) -> pa.Table:
+    places = np.maximum(np.ceil(_COVERAGES * len(errors)).astype(np.int64) - 1, 0)
+    rows = [
+        {"score": name, "split": split, "coverage": coverage, "risk": risk}
+        for name, values in scores.items()
+        for coverage, risk in zip(_COVERAGES.tolist(), risk_coverage(values, errors)[places].tolist(), strict=True)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def _features(
+    material: Material, forest: Forest, columns: list[int], outside: IntArray, config: Mapping[str, Any]
+) -> pa.Table:
+    """Of each feature that the forest sees: AUROC alone, and how much the forest's falls without it."""
+    values, errors = material.values[:, columns], material.errors[outside]
+    names = [material.names[column] for column in columns]
+    parts = correlated_parts(values, names)
+    falls = permutation_importance(forest, values[outside], errors, parts, config["seed"], about=config["split"])
+    rows = [
+        {
+            "feature": names[column],
+            "split": config["split"],
+            "share": float((values[:, column] != 0).mean()),
+            "auroc": auroc(values[outside, column], errors),
+            "part": part,
+            "importance": float(falls[part].mean()),
+            "gini_importance": float(forest.model.feature_importances_[column]),
+        }
+        for part, members in parts.items()
+        for column in members
+    ]
+    return pa.Table.from_pylist(rows)

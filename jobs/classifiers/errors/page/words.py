@@ -1,0 +1,75 @@
+"""How the page says a slice and a score."""
+
+from collections.abc import Sequence
+
+from tiltmeter.jobs.report.wording import listed, phrase
+
+SCORES = {
+    "readable": "readable features",
+    "readable_and_class": "readable features and the predicted class",
+    "readable_class_and_probabilities": "these and the probabilities",
+    "least_confidence": "least confidence",
+    "margin": "margin",
+    "entropy": "entropy",
+    "predicted_class": "predicted class alone",
+    "in_domain_disagreement": "in-domain disagreement",
+    "random": "chance",
+}
+STRATEGIES = {
+    "errors": "likely errors",
+    "random": "chance",
+    "least_confidence": "least confidence",
+    "in_domain_disagreement": "in-domain disagreement",
+}
+_NOUNS = {
+    "numbers": "a number",
+    "times": "a time",
+    "mentions": "a name that is addressed",
+    "hashtags": "a hashtag",
+    "links": "a link",
+    "ellipses": "an ellipsis",
+    "capitals": "a word in capitals",
+    "exclamation_marks": "an exclamation mark",
+    "question_marks": "a question mark",
+    "question_yesno": "a question that begins with a verb",
+    "question_wh": "a question that begins with a question word",
+    "greeting": "a greeting",
+    "apology": "an apology",
+    "second_person": "“you”",
+    "first_person": "“I” or “we”",
+    "no": "“no”",
+    "contrast": "a “but”",
+    "negations": "a negation",
+    "boosters": "a word such as “very”",
+    "positive_words": "a word of praise",
+    "negative_words": "a word of blame",
+}
+_DENSE = {"num_tokens": "{} words and marks", "polarity": "polarity {}", "confidence": "confidence {}"}
+
+
+def said(predicates: Sequence[str]) -> str:
+    """A slice in words, of the names of its predicates.
+
+    >>> said(["predicted neutral", "numbers", "no thanks", "num_tokens in 20..40"])
+    'texts with a number and 20 to 40 words and marks, without thanks, that the model calls neutral'
+    """
+    called = [name.removeprefix("predicted ") for name in predicates if name.startswith("predicted ")]
+    others = [name for name in predicates if not name.startswith("predicted ")]
+    with_, without = (
+        [_noun(name.removeprefix("no ")) for name in others if name.startswith("no ") == lacks]
+        for lacks in (False, True)
+    )
+    parts = ["texts", *([f"with {listed(with_)}"] if with_ else [])]
+    text = " ".join(parts) + (f"{',' if with_ else ''} without {listed(without, 'or')}" if without else "")
+    comma = "," if with_ or without else ""
+    return f"{text}{comma} that the model calls {called[0]}" if called else text
+
+
+def _noun(name: str) -> str:
+    feature, _, ends = name.partition(" in ")
+    if ends:
+        low, high = ends.split("..")
+        span = low if low == high else f"{low} to {high}"
+        return _DENSE.get(feature, f"{phrase(feature)} {{}}").format(span.replace("-", "−"))
+    kind, _, rest = feature.partition(":")
+    return f"the {kind} {rest}" if rest else _NOUNS.get(feature, phrase(feature))

@@ -1,0 +1,99 @@
+"""Rounds of labelling, by strategy and seed, and what they come to."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.classifiers.errors.base import usable
+from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
+from tiltmeter.jobs.classifiers.errors.material import Refs, material_of
+from tiltmeter.jobs.classifiers.errors.tables import ROUNDS
+from tiltmeter.jobs.runtime.rows import Row, table_of
+from tiltmeter.operators.classifiers.errors import forest as error_forest
+from tiltmeter.operators.classifiers.errors import rounds, word_model
+from tiltmeter.operators.classifiers.errors.rounds import STRATEGIES, Domain, play
+from tiltmeter.operators.classifiers.errors.splits import repeated
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+RANDOM = "random"
+
+
+def play_rounds(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs, base: TableRef) -> TableRef:
+    """The table ``rounds``.
+
+    Args:
+        base: the texts of the old domain, of the schema ``READ``.
+    """
+    settings = {
+        "operators": [error_forest.VERSION, rounds.VERSION, word_model.VERSION],
+        "forest": config.forest,
+        "min_share": config.features.min_share,
+        "rounds": config.rounds,
+    }
+    units = [
+        Unit(
+            "labelling_rounds/1",
+            f"{strategy}, seed {number}",
+            settings | {"strategy": strategy, "seed": config.seed + number},
+            {**inputs, "base": [base]},
+        )
+        for number in range(config.rounds.num_seeds)
+        for strategy in STRATEGIES
+    ]
+    played = runner.run_whole(Stage("rounds", each(_play), {"texts": units}))["texts"]
+    unit = Unit(
+        "round_means/1", "rounds", {"level": config.level}, {"played": [part.tables["played"] for part in played]}
+    )
+    return runner.run_whole(Stage("sum up rounds", each(_sum), {"texts": [unit]}))["texts"][0].tables["rounds"]
+
+
+def _play(store: Store, unit: Unit) -> Tables:
+    config, material = unit.config, material_of(store, unit)
+    rows = usable(store.read(unit.input("base")))
+    empty = np.zeros((0, 0))
+    old = Domain(*([row[name] for row in rows] for name in ("text", "label", "group")), empty)
+    features = material.values[:, material.frequent(config["min_share"])]
+    new = Domain(*(material.column(name) for name in ("text", "label", "group")), features)
+    try:
+        played = play(config["strategy"], old, new, config["rounds"], config["forest"], config["seed"])
+    except ValueError as error:
+        raise InputError(f"rounds: {error}; set rounds.number=0 for none") from error
+    rows = [part._asdict() | {"strategy": config["strategy"], "seed": config["seed"]} for part in played]
+    yield "played", pa.Table.from_pylist(rows)
+
+
+def _sum(store: Store, unit: Unit) -> Tables:
+    played = pl.concat([pl.DataFrame(pl.from_arrow(store.read(ref))) for ref in unit.inputs["played"]])
+    yield "rounds", table_of(list(_means(played, unit.config["level"])), ROUNDS)
+
+
+def _means(played: pl.DataFrame, level: float) -> Iterator[Row]:
+    """Seeds draw all parts anew, so that their values share nothing but the texts: there is no part to correct for."""
+    by_chance = played.filter(strategy=RANDOM).select("seed", "round", pl.col("accuracy").alias("random"))
+    paired = played.join(by_chance, on=["seed", "round"], maintain_order="left")
+    for (strategy, number), part in paired.group_by("strategy", "round", maintain_order=True):
+        accuracy = repeated(part["accuracy"].to_numpy(), 0.0, level)
+        over = repeated((part["accuracy"] - part["random"]).to_numpy(), 0.0, level)
+        yield {
+            "strategy": strategy,
+            "round": number,
+            "num_labels": part["num_labels"][0],
+            "accuracy": accuracy.mean,
+            "low": accuracy.low,
+            "high": accuracy.high,
+            "over_random": over.mean,
+            "over_random_low": over.low,
+            "over_random_high": over.high,
+            "errors_found": _mean(part["errors_found"].to_list()),
+            "num_seeds": part.height,
+        }
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None and not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")

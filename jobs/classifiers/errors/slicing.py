@@ -1,0 +1,105 @@
+"""Slices of texts with more errors than chance gives them, permutations of which are dealt out to workers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
+from tiltmeter.jobs.classifiers.errors.material import Material, Refs, material_of
+from tiltmeter.jobs.classifiers.errors.slice_rows import slice_rows
+from tiltmeter.jobs.classifiers.errors.tables import SLICES, VERSIONS
+from tiltmeter.jobs.classifiers.errors.texts import halves
+from tiltmeter.jobs.classifiers.errors.version_rows import version_rows
+from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.operators.classifiers.errors.readable import DENSE
+from tiltmeter.operators.classifiers.errors.slices import conjunctions, leading, max_t, predicates, search
+from tiltmeter.operators.classifiers.errors.slices.predicates import Predicates, predicates_of
+from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, candidates_of, hits_of
+from tiltmeter.operators.classifiers.errors.uncertainty import least_confidence
+from tiltmeter.operators.compute.arrays import BoolArray
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_TAGS = ("tag:", "tags:")
+
+
+def find_slices(
+    runner: Runner, config: ErrorCharacterisationRun, inputs: Refs, predictions: TableRef
+) -> dict[str, Sequence[TableRef]]:
+    """Tables ``slices`` and, of two versions of a model, ``versions``.
+
+    Args:
+        predictions: the published table, which knows labels that are suspected.
+    """
+    settings = {
+        "operators": [module.VERSION for module in (conjunctions, leading, max_t, predicates, search)],
+        "slices": SliceConfig(**{name: getattr(config.slices, name) for name in _fields()}),
+        "tags": config.slices.tags,
+        "seed": config.seed,
+    }
+    size, total = config.job.unit_permutations, config.slices.num_permutations
+    units = [
+        Unit(
+            "slice_draws/1",
+            f"permutations from {start}",
+            settings | {"draws": [start, min(start + size, total)]},
+            inputs,
+        )
+        for start in range(0, total, size)
+    ]
+    drawn = runner.run_whole(Stage("permutations", each(_draw), {"texts": units}))["texts"]
+    judged = predictions.select("row", "is_label_suspected")
+    parts = {**inputs, "hits": [unit.tables["hits"] for unit in drawn], "judged": [judged]}
+    unit = Unit("slices/1", "slices", settings | {"level": config.level}, parts)
+    tables = runner.run_whole(Stage("slices", each(_finish), {"texts": [unit]}))["texts"][0].tables
+    return {name: [ref] for name, ref in tables.items()}
+
+
+def _fields() -> Sequence[str]:
+    return list(SliceConfig.__dataclass_fields__)
+
+
+def predicates_of_texts(material: Material, exploring: BoolArray, config: Mapping[str, Any]) -> Predicates:
+    """All that enough of the texts that explore have."""
+    columns = {name: place for place, name in enumerate(material.names) if config["tags"] or not name.startswith(_TAGS)}
+    counts = {name: material.counts[:, place] for name, place in columns.items() if name not in DENSE}
+    dense = {name: material.counts[:, place] for name, place in columns.items() if name in DENSE}
+    if material.probabilities is not None:
+        dense["confidence"] = 1.0 - least_confidence(material.probabilities)
+    made = predicates_of(counts, dense, material.predicted, config["slices"].min_size)
+    num = made.members[:, exploring].sum(axis=1)
+    fit = (num >= config["slices"].min_size) & (num < exploring.sum())
+    return Predicates(
+        [predicate for predicate, keep in zip(made.predicates, fit, strict=True) if keep], made.members[fit]
+    )
+
+
+def _draw(store: Store, unit: Unit) -> Tables:
+    config, material = unit.config, material_of(store, unit)
+    exploring = ~halves(material.column("group"), config["seed"])
+    made = predicates_of_texts(material, exploring, config)
+    candidates = candidates_of(
+        made.members[:, exploring],
+        made.predicates,
+        material.errors[exploring],
+        material.strata[exploring],
+        config["slices"],
+    )
+    yield "hits", pa.table({"hits": hits_of(candidates, config["seed"], range(*config["draws"]))})
+
+
+def _finish(store: Store, unit: Unit) -> Tables:
+    config, material = unit.config, material_of(store, unit)
+    confirming = halves(material.column("group"), config["seed"])
+    made = predicates_of_texts(material, ~confirming, config)
+    hits = np.sum([store.read(ref)["hits"].to_numpy() for ref in unit.inputs["hits"]], axis=0)
+    judged = {row["row"]: bool(row["is_label_suspected"]) for row in store.read(unit.input("judged")).to_pylist()}
+    suspected = np.array([judged[row] for row in material.column("row")], dtype=np.bool_)
+    settings = config["slices"]
+    rows = slice_rows(material, made, confirming, hits, suspected, settings, config["level"])
+    yield "slices", table_of(rows, SLICES)
+    if material.table["previous"].null_count() == 0:
+        yield "versions", table_of(version_rows(material, made, settings, config["seed"], config["level"]), VERSIONS)

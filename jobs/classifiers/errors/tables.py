@@ -1,0 +1,218 @@
+"""Tables of `error_characterisation`."""
+
+import pyarrow as pa
+
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, number, text
+from tiltmeter.storage.store.tables import column
+
+_ROW = count("row", "number of the row in its file, from 0", key=True)
+_SCORE = text("score", "what texts are ranked by", key=True)
+_SPLIT = text("split", "number of the split, from 0; 'all': the mean over them", key=True)
+
+
+def _interval(what: str) -> list[pa.Field]:
+    return [number("low", f"lower end of the interval of {what}"), number("high", "upper end of it")]
+
+
+def _band(what: str) -> list[pa.Field]:
+    return [
+        number("band_low", f"lower end of what holds {what} of one more split; null for a split"),
+        number("band_high", "upper end of it"),
+    ]
+
+
+TEXTS = pa.schema(
+    [
+        _ROW,
+        text("text", "the text; empty if there is none"),
+        text("label", "its class; null if it has none"),
+        text("group", "what ties it to others: they are never in two parts"),
+        text("id", "by which a parse names it"),
+        text("half", "'exploration' or 'confirmation': whether it helps to find slices, or to confirm them"),
+        STATUS,
+        REASON,
+    ]
+)
+
+READ = pa.schema(
+    [
+        *(field for field in TEXTS if field.name not in ("half",)),
+        text("prediction", "what the model has predicted; null without a column"),
+        text("previous", "what its version before has predicted; null without a column"),
+        column("probabilities", pa.list_(pa.float64()), "of the classes, in the order of the settings"),
+    ]
+)
+"""The rows of the file."""
+
+PREDICTIONS = pa.schema(
+    [
+        _ROW,
+        text("predicted", "what the model has predicted; null where it reads no token"),
+        column("is_error", pa.bool_(), "whether that is not the label"),
+        text("previous", "what its version before has predicted; null without one"),
+        column("probabilities", pa.list_(pa.float64()), "of the classes in alphabetical order; null if unknown"),
+        number("least_confidence", "1 less the largest probability"),
+        number("margin", "the second largest probability less the largest"),
+        number("entropy", "of the probabilities", "nats"),
+        number("error_score", "probability of an error, by a forest that was trained without the text"),
+        number(
+            "in_domain_disagreement", "1 less what a model of words, trained without the text, gives the prediction"
+        ),
+        column("is_label_suspected", pa.bool_(), "whether that model is sure of another label, by confident learning"),
+        STATUS,
+        REASON,
+    ]
+)
+
+FEATURES = pa.schema(
+    [
+        _ROW,
+        text("feature", "the feature", key=True),
+        number("count", "how often the text has it; its value where it is no count"),
+        number("value", "the count divided by the number of tokens; the value where it is no count"),
+    ]
+)
+
+ERROR_MODELS = pa.schema(
+    [
+        _SCORE,
+        _SPLIT,
+        text(
+            "measure",
+            "'auroc', 'aurc' (area under the risk-coverage curve) or 'error_rate' of the test texts",
+            key=True,
+        ),
+        number("value", "the measure, on texts that nothing was trained with"),
+        *_interval("the mean, after Nadeau and Bengio; null for a split"),
+        *_band("the value"),
+    ]
+)
+
+PRECISION_AT_K = pa.schema(
+    [
+        _SCORE,
+        _SPLIT,
+        count("k", "how many texts are looked at", "texts", key=True),
+        number("precision", "share of errors among the texts of the highest scores; equal scores in no order"),
+        *_interval("the precision: of a split by resampling texts, of the mean after Nadeau and Bengio"),
+        *_band("the precision"),
+    ]
+)
+
+PRECISION_DIFFERENCES = pa.schema(
+    [
+        _SCORE,
+        text("baseline", "what it is compared with, on the same test texts", key=True),
+        count("k", "how many texts are looked at", "texts", key=True),
+        number("difference", "mean over splits of the precision less that of the baseline"),
+        *_interval("the difference, after Nadeau and Bengio"),
+    ]
+)
+
+RISK_COVERAGE = pa.schema(
+    [
+        _SCORE,
+        number("coverage", "share of the texts that are kept, those of the lowest scores").with_metadata(
+            {"description": "share of the texts that are kept, those of the lowest scores", "unit": "", "key": "true"}
+        ),
+        number("risk", "error rate among them, as the mean over splits"),
+    ]
+)
+
+FEATURE_POWER = pa.schema(
+    [
+        text("feature", "the feature", key=True),
+        number("share", "of the texts that have it"),
+        number("auroc", "of the feature alone, as the mean over splits: 0.5 says nothing, below it goes with hits"),
+        *_interval("the AUROC, after Nadeau and Bengio"),
+        text("part", "features that correlate with it are shuffled with it; the name of their first"),
+        number("importance", "fall of the forest's AUROC when the part is shuffled among test texts"),
+        number("importance_low", "lower end of the interval of the importance, after Nadeau and Bengio"),
+        number("importance_high", "upper end of it"),
+        number("gini_importance", "as published, from the forest's own training; it favours features of many values"),
+    ]
+)
+
+SLICES = pa.schema(
+    [
+        text("slice", "its predicates, joined by 'and'", key=True),
+        count("num_predicates", "how many there are"),
+        column("predicates", pa.list_(pa.string()), "each of them"),
+        count("size", "texts that have them all, of those that explore", "texts"),
+        number("error_rate", "share of errors among these"),
+        *_interval("the error rate (Clopper and Pearson)"),
+        number("lift", "the error rate over that of all texts that explore"),
+        number("difference", "the error rate less what the predicted classes of its texts let expect"),
+        number("t", "that difference in standard deviations of drawn errors; null where classes fix it"),
+        number("p_value", "of it, adjusted for all slices by max-T"),
+        number("score", "what slices are ordered by: T, or SliceLine's score"),
+        count("leading", "place among the slices that say what all say, from 1; null for the others"),
+        count("num_folded", "longer slices that have the same texts"),
+        count("confirmed_size", "texts that have them all, of those that confirm", "texts"),
+        number("confirmed_rate", "share of errors among these"),
+        number("confirmed_low", "lower end of the interval of the confirmed rate (Clopper and Pearson)"),
+        number("confirmed_high", "upper end of it"),
+        number("confirmed_difference", "the confirmed rate less what the predicted classes let expect there"),
+        number("confirmed_p", "of it, one-sided, by Holm over the leading slices; null for the others"),
+        number("suspected_share", "share of its errors, in both halves, whose label is suspected"),
+    ]
+)
+
+VERSIONS = pa.schema(
+    [
+        text("slice", "its predicates, joined by 'and'; 'all texts'", key=True),
+        count("size", "texts that have them all", "texts"),
+        number("before", "error rate of the version before"),
+        number("after", "error rate of the model"),
+        number("change", "after less before"),
+        number("change_low", "lower end of the interval of the change, by the texts that moved, for one slice"),
+        number("change_high", "upper end of it"),
+        number("p_value", "that it is worse, adjusted for all slices by max-T over which way the texts moved"),
+    ]
+)
+
+GUARANTEES = pa.schema(
+    [
+        text("promise", "'missed': share of errors outside the flagged set; 'unflagged': error rate there", key=True),
+        number("level", "at most which").with_metadata({"description": "at most which", "unit": "", "key": "true"}),
+        number("delta", "probability that the promise is broken"),
+        number(
+            "threshold", "texts with at least this score are flagged; null: all are, as nothing less can be promised"
+        ),
+        number("flagged_share", "share of the texts that are flagged"),
+        number("missed", "share of the errors, of the calibration texts, outside the flagged set"),
+        number("unflagged_rate", "error rate of the calibration texts outside; null if all are flagged"),
+        number("broken_share", "share of resplits of these texts in which a threshold of a half breaks it on them all"),
+        count("num_calibration", "texts by which the threshold is chosen", "texts"),
+    ]
+)
+
+ROUNDS = pa.schema(
+    [
+        text("strategy", "by which texts are chosen", key=True),
+        count("round", "number of the round; 0: before the first choice", key=True),
+        count("num_labels", "texts that are labelled by then", "texts"),
+        number("accuracy", "on texts that are never labelled, as the mean over seeds"),
+        *_interval("the accuracy over seeds, by Student's t"),
+        number("over_random", "mean over seeds of the accuracy less that of random choices"),
+        number("over_random_low", "lower end of the interval of the difference, by Student's t of paired seeds"),
+        number("over_random_high", "upper end of it"),
+        number("errors_found", "share of errors of the model among the texts that were chosen last"),
+        count("num_seeds", "that are averaged"),
+    ]
+)
+
+TABLES = {
+    "predictions": PREDICTIONS,
+    "features": FEATURES,
+    "error_models": ERROR_MODELS,
+    "precision_at_k": PRECISION_AT_K,
+    "precision_differences": PRECISION_DIFFERENCES,
+    "risk_coverage": RISK_COVERAGE,
+    "feature_power": FEATURE_POWER,
+    "slices": SLICES,
+    "versions": VERSIONS,
+    "guarantees": GUARANTEES,
+    "rounds": ROUNDS,
+    "texts": TEXTS,
+}
