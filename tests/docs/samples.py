@@ -37,6 +37,7 @@ def provide(folder: Path) -> None:
     encoder(folder / "models/bert")
     texts(folder)
     spoken(folder)
+    predicted(folder)
     rated(folder)
     records(folder)
 
@@ -169,6 +170,24 @@ def spoken(folder: Path) -> None:
         write(folder / name, "\n".join(["Utterance,Sentiment,Speaker", *rows]) + "\n")
     valence = {"bad": 0.1, "awful": 0.05, "here": 0.5, "good": 0.9, "lovely": 0.95}
     write(folder / "lexicon.csv", "\n".join(["Word,Valence", *(f"{word},{at}" for word, at in valence.items())]) + "\n")
+
+
+def predicted(folder: Path) -> None:
+    """Tweets with what two versions of a model say of them, and reviews that a model is trained on."""
+    rng, words = random.Random(4), {"negative": ("late", "awful"), "positive": ("great", "lovely")}
+    rows = []
+    for at in range(240):
+        label = rng.choice(list(words))
+        text = (
+            f"flight {rng.choice(['45', 'now'])} was {rng.choice(words[label])} {rng.choice(['thanks', 'why?'])} no{at}"
+        )
+        guesses = [label if rng.random() < 0.7 else rng.choice(list(words)) for _ in range(2)]
+        p_positive = rng.uniform(0.5, 1) if guesses[0] == "positive" else rng.uniform(0, 0.5)
+        rows.append(f"{text},{label},{','.join(guesses)},{1 - p_positive:.4f},{p_positive:.4f}")
+    head = "text,label,prediction,prediction_before,p_negative,p_positive"
+    write(folder / "tweets.csv", "\n".join([head, *rows]) + "\n")
+    reviews = [f"a film that was {rng.choice(words[label])} {at},{label}" for at, label in enumerate(list(words) * 60)]
+    write(folder / "reviews.csv", "\n".join(["text,label", *reviews]) + "\n")
 
 
 def rated(folder: Path) -> None:

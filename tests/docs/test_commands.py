@@ -214,6 +214,7 @@ RUNS = {
     "night": ("overnight",),
     "pruned": ("prune",),
     "decoyed": ("decoy_benchmark",),
+    "errors": ("error_characterisation",),
     "compared": ("compare",),
 }
 """The run directories that the pages read, and the jobs whose tables are in them."""

@@ -25,6 +25,16 @@ _SMALL = {
         *(*_MODELS, "models.number=1", "explanations.num_pools=2", "explanations.pool_size=4"),
         *("improvement.budgets=[4]", "contamination.budgets=[0.2]", "contamination.num_texts=40"),
     ),
+    "error_characterisation": (
+        *("splits.number=2", "forest.num_trees=5", "forest.num_search_trees=3", "forest.num_folds=2"),
+        *(
+            "slices.min_size=10",
+            "slices.num_permutations=50",
+            "precision.num_resamples=10",
+            "guarantees.num_resplits=5",
+        ),
+        *("models.training.max_epochs=1", "rounds.num_seeds=2", "rounds.number=1", "rounds.size=5", "rounds.start=20"),
+    ),
     "privacy_metrics": (*_MODELS, "models.num_seeds=1", "explanations.max_sentences=4"),
 } | dict.fromkeys(("compare", "prune", "overnight"), ())
 """Settings that make a job small."""

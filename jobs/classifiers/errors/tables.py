@@ -161,6 +161,7 @@ SLICES = pa.schema(
 VERSIONS = pa.schema(
     [
         text("slice", "its predicates, joined by 'and'; 'all texts'", key=True),
+        column("predicates", pa.list_(pa.string()), "each of them"),
         count("size", "texts that have them all", "texts"),
         number("before", "error rate of the version before"),
         number("after", "error rate of the model"),

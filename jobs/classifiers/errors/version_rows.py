@@ -27,6 +27,7 @@ def version_rows(
     rows = [
         {
             "slice": name,
+            "predicates": [] if place == 0 else [made.predicates[number].name for number in conjunctions[place - 1]],
             "size": int(sizes[place]),
             "before": float(changes.before[place]),
             "after": float(changes.after[place]),

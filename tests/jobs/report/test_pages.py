@@ -28,6 +28,7 @@ NUM_CHARTS = {
     "gru_training": 1,
     "decoy_benchmark": 4,
     "privacy_metrics": 1,
+    "error_characterisation": 3,
 }
 TOGETHER = [kind for kind in NUM_CHARTS if kind != "survey"][::-1]
 """Kinds that have all charts among them."""

@@ -65,11 +65,12 @@ def _versions(frames: Frames) -> Iterator[str]:
         return
     whole, *others = frames["versions"].to_dicts()
     yield (
-        f"Against the version before, the error rate goes from {percent(whole['before'], 1)} to {percent(whole['after'], 1)}."
+        f"Against the version before, the error rate goes from {percent(whole['before'], 1)} to "
+        f"{percent(whole['after'], 1)}."
     )
     worse = [row for row in others if row["p_value"] is not None and row["p_value"] < 0.05]
     for row in worse[:_MOST]:
-        words = said(row["slice"].split(" and "))
+        words = said(row["predicates"])
         yield (
             f"{words[0].upper()}{words[1:]} got worse: from {percent(row['before'], 0)} to {percent(row['after'], 0)} "
             f"of {plural(row['size'], 'text')} ({p_equals(row['p_value'])})."
@@ -110,12 +111,13 @@ def _how_sure(frames: Frames, config: ErrorCharacterisationRun) -> Iterator[str]
         f"{slices.num_permutations:,} permutations of errors within predicted classes)."
     )
     yield (
-        f"Rates are those of the other half, which did not choose the slices: {confirmed} of {plural(rows.height, "
-        f"'slice')} {verb(confirmed, 'be')} confirmed there (Holm, 5%). Intervals are exact, {percent(config.level, 0)}."
+        f"Rates are those of the other half, which did not choose the slices: {confirmed} of "
+        f"{plural(rows.height, 'slice')} {verb(confirmed, 'be')} confirmed there (Holm, 5%). Intervals are exact, "
+        f"{percent(config.level, 0)}."
     )
     suspected = measured(frames["predictions"])
     share = suspected.filter("is_error")["is_label_suspected"].mean()
-    yield f"Of {percent(share, 0)} of the errors, a model of words that has not seen the text suspects the label instead."
+    yield f"Of {percent(share, 0)} of the errors, a model of words that has not seen the text suspects the label."
     for row in frames["guarantees"].filter(promise="missed").head(1).to_dicts():
         yield (
             f"Flagging {percent(row['flagged_share'], 0)} of the texts holds {percent(1 - row['level'], 0)} of the "

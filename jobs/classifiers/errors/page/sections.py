@@ -129,7 +129,7 @@ def _versions(frames: Frames) -> Grid:
     return grid(
         "Error rates of both versions on the same texts; the interval of a change is that of one slice, p is adjusted.",
         frames["versions"],
-        cell("slice", lambda row: row["slice"] if row["slice"] == "all texts" else said(row["slice"].split(" and "))),
+        cell("slice", lambda row: row["slice"] if row["slice"] == "all texts" else said(row["predicates"])),
         count("size", "texts"),
         percent("before"),
         percent("after"),
@@ -161,7 +161,7 @@ def _precision(frames: Frames) -> Chart:
     return Chart(
         "Line chart of the share of errors among the first K texts, by what ranks them.",
         "Precision at K with its interval, on texts that nothing was trained with: each way must beat the predicted "
-        "class alone, and whoever has labels of these texts can train a model on them, whose disagreement ranks errors, too.",
+        "class alone, and whoever has labels of these texts can train a model on them, which ranks errors, too.",
         {"": _curves(rows.filter(pl.col("score").is_in(list(_LOOKS))), "k", "precision", "score", _LOOKS, SCORES, "K")},
     )
 

@@ -1,0 +1,190 @@
+"""The job `error_characterisation` on made-up tweets with a slice that is planted."""
+
+import csv
+import random
+
+import numpy as np
+import pytest
+
+from tiltmeter.jobs.classifiers.errors.page.words import said
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.errors import InputError
+
+SMALL = [
+    *("splits.number=2", "forest.num_trees=20", "forest.num_search_trees=5", "forest.leaf_sizes=[1, 5]"),
+    *("forest.num_folds=2", "slices.min_size=30", "slices.num_permutations=199", "precision.sizes=[5, 20]"),
+    *("precision.num_resamples=20", "guarantees.num_resplits=20", "features.tags=false", "job.unit_permutations=100"),
+    *("rounds.number=1", "rounds.size=10", "rounds.start=40", "rounds.num_seeds=2", "job.unit_texts=300"),
+]
+LABELS = ("negative", "positive")
+WORDS = {"negative": ("late", "lost", "rude"), "positive": ("great", "lovely", "kind")}
+NEUTRAL = dict.fromkeys(LABELS, ("here", "there", "on the way"))
+"""With words that tell the class, texts of praise that the model calls negative would be a slice, and rightly so."""
+
+
+def tweets(num, seed, words=NEUTRAL):
+    """Texts of two classes; a model is right in nine of ten, in three of ten where a text has a number and thanks."""
+    rng, rows = random.Random(seed), []
+    for row in range(num):
+        label = LABELS[row % 2]
+        number, thanks, question = rng.random() < 0.4, rng.random() < 0.4, rng.random() < 0.3
+        parts = ["the flight was", rng.choice(words[label]), *(["after 45 words"] if number else [])]
+        text = " ".join(
+            [*parts, *(["thanks"] if thanks else []), f"w{rng.randrange(40)}", "can you?" if question else "."]
+        )
+        is_right = rng.random() < (0.3 if number and thanks else 0.9)
+        sure = rng.uniform(0.55, 0.95)
+        prediction = label if is_right else LABELS[1 - row % 2]
+        p_positive = sure if prediction == "positive" else 1 - sure
+        before = label if rng.random() < 0.88 else LABELS[1 - row % 2]
+        rows.append([f"{text} x{row}", label, prediction, 1 - p_positive, p_positive, before])
+    return rows
+
+
+HEADER = ["text", "label", "prediction", "p_negative", "p_positive", "before"]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """800 texts, and one each without a text, a label and a prediction."""
+    path = tmp_path_factory.mktemp("tweets") / "tweets.csv"
+    odd = [["", "negative", "negative", 0.5, 0.5, "negative"], ["x", "", "negative", 0.5, 0.5, "negative"]]
+    odd.append(["y", "negative", "", 0.5, 0.5, "negative"])
+    with path.open("w", newline="") as sink:
+        csv.writer(sink).writerows([HEADER, *tweets(800, 0), *odd])
+    return path
+
+
+def settings(file):
+    probabilities = "data.probabilities={negative: p_negative, positive: p_positive}"
+    return ["job=error_characterisation", f"data.path={file}", "data.prediction=prediction", probabilities]
+
+
+@pytest.fixture(scope="module")
+def characterised(run_job, file, tmp_path_factory):
+    place = tmp_path_factory.mktemp("errors")
+    given = [*settings(file), "data.previous=before", *SMALL]
+    return run_job(*given, f"store={place}/store", f"run_dir={place}/run")
+
+
+def test_the_planted_slice_leads_and_is_confirmed(characterised):
+    [first, *_] = characterised.rows("slices", leading=1)
+    assert set(first["predicates"]) == {"numbers", "thanks"}
+    assert first["p_value"] == 1 / 200
+    assert first["low"] <= first["error_rate"] <= first["high"]
+    assert first["confirmed_low"] <= 0.7 <= first["confirmed_high"]
+    assert first["confirmed_p"] < 0.01
+    assert first["lift"] > 2
+    assert said(first["predicates"]) == "texts with a number and thanks"
+    # Shadows are significant, too, and do not lead.
+    shadows = [row for row in characterised.rows("slices", leading=None) if "numbers" in row["predicates"]]
+    assert min(row["p_value"] for row in shadows) <= 0.05
+    assert len([row for row in characterised.table("slices").to_pylist() if row["leading"]]) <= 2
+
+
+def test_sizes_and_rates_of_slices_are_those_of_the_texts(characterised):
+    halves = {row["row"]: row["half"] for row in characterised.rows("texts")}
+    wrong = {row["row"]: row["is_error"] for row in characterised.rows("predictions", status="ok")}
+    has = {name: {row["row"] for row in characterised.rows("features", feature=name)} for name in ("numbers", "thanks")}
+    [first] = characterised.rows("slices", leading=1)
+    inside = [row for row in wrong if row in has["numbers"] & has["thanks"]]
+    explored = [wrong[row] for row in inside if halves[row] == "exploration"]
+    confirmed = [wrong[row] for row in inside if halves[row] == "confirmation"]
+    assert (first["size"], first["confirmed_size"]) == (len(explored), len(confirmed))
+    assert first["error_rate"] == pytest.approx(np.mean(explored))
+    assert first["confirmed_rate"] == pytest.approx(np.mean(confirmed))
+
+
+def test_rows_without_what_is_needed_are_kept_and_say_so(characterised):
+    rows = characterised.rows("predictions")
+    assert len(rows) == 803
+    assert [row["status"] for row in rows[-3:]] == ["no_text", "no_label", "no_prediction"]
+    assert {row["status"] for row in rows[:800]} == {"ok"}
+    assert all(0 <= row["error_score"] <= 1 for row in rows[:800])
+
+
+def test_scores_are_held_against_baselines_and_chance(characterised):
+    means = {row["score"]: row["value"] for row in characterised.rows("error_models", split="all", measure="auroc")}
+    assert means["readable"] > 0.65 > means["random"]
+    assert {"least_confidence", "margin", "entropy", "predicted_class", "in_domain_disagreement"} <= set(means)
+    precision = characterised.rows("precision_at_k", split="all", k=20)
+    assert {row["score"] for row in precision} == set(means)
+    assert all(
+        row["band_low"] <= row["low"] <= row["precision"] <= row["high"] <= row["band_high"] for row in precision
+    )
+    differences = characterised.rows("precision_differences", score="readable", k=20)
+    by_score = {row["score"]: row["precision"] for row in precision}
+    for row in differences:
+        assert row["difference"] == pytest.approx(by_score["readable"] - by_score[row["baseline"]])
+    assert {row["baseline"] for row in differences} == set(means) - {
+        "readable",
+        "readable_and_class",
+        "readable_class_and_probabilities",
+    }
+
+
+def test_features_that_cause_errors_come_first(characterised):
+    rows = characterised.rows("feature_power")
+    assert {row["feature"] for row in rows[:2]} <= {"numbers", "thanks", "num_tokens", "times"}
+    assert rows[0]["auroc"] > 0.6
+    assert abs(rows[0]["auroc"] - 0.5) >= abs(rows[-1]["auroc"] - 0.5)
+
+
+def test_versions_that_got_worse_in_a_slice_say_so(characterised):
+    whole, first, *_ = characterised.rows("versions")
+    assert whole["slice"] == "all texts"
+    assert whole["change"] == pytest.approx(whole["after"] - whole["before"])
+    assert set(first["predicates"]) <= {"numbers", "thanks"}
+    assert (first["p_value"], first["change_low"] > 0) == (1 / 200, True)
+
+
+def test_promises_are_kept_and_sets_grow_with_them(characterised):
+    rows = characterised.rows("guarantees", promise="missed")
+    assert [row["level"] for row in rows] == [0.05, 0.1, 0.2]
+    assert [row["flagged_share"] for row in rows] == sorted((row["flagged_share"] for row in rows), reverse=True)
+    assert all(row["missed"] <= row["level"] for row in rows)
+    assert characterised.published == set(characterised.record["tables"]) - {"rounds"}
+
+
+def test_the_page_says_the_slice_in_words(characterised):
+    page = (characterised.path / "report.html").read_text()
+    assert "Texts with a number and thanks are wrong in" in page
+    assert "got worse" in page
+
+
+def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_job, tmp_path):
+    for name, seed in (("old", 1), ("new", 2)):
+        with (tmp_path / f"{name}.csv").open("w", newline="") as sink:
+            csv.writer(sink).writerows([HEADER[:2], *(row[:2] for row in tweets(200, seed, WORDS))])
+    with (tmp_path / "new.csv").open("a", newline="") as sink:
+        csv.writer(sink).writerows(
+            [[f"the flight was {word} sir x{number}", "negative"] for number in range(40) for word in WORDS["positive"]]
+        )
+    given = ["job=error_characterisation", f"data.path={tmp_path}/new.csv", f"base.path={tmp_path}/old.csv"]
+    run = run_job(*given, *SMALL, "base.model=words", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    rounds = run.rows("rounds", round=1)
+    assert {row["strategy"] for row in rounds} == {"errors", "random", "least_confidence", "in_domain_disagreement"}
+    assert {(row["num_labels"], row["num_seeds"]) for row in rounds} == {(50, 2)}
+    assert all(row["over_random"] == 0 for row in rounds if row["strategy"] == "random")
+    start = run.rows("rounds", round=0)
+    assert len({row["accuracy"] for row in start}) == 1
+    assert "versions" not in run.published
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["data.prediction=null", "data.probabilities=null"], "data.prediction and base.path: neither is given"),
+        (["base.path=a.csv"], "data.prediction and base.path: both are given"),
+        (["data.prediction=null"], "data.probabilities: is about predictions of the file"),
+        (["~data.probabilities.positive"], "must name the columns of two classes or more"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(configured, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        configured(*settings("a.csv"), *changes)
+
+
+def test_a_missing_column_is_refused_with_those_that_there_are(run_job, file, tmp_path):
+    with pytest.raises(InputError, match=r"data.path: .* has no column 'guess'; its columns are 'text', 'label'"):
+        run_job(*settings(file), "data.prediction=guess", f"store={tmp_path}")
