@@ -169,6 +169,7 @@ VERSIONS = pa.schema(
         number("change_low", "lower end of the interval of the change, by the texts that moved, for one slice"),
         number("change_high", "upper end of it"),
         number("p_value", "that it is worse, adjusted for all slices by max-T over which way the texts moved"),
+        count("leading", "place among the slices that say what all say that got worse, from 1; null for the others"),
     ]
 )
 

@@ -39,7 +39,7 @@ class ForestConfig:
     num_trees: Annotated[int, Field(ge=1)] = 500
     leaf_sizes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)] = (1, 3, 10)
     num_folds: Annotated[int, Field(ge=2)] = 5
-    num_search_trees: Annotated[int, Field(ge=1)] = 100
+    num_search_trees: Annotated[int, Field(ge=1)] = 50
 
 
 class Forest(NamedTuple):
@@ -119,7 +119,7 @@ def permutation_importance(
     errors: BoolArray,
     parts: Mapping[str, Sequence[int]],
     seed: int,
-    num_repeats: int = 5,
+    num_repeats: int = 1,
     about: int = 0,
 ) -> dict[str, FloatArray]:
     """How much AUROC falls on held-out texts when features are shuffled (Breiman 2001, section 10).

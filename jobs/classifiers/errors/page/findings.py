@@ -68,7 +68,7 @@ def _versions(frames: Frames) -> Iterator[str]:
         f"Against the version before, the error rate goes from {percent(whole['before'], 1)} to "
         f"{percent(whole['after'], 1)}."
     )
-    worse = [row for row in others if row["p_value"] is not None and row["p_value"] < 0.05]
+    worse = [row for row in others if row["leading"]]
     for row in worse[:_MOST]:
         words = said(row["predicates"])
         yield (

@@ -7,7 +7,7 @@ from tiltmeter.jobs.report.wording import listed, phrase
 SCORES = {
     "readable": "readable features",
     "readable_and_class": "readable features and the predicted class",
-    "readable_class_and_probabilities": "these and the probabilities",
+    "readable_class_and_probabilities": "readable features, predicted class and probabilities",
     "least_confidence": "least confidence",
     "margin": "margin",
     "entropy": "entropy",
@@ -34,6 +34,7 @@ _NOUNS = {
     "question_yesno": "a question that begins with a verb",
     "question_wh": "a question that begins with a question word",
     "greeting": "a greeting",
+    "thanks": "thanks",
     "apology": "an apology",
     "second_person": "“you”",
     "first_person": "“I” or “we”",

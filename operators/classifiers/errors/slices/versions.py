@@ -12,7 +12,7 @@ import numpy as np
 
 from tiltmeter.operators.classifiers.errors.slices import max_t
 from tiltmeter.operators.classifiers.errors.slices.bits import Bits, common_counts, packed
-from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of
+from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
 from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction
 from tiltmeter.operators.classifiers.errors.slices.max_t import Statistics
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
@@ -45,7 +45,9 @@ def worse_p(
         before, after: ``[texts]``, errors of each version.
     """
     features = [predicate.feature for predicate in predicates]
-    conjunctions = conjunctions_of(packed(members), features, min(_MOST, config.max_predicates), config.min_size)
+    everyone = packed(members)
+    conjunctions = conjunctions_of(everyone, features, min(_MOST, config.max_predicates), config.min_size)
+    conjunctions = conjunctions[folded(everyone, conjunctions)[0]]
     moved = before != after
     if not moved.any() or not len(conjunctions):
         return [plain(row) for row in conjunctions], np.full(len(conjunctions), np.nan)
@@ -54,6 +56,37 @@ def worse_p(
     draws = np.concatenate([_turned(int(moved.sum()), seed, draw) for draw in range(config.num_permutations)])
     hits = max_t.reached(bits, conjunctions, statistics, draws)
     return [plain(row) for row in conjunctions], max_t.adjusted(hits, statistics.value, config.num_permutations)
+
+
+def leading_changes(
+    members: BoolArray,
+    slices: Sequence[Conjunction],
+    p_values: FloatArray,
+    before: BoolArray,
+    after: BoolArray,
+    alpha: float,
+) -> list[int]:
+    """Numbers of the slices that say what all say that got worse: each does so beside those that come before it.
+
+    Args:
+        members: ``[predicates, texts]``.
+        p_values: of :func:`worse_p`.
+    """
+    worse, better = after & ~before, before & ~after
+    rows = {int(number): members[list(slices[number])].all(axis=0) for number in np.flatnonzero(p_values <= alpha)}
+    values = {number: _standardised(inside, worse, better) for number, inside in rows.items()}
+    critical, left, chosen = min(values.values(), default=np.inf), np.ones(len(before), dtype=bool), list[int]()
+    while values := {number: value for number, value in values.items() if value >= critical}:
+        chosen.append(max(values, key=lambda number: (values[number], -len(slices[number]), -number)))
+        left &= ~rows[chosen[-1]]
+        values = {number: _standardised(rows[number] & left, worse, better) for number in values.keys() - {chosen[-1]}}
+    return chosen
+
+
+def _standardised(inside: BoolArray, worse: BoolArray, better: BoolArray) -> float:
+    num_worse, num_better = int((inside & worse).sum()), int((inside & better).sum())
+    moved = num_worse + num_better
+    return (num_worse - num_better) / np.sqrt(moved) if moved else -np.inf
 
 
 def _statistics(bits: Bits, conjunctions: IntArray, worse: Bits, num_rows: int) -> Statistics:

@@ -23,16 +23,16 @@ NEUTRAL = dict.fromkeys(LABELS, ("here", "there", "on the way"))
 
 
 def tweets(num, seed, words=NEUTRAL):
-    """Texts of two classes; a model is right in nine of ten, in three of ten where a text has a number and thanks."""
+    """Texts of two classes; a model is right in nine of ten, in three of ten where a text has a number and greets."""
     rng, rows = random.Random(seed), []
     for row in range(num):
         label = LABELS[row % 2]
-        number, thanks, question = rng.random() < 0.4, rng.random() < 0.4, rng.random() < 0.3
+        number, greets, question = rng.random() < 0.4, rng.random() < 0.4, rng.random() < 0.3
         parts = ["the flight was", rng.choice(words[label]), *(["after 45 words"] if number else [])]
         text = " ".join(
-            [*parts, *(["thanks"] if thanks else []), f"w{rng.randrange(40)}", "can you?" if question else "."]
+            [*parts, *(["hello"] if greets else []), f"w{rng.randrange(40)}", "can you?" if question else "."]
         )
-        is_right = rng.random() < (0.3 if number and thanks else 0.9)
+        is_right = rng.random() < (0.3 if number and greets else 0.9)
         sure = rng.uniform(0.55, 0.95)
         prediction = label if is_right else LABELS[1 - row % 2]
         p_positive = sure if prediction == "positive" else 1 - sure
@@ -69,13 +69,13 @@ def characterised(run_job, file, tmp_path_factory):
 
 def test_the_planted_slice_leads_and_is_confirmed(characterised):
     [first, *_] = characterised.rows("slices", leading=1)
-    assert set(first["predicates"]) == {"numbers", "thanks"}
+    assert set(first["predicates"]) == {"numbers", "greeting"}
     assert first["p_value"] == 1 / 200
     assert first["low"] <= first["error_rate"] <= first["high"]
     assert first["confirmed_low"] <= 0.7 <= first["confirmed_high"]
     assert first["confirmed_p"] < 0.01
     assert first["lift"] > 2
-    assert said(first["predicates"]) == "texts with a number and thanks"
+    assert said(first["predicates"]) == "texts with a greeting and a number"
     # Shadows are significant, too, and do not lead.
     shadows = [row for row in characterised.rows("slices", leading=None) if "numbers" in row["predicates"]]
     assert min(row["p_value"] for row in shadows) <= 0.05
@@ -85,9 +85,11 @@ def test_the_planted_slice_leads_and_is_confirmed(characterised):
 def test_sizes_and_rates_of_slices_are_those_of_the_texts(characterised):
     halves = {row["row"]: row["half"] for row in characterised.rows("texts")}
     wrong = {row["row"]: row["is_error"] for row in characterised.rows("predictions", status="ok")}
-    has = {name: {row["row"] for row in characterised.rows("features", feature=name)} for name in ("numbers", "thanks")}
+    has = {
+        name: {row["row"] for row in characterised.rows("features", feature=name)} for name in ("numbers", "greeting")
+    }
     [first] = characterised.rows("slices", leading=1)
-    inside = [row for row in wrong if row in has["numbers"] & has["thanks"]]
+    inside = [row for row in wrong if row in has["numbers"] & has["greeting"]]
     explored = [wrong[row] for row in inside if halves[row] == "exploration"]
     confirmed = [wrong[row] for row in inside if halves[row] == "confirmation"]
     assert (first["size"], first["confirmed_size"]) == (len(explored), len(confirmed))
@@ -125,7 +127,7 @@ def test_scores_are_held_against_baselines_and_chance(characterised):
 
 def test_features_that_cause_errors_come_first(characterised):
     rows = characterised.rows("feature_power")
-    assert {row["feature"] for row in rows[:2]} <= {"numbers", "thanks", "num_tokens", "times"}
+    assert {row["feature"] for row in rows[:2]} <= {"numbers", "greeting", "num_tokens", "times"}
     assert rows[0]["auroc"] > 0.6
     assert abs(rows[0]["auroc"] - 0.5) >= abs(rows[-1]["auroc"] - 0.5)
 
@@ -134,8 +136,9 @@ def test_versions_that_got_worse_in_a_slice_say_so(characterised):
     whole, first, *_ = characterised.rows("versions")
     assert whole["slice"] == "all texts"
     assert whole["change"] == pytest.approx(whole["after"] - whole["before"])
-    assert set(first["predicates"]) <= {"numbers", "thanks"}
-    assert (first["p_value"], first["change_low"] > 0) == (1 / 200, True)
+    assert set(first["predicates"]) == {"numbers", "greeting"}
+    assert (first["leading"], first["p_value"], first["change_low"] > 0) == (1, 1 / 200, True)
+    assert len([row for row in characterised.rows("versions") if row["leading"]]) <= 2
 
 
 def test_promises_are_kept_and_sets_grow_with_them(characterised):
@@ -148,7 +151,7 @@ def test_promises_are_kept_and_sets_grow_with_them(characterised):
 
 def test_the_page_says_the_slice_in_words(characterised):
     page = (characterised.path / "report.html").read_text()
-    assert "Texts with a number and thanks are wrong in" in page
+    assert "exts with a greeting and a number are wrong in" in page
     assert "got worse" in page
 
 

@@ -5,7 +5,7 @@ from scipy.stats import binomtest
 
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
-from tiltmeter.operators.classifiers.errors.slices.versions import worse_p
+from tiltmeter.operators.classifiers.errors.slices.versions import leading_changes, worse_p
 
 CONFIG = SliceConfig(min_size=50, num_permutations=499)
 
@@ -46,3 +46,14 @@ def test_one_slice_has_the_p_value_of_mcnemar():
 def test_versions_that_are_the_same_have_no_test():
     members, before, _ = versions(3, worse=0.0)
     assert np.isnan(list(p_values_of(members, before, before).values())).all()
+
+
+def test_slices_that_say_the_same_lead_once():
+    members, before, after = versions(4, worse=0.4)
+    members = np.concatenate([members, members[:1] & (np.arange(1500) % 20 > 0)])
+    predicates = [Predicate(f"f{number}", "present") for number in range(5)]
+    slices, p_values = worse_p(members, predicates, before, after, CONFIG, seed=0)
+    first = leading_changes(members, slices, p_values, before, after, 0.05)
+    assert (p_values <= 0.05).sum() > 3
+    assert [slices[number] for number in first] in ([(0,)], [(4,)], [(4,), (0,)])
+    assert leading_changes(members, slices, np.ones(len(slices)), before, after, 0.05) == []
