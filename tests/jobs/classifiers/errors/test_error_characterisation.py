@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.classifiers.errors.page.words import said
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
@@ -191,3 +192,18 @@ def test_settings_that_contradict_each_other_are_refused(configured, changes, me
 def test_a_missing_column_is_refused_with_those_that_there_are(run_job, file, tmp_path):
     with pytest.raises(InputError, match=r"data.path: .* has no column 'guess'; its columns are 'text', 'label'"):
         run_job(*settings(file), "data.prediction=guess", f"store={tmp_path}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_cpus", [2, 4])
+def test_layout_changes_no_table(characterised, run_job, file, tmp_path, num_cpus):
+    layout = ["job.unit_texts=150", "job.unit_permutations=70", f"cluster.num_cpus={num_cpus}"]
+    run = run_job(*settings(file), "data.previous=before", *SMALL, *layout, f"store={tmp_path}/store")
+    assert run.digests == characterised.digests
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["driver", "worker"])
+def test_a_kill_at_a_random_moment_changes_no_table(characterised, file, tiltmeter, outcome_of, tmp_path, victim):
+    given = [*settings(file), "data.previous=before", *SMALL]
+    survive(tiltmeter, outcome_of, tmp_path, given, victim, characterised)
