@@ -1,4 +1,4 @@
-"""Five slices that are planted among many: found, named exactly, and their confirmed intervals hold the planted rate."""
+"""Five slices that are planted among many: found, named exactly, and confirmed intervals hold the planted rate."""
 
 import numpy as np
 import pytest
