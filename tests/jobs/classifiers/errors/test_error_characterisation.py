@@ -164,7 +164,10 @@ def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_job, tmp_p
         csv.writer(sink).writerows(
             [[f"the flight was {word} sir x{number}", "negative"] for number in range(40) for word in WORDS["positive"]]
         )
+    (tmp_path / "lexicon.txt").write_text("late\tanger\t1\nlate\tjoy\t0\nkind\tjoy\t1\n")
+    (tmp_path / "parsed.conllu").write_text("# text_id = 3\n1\tlate\tlate\tADJ\tJJ\t_\t0\troot\t_\tNER=B-ORG\n")
     given = ["job=error_characterisation", f"data.path={tmp_path}/new.csv", f"base.path={tmp_path}/old.csv"]
+    given += [f"features.lexicon={tmp_path}/lexicon.txt", f"features.conllu={tmp_path}/parsed.conllu"]
     run = run_job(*given, *SMALL, "base.model=words", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     rounds = run.rows("rounds", round=1)
     assert {row["strategy"] for row in rounds} == {"errors", "random", "least_confidence", "in_domain_disagreement"}
@@ -173,6 +176,11 @@ def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_job, tmp_p
     start = run.rows("rounds", round=0)
     assert len({row["accuracy"] for row in start}) == 1
     assert "versions" not in run.published
+    parsed = {(row["row"], row["feature"], row["count"]) for row in run.rows("features") if ":" in row["feature"]}
+    assert {(3, "dependency:ROOT-JJ-JJ", 1.0), (3, "entity:ORG", 1.0)} <= parsed
+    texts = {row["row"]: row["text"].split() for row in run.rows("texts")}
+    for name, word in (("lexicon:anger", "late"), ("lexicon:joy", "kind")):
+        assert {row for row, feature, _ in parsed if feature == name} == {row for row in texts if word in texts[row]}
 
 
 @pytest.mark.parametrize(

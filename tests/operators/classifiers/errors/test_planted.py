@@ -8,17 +8,18 @@ from tiltmeter.operators.classifiers.errors.slices.max_t import adjusted
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, candidates_of, hits_of, leading
 
-NUM_PLANTED, SIZE, EFFECT, NUM_ROWS = 5, 300, 0.25, 14_000
+NUM_PLANTED, SIZE, EFFECT, NUM_ROWS = 5, 600, 0.25, 14_000
+"""Half of the 600 texts of a slice explore."""
 CLASS_RATES = np.array([0.2, 0.4, 0.5])
 
 
 def planted(seed):
-    """Texts of both halves with 30 features, pairs of which five times 300 texts have, that are wrong more often."""
+    """Texts of both halves with 30 features, pairs of which five times 600 texts have, that are wrong more often."""
     rng = np.random.default_rng(seed)
     members = rng.random((30, NUM_ROWS)) < rng.uniform(0.1, 0.5, 30)[:, np.newaxis]
     free = np.ones(NUM_ROWS, dtype=bool)
     slices = [(2 * number, 2 * number + 1) for number in range(NUM_PLANTED)]
-    for first, second in slices:  # those that have both by chance lose one; 300 others get both
+    for first, second in slices:  # those that have both by chance lose one; 600 others get both
         both = members[first] & members[second]
         members[second] &= ~both
         chosen = rng.choice(np.flatnonzero(free), SIZE, replace=False)
