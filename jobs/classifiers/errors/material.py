@@ -88,9 +88,8 @@ def read_material(store: Store, inputs: Refs) -> Material:
         raise InputError("data.path: no row has a text, a label and a prediction")
     features = _frame(store, inputs["features"]).join(rows.select("row").with_row_index("place"), on="row")
     names = tuple(features["feature"].unique().sort().to_list())
-    material = Material(
-        rows, names, *(_wide(features, names, rows.height, name) for name in ("value", "count")), _classes(rows)
-    )
+    values, counts = (_wide(features, names, rows.height, name) for name in ("value", "count"))
+    material = Material(rows, names, values, counts, _classes(rows))
     if material.errors.all() or not material.errors.any():
         num = int(material.errors.sum())
         raise InputError(

@@ -116,13 +116,17 @@ def _scores(
 
 
 def _measures(scores: Mapping[str, FloatArray], errors: BoolArray, split: int) -> pa.Table:
-    measures = {"auroc": auroc, "aurc": aurc, "error_rate": lambda _, wrong: float(wrong.mean())}
+    measures = {"auroc": auroc, "aurc": aurc, "error_rate": _error_rate}
     rows = [
         {"score": name, "split": split, "measure": measure, "value": function(values, errors)}
         for name, values in scores.items()
         for measure, function in measures.items()
     ]
     return pa.Table.from_pylist(rows)
+
+
+def _error_rate(_: FloatArray, errors: BoolArray) -> float:
+    return float(errors.mean())
 
 
 def _precision(scores: Mapping[str, FloatArray], errors: BoolArray, config: Mapping[str, Any]) -> pa.Table:

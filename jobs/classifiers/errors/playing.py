@@ -56,9 +56,10 @@ def _play(store: Store, unit: Unit) -> Tables:
     config, material = unit.config, material_of(store, unit)
     rows = usable(store.read(unit.input("base")))
     empty = np.zeros((0, 0))
-    old = Domain(*([row[name] for row in rows] for name in ("text", "label", "group")), empty)
+    texts, labels, groups = ([row[name] for row in rows] for name in ("text", "label", "group"))
+    old = Domain(texts, labels, groups, empty)
     features = material.values[:, material.frequent(config["min_share"])]
-    new = Domain(*(material.column(name) for name in ("text", "label", "group")), features)
+    new = Domain(material.column("text"), material.column("label"), material.column("group"), features)
     try:
         played = play(config["strategy"], old, new, config["rounds"], config["forest"], config["seed"])
     except ValueError as error:

@@ -21,7 +21,7 @@ def least_confidence(probabilities: FloatArray) -> FloatArray:
     >>> least_confidence(np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]]))
     array([0.5, 0. ])
     """
-    return 1.0 - probabilities.max(axis=1)
+    return np.asarray(1.0 - probabilities.max(axis=1))
 
 
 def margin(probabilities: FloatArray) -> FloatArray:
@@ -41,7 +41,7 @@ def entropy(probabilities: FloatArray) -> FloatArray:
     array([0.6931, 0.    ])
     """
     logs = np.log(np.where(probabilities > 0.0, probabilities, 1.0))
-    return -(probabilities * logs).sum(axis=1) + 0.0
+    return np.asarray(0.0 - (probabilities * logs).sum(axis=1))
 
 
 UNCERTAINTIES: Mapping[str, Callable[[FloatArray], FloatArray]] = {

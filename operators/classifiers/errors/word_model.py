@@ -66,7 +66,7 @@ def out_of_fold_probabilities(
     """
     folds, values = folds_of(groups, num_folds, seed, 0), np.zeros((len(texts), len(classes)))
     for fold in range(num_folds):
-        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        inside, outside = np.flatnonzero(folds != fold).tolist(), np.flatnonzero(folds == fold).tolist()
         model = train_word_model([texts[row] for row in inside], [labels[row] for row in inside])
         values[outside] = model.probabilities([texts[row] for row in outside], classes)
     return values

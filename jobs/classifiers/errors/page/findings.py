@@ -35,7 +35,7 @@ def _overall(frames: Frames) -> Iterator[str]:
     by_class = rows.group_by("predicted").agg(pl.col("is_error").mean(), pl.len()).sort("is_error", descending=True)
     parts = [f"{name} in {percent(rate, 0)}" for name, rate, _ in by_class.rows()]
     yield (
-        f"The model is wrong in {percent(rows['is_error'].mean(), 1)} of {plural(rows.height, 'text')}. By what it "
+        f"The model is wrong in {percent(_share(rows, 'is_error'), 1)} of {plural(rows.height, 'text')}. By what it "
         f"says: {listed(parts)}."
     )
 
@@ -116,10 +116,14 @@ def _how_sure(frames: Frames, config: ErrorCharacterisationRun) -> Iterator[str]
         f"{percent(config.level, 0)}."
     )
     suspected = measured(frames["predictions"])
-    share = suspected.filter("is_error")["is_label_suspected"].mean()
+    share = _share(suspected.filter("is_error"), "is_label_suspected")
     yield f"Of {percent(share, 0)} of the errors, a model of words that has not seen the text suspects the label."
     for row in frames["guarantees"].filter(promise="missed").head(1).to_dicts():
         yield (
             f"Flagging {percent(row['flagged_share'], 0)} of the texts holds {percent(1 - row['level'], 0)} of the "
             f"errors with a probability of {percent(1 - row['delta'], 0)}, of texts like these."
         )
+
+
+def _share(rows: pl.DataFrame, name: str) -> float | None:
+    return None if rows.is_empty() else float(rows[name].cast(pl.Float64).to_numpy().mean())

@@ -1,6 +1,7 @@
 """The sections of the page of `error_characterisation`."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import polars as pl
 
@@ -209,12 +210,12 @@ def _precision_grid(frames: Frames) -> Grid:
         "Precision at K, with what holds a single split.",
         records,
         text("score", "ranked by", SCORES),
-        *(cell(f"P@{size}", lambda row, size=size: _band(row["rows"].get(size)), is_numeric=True) for size in sizes),
+        *(cell(f"P@{size}", partial(_band_at, size), is_numeric=True) for size in sizes),
     )
 
 
-def _band(row: Row | None) -> str:
-    if row is None:
+def _band_at(size: int, record: Row) -> str:
+    if (row := record["rows"].get(size)) is None:
         return ""
     ends = (
         f" [{wording.number(row['band_low'], 2)}, {wording.number(row['band_high'], 2)}]"

@@ -77,7 +77,7 @@ def common_counts(predicates: Bits, conjunctions: IntArray, others: Bits) -> NDA
             for other in range(others.shape[0]):
                 total = np.uint64(0)
                 for word in range(size):
-                    total += _popcount(both[word] & others[other, start + word])
+                    total += _popcount(both[word] & others[other, start + word])  # type: ignore[call-arg]
                 counts[row, other] += np.int32(total)
     return counts
 

@@ -31,7 +31,7 @@ def conjunctions_of(predicates: Bits, features: Sequence[str], most: int, min_si
     >>> conjunctions_of(rows, ["a", "b", "c"], most=2, min_size=2).tolist()
     [[0, -1], [1, -1], [2, -1], [0, 1]]
     """
-    level = [(number,) for number in range(len(features))]
+    level: list[tuple[int, ...]] = [(number,) for number in range(len(features))]
     found: list[tuple[int, ...]] = []
     for size in range(1, most + 1):
         level = _large_enough(predicates, level, min_size)
@@ -53,14 +53,14 @@ def _joined(level: list[tuple[int, ...]], features: Sequence[str]) -> list[tuple
     """Pairs that differ in their last predicate alone, if all their parts are among the level."""
     known, joined = set(level), []
     by_start: dict[tuple[int, ...], list[int]] = {}
-    for *start, last in level:
-        by_start.setdefault(tuple(start), []).append(last)
+    for conjunction in level:
+        by_start.setdefault(conjunction[:-1], []).append(conjunction[-1])
     for start, lasts in by_start.items():
         for first, second in combinations(lasts, 2):
-            conjunction = (*start, first, second)
-            parts = combinations(conjunction, len(conjunction) - 1)
+            joint = (*start, first, second)
+            parts = combinations(joint, len(joint) - 1)
             if features[first] != features[second] and all(part in known for part in parts):
-                joined.append(conjunction)
+                joined.append(joint)
     return joined
 
 

@@ -41,6 +41,11 @@ def standardised(members: BoolArray, errors: BoolArray, strata: NDArray[np.integ
     return float(((within & members & errors).sum() - inside @ rate) / np.sqrt(spread.sum()))
 
 
+def rows_with(members: BoolArray, conjunction: Conjunction) -> BoolArray:
+    """``[rows]``: which have all predicates of a conjunction."""
+    return np.asarray(members[list(conjunction)].all(axis=0), dtype=np.bool_)
+
+
 def leading_slices(
     members: BoolArray,
     conjunctions: list[Conjunction],
@@ -59,7 +64,7 @@ def leading_slices(
         gain: T from which a predicate adds something, among the texts that have the others.
     """
     left, chosen = np.ones(len(errors), dtype=bool), list[Conjunction]()
-    known = {conjunction: members[list(conjunction)].all(axis=0) for conjunction in conjunctions}
+    known = {conjunction: rows_with(members, conjunction) for conjunction in conjunctions}
     while known:
         values = {conjunction: standardised(rows, errors, strata, left) for conjunction, rows in known.items()}
         known = {conjunction: rows for conjunction, rows in known.items() if values[conjunction] >= critical}
@@ -68,7 +73,7 @@ def leading_slices(
         best = max(known, key=lambda conjunction: (values[conjunction], -len(conjunction)))
         short = shortened(best, members, errors, strata, left, gain)
         chosen += [] if short in chosen else [short]
-        left &= ~members[list(short)].all(axis=0)
+        left &= ~rows_with(members, short)
         known.pop(best)
     return chosen
 
@@ -83,9 +88,9 @@ def shortened(
 ) -> Conjunction:
     """The conjunction without predicates that add nothing: of those that may go, the one that adds least goes first."""
     while len(conjunction) > 1:
-        rows = members[list(conjunction)].all(axis=0)
+        rows = rows_with(members, conjunction)
         values = {
-            shorter: standardised(rows, errors, strata, within & members[list(shorter)].all(axis=0))
+            shorter: standardised(rows, errors, strata, within & rows_with(members, shorter))
             for shorter in _shorter(conjunction)
         }
         idle = {shorter: value for shorter, value in values.items() if np.isnan(value) or value < gain}

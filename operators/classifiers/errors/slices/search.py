@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from tiltmeter.operators.classifiers.errors.slices import max_t
 from tiltmeter.operators.classifiers.errors.slices.bits import NONE, Bits, packed
 from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
-from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, leading_slices, standardised
+from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, leading_slices, rows_with, standardised
 from tiltmeter.operators.classifiers.errors.slices.max_t import Layout, Statistics, layout_of, statistics_of
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
@@ -110,6 +110,6 @@ def confirming_values(
     """T of each slice on texts that did not choose it, NaN where it has none of them or their classes fix it."""
     everyone = np.ones(len(errors), dtype=bool)
     return np.array(
-        [standardised(members[list(slice_)].all(axis=0), errors, strata, everyone) for slice_ in conjunctions],
+        [standardised(rows_with(members, slice_), errors, strata, everyone) for slice_ in conjunctions],
         dtype=np.float64,
     )

@@ -13,7 +13,7 @@ import numpy as np
 from tiltmeter.operators.classifiers.errors.slices import max_t
 from tiltmeter.operators.classifiers.errors.slices.bits import Bits, common_counts, packed
 from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
-from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction
+from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, rows_with
 from tiltmeter.operators.classifiers.errors.slices.max_t import Statistics
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, plain
@@ -73,7 +73,7 @@ def leading_changes(
         p_values: of :func:`worse_p`.
     """
     worse, better = after & ~before, before & ~after
-    rows = {int(number): members[list(slices[number])].all(axis=0) for number in np.flatnonzero(p_values <= alpha)}
+    rows = {number: rows_with(members, slices[number]) for number in np.flatnonzero(p_values <= alpha).tolist()}
     values = {number: _standardised(inside, worse, better) for number, inside in rows.items()}
     critical, left, chosen = min(values.values(), default=np.inf), np.ones(len(before), dtype=bool), list[int]()
     while values := {number: value for number, value in values.items() if value >= critical}:
