@@ -226,10 +226,10 @@ def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
     if base.path is not None:
         files["base"] = find_table(base.path, "base.path", list(base.columns.values()), header=base.header)
     others = {"lexicon": config.features.lexicon, "conllu": config.features.conllu}
-    found = {name: _readable(path, f"features.{name}") for name, path in others.items() if path is not None}
+    more = {name: _readable(path, f"features.{name}") for name, path in others.items() if path is not None}
     uses_encoder = base.path is not None and base.model == "encoder"
     return ErrorSources(
-        Files(files), Files(found), find_encoder(config.models) if uses_encoder else EncoderSources(None, None)
+        Files(files), Files(more), find_encoder(config.models) if uses_encoder else EncoderSources(None, None)
     )
 
 

@@ -50,7 +50,7 @@ def _score(store: Store, unit: Unit) -> Tables:
 def _judge(store: Store, unit: Unit) -> Tables:
     config, material = unit.config, material_of(store, unit)
     names, labels = material.all_classes, material.column("label")
-    told = out_of_fold_probabilities(
+    guesses = out_of_fold_probabilities(
         material.column("text"), labels, material.column("group"), names, config["num_folds"], config["seed"]
     )
     numbers = np.array([names.index(label) for label in labels], dtype=np.int64)
@@ -61,8 +61,8 @@ def _judge(store: Store, unit: Unit) -> Tables:
     )
     made = material.table.select("row", "predicted", "previous", "probabilities").with_columns(
         is_error=material.errors,
-        in_domain_disagreement=disagreement(told, material.predicted, names),
-        is_label_suspected=suspected(told, numbers),
+        in_domain_disagreement=disagreement(guesses, material.predicted, names),
+        is_label_suspected=suspected(guesses, numbers),
         **{name: pl.Series(values) for name, values in known.items()},
     )
     scores = pl.concat([pl.DataFrame(pl.from_arrow(store.read(ref))) for ref in unit.inputs["scores"]])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
-from tiltmeter.jobs.classifiers.errors.page.words import SCORES, STRATEGIES, said
+from tiltmeter.jobs.classifiers.errors.page.words import SCORES, STRATEGIES, in_words
 from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
@@ -21,8 +21,8 @@ _ASKED = (
 
 def lead(frames: Frames, config: ErrorCharacterisationRun) -> Lead:
     """What stands first on the page."""
-    found = [*_overall(frames), *_slices(frames), *_versions(frames), *_ranking(frames), *_rounds(frames)]
-    return Lead([Paragraph(_ASKED)], [Bullets(found)], [Bullets(list(_how_sure(frames, config)))])
+    sentences = [*_overall(frames), *_slices(frames), *_versions(frames), *_ranking(frames), *_rounds(frames)]
+    return Lead([Paragraph(_ASKED)], [Bullets(sentences)], [Bullets(list(_how_sure(frames, config)))])
 
 
 def leading(frames: Frames) -> pl.DataFrame:
@@ -48,7 +48,7 @@ def _slices(frames: Frames) -> Iterator[str]:
             "texts lets expect, beyond chance."
         )
     for row in rows.head(_MOST).to_dicts():
-        words = said(row["predicates"])
+        words = in_words(row["predicates"])
         kept = "" if row["confirmed_p"] < 0.05 else " That is not confirmed."
         more = number(100 * row["confirmed_difference"], 0)
         yield (
@@ -70,7 +70,7 @@ def _versions(frames: Frames) -> Iterator[str]:
     )
     worse = [row for row in others if row["leading"]]
     for row in worse[:_MOST]:
-        words = said(row["predicates"])
+        words = in_words(row["predicates"])
         yield (
             f"{words[0].upper()}{words[1:]} got worse: from {percent(row['before'], 0)} to {percent(row['after'], 0)} "
             f"of {plural(row['size'], 'text')} ({p_equals(row['p_value'])})."

@@ -6,7 +6,7 @@ from functools import partial
 import polars as pl
 
 from tiltmeter.jobs.classifiers.errors.page.findings import leading
-from tiltmeter.jobs.classifiers.errors.page.words import SCORES, STRATEGIES, said
+from tiltmeter.jobs.classifiers.errors.page.words import SCORES, STRATEGIES, in_words
 from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, optional, p_value, percent, text
@@ -72,7 +72,7 @@ def _grid(caption: str, rows: pl.DataFrame) -> Grid:
     return grid(
         f"{caption} Difference is what a rate exceeds that of the same predictions by.",
         rows,
-        cell("slice", lambda row: said(row["predicates"])),
+        cell("slice", lambda row: in_words(row["predicates"])),
         count("size", "texts that explore"),
         percent("error_rate", "wrong"),
         number("difference"),
@@ -96,7 +96,7 @@ def _confirmed(row: Row) -> str:
 
 def _dots(rows: pl.DataFrame) -> Chart:
     shown = rows.head(20).with_columns(
-        pl.Series("name", [said(names).removeprefix("texts ") for names in rows.head(20)["predicates"]]),
+        pl.Series("name", [in_words(names).removeprefix("texts ") for names in rows.head(20)["predicates"]]),
         rate=pl.col("confirmed_rate"),
         rate_low=pl.col("confirmed_low"),
         rate_high=pl.col("confirmed_high"),
@@ -130,7 +130,7 @@ def _versions(frames: Frames) -> Grid:
     return grid(
         "Error rates of both versions on the same texts; the interval of a change is that of one slice, p is adjusted.",
         frames["versions"],
-        cell("slice", lambda row: row["slice"] if row["slice"] == "all texts" else said(row["predicates"])),
+        cell("slice", lambda row: row["slice"] if row["slice"] == "all texts" else in_words(row["predicates"])),
         count("size", "texts"),
         percent("before"),
         percent("after"),

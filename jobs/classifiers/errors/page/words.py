@@ -48,10 +48,10 @@ _NOUNS = {
 _DENSE = {"num_tokens": "{} words and marks", "polarity": "polarity {}", "confidence": "confidence {}"}
 
 
-def said(predicates: Sequence[str]) -> str:
+def in_words(predicates: Sequence[str]) -> str:
     """A slice in words, of the names of its predicates.
 
-    >>> said(["predicted neutral", "numbers", "no thanks", "num_tokens in 20..40"])
+    >>> in_words(["predicted neutral", "numbers", "no thanks", "num_tokens in 20..40"])
     'texts with a number and 20 to 40 words and marks, without thanks, that the model calls neutral'
     """
     called = [name.removeprefix("predicted ") for name in predicates if name.startswith("predicted ")]

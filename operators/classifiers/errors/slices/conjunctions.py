@@ -32,13 +32,13 @@ def conjunctions_of(predicates: Bits, features: Sequence[str], most: int, min_si
     [[0, -1], [1, -1], [2, -1], [0, 1]]
     """
     level: list[tuple[int, ...]] = [(number,) for number in range(len(features))]
-    found: list[tuple[int, ...]] = []
+    kept: list[tuple[int, ...]] = []
     for size in range(1, most + 1):
         level = _large_enough(predicates, level, min_size)
-        found += level
+        kept += level
         level = _joined(level, features) if size < most else []
-    padded = [[*conjunction, *[NONE] * (most - len(conjunction))] for conjunction in found]
-    return np.array(padded, dtype=np.int64).reshape(len(found), most)
+    padded = [[*conjunction, *[NONE] * (most - len(conjunction))] for conjunction in kept]
+    return np.array(padded, dtype=np.int64).reshape(len(kept), most)
 
 
 def _large_enough(predicates: Bits, level: list[tuple[int, ...]], min_size: int) -> list[tuple[int, ...]]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.jobs.test_layouts import survive
-from tiltmeter.jobs.classifiers.errors.page.words import said
+from tiltmeter.jobs.classifiers.errors.page.words import in_words
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
 
@@ -76,7 +76,7 @@ def test_the_planted_slice_leads_and_is_confirmed(characterised):
     assert first["confirmed_low"] <= 0.7 <= first["confirmed_high"]
     assert first["confirmed_p"] < 0.01
     assert first["lift"] > 2
-    assert said(first["predicates"]) == "texts with a greeting and a number"
+    assert in_words(first["predicates"]) == "texts with a greeting and a number"
     # Shadows are significant, too, and do not lead.
     shadows = [row for row in characterised.rows("slices", leading=None) if "numbers" in row["predicates"]]
     assert min(row["p_value"] for row in shadows) <= 0.05
