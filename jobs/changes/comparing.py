@@ -13,7 +13,7 @@ from tiltmeter.jobs.changes.numbers import interval_columns, judged_column, numb
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import Change, change_table
 from tiltmeter.jobs.changes.values import changed_values, status_changed, status_changes, value_changes
-from tiltmeter.jobs.runtime.columns import ENDS, SPREAD
+from tiltmeter.jobs.runtime.columns import SPREAD
 from tiltmeter.jobs.runtime.wording import plural
 
 _LABEL = "label"
@@ -89,8 +89,8 @@ def _rows(name: str, matched: Matched, labels: set[str], detail: Detail) -> list
     changes = [*_columns(name, matched), *_gone_and_come(name, matched, detail), *status_changes(matched, name, detail)]
     num_judged, hidden = 0, status_changed(matched)
     numbers, others = _comparable(matched, labels)
-    for column, has_interval in numbers.items():
-        verdicts = judged_column(matched, column, has_interval=has_interval)
+    for column, interval in numbers.items():
+        verdicts = judged_column(matched, column, interval)
         num_judged += verdicts["beyond"].count()
         changes += number_changes(matched, verdicts, {"table": name, "column": column}, hidden, detail)
     for column in others:
@@ -105,16 +105,17 @@ def _rows(name: str, matched: Matched, labels: set[str], detail: Detail) -> list
     return [_differs(name, matched.before.height, matched.after.height, verdict, num_beyond, num_judged), *changes]
 
 
-def _comparable(matched: Matched, labels: set[str]) -> tuple[dict[str, bool], list[str]]:
-    """The columns of numbers, and whether each has an interval; and the columns of anything else."""
+def _comparable(matched: Matched, labels: set[str]) -> tuple[dict[str, tuple[str, str] | None], list[str]]:
+    """The columns of numbers, each with those of the ends of its interval; and the columns of anything else."""
     kinds = [matched.before.schema, matched.after.schema]
     both = [name for name in kinds[1] if name in kinds[0] and name not in {*matched.keys, "status"}]
     alike = [name for name in both if kinds[0][name] == kinds[1][name] or _are_numbers(name, kinds)]
     numbers = [name for name in alike if _are_numbers(name, kinds) and name not in labels]
-    with_interval = interval_columns(numbers)
-    about = {f"{name}_{ending}" for name in with_interval for ending in (*ENDS, *SPREAD)}
+    intervals = interval_columns(numbers)
+    about = {end for ends in intervals.values() for end in ends}
+    about |= {f"{name}_{ending}" for name in intervals for ending in SPREAD}
     others = [name for name in alike if name not in numbers]
-    return {name: name in with_interval for name in numbers if name not in about}, others
+    return {name: intervals.get(name) for name in numbers if name not in about}, others
 
 
 def _are_numbers(name: str, kinds: list[pl.Schema]) -> bool:

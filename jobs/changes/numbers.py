@@ -21,13 +21,20 @@ _NUMBERS = (
 )
 
 
-def interval_columns(names: Sequence[str]) -> list[str]:
-    """The columns that have an interval.
+def interval_columns(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The columns that have an interval, with those of its ends.
 
-    >>> interval_columns(["d", "d_low", "d_high", "p_low", "p_high"])
-    ['d']
+    ``x_low`` and ``x_high`` are the ends of ``x`` or ``x_rate``; plain ``low`` and ``high`` those of the column that they
+    follow.
+
+    >>> interval_columns(["d", "d_low", "d_high", "p_low", "p_high", "k_rate", "k_low", "k_high", "value", "low", "high"])
+    {'d': ('d_low', 'd_high'), 'k_rate': ('k_low', 'k_high'), 'value': ('low', 'high')}
     """
-    return [name for name in names if all(f"{name}_{end}" in names for end in ENDS)]
+    low, high = ENDS
+    stems = {name: name.removesuffix("_rate") for name in names if name.removesuffix("_rate") not in {*names} - {name}}
+    named = {name: (f"{stem}_{low}", f"{stem}_{high}") for name, stem in stems.items()}
+    follows = {first: ENDS for first, *ends in zip(names, names[1:], names[2:], strict=False) if tuple(ends) == ENDS}
+    return {name: ends for name, ends in (named | follows).items() if {*ends} <= {*names}}
 
 
 def judged(numbers: pl.DataFrame) -> pl.DataFrame:
@@ -67,11 +74,16 @@ def judged(numbers: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def judged_column(matched: Matched, column: str, *, has_interval: bool) -> pl.DataFrame:
-    """:func:`judged` of a column of numbers in the rows that match."""
+def judged_column(matched: Matched, column: str, interval: tuple[str, str] | None) -> pl.DataFrame:
+    """:func:`judged` of a column of numbers in the rows that match.
+
+    Args:
+        interval: the columns of its ends; None without one.
+    """
     numbers = matched.both(column)
-    if has_interval:
-        ends = [matched.both(f"{column}_{end}").select(pl.all().name.suffix(f"_{end}")) for end in ENDS]
+    if interval:
+        pairs = zip(ENDS, interval, strict=True)
+        ends = [matched.both(name).select(pl.all().name.suffix(f"_{end}")) for end, name in pairs]
         numbers = pl.concat([numbers, *ends], how="horizontal")
     return judged(numbers.with_columns(pl.all().cast(pl.Float64))).with_row_index("pair")
 

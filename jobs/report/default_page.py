@@ -17,6 +17,7 @@ from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.plots.dots import dots
 from tiltmeter.jobs.report.wording import number, phrase
+from tiltmeter.jobs.runtime.columns import ENDS
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.runtime.wording import plural
@@ -64,7 +65,9 @@ def _finding(name: str, rows: pl.DataFrame, schema: pa.Schema) -> str:
 
 
 def _blocks(rows: pl.DataFrame, schema: pa.Schema) -> list[Block]:
-    ends = {f"{name}_{end}" for name in interval_columns(schema.names) for end in ("low", "high")}
+    intervals = interval_columns(schema.names)
+    ends = {end for both in intervals.values() for end in both}
+    rows = rows.rename({end: f"{name}_{end}" for name, both in intervals.items() for end in both if end in ENDS})
     columns = [_column(field, schema.names) for field in schema if field.name not in ends]
     return [*_charts(rows, schema), grids.grid("", rows, *columns, most=_MOST_ROWS)]
 

@@ -26,9 +26,9 @@ def count(name: str, sentence: str, unit: str = "", *, key: bool = False, type: 
 
 
 ENDS = ("low", "high")
-"""Of the columns of an interval; see :func:`interval`."""
+"""Of the columns of an interval; see :func:`interval`. Plain, they are of the column that they follow."""
 
-OTHER_ENDS = ("percentile", "monte_carlo", "cues")
+OTHER_ENDS = ("percentile", "monte_carlo", "cues", "band")
 """Of other intervals of a number, which end in these and in ``_low`` and ``_high``."""
 
 SPREAD = (*(f"{kind}_{end}" for kind in OTHER_ENDS for end in ENDS), "sd_training", "sd_sampling")

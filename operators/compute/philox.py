@@ -40,7 +40,7 @@ class Stream(IntEnum):
     RANDOM_WORDS = 16
     VOTE = 17
     DOCUMENT_MULTIPLICITY = 18
-    ERROR_CHARACTERISATION = 24
+    ERROR_CHARACTERISATION = 19
 
 
 @numba.njit(cache=True)

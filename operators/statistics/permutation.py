@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
 from tiltmeter.operators.statistics import subset_sums
+from tiltmeter.operators.statistics.shares import clopper_pearson
 from tiltmeter.operators.statistics.subset_sums import Bounds
 
 VERSION = "permutation/1"
@@ -173,7 +174,7 @@ def monte_carlo_p_value(
     keys = np.uint64(seed), np.uint64(test_key)
     hits = _num_hits(test.values, test.observed.size, test.limit, opposite, num_draws, *keys)
     value = (1 + hits) / (1 + num_draws)
-    low, high = _clopper_pearson(hits, num_draws)
+    _, low, high = map(float, clopper_pearson(hits, num_draws, _LEVEL))
     return PValue(value, low, high, "monte_carlo", math.sqrt(value * (1.0 - value) / num_draws))
 
 
@@ -274,15 +275,6 @@ def _common_step(offsets: FloatArray) -> float:
             step, rest = rest, abs(step - rest * round(step / rest))
     # Measured from end to end, the step has the smallest error.
     return largest / round(largest / step) if step else 1.0
-
-
-def _clopper_pearson(hits: int, num_draws: int) -> tuple[float, float]:
-    from scipy.special import betaincinv
-
-    tail = (1.0 - _LEVEL) / 2.0
-    low = betaincinv(hits, num_draws - hits + 1, tail) if hits > 0 else 0.0
-    high = betaincinv(hits + 1, num_draws - hits, 1.0 - tail) if hits < num_draws else 1.0
-    return float(low), float(high)
 
 
 @numba.njit(cache=True)

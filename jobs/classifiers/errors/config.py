@@ -12,6 +12,7 @@ from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.classifiers.errors.forest import ForestConfig
 from tiltmeter.operators.classifiers.errors.rounds import RoundsConfig
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
+from tiltmeter.operators.statistics.intervals import IntervalSettings, Method
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.files.files import file_state
 
@@ -29,11 +30,16 @@ _Names = Annotated[dict[str, str], BeforeValidator(_named)]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class ErrorCharacterisationJob:
-    """``job=error_characterisation``; how much work is in a unit."""
+class ErrorCharacterisationJob(IntervalSettings):
+    """``job=error_characterisation``; how much work is in a unit.
+
+    Attributes:
+        interval: of precision on one split, over resamples of its texts: around the number, as nothing is trained anew.
+    """
 
     name: Literal["error_characterisation"] = "error_characterisation"
     unit_texts: Annotated[int, Field(ge=1)] = 2000
+    interval: Method = "centred"
     unit_permutations: Annotated[int, Field(ge=1)] = 250
 
 
@@ -167,7 +173,6 @@ class ErrorCharacterisationRun(CommonConfig):
 
     Attributes:
         readable_words: words and phrases of readable features, by their names.
-        level: of intervals.
     """
 
     job: ErrorCharacterisationJob
@@ -182,7 +187,6 @@ class ErrorCharacterisationRun(CommonConfig):
     guarantees: Guarantees
     rounds: RoundsConfig
     readable_words: Annotated[dict[str, tuple[str, ...]], Field(min_length=1)]
-    level: _Share = 0.95
 
     @pydantic.model_validator(mode="after")
     def _has_predictions(self) -> Self:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.classifiers.errors.base import predict_texts
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun, ErrorSources, find_sources
+from tiltmeter.jobs.classifiers.errors.error_models import model_errors
 from tiltmeter.jobs.classifiers.errors.features import read_features
-from tiltmeter.jobs.classifiers.errors.judging import judge_texts
-from tiltmeter.jobs.classifiers.errors.modelling import model_errors
-from tiltmeter.jobs.classifiers.errors.playing import play_rounds
-from tiltmeter.jobs.classifiers.errors.promising import promise
-from tiltmeter.jobs.classifiers.errors.slicing import find_slices
-from tiltmeter.jobs.classifiers.errors.summing import sum_up
+from tiltmeter.jobs.classifiers.errors.guarantees import promise
+from tiltmeter.jobs.classifiers.errors.means import sum_up
+from tiltmeter.jobs.classifiers.errors.predictions import judge_texts
+from tiltmeter.jobs.classifiers.errors.rounds import play_rounds
+from tiltmeter.jobs.classifiers.errors.slices import find_slices
 from tiltmeter.jobs.classifiers.errors.tables import TABLES
 from tiltmeter.jobs.classifiers.errors.texts import publish_halves, read_texts
 from tiltmeter.jobs.classifiers.resources import training_requests

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tiltmeter.jobs.classifiers.errors.material import Material
-from tiltmeter.operators.classifiers.errors.slices.confirmation import clopper_pearson, confirmed_p, sliceline_score
+from tiltmeter.operators.classifiers.errors.slices.confirmation import confirmed_p, sliceline_score
 from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction
 from tiltmeter.operators.classifiers.errors.slices.max_t import adjusted
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicates
@@ -19,6 +19,7 @@ from tiltmeter.operators.classifiers.errors.slices.search import (
     plain,
 )
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.statistics.shares import clopper_pearson
 
 
 def slice_rows(

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, number, text
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, interval, number, text
 from tiltmeter.storage.store.tables import column
 
 _ROW = count("row", "number of the row in its file, from 0", key=True)
@@ -11,13 +11,17 @@ _SPLIT = text("split", "number of the split, from 0; 'all': the mean over them",
 
 
 def _interval(what: str) -> list[pa.Field]:
-    return [number("low", f"lower end of the interval of {what}"), number("high", "upper end of it")]
-
-
-def _band(what: str) -> list[pa.Field]:
+    """Of the column before."""
     return [
-        number("band_low", f"lower end of what holds {what} of one more split; null for a split"),
-        number("band_high", "upper end of it"),
+        number("low", f"lower end of the interval of {what}"),
+        number("high", f"upper end of the interval of {what}"),
+    ]
+
+
+def _band(name: str) -> list[pa.Field]:
+    return [
+        number(f"{name}_band_low", f"lower end of what holds the {name} of one more split; null for a split"),
+        number(f"{name}_band_high", f"upper end of what holds the {name} of one more split"),
     ]
 
 
@@ -84,7 +88,7 @@ ERROR_MODELS = pa.schema(
         ),
         number("value", "the measure, on texts that nothing was trained with"),
         *_interval("the mean, after Nadeau and Bengio; null for a split"),
-        *_band("the value"),
+        *_band("value"),
     ]
 )
 
@@ -95,7 +99,7 @@ PRECISION_AT_K = pa.schema(
         count("k", "how many texts are looked at", "texts", key=True),
         number("precision", "share of errors among the texts of the highest scores; equal scores in no order"),
         *_interval("the precision: of a split by resampling texts, of the mean after Nadeau and Bengio"),
-        *_band("the precision"),
+        *_band("precision"),
     ]
 )
 
@@ -105,7 +109,7 @@ PRECISION_DIFFERENCES = pa.schema(
         text("baseline", "what it is compared with, on the same test texts", key=True),
         count("k", "how many texts are looked at", "texts", key=True),
         number("difference", "mean over splits of the precision less that of the baseline"),
-        *_interval("the difference, after Nadeau and Bengio"),
+        *interval("difference", "interval of the difference, after Nadeau and Bengio"),
     ]
 )
 
@@ -124,11 +128,10 @@ FEATURE_POWER = pa.schema(
         text("feature", "the feature", key=True),
         number("share", "of the texts that have it"),
         number("auroc", "of the feature alone, as the mean over splits: 0.5 says nothing, below it goes with hits"),
-        *_interval("the AUROC, after Nadeau and Bengio"),
+        *interval("auroc", "interval of the AUROC, after Nadeau and Bengio"),
         text("part", "features that correlate with it are shuffled with it; the name of their first"),
         number("importance", "fall of the forest's AUROC when the part is shuffled among test texts"),
-        number("importance_low", "lower end of the interval of the importance, after Nadeau and Bengio"),
-        number("importance_high", "upper end of it"),
+        *interval("importance", "interval of the importance, after Nadeau and Bengio"),
         number("gini_importance", "as published, from the forest's own training; it favours features of many values"),
     ]
 )
@@ -151,7 +154,7 @@ SLICES = pa.schema(
         count("confirmed_size", "texts that have them all, of those that confirm", "texts"),
         number("confirmed_rate", "share of errors among these"),
         number("confirmed_low", "lower end of the interval of the confirmed rate (Clopper and Pearson)"),
-        number("confirmed_high", "upper end of it"),
+        number("confirmed_high", "upper end of the interval of the confirmed rate"),
         number("confirmed_difference", "the confirmed rate less what the predicted classes let expect there"),
         number("confirmed_p", "of it, one-sided, by Holm over the leading slices; null for the others"),
         number("suspected_share", "share of its errors, in both halves, whose label is suspected"),
@@ -166,8 +169,7 @@ VERSIONS = pa.schema(
         number("before", "error rate of the version before"),
         number("after", "error rate of the model"),
         number("change", "after less before"),
-        number("change_low", "lower end of the interval of the change, by the texts that moved, for one slice"),
-        number("change_high", "upper end of it"),
+        *interval("change", "interval of the change, by the texts that moved, for one slice"),
         number("p_value", "that it is worse, adjusted for all slices by max-T over which way the texts moved"),
         count("leading", "place among the slices that say what all say that got worse, from 1; null for the others"),
     ]
@@ -195,10 +197,9 @@ ROUNDS = pa.schema(
         count("round", "number of the round; 0: before the first choice", key=True),
         count("num_labels", "texts that are labelled by then", "texts"),
         number("accuracy", "on texts that are never labelled, as the mean over seeds"),
-        *_interval("the accuracy over seeds, by Student's t"),
+        *interval("accuracy", "interval of the accuracy over seeds, by Student's t"),
         number("over_random", "mean over seeds of the accuracy less that of random choices"),
-        number("over_random_low", "lower end of the interval of the difference, by Student's t of paired seeds"),
-        number("over_random_high", "upper end of it"),
+        *interval("over_random", "interval of the difference, by Student's t of paired seeds"),
         number("errors_found", "share of errors of the model among the texts that were chosen last"),
         count("num_seeds", "that are averaged"),
     ]

@@ -37,6 +37,14 @@ _MARKS = {
         r"|\b(?:today|tomorrow|yesterday|tonight|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
     ),
 }
+_PUBLISHED = frozenset(
+    {
+        *("greeting", "thanks", "apology", "second_person", "question_yesno", "question_wh", "no"),
+        *("exclamation_marks", "question_marks", "positive_words", "negative_words", "numbers", "times"),
+    }
+)
+"""Conversation, the two polarities, and the kinds of entities that rules find."""
+
 _PATTERNS = {name: regex.compile(pattern) for name, pattern in _MARKS.items()}
 _SENTENCE = regex.compile(r"[^.!?…]+[.!?…]*")
 _LEADING = regex.compile(r"^(?:[^\w@]*@\w+)*\W*")
@@ -113,6 +121,15 @@ class ReadableFeatures:
                 first = _LEADING.sub("", sentence.lower()).split(maxsplit=1)[:1]
                 words = {word.strip("?!.,") for word in first}
                 yield from (name for name, starts in self._questions.items() if words & starts)
+
+
+def is_published(feature: str) -> bool:
+    """Whether the paper has a feature, or one that it stands in for: of its section 3.3.1 and its table 6.
+
+    >>> [name for name in ("thanks", "polarity", "tags:JJ-NN", "dependency:amod-NN-JJ") if is_published(name)]
+    ['thanks', 'dependency:amod-NN-JJ']
+    """
+    return feature in _PUBLISHED or feature.startswith(("dependency:", "entity:", "lexicon:"))
 
 
 def matrix(texts: Sequence[Mapping[str, float]], names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -113,7 +113,7 @@ def _how_sure(frames: Frames, config: ErrorCharacterisationRun) -> Iterator[str]
     yield (
         f"Rates are those of the other half, which did not choose the slices: {confirmed} of "
         f"{plural(rows.height, 'slice')} {verb(confirmed, 'be')} confirmed there (Holm, 5%). Intervals are exact, "
-        f"{percent(config.level, 0)}."
+        f"{percent(config.job.level, 0)}."
     )
     suspected = measured(frames["predictions"])
     share = _share(suspected.filter("is_error"), "is_label_suspected")

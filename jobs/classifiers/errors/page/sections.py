@@ -218,19 +218,18 @@ def _band_at(size: int, record: Row) -> str:
     if (row := record["rows"].get(size)) is None:
         return ""
     ends = (
-        f" [{wording.number(row['band_low'], 2)}, {wording.number(row['band_high'], 2)}]"
-        if row["band_low"] is not None
+        f" [{wording.number(row['precision_band_low'], 2)}, {wording.number(row['precision_band_high'], 2)}]"
+        if row["precision_band_low"] is not None
         else ""
     )
     return f"{wording.number(row['precision'], 2)}{ends}"
 
 
 def _features(frames: Frames) -> Grid:
-    rows = frames["feature_power"].rename({"low": "auroc_low", "high": "auroc_high"})
     return grid(
         "AUROC of a feature alone: above one half it goes with errors, below with hits. Importance is what the forest "
         "of readable features loses when the feature, and those that correlate with it, are shuffled.",
-        rows,
+        frames["feature_power"],
         text("feature", names=wording.phrase),
         percent("share", "texts that have it"),
         estimate("auroc", "AUROC alone"),
@@ -261,18 +260,17 @@ def _guarantees(frames: Frames) -> Grid:
 
 
 def _rounds(frames: Frames) -> Chart:
-    rows = frames["rounds"].rename({"low": "accuracy_low", "high": "accuracy_high"})
     return Chart(
         "Line chart of accuracy against the number of labels, by the strategy that chooses texts.",
         "Accuracy of a model of words on texts that are never labelled, over seeds.",
-        {"": _curves(rows, "num_labels", "accuracy", "strategy", _STRATEGIES, STRATEGIES, "labels")},
+        {"": _curves(frames["rounds"], "num_labels", "accuracy", "strategy", _STRATEGIES, STRATEGIES, "labels")},
     )
 
 
 def _rounds_grid(frames: Frames) -> Grid:
     return grid(
         "Accuracy by the number of labels, and how far it lies above that of random choices.",
-        frames["rounds"].rename({"low": "accuracy_low", "high": "accuracy_high"}),
+        frames["rounds"],
         text("strategy", names=STRATEGIES),
         count("num_labels", "labels"),
         estimate("accuracy"),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tiltmeter.jobs.report.wording import listed, phrase
 
 SCORES = {
+    "published": "features of the paper",
     "readable": "readable features",
     "readable_and_class": "readable features and the predicted class",
     "readable_class_and_probabilities": "readable features, predicted class and probabilities",

@@ -3,37 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.statistics.multiplicity import holm
+from tiltmeter.operators.statistics.shares import clopper_pearson
 
 VERSION = "slice_rates/1"
-
-
-class Rates(NamedTuple):
-    """Shares with their exact intervals, which are NaN without texts."""
-
-    rate: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-
-def clopper_pearson(hits: NDArray[np.integer], sizes: NDArray[np.integer], level: float = 0.95) -> Rates:
-    """Shares with the interval of Clopper and Pearson 1934, which holds the true one with at least that probability.
-
-    >>> [round(float(values[0]), 4) for values in clopper_pearson(np.array([8]), np.array([10]))]
-    [0.8, 0.4439, 0.9748]
-    """
-    from scipy.special import betaincinv
-
-    hits, sizes = np.asarray(hits, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
-    tail = (1.0 - level) / 2.0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rate = hits / sizes
-        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), sizes - hits + 1, tail), 0.0)
-        high = np.where(hits < sizes, betaincinv(hits + 1, np.maximum(sizes - hits, 1), 1.0 - tail), 1.0)
-    return Rates(rate, *(np.where(sizes > 0, end, np.nan) for end in (low, high)))
 
 
 def confirmed_p(values: FloatArray) -> FloatArray:

@@ -152,7 +152,7 @@ def test_wrong_labels_are_uncovered_and_corrected(benchmark):
 )
 def test_probabilities_lie_in_their_intervals_by_which_runs_are_compared(benchmark, table, name):
     rows = benchmark.rows(table)
-    assert interval_columns(list(rows[0])) == [name]
+    assert list(interval_columns(list(rows[0]))) == [name]
     assert all(0 <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1 for row in rows)
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tiltmeter.operators.classifiers.errors.slices.confirmation import clopper_pearson
 from tiltmeter.operators.classifiers.errors.slices.max_t import adjusted
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, candidates_of, hits_of, leading
+from tiltmeter.operators.statistics.shares import clopper_pearson
 
 NUM_PLANTED, SIZE, EFFECT, NUM_ROWS = 5, 600, 0.25, 14_000
 """Half of the 600 texts of a slice explore."""

@@ -12,7 +12,6 @@ from tiltmeter.operators.classifiers.errors.slices import max_t
 from tiltmeter.operators.classifiers.errors.slices.bits import common_counts, members_of, packed, unpacked
 from tiltmeter.operators.classifiers.errors.slices.confirmation import (
     changes_of,
-    clopper_pearson,
     confirmed_p,
     sliceline_score,
 )
@@ -27,6 +26,7 @@ from tiltmeter.operators.classifiers.errors.slices.search import (
     leading,
     plain,
 )
+from tiltmeter.operators.statistics.shares import clopper_pearson
 
 
 def bernoulli(rng, rows, shares):

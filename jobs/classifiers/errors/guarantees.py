@@ -7,8 +7,8 @@ import numpy as np
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun, Guarantees
+from tiltmeter.jobs.classifiers.errors.error_models import FULL, columns_of
 from tiltmeter.jobs.classifiers.errors.material import Refs, material_of
-from tiltmeter.jobs.classifiers.errors.modelling import FULL, columns_of
 from tiltmeter.jobs.classifiers.errors.tables import GUARANTEES
 from tiltmeter.jobs.classifiers.errors.texts import halves
 from tiltmeter.jobs.runtime.rows import Row, table_of

@@ -7,8 +7,8 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
+from tiltmeter.jobs.classifiers.errors.error_models import FULL, columns_of
 from tiltmeter.jobs.classifiers.errors.material import Refs, material_of
-from tiltmeter.jobs.classifiers.errors.modelling import FULL, columns_of
 from tiltmeter.jobs.classifiers.errors.tables import PREDICTIONS
 from tiltmeter.jobs.runtime.rows import OK, failed, table_of
 from tiltmeter.operators.classifiers.errors import forest as error_forest

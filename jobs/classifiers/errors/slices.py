@@ -53,7 +53,7 @@ def find_slices(
     drawn = runner.run_whole(Stage("permutations", each(_draw), {"texts": units}))["texts"]
     judged = predictions.select("row", "is_label_suspected")
     parts = {**inputs, "hits": [unit.tables["hits"] for unit in drawn], "judged": [judged]}
-    unit = Unit("slices/1", "slices", settings | {"level": config.level}, parts)
+    unit = Unit("slices/1", "slices", settings | {"level": config.job.level}, parts)
     tables = runner.run_whole(Stage("slices", each(_finish), {"texts": [unit]}))["texts"][0].tables
     return {name: [ref] for name, ref in tables.items()}
 

@@ -47,7 +47,7 @@ def play_rounds(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs, 
     ]
     played = runner.run_whole(Stage("rounds", each(_play), {"texts": units}))["texts"]
     unit = Unit(
-        "round_means/1", "rounds", {"level": config.level}, {"played": [part.tables["played"] for part in played]}
+        "round_means/1", "rounds", {"level": config.job.level}, {"played": [part.tables["played"] for part in played]}
     )
     return runner.run_whole(Stage("sum up rounds", each(_sum), {"texts": [unit]}))["texts"][0].tables["rounds"]
 
@@ -85,8 +85,8 @@ def _means(played: pl.DataFrame, level: float) -> Iterator[Row]:
             "round": number,
             "num_labels": part["num_labels"][0],
             "accuracy": accuracy.mean,
-            "low": accuracy.low,
-            "high": accuracy.high,
+            "accuracy_low": accuracy.low,
+            "accuracy_high": accuracy.high,
             "over_random": over.mean,
             "over_random_low": over.low,
             "over_random_high": over.high,

@@ -1,6 +1,7 @@
 """The forest of errors and what it is held against, split by split."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,18 @@ from tiltmeter.operators.classifiers.errors.forest import (
     train_forest,
 )
 from tiltmeter.operators.classifiers.errors.ranking import aurc, auroc, precision_at, risk_coverage
+from tiltmeter.operators.classifiers.errors.readable import is_published
 from tiltmeter.operators.classifiers.errors.splits import balanced_rows, is_tested
 from tiltmeter.operators.classifiers.errors.uncertainty import UNCERTAINTIES, class_rates, rated
 from tiltmeter.operators.classifiers.errors.word_model import disagreement, train_word_model
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
+PUBLISHED = "published"
 READABLE, WITH_CLASS, FULL = "readable", "readable_and_class", "readable_class_and_probabilities"
 CLASS, IN_DOMAIN, RANDOM = "predicted_class", "in_domain_disagreement", "random"
 BASELINES = (*UNCERTAINTIES, CLASS, IN_DOMAIN, RANDOM)
@@ -46,7 +49,7 @@ def model_errors(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs)
         "min_share": config.features.min_share,
         "splits": {"test": config.splits.test, "balance": config.splits.balance},
         "precision": {"sizes": config.precision.sizes, "num_resamples": config.precision.num_resamples},
-        "level": config.level,
+        "intervals": IntervalSettings(config.job.level, config.job.interval),
         "seed": config.seed,
     }
     units = [
@@ -59,7 +62,10 @@ def model_errors(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs)
 
 def columns_of(material: Material, kind: str, min_share: float) -> FloatArray:
     """``[texts, features]`` that a forest of a kind sees."""
-    blocks = [material.values[:, material.frequent(min_share)]]
+    columns = material.frequent(min_share)
+    if kind == PUBLISHED:
+        return material.values[:, [column for column in columns if is_published(material.names[column])]]
+    blocks = [material.values[:, columns]]
     if kind != READABLE:
         names = np.array(material.predicted, dtype=object)
         blocks.append(np.stack([names == name for name in material.all_classes], axis=1).astype(np.float64))
@@ -91,28 +97,43 @@ def _rows(material: Material, config: Mapping[str, Any]) -> IntArray:
 def _scores(
     material: Material, inside: IntArray, outside: IntArray, config: Mapping[str, Any]
 ) -> tuple[dict[str, FloatArray], Forest, list[int]]:
-    """Of the test texts, by what each ranks; the forest of readable features; and their columns."""
+    """Of the test texts, by what each ranks; the forest of readable features; and their columns.
+
+    The leaf size that suits readable features is taken for the forests that see the prediction as well.
+    """
     groups = [material.column("group")[row] for row in inside]
-    texts, labels = material.column("text"), material.column("label")
-    predicted = [material.predicted[row] for row in outside]
-    kinds = [READABLE, WITH_CLASS, *([FULL] if material.classes else [])]
-    forests, scores = {}, {}
-    for kind in kinds:
+    forests, scores = dict[str, Forest](), dict[str, FloatArray]()
+    settings = config["forest"]
+    for kind in (PUBLISHED, READABLE, WITH_CLASS, *([FULL] if material.classes else [])):
         columns = columns_of(material, kind, config["min_share"])
+        if not columns.shape[1]:
+            continue
         forests[kind] = train_forest(
-            columns[inside], material.errors[inside], groups, config["forest"], config["seed"], config["split"]
+            columns[inside], material.errors[inside], groups, settings, config["seed"], config["split"]
         )
         scores[kind] = forests[kind].scores(columns[outside])
+        if kind == READABLE:
+            settings = replace(settings, leaf_sizes=(forests[kind].leaf_size,))
     if material.probabilities is not None:
         scores |= {name: measure(material.probabilities[outside]) for name, measure in UNCERTAINTIES.items()}
-    rates = class_rates([material.predicted[row] for row in inside], material.errors[inside])
-    scores[CLASS] = rated(predicted, rates)
-    judge = train_word_model([texts[row] for row in inside], [labels[row] for row in inside])
-    guesses = judge.probabilities([texts[row] for row in outside], material.all_classes)
-    scores[IN_DOMAIN] = disagreement(guesses, predicted, material.all_classes)
+    scores[CLASS], scores[IN_DOMAIN] = _by_class(material, inside, outside), _by_words(material, inside, outside)
     chance = keyed_generator(config["seed"], Stream.ERROR_CHARACTERISATION, _CHANCE, config["split"])
     scores[RANDOM] = chance.random(len(outside))
     return scores, forests[READABLE], material.frequent(config["min_share"])
+
+
+def _by_class(material: Material, inside: IntArray, outside: IntArray) -> FloatArray:
+    """The error rate that the predicted class has among the training texts."""
+    rates = class_rates([material.predicted[row] for row in inside], material.errors[inside])
+    return rated([material.predicted[row] for row in outside], rates)
+
+
+def _by_words(material: Material, inside: IntArray, outside: IntArray) -> FloatArray:
+    """How far a model of words, of the training texts' labels, is from the prediction."""
+    texts, labels = material.column("text"), material.column("label")
+    judge = train_word_model([texts[row] for row in inside], [labels[row] for row in inside])
+    guesses = judge.probabilities([texts[row] for row in outside], material.all_classes)
+    return disagreement(guesses, [material.predicted[row] for row in outside], material.all_classes)
 
 
 def _measures(scores: Mapping[str, FloatArray], errors: BoolArray, split: int) -> pa.Table:
@@ -137,7 +158,7 @@ def _precision(scores: Mapping[str, FloatArray], errors: BoolArray, config: Mapp
     rows = []
     for name, values in scores.items():
         [whole] = precision_at(values, errors, sizes)
-        interval = percentile_interval(precision_at(values, errors, sizes, counts), config["level"], axis=0)
+        interval = config["intervals"].around(whole, precision_at(values, errors, sizes, counts).T, LOGIT)
         ends = zip(sizes.tolist(), whole.tolist(), interval.low.tolist(), interval.high.tolist(), strict=True)
         rows += [
             {"score": name, "split": split, "k": size, "precision": value, "low": low, "high": high}

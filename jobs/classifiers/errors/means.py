@@ -10,7 +10,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.errors import tables
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
-from tiltmeter.jobs.classifiers.errors.modelling import BASELINES
+from tiltmeter.jobs.classifiers.errors.error_models import BASELINES
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.classifiers.errors import splits
 from tiltmeter.operators.classifiers.errors.splits import Repeated, repeated
@@ -25,7 +25,7 @@ def sum_up(
     """The published tables about the forest and what it is held against."""
     names = ("measures", "precision", "coverage", "features")
     inputs = {name: [part[name] for part in parts] for name in names}
-    settings = {"operator": splits.VERSION, "test": config.splits.test, "level": config.level}
+    settings = {"operator": splits.VERSION, "test": config.splits.test, "level": config.job.level}
     unit = Unit("error_model_means/1", "means over splits", settings, inputs)
     [done] = runner.run_whole(Stage("sum up", each(_sum), {"texts": [unit]}))["texts"]
     return {name: [ref] for name, ref in done.tables.items()}
@@ -62,8 +62,9 @@ def _with_means(rows: pl.DataFrame, keys: list[str], name: str, test: float, lev
     """The mean of each key over splits, and the splits."""
     for values, part in rows.group_by(keys, maintain_order=True):
         mean = repeated(part[name].to_numpy(), test, level)
-        ends = {end: getattr(mean, end) for end in ("low", "high", "band_low", "band_high")}
-        yield dict(zip(keys, values, strict=True)) | {"split": ALL, name: mean.mean} | ends
+        band = {f"{name}_band_low": mean.band_low, f"{name}_band_high": mean.band_high}
+        ends = {"low": mean.low, "high": mean.high}
+        yield dict(zip(keys, values, strict=True)) | {"split": ALL, name: mean.mean} | ends | band
         yield from (row | {"split": str(row["split"])} for row in part.to_dicts())
 
 
@@ -79,8 +80,8 @@ def _differences(rows: pl.DataFrame, test: float, level: float) -> Iterable[dict
                 "baseline": baseline,
                 "k": size,
                 "difference": mean.mean,
-                "low": mean.low,
-                "high": mean.high,
+                "difference_low": mean.low,
+                "difference_high": mean.high,
             }
 
 
@@ -91,7 +92,7 @@ def _power(rows: pl.DataFrame, test: float, level: float) -> Iterable[dict[str, 
         alone, falls = (_mean(part, name, test, level) for name in ("auroc", "importance"))
         made.append(
             {"feature": feature, "share": part["share"][0], "part": part["part"][0]}
-            | {"auroc": alone.mean, "low": alone.low, "high": alone.high}
+            | {"auroc": alone.mean, "auroc_low": alone.low, "auroc_high": alone.high}
             | {"importance": falls.mean, "importance_low": falls.low, "importance_high": falls.high}
             | {"gini_importance": part["gini_importance"].mean()}
         )
