@@ -24,11 +24,10 @@ _NUMBERS = (
 def interval_columns(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """The columns that have an interval, with those of its ends.
 
-    ``x_low`` and ``x_high`` are the ends of ``x`` or ``x_rate``; plain ``low`` and ``high`` those of the column that they
-    follow.
+    ``x_low`` and ``x_high`` are the ends of ``x`` or ``x_rate``; plain ``low`` and ``high`` those of the column before.
 
-    >>> interval_columns(["d", "d_low", "d_high", "p_low", "p_high", "k_rate", "k_low", "k_high", "value", "low", "high"])
-    {'d': ('d_low', 'd_high'), 'k_rate': ('k_low', 'k_high'), 'value': ('low', 'high')}
+    >>> interval_columns(["d", "d_low", "d_high", "p_low", "p_high", "k_rate", "k_low", "k_high", "n", "low", "high"])
+    {'d': ('d_low', 'd_high'), 'k_rate': ('k_low', 'k_high'), 'n': ('low', 'high')}
     """
     low, high = ENDS
     stems = {name: name.removesuffix("_rate") for name in names if name.removesuffix("_rate") not in {*names} - {name}}

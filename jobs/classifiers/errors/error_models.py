@@ -101,7 +101,8 @@ def _scores(
 
     The leaf size that suits readable features is taken for the forests that see the prediction as well.
     """
-    groups = [material.column("group")[row] for row in inside]
+    everywhere = material.column("group")
+    groups = [everywhere[row] for row in inside]
     forests, scores = dict[str, Forest](), dict[str, FloatArray]()
     settings = config["forest"]
     for kind in (PUBLISHED, READABLE, WITH_CLASS, *([FULL] if material.classes else [])):
@@ -185,6 +186,7 @@ def _features(
     values, errors = material.values[:, columns], material.errors[outside]
     names = [material.names[column] for column in columns]
     parts = correlated_parts(values, names)
+    gini = forest.model.feature_importances_
     falls = permutation_importance(forest, values[outside], errors, parts, config["seed"], about=config["split"])
     rows = [
         {
@@ -194,7 +196,7 @@ def _features(
             "auroc": auroc(values[outside, column], errors),
             "part": part,
             "importance": float(falls[part].mean()),
-            "gini_importance": float(forest.model.feature_importances_[column]),
+            "gini_importance": float(gini[column]),
         }
         for part, members in parts.items()
         for column in members

@@ -2,7 +2,10 @@
 
 import math
 
+import pyarrow as pa
 import pytest
+
+from tiltmeter.storage.store.tables import column
 
 NAN, INF = math.nan, math.inf
 
@@ -45,6 +48,19 @@ def test_a_number_moved_beyond_its_interval_or_not(history, before, low, high, a
     assert row["beyond"] is beyond
     assert row["half_widths"] == (half_widths if half_widths is None else pytest.approx(half_widths))
     assert row["key"] == '{"model": "en", "word": "nurse"}'
+
+
+@pytest.mark.parametrize("ends", [("low", "high"), ("k_low", "k_high")])
+def test_plain_ends_judge_the_column_before_them_and_a_rate_has_those_of_its_stem(history, ends):
+    fields = [column("word", pa.string(), "the word", key=True)]
+    fields += [column(name, pa.float64(), "a number") for name in ("k_rate", *ends, "other")]
+    before, after = (
+        history.table({"a": {"k_rate": rate, ends[0]: 0.4, ends[1]: 0.6, "other": rate}}, pa.schema(fields))
+        for rate in (0.5, 0.7)
+    )
+    found = {row["column"]: row for row in history.changes(before, after).to_dicts()}
+    assert {name: row["beyond"] for name, row in found.items()} == {"k_rate": True, "other": None}
+    assert (found["k_rate"]["before_low"], found["k_rate"]["before_high"]) == (0.4, 0.6)
 
 
 def test_null_nan_and_signed_zeros_are_what_they_were(history):

@@ -56,7 +56,7 @@ def test_features_that_stand_in_for_each_other_are_shuffled_together(wrong):
     forest = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
     falls = permutation_importance(forest, features[300:], errors[300:], parts | {"alone": [0]}, seed=0, num_repeats=30)
     assert falls["first"].shape == (30,)
-    assert falls["first"].mean() > 0.15 > falls["alone"].mean()
+    assert falls["first"].mean() > max(0.15, falls["alone"].mean() + 0.04)
     assert abs(falls["noise"].mean()) < 0.1
 
 
