@@ -9,6 +9,7 @@ from tiltmeter.jobs.classifiers.errors.page.words import SCORES, STRATEGIES, in_
 from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.sides import Lean
 from tiltmeter.jobs.report.wording import listed, number, p_equals, percent, plural, verb
 from tiltmeter.jobs.runtime.published import Frames
 
@@ -90,16 +91,17 @@ def _rounds(frames: Frames) -> Iterator[str]:
         return
     rows = frames["rounds"]
     last = rows.filter(round=rows["round"].max()).filter(pl.col("strategy") != "random")
+    sides = {"above": "more", "below": "less"}
     for row in last.to_dicts():
-        sides = {True: "more", False: "less"}
-        name, points = STRATEGIES[row["strategy"]], 100 * row["over_random"]
-        if row["over_random_low"] is None or row["over_random_low"] <= 0 <= row["over_random_high"]:
-            yield f"To label texts by {name} teaches the model no more than chance, as far as can be told."
-        else:
+        name, side = STRATEGIES[row["strategy"]], Lean("over_random").side(row)
+        if side in sides:
+            points, low, high = (number(100 * row[f"over_random{end}"], 1) for end in ("", "_low", "_high"))
             yield (
-                f"To label texts by {name} teaches the model {sides[points > 0]} than chance: accuracy after "
-                f"{plural(row['num_labels'], 'label')} differs by {number(points, 1)} points."
+                f"To label texts by {name} teaches the model {sides[side]} than chance: accuracy after "
+                f"{plural(row['num_labels'], 'label')} differs by {points} [{low}, {high}] points."
             )
+        else:
+            yield f"To label texts by {name} teaches the model no more than chance, as far as can be told."
 
 
 def _how_sure(frames: Frames, config: ErrorCharacterisationRun) -> Iterator[str]:
