@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from tiltmeter.cluster.capacity import Node
@@ -33,16 +33,27 @@ def check_nodes(nodes: Sequence[Node], store: Store, packages: Sequence[str]) ->
         StorageError: if this process can't write into the store.
     """
     with probe_in(store.filesystem, store.path) as probe:
-        asked = {_submit(node, store.root, probe, packages): node.name for node in nodes}
-        ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_SECONDS_TO_ANSWER)
-        answers = {asked[ref]: _reply(ref) for ref in ready}
-    answers |= {asked[ref]: f"has not answered for {_SECONDS_TO_ANSWER:g} seconds" for ref in late}
+        answers = _ask(nodes, store, probe, packages)
+        # Ray takes a lost node for alive for a while, and fails what is sent to it then once it knows better.
+        if broken := [node for node in nodes if isinstance(answers[node.name], _BrokenOff)]:
+            answers |= _ask(broken, store, probe, packages)
     if wrong := [f"\n  node {name}: {answer}" for name, answer in answers.items() if isinstance(answer, str)]:
         raise ClusterError(
             f"{len(wrong)} of {len(nodes)} nodes can't take part:{''.join(wrong)}\nfix or remove them. {SETTING} is a "
             "place that all nodes share; the credentials of a bucket belong into the environment of every node"
         )
     return {name: answer for name, answer in answers.items() if isinstance(answer, Environment)}
+
+
+class _BrokenOff(str):
+    """What Ray says of an answer that did not come to its end."""
+
+
+def _ask(nodes: Sequence[Node], store: Store, probe: str, packages: Sequence[str]) -> dict[str, Environment | str]:
+    asked = {_submit(node, store.root, probe, packages): node.name for node in nodes}
+    ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_SECONDS_TO_ANSWER)
+    answers = {asked[ref]: _reply(ref) for ref in ready}
+    return answers | {asked[ref]: f"has not answered for {_SECONDS_TO_ANSWER:g} seconds" for ref in late}
 
 
 def _submit(node: Node, root: str, probe: str, packages: Sequence[str]) -> Any:
@@ -76,5 +87,6 @@ def _reply(ref: Any) -> Environment | str:
     try:
         answer: Environment | str = ray.get(ref)
     except RayError as error:
-        return f"does not run Tiltmeter: {str(error).strip().splitlines()[-1].strip()}"
+        kind = str if isinstance(error, RayTaskError) else _BrokenOff
+        return kind(f"does not run Tiltmeter: {str(error).strip().splitlines()[-1].strip()}")
     return answer

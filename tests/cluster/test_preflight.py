@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -43,7 +44,7 @@ WORKER_BYTES = 1_500_000_000
 VECTORS = ResourceRequest("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
 
 
-_ray_wait = ray.wait
+_ray_wait, _answer = ray.wait, node_checks._answer
 
 
 def main():
@@ -59,6 +60,10 @@ def main():
         names = {node.name: "large" if node.megabytes * 10**6 == LARGE else "small" for node in nodes()}
         results = {what: _told(result, names) for what, result in _looks(config, Store("store"), folder, small)}
         results["packed"] = _packed(Store("store"))
+        while any(node.free_cpus < node.num_cpus for node in nodes()):
+            time.sleep(0.01)  # until the last workers are gone
+        with patch.object(node_checks, "_answer", _answer_or_lose_small):
+            results["lost"] = _told(_look(config, Store("store")), names)
     cluster.shutdown()
     print(json.dumps(results))
 
@@ -78,6 +83,14 @@ def _looks(config, store, folder, small):
     with patch.object(ray, "wait", _wait_for_one):
         yield "silent", _look(config, store)
     raylet.resume()
+
+
+def _answer_or_lose_small(*asked):
+    """On the small node, its end in the place of an answer: Ray takes it for alive for seconds after that."""
+    if os.environ["PYTHONPATH"].endswith("other"):
+        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _answer(*asked)
 
 
 def _wait_for_one(refs, *, num_returns, timeout):
@@ -138,7 +151,9 @@ def results(tmp_path_factory, turn):
     shutil.copytree(ROOT / "src", folder / "ours", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(folder / "ours", folder / "other")
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
-    environment = os.environ | token | {"PYTHONPATH": str(folder / "ours")}
+    # A lost node is looked after every second, so that five looks take five.
+    soon = {"RAY_health_check_period_ms": "1000"}
+    environment = os.environ | token | soon | {"PYTHONPATH": str(folder / "ours")}
     with turn:
         script = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert script.returncode == 0, script.stderr
@@ -192,6 +207,10 @@ def test_a_store_that_is_another_one_on_the_nodes_is_refused_and_left_alone(resu
 def test_a_node_that_does_not_answer_is_named(results):
     silence = f"has not answered for {node_checks._SECONDS_TO_ANSWER:g} seconds"
     assert results["silent"].startswith(f"1 of 2 nodes can't take part:\n  node small: {silence}\n")
+
+
+def test_a_node_that_is_lost_while_it_is_asked_is_done_without(results):
+    assert [node["memory_megabytes"] for node in results["lost"]["nodes"]] == [3200]
 
 
 def test_different_processors_are_a_warning():
