@@ -2,7 +2,7 @@
 
 bootstrap_interval     interval of an estimate by its bootstrap replicas
 percentile_interval    the central interval of the replicas alone
-empirical_interval     the same for values that may be infinite
+resampled_interval     interval of a number of texts by its resamples; of shares, by the score
 resampled_counts       bootstrap resamples of texts, within strata and by whole conversations
 permutation_p_value    p-value over all partitions of two sets, exact or between certified bounds
 monte_carlo_p_value    p-value over drawn partitions
@@ -19,23 +19,23 @@ correlation_matrix     correlation of every two columns; :mod:`.statistics.corre
 from tiltmeter.operators.statistics.correlation import correlation_matrix
 from tiltmeter.operators.statistics.intervals import (
     bootstrap_interval,
-    empirical_interval,
     percentile_interval,
 )
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
 from tiltmeter.operators.statistics.permutation import monte_carlo_p_value, permutation_p_value
 from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.text_intervals import resampled_interval
 from tiltmeter.operators.statistics.two_samples import pairwise_tests
 
 __all__ = [
     "benjamini_hochberg",
     "bootstrap_interval",
     "correlation_matrix",
-    "empirical_interval",
     "holm",
     "monte_carlo_p_value",
     "pairwise_tests",
     "percentile_interval",
     "permutation_p_value",
     "resampled_counts",
+    "resampled_interval",
 ]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 
@@ -56,36 +57,55 @@ def resampled_counts(
 
 
 class Estimate(NamedTuple):
-    """A number of the data with what resamples make of it.
+    """A number of the data with what resamples make of it, or an array of numbers.
 
     Attributes:
-        value: of the data as they are.
-        resamples: ``[resamples]``, in its unit.
+        value: of the data as they are, ``[...]``.
+        resamples: ``[..., resamples]``, in its unit.
+        num_texts: that it rests on, or other units that are drawn; of texts that weigh differently, how many of one
+            weight would spread as much, by :func:`effective_number`; None where nobody knows.
     """
 
-    value: float
-    resamples: NDArray[np.float64]
+    value: FloatArray | float
+    resamples: FloatArray
+    num_texts: float | None = None
 
 
-def resampled_mean(values: NDArray[np.floating], counts: NDArray[np.integer]) -> Estimate:
+def effective_number(weights: NDArray[np.floating]) -> float:
+    """How many texts of one weight have a mean that spreads as much (Kish 1965, *Survey sampling*, section 11.7).
+
+    (sum_i w_i)^2 / sum_i w_i^2.
+
+    >>> effective_number(np.array([1.0, 1.0, 0.5, 0.5])), effective_number(np.zeros(0))
+    (3.6, 0.0)
+    """
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares else 0.0
+
+
+def resampled_mean(
+    values: NDArray[np.floating], counts: NDArray[np.integer], num_texts: float | None = None
+) -> Estimate:
     """Mean over the texts that have a value.
 
     Args:
         values: ``[texts]``; NaN where a text has none.
         counts: ``[resamples, texts]``, how often each resample has each text.
+        num_texts: that the mean counts for; None: those that have a value.
 
     Returns:
         All NaN where no text has a value, and NaN in a resample that draws none that has.
 
     >>> resampled_mean(np.array([1.0, np.nan, 4.0]), np.array([[2, 0, 1], [0, 3, 0]]))
-    Estimate(value=2.5, resamples=array([ 2., nan]))
+    Estimate(value=2.5, resamples=array([ 2., nan]), num_texts=2)
     """
     known = ~np.isnan(values)
+    num = int(known.sum()) if num_texts is None else num_texts
     if not known.any():
-        return Estimate(np.nan, np.full(len(counts), np.nan))
+        return Estimate(np.nan, np.full(len(counts), np.nan), num)
     drawn = counts[:, known]
     with np.errstate(invalid="ignore"):
-        return Estimate(float(values[known].mean()), (drawn @ values[known]) / drawn.sum(axis=1))
+        return Estimate(float(values[known].mean()), (drawn @ values[known]) / drawn.sum(axis=1), num)
 
 
 class _Layout(NamedTuple):

@@ -1,0 +1,207 @@
+"""Intervals over resamples of texts: the formulas by hand, borders, infinite numbers, and what they cover."""
+
+from typing import get_args
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.statistics.intervals import (
+    FISHER,
+    HOLDS_ITS_ESTIMATE,
+    LINEAR,
+    LOGIT,
+    Method,
+    bootstrap_interval,
+    empirical_interval,
+    percentile_interval,
+)
+from tiltmeter.operators.statistics.resampling import Estimate, effective_number, resampled_counts, resampled_mean
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings, between, cut, resampled_interval
+
+
+def drawn(values, num_resamples=400, num_texts=None):
+    """The mean of texts with its resamples."""
+    values = np.asarray(values, float)
+    counts = np.concatenate(list(resampled_counts(np.zeros(len(values), int), 0, 1, num_resamples)))
+    return resampled_mean(values, counts, num_texts)
+
+
+def test_a_mean_of_few_texts_has_the_interval_of_students_t():
+    values = np.array([0.3, -1.2, 2.0, 0.7, 1.1, -0.4, 0.0, 0.9])
+    low, high, num = resampled_interval(drawn(values, 20_000), 0.9)
+    reach = scipy.stats.t(df=7).ppf(0.95) * values.std(ddof=1) / np.sqrt(8)
+    assert (low, high) == pytest.approx((values.mean() - reach, values.mean() + reach), abs=0.02)
+    assert num == 20_000
+
+
+def test_the_spread_is_that_of_the_resamples_for_so_many_texts():
+    estimate = Estimate(2.0, np.array([1.0, 2.0, 3.0, np.nan]), 10)
+    reach = scipy.stats.t(df=9).ppf(0.975) * np.sqrt(10 / 9)
+    assert resampled_interval(estimate)[:2] == pytest.approx((2 - reach, 2 + reach))
+    moved = estimate._replace(value=2.5)
+    assert resampled_interval(moved)[:2] == pytest.approx((2.5 - reach, 2.5 + reach))
+    assert resampled_interval(moved, method="averaged")[:2] == pytest.approx((2 - reach, 2 + reach))
+    many = scipy.stats.t(df=2).ppf(0.975)
+    assert resampled_interval(moved._replace(num_texts=None))[:2] == pytest.approx((2.5 - many, 2.5 + many))
+
+
+def test_the_interval_of_a_share_is_that_of_the_score_test():
+    num, right = 60, 45
+    low, high, _ = resampled_interval(drawn(np.repeat([1.0, 0.0], [right, num - right]), 20_000), scale=LOGIT)
+    t = scipy.stats.t(df=num - 1).ppf(0.975)
+    # As many independent texts as there are, but for the n - 1 of a sample variance; both ends solve the inequality.
+    for end in (low, high):
+        assert (0.75 - end) ** 2 == pytest.approx(t**2 * end * (1 - end) / (num - 1), rel=0.05)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_where_all_texts_agree_on_a_border_their_number_says_how_sure_that_is(value):
+    low, high, _ = resampled_interval(drawn(np.full(50, value)), scale=LOGIT)
+    weight = scipy.stats.t(df=49).ppf(0.975) ** 2 / 50
+    assert (low, high) == pytest.approx((1 / (1 + weight), 1.0) if value else (0.0, weight / (1 + weight)))
+    few = resampled_interval(drawn(np.full(50, value), num_texts=10.0), scale=LOGIT)
+    assert few.high - few.low > high - low
+    exact = percentile_interval(np.full(50, value))
+    assert resampled_interval(drawn(np.full(50, value)), 0.95, "percentile", LOGIT)[:2] == exact[:2] == (value, value)
+
+
+def test_texts_that_agree_between_the_borders_leave_room_for_others_on_them():
+    way = scipy.stats.t(df=8).ppf(0.975) ** 2
+    way /= 9 + way
+    low, high, _ = resampled_interval(drawn(np.full(9, 0.25)), scale=LOGIT)
+    assert (low, high) == pytest.approx((0.25 - 0.25 * way, 0.25 + 0.75 * way))
+    assert resampled_interval(drawn(np.zeros(9)), scale=FISHER)[:2] == pytest.approx((-way, way))
+
+
+def test_a_scale_between_other_borders_is_that_of_shares_in_other_units():
+    share, steps = drawn([0.0, 0.5, 0.25, 1.0, 0.0]), drawn([1.0, 11.0, 6.0, 21.0, 1.0])
+    for method in get_args(Method):
+        ends = [
+            np.array(resampled_interval(number, 0.9, method, scale)[:2])
+            for number, scale in ((share, LOGIT), (steps, between(1.0, 21.0)))
+        ]
+        np.testing.assert_allclose(1.0 + 20.0 * ends[0], ends[1])
+
+
+def test_numbers_that_are_no_means_are_cut_at_their_border():
+    estimate = Estimate(0.5, np.array([0.0, 0.5, 2.0, 4.0]))
+    plain = bootstrap_interval(0.5, estimate.resamples, 0.95, "centred")
+    assert plain.low < 0 < plain.high
+    assert resampled_interval(estimate, scale=cut(0.0, np.inf))[:2] == (0.0, plain.high)
+    assert resampled_interval(estimate, scale=cut(0.0, 3.0))[:2] == (0.0, 3.0)
+
+
+@pytest.mark.parametrize("method", ["reflected", "bias_corrected", "percentile"])
+def test_the_other_methods_are_those_over_replicas(method):
+    estimate = drawn([0.1, 0.7, 0.4, 0.9, 0.3])
+    expected = bootstrap_interval(estimate.value, estimate.resamples, 0.8, method, LOGIT)
+    assert resampled_interval(estimate, 0.8, method, LOGIT) == expected
+
+
+INF = np.inf
+RESAMPLES = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, INF, INF])
+
+
+def test_an_end_is_infinite_where_more_resamples_are_than_it_leaves_out():
+    finite = resampled_interval(Estimate(4.0, RESAMPLES[:8]), 0.5)
+    assert resampled_interval(Estimate(4.0, RESAMPLES), 0.9)[1] == INF
+    # Two of ten are infinite, and an interval of 50 % leaves out a quarter on either side.
+    assert resampled_interval(Estimate(4.0, RESAMPLES), 0.5)[:2] == finite[:2]
+    assert resampled_interval(Estimate(4.0, RESAMPLES), 0.9, "percentile") == empirical_interval(RESAMPLES, 0.9)
+    assert resampled_interval(Estimate(-4.0, -RESAMPLES), 0.9)[0] == -INF
+
+
+def test_an_infinite_number_has_the_percentiles_of_its_resamples_and_itself():
+    low, high, num = resampled_interval(Estimate(INF, RESAMPLES[:9]), 0.5)
+    assert (low, high, num) == (3.0, INF, 9)
+    assert resampled_interval(Estimate(INF, RESAMPLES[:8]), 0.5)[:2] == (2.0, INF)
+    assert resampled_interval(Estimate(INF, np.full(5, INF)))[:2] == (INF, INF)
+
+
+@pytest.mark.parametrize("method", get_args(Method))
+@pytest.mark.parametrize("scale", [LINEAR, LOGIT])
+def test_nothing_is_said_of_one_text_or_of_none(method, scale):
+    for estimate in (
+        Estimate(1.0, np.ones(20), 1),
+        Estimate(np.nan, np.full(20, np.nan), 0),
+        Estimate(1.0, np.ones(1)),
+    ):
+        assert np.isnan(resampled_interval(estimate, 0.95, method, scale)[:2]).all()
+
+
+@pytest.mark.parametrize("method", sorted(HOLDS_ITS_ESTIMATE))
+@given(
+    st.lists(st.sampled_from([0.0, 1e-12, 0.3, 1.0]) | st.floats(0, 1), min_size=2, max_size=12),
+    st.sampled_from([LINEAR, LOGIT, FISHER, between(-3.0, 3.0), cut(0.0, 1.0)]),
+    st.floats(0.01, 0.99),
+)
+def test_an_interval_over_resamples_holds_its_mean_and_stays_in_range(method, values, scale, level):
+    estimate = drawn(values, 40)
+    low, high, _ = resampled_interval(estimate, level, method, scale)
+    assert scale.low <= low <= estimate.value <= high <= scale.high
+
+
+def test_arrays_have_the_interval_of_each_number():
+    rows = [drawn(values) for values in ([0.0, 1.0, 1.0, 1.0], [0.2, 0.4, 0.4, 0.9], [1.0, 1.0, 1.0, 1.0])]
+    together = Estimate(np.array([row.value for row in rows]), np.stack([row.resamples for row in rows]), 4)
+    found = resampled_interval(together, 0.9, scale=LOGIT)
+    for row, low, high in zip(rows, found.low, found.high, strict=True):
+        assert resampled_interval(row, 0.9, scale=LOGIT)[:2] == (low, high)
+
+
+def test_settings_name_the_default_and_what_there_is():
+    assert ResampleSettings().interval == "centred"
+    estimate = drawn([0.0, 1.0, 1.0, 0.5])
+    assert ResampleSettings(0.8, "percentile").over(estimate) == percentile_interval(estimate.resamples, 0.8)
+    for settings in ({"interval": "student"}, {"level": 1.0}, {"num_resamples": 1}):
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            ResampleSettings(**settings)
+
+
+def test_texts_that_weigh_differently_count_for_fewer():
+    assert effective_number(np.full(7, 3.0)) == pytest.approx(7.0)
+    # Recalls of classes with 90 and 10 texts: the mean of two shares varies as 1/4 (1/90 + 1/10).
+    weights = np.repeat([100 / 180, 100 / 20], [90, 10])
+    assert effective_number(weights) == pytest.approx(4 / (1 / 90 + 1 / 10))
+
+
+# --- what they cover ------------------------------------------------------------------------------------------------
+
+SHARES = (0.5, 0.9, 0.97)
+
+
+def coverage(num_texts, share, method, num_samples=2000, num_resamples=300):
+    """How many intervals hold a share of which binomial samples, and their resamples, are drawn."""
+    rng = np.random.default_rng(5)
+    values = rng.binomial(num_texts, share, num_samples) / num_texts
+    resamples = rng.binomial(num_texts, values[:, np.newaxis], (num_samples, num_resamples)) / num_texts
+    low, high, _ = resampled_interval(Estimate(values, resamples, num_texts), 0.95, method, LOGIT)
+    return ((low <= share + 1e-9) & (share - 1e-9 <= high)).mean()
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("num_texts", [15, 50, 300])
+def test_intervals_of_shares_hold_what_they_say(num_texts, share):
+    assert 0.92 <= coverage(num_texts, share, "centred") <= 0.985
+
+
+def test_percentiles_of_shares_near_a_border_do_not():
+    assert coverage(50, 0.97, "percentile") < 0.8
+    assert coverage(15, 0.9, "percentile") < 0.82
+    assert coverage(300, 0.5, "percentile") == pytest.approx(0.95, abs=0.015)
+
+
+def test_means_of_few_pools_need_students_t():
+    rng = np.random.default_rng(6)
+    held = {"centred": 0, "percentile": 0}
+    for _ in range(1500):
+        values = rng.normal(size=15)
+        draws = (rng.multinomial(15, np.full(15, 1 / 15), 300) @ values) / 15
+        for method in held:
+            low, high, _ = resampled_interval(Estimate(values.mean(), draws, 15), 0.95, method)
+            held[method] += low <= 0 <= high
+    assert held["centred"] / 1500 == pytest.approx(0.95, abs=0.02)
+    assert held["percentile"] / 1500 < 0.925
