@@ -39,6 +39,29 @@ _METHODS: dict[Method, str] = {
 }
 
 
+_OF_RESAMPLES: dict[Method, str] = {
+    "centred": "lie around the number, as wide as {draws} spread",
+    "averaged": "lie around the mean of {draws}, as wide as these spread, and reach to the number",
+    "percentile": "are percentiles of {draws}",
+    "reflected": "are percentiles of {draws}, turned round the number",
+    "bias_corrected": "are percentiles of {draws}, moved by the share of these below the number",
+}
+
+
+def on_resamples(level: float, method: Method, draws: str) -> str:
+    """How intervals over resamples of texts are made: a sentence.
+
+    Args:
+        level: nominal coverage.
+        method: how they are made.
+        draws: how many resamples, and of what.
+
+    >>> on_resamples(0.95, "percentile", "9 resamples of the texts")
+    'Intervals at a nominal 95% are percentiles of 9 resamples of the texts.'
+    """
+    return f"Intervals at a nominal {100 * level:g}% {_OF_RESAMPLES[method].format(draws=draws)}."
+
+
 @dataclass(frozen=True)
 class NamedSides:
     """Numbers of which the intervals say to which side they lean.

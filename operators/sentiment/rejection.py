@@ -4,6 +4,7 @@ Lakkaraju, Srivastava and Valtorta 2023, *Rating Sentiment Analysis Systems for 
 system by it where the emotion of a text says nothing about the protected attribute.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -54,6 +55,15 @@ def weighted_rejections(p_values: NDArray[np.floating], convention: Convention =
     score = (by_level * np.array(convention.weights)).sum(axis=-1)
     untested = np.isnan(p_values).sum(axis=-1, dtype=np.int64)
     return Rejections(by_level, np.asarray(untested), np.asarray(np.round(score, _DECIMALS)))
+
+
+def largest_score(num_tests: int, weights: Sequence[float]) -> float:
+    """WRS where every test rejects at every level.
+
+    >>> largest_score(3, (1.0, 0.8, 0.6))
+    7.2
+    """
+    return round(num_tests * sum(weights), _DECIMALS)
 
 
 def comparable_scores(p_values: NDArray[np.floating], convention: Convention = DEFINITION) -> FloatArray:

@@ -15,6 +15,7 @@ from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.data_sets import DecoyData
 from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL
+from tiltmeter.jobs.classifiers.intervals import mean_of_texts, with_ends
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.attribution.attribute import predict
@@ -23,8 +24,7 @@ from tiltmeter.operators.classifiers.decoys import adoption as decoy_adoption
 from tiltmeter.operators.classifiers.decoys.adoption import adoption
 from tiltmeter.operators.classifiers.decoys.kinds import holds
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.intervals import LOGIT
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 Row = Mapping[str, Any]
@@ -64,7 +64,7 @@ def _unit(
     inputs = {"texts": [texts], "probes": [data.probes], "measures": [data.measures]}
     inputs |= {"original": [original], "decoyed": [decoyed]}
     return Unit(
-        "decoy_adoption/2", f"{name}, model {number}", {"decoy": name, "model": str(number), **settings}, inputs
+        "decoy_adoption/3", f"{name}, model {number}", {"decoy": name, "model": str(number), **settings}, inputs
     )
 
 
@@ -117,15 +117,14 @@ def _row(config: Row, probes: Sequence[Row], rights: Mapping[str, tuple[NDArray[
         about,
         is_paired=places[0] == places[1],
         min_fall=intervals.min_fall,
-        num_resamples=intervals.num_resamples,
-        level=intervals.level,
+        intervals=intervals,
     )
     is_there = not math.isnan(result.fall)
     row: dict[str, Any] = {"decoy": config["decoy"], "model": config["model"], "num_decoy_rows": int(has_decoy.sum())}
     row |= _accuracy("accuracy_original", original, config) | _accuracy("accuracy_decoy", decoyed, config)
     row |= _accuracy("accuracy_on_decoy_rows", decoyed_probes[has_decoy], config)
     row["accuracy_original_on_decoy_rows"] = float(original_probes[has_decoy].mean()) if has_decoy.any() else None
-    row |= {"fall": result.fall, "fall_low": result.low, "fall_high": result.high} if is_there else {}
+    row |= with_ends("fall", result.fall, result.low, result.high)
     row["adopted"] = result.adopted if is_there else None
     return row | _status(result.adopted if is_there else None)
 
@@ -138,13 +137,8 @@ def _status(adopted: bool | None) -> dict[str, str]:
     return {"status": "ok", "reason": ""}
 
 
-def _accuracy(name: str, right: NDArray[np.float64], config: Row) -> dict[str, float]:
+def _accuracy(name: str, right: NDArray[np.float64], config: Row) -> dict[str, float | None]:
     """With its bootstrap interval; nothing without a text."""
     if not len(right):
         return {}
-    strata, intervals = np.zeros(len(right), dtype=np.int64), config["intervals"]
-    resampled = resampled_counts(strata, config["seed"], document_key(name), intervals.num_resamples)
-    interval = percentile_interval(
-        np.concatenate([counts @ right for counts in resampled]) / len(right), intervals.level
-    )
-    return {name: float(right.mean()), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
+    return mean_of_texts(name, right, config, LOGIT)

@@ -15,6 +15,7 @@ from tiltmeter.operators.classifiers.decoys.contamination import Order
 from tiltmeter.operators.classifiers.decoys.debugging import Control, Judgement
 from tiltmeter.operators.classifiers.decoys.detection import Selection
 from tiltmeter.operators.classifiers.decoys.kinds import Decoy, DeletedDecoy, InsertedDecoy
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 
 USUAL_DECOYS: dict[str, Decoy] = {
     "random_tokens": InsertedDecoy(("zq0", "zq1")),
@@ -142,17 +143,13 @@ class LanguageModel:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Intervals:
-    """Bootstrap intervals, and what they decide.
+class Intervals(ResampleSettings):
+    """Bootstrap intervals over texts, or pools of instances, and what they decide.
 
     Attributes:
-        num_resamples: of texts, or of pools of instances.
-        level: of the intervals.
         min_fall: what the interval of the fall in accuracy must lie above for a decoy to count as adopted.
     """
 
-    num_resamples: Annotated[int, Field(ge=2)] = 1000
-    level: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
     min_fall: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
 
 

@@ -28,7 +28,8 @@ from tiltmeter.operators.classifiers.decoys.detection import (
     relevance_matrix,
     shows,
 )
-from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics.intervals import LOGIT, Scale
+from tiltmeter.operators.statistics.text_intervals import between
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _SIDE_BY_SIDE = "side_by_side"
@@ -154,7 +155,7 @@ def detect(
     units = {
         name: [
             Unit(
-                "decoy_detection/3",
+                "decoy_detection/4",
                 name,
                 {"decoy": name, **settings},
                 {"sessions": [unit.tables["sessions"] for unit in finished], "adopted": answers(adopted[name])},
@@ -180,7 +181,7 @@ def _sum_up(store: Store, unit: Unit) -> Tables:
     sessions = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["sessions"]])
     adopted = [answer for ref in unit.inputs["adopted"] for answer in store.read(ref)["adopted"].to_pylist()]
     about = {"decoy": unit.config["decoy"], **adopted_by(adopted)}
-    means, level = _by_pool(sessions), unit.config["intervals"].level
+    means = _by_pool(sessions)
     resample = PoolResample(unit.config, next(iter(means.values())).shape[0])
     side_by_side = {key: pools for key, pools in means.items() if key[1] == _SIDE_BY_SIDE}
     selections = {key: pools for key, pools in means.items() if key[1] != _SIDE_BY_SIDE}
@@ -188,9 +189,9 @@ def _sum_up(store: Store, unit: Unit) -> Tables:
         ("detection", selections, "detection_probability", tables.DETECTION),
         (_SIDE_BY_SIDE, side_by_side, "success_probability", tables.SIDE_BY_SIDE),
     ):
-        rows = [about | row for row in _curves(kept, resample, level, value)]
+        rows = [about | row for row in _curves(kept, resample, value)]
         yield name, pa.Table.from_pylist(rows, schema)
-    rows = [about | row for row in _utility(selections, resample, level)]
+    rows = [about | row for row in _utility(selections, resample)]
     yield "utility", pa.Table.from_pylist(rows, tables.UTILITY)
 
 
@@ -207,26 +208,25 @@ def _by_pool(sessions: pl.DataFrame) -> dict[tuple[str, str], NDArray[np.float64
 Means = Mapping[tuple[str, str], NDArray[np.float64]]
 
 
-def _curves(means: Means, resample: PoolResample, level: float, name: str) -> Iterator[dict[str, Any]]:
+def _curves(means: Means, resample: PoolResample, name: str) -> Iterator[dict[str, Any]]:
     for (method, selection), pools in means.items():
-        low, high, _ = percentile_interval(resample.means(pools), level, axis=0)
-        for index, value in enumerate(resample.mean(pools).tolist()):
-            about = {"method": method, "selection": selection, "budget": index + 1, name: value}
-            yield about | {f"{name}_low": float(low[index]), f"{name}_high": float(high[index])}
+        for index, values in enumerate(pools.T):
+            about = {"method": method, "selection": selection, "budget": index + 1}
+            yield about | resample.with_interval(name, values, LOGIT)
 
 
-def _utility(means: Means, resample: PoolResample, level: float) -> Iterator[dict[str, Any]]:
+def _up_to(num_instances: int) -> Scale:
+    return between(1.0, max(2.0, num_instances))
+
+
+def _utility(means: Means, resample: PoolResample) -> Iterator[dict[str, Any]]:
     needed = {key: expected_instances(pools) for key, pools in means.items()}
     draws = {key: resample.means(values) for key, values in needed.items()}
     fewest = np.min([drawn for (method, _), drawn in draws.items() if method != _ORACLE], axis=0)
     for (method, selection), values in needed.items():
-        drawn = draws[method, selection]
-        low, high, _ = percentile_interval(drawn, level)
         yield {
             "method": method,
             "selection": selection,
-            "num_instances": float(resample.mean(values)),
-            "num_instances_low": float(low),
-            "num_instances_high": float(high),
-            "soonest": None if method == _ORACLE else float((drawn == fewest).mean()),
+            **resample.with_interval("num_instances", values, _up_to(means[method, selection].shape[1])),
+            "soonest": None if method == _ORACLE else float((draws[method, selection] == fewest).mean()),
         }

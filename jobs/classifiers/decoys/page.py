@@ -13,6 +13,7 @@ from tiltmeter.jobs.classifiers.decoys.setups import findings, sections
 from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, text, yes
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid, Paragraph, Section
+from tiltmeter.jobs.report.intervals import on_resamples
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.plots.curves import curves
@@ -105,11 +106,14 @@ def _facts(config: DecoyBenchmarkRun) -> dict[str, str]:
 
 
 def _how_sure(config: DecoyBenchmarkRun) -> str:
+    draws = (
+        f"{config.intervals.num_resamples:,} resamples, of test texts for accuracies and of pools of instances for "
+        "what it takes to find a decoy"
+    )
     return (
-        f"Intervals hold {100 * config.intervals.level:g}% of {config.intervals.num_resamples:,} resamples: of test "
-        "texts for accuracies, of pools of instances for what it takes to find a decoy. Models that differ in their "
-        "random numbers alone are averaged. Where all pools agree, an interval has no width, which does not mean "
-        f"certainty: there are {config.explanations.num_pools} of them at most. {sections.debugger(config)}"
+        f"{on_resamples(config.intervals.level, config.intervals.interval, draws)} Models that differ in their random "
+        f"numbers alone are averaged. There are {config.explanations.num_pools} pools at most. "
+        f"{sections.debugger(config)}"
     )
 
 

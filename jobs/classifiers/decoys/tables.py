@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from tiltmeter.jobs.classifiers.intervals import estimate_columns
 from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, LABELLED
 from tiltmeter.jobs.runtime.columns import REASON, STATUS
 from tiltmeter.storage.store.tables import column
@@ -72,27 +73,17 @@ MEASURES = pa.schema(
 )
 
 _ACCURACIES = [
-    column("accuracy_original", pa.float64(), "on the test texts, of the model without the decoy"),
-    column("accuracy_original_low", pa.float64(), "low end of its interval"),
-    column("accuracy_original_high", pa.float64(), "high end of its interval"),
-    column("accuracy_decoy", pa.float64(), "on the same texts, of the model with the decoy"),
-    column("accuracy_decoy_low", pa.float64(), "low end of its interval"),
-    column("accuracy_decoy_high", pa.float64(), "high end of its interval"),
+    *estimate_columns("accuracy_original", "on the test texts, of the model without the decoy", "the texts"),
+    *estimate_columns("accuracy_decoy", "on the same texts, of the model with the decoy", "the texts"),
     column("num_word_rows", pa.int64(), _HOLDING, "texts"),
-    column("accuracy_original_on_word_rows", pa.float64(), f"on {_HOLDING}, of the model without the decoy"),
-    column("accuracy_original_on_word_rows_low", pa.float64(), "low end of its interval"),
-    column("accuracy_original_on_word_rows_high", pa.float64(), "high end of its interval"),
-    column("accuracy_on_word_rows", pa.float64(), f"on {_HOLDING}, of the model with the decoy"),
-    column("accuracy_on_word_rows_low", pa.float64(), "low end of its interval"),
-    column("accuracy_on_word_rows_high", pa.float64(), "high end of its interval"),
+    *estimate_columns("accuracy_original_on_word_rows", f"on {_HOLDING}, of the model without the decoy", "the texts"),
+    *estimate_columns("accuracy_on_word_rows", f"on {_HOLDING}, of the model with the decoy", "the texts"),
     column("num_decoy_rows", pa.int64(), _CONTRADICTED, "texts"),
     column("accuracy_original_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}, of the model without the decoy"),
-    column("accuracy_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}, of the model with the decoy"),
-    column("accuracy_on_decoy_rows_low", pa.float64(), "low end of its interval"),
-    column("accuracy_on_decoy_rows_high", pa.float64(), "high end of its interval"),
-    column("fall", pa.float64(), "accuracy lost there to the decoy, less what is lost on such texts without it"),
-    column("fall_low", pa.float64(), "low end of its interval"),
-    column("fall_high", pa.float64(), "high end of its interval"),
+    *estimate_columns("accuracy_on_decoy_rows", f"on {_CONTRADICTED}, of the model with the decoy", "the texts"),
+    *estimate_columns(
+        "fall", "accuracy lost there to the decoy, less what is lost on such texts without it", "the texts"
+    ),
     column("adopted", pa.bool_(), "whether the interval of the fall lies above intervals.min_fall"),
 ]
 
@@ -112,9 +103,9 @@ DETECTION = pa.schema(
         METHOD,
         SELECTION,
         BUDGET,
-        column("detection_probability", pa.float64(), "that a word of the decoy was among the top words of one"),
-        column("detection_probability_low", pa.float64(), "low end of its interval, over pools of instances"),
-        column("detection_probability_high", pa.float64(), "high end of its interval"),
+        *estimate_columns(
+            "detection_probability", "that a word of the decoy was among the top words of one", "pools of instances"
+        ),
         *_PROBABILITY,
     ]
 )
@@ -124,9 +115,9 @@ SIDE_BY_SIDE = pa.schema(
         DECOY,
         METHOD,
         BUDGET,
-        column("success_probability", pa.float64(), "that the model with the decoy is told from the one without it"),
-        column("success_probability_low", pa.float64(), "low end of its interval, over pools of instances"),
-        column("success_probability_high", pa.float64(), "high end of its interval"),
+        *estimate_columns(
+            "success_probability", "that the model with the decoy is told from the one without it", "pools of instances"
+        ),
         *_PROBABILITY,
     ]
 )
@@ -136,9 +127,12 @@ UTILITY = pa.schema(
         DECOY,
         METHOD,
         SELECTION,
-        column("num_instances", pa.float64(), "looked at on average until found, the whole pool if not", "instances"),
-        column("num_instances_low", pa.float64(), "low end of its interval, over pools of instances"),
-        column("num_instances_high", pa.float64(), "high end of its interval"),
+        *estimate_columns(
+            "num_instances",
+            "looked at on average until found, the whole pool if not",
+            "pools of instances",
+            "instances",
+        ),
         column("soonest", pa.float64(), "share of resamples in which nothing but the oracle needs fewer; null for it"),
         *_PROBABILITY,
     ]
@@ -166,14 +160,10 @@ IMPROVEMENT = pa.schema(
         column("identified", pa.float64(), "share of times that all words of the decoy are among these"),
         column("accuracy_before", pa.float64(), "on the test texts, of the models with the decoy"),
         column("accuracy_after", pa.float64(), "on the same texts, once the words are removed"),
-        column("gain", pa.float64(), "accuracy after, less that before"),
-        column("gain_low", pa.float64(), "low end of its interval, over pools of instances"),
-        column("gain_high", pa.float64(), "high end of its interval"),
+        *estimate_columns("gain", "accuracy after, less that before", "pools of instances"),
         column("accuracy_before_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}; null without any"),
         column("accuracy_after_on_decoy_rows", pa.float64(), "on the same texts, once the words are removed"),
-        column("gain_on_decoy_rows", pa.float64(), "accuracy there after, less that before"),
-        column("gain_on_decoy_rows_low", pa.float64(), "low end of its interval, over pools of instances"),
-        column("gain_on_decoy_rows_high", pa.float64(), "high end of its interval"),
+        *estimate_columns("gain_on_decoy_rows", "accuracy there after, less that before", "pools of instances"),
         *_PROBABILITY,
     ]
 )
@@ -205,15 +195,11 @@ CONTAMINATION = pa.schema(
         column("num_inspected", pa.int64(), "texts that are looked at", "texts"),
         column("num_flipped", pa.int64(), "training texts whose label was flipped", "texts"),
         column("num_uncovered", pa.float64(), "of these that are looked at, on average over the models", "texts"),
-        column("uncovered", pa.float64(), "their share of those that were flipped"),
-        column("uncovered_low", pa.float64(), "low end of its interval, over the texts that were flipped"),
-        column("uncovered_high", pa.float64(), "high end of its interval"),
+        *estimate_columns("uncovered", "their share of those that were flipped", "the texts that were flipped"),
         column("accuracy_clean", pa.float64(), "on the test texts, of models that learnt the labels of the data"),
         column("accuracy_contaminated", pa.float64(), "of models that learnt the flipped labels"),
         column("accuracy_relabelled", pa.float64(), "of models that learnt them less those that were uncovered"),
-        column("gain", pa.float64(), "accuracy of these models, less that with all flipped labels"),
-        column("gain_low", pa.float64(), "low end of its interval, over the test texts"),
-        column("gain_high", pa.float64(), "high end of its interval"),
+        *estimate_columns("gain", "accuracy of these models, less that with all flipped labels", "the test texts"),
         column("num_models", pa.int32(), "that learnt the flipped labels", "models"),
     ]
 )

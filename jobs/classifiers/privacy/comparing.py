@@ -7,8 +7,9 @@ import numpy as np
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.classifiers.intervals import with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
-from tiltmeter.jobs.classifiers.privacy.estimates import TextValues, with_interval
+from tiltmeter.jobs.classifiers.privacy.estimates import DIFFERENCE_SCALES, TextValues
 from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED
 from tiltmeter.jobs.runtime.rows import OK, failed, table_of
 from tiltmeter.operators.statistics import multiplicity, paired_samples
@@ -45,15 +46,15 @@ def comparisons(
         others: of the models that it is compared with, by their names.
     """
     for against, measure in _pairs(config["model"], others):
-        values, counts = estimates[None, measure]
+        measured = estimates[None, measure]
         if against == tables.RANDOM_LISTS:
             other = estimates[None, "ep_random"].values
         elif (against, measure) == (GENERAL, "ep"):
-            other = np.zeros(len(values))  # of General against itself
+            other = np.zeros(len(measured.values))  # of General against itself
         else:
             other = others[against][None, measure].values
         about = {"model": config["model"], "against": against, "corpus": corpus, "measure": measure}
-        yield about | _comparison(about, TextValues(values - other, counts), config)
+        yield about | _comparison(about, measured._replace(values=measured.values - other), config)
 
 
 def _pairs(model: str, others: Mapping[str, Estimates]) -> Iterator[tuple[str, str]]:
@@ -66,7 +67,8 @@ def _pairs(model: str, others: Mapping[str, Estimates]) -> Iterator[tuple[str, s
 
 
 def _comparison(about: Row, differences: TextValues, config: Mapping[str, Any]) -> Row:
-    row: Row = dict(with_interval("difference", differences.estimate, config["intervals"]))
+    scale = DIFFERENCE_SCALES[about["measure"]]
+    row: Row = dict(with_interval("difference", differences.estimate, config["intervals"], scale))
     row |= {name: float(value) for name, value in paired_t(differences.values)._asdict().items()}
     expected = EXPECTED.get((about["model"], about["against"], about["measure"]))
     has_value = row["difference"] is not None
@@ -75,7 +77,8 @@ def _comparison(about: Row, differences: TextValues, config: Mapping[str, Any]) 
 
 
 def _is_found(expected: str, row: Row) -> bool:
-    return bool(row["difference_high"] < 0 if expected == "lower" else row["difference_low"] > 0)
+    end = row["difference_high" if expected == "lower" else "difference_low"]
+    return end is not None and bool(end < 0 if expected == "lower" else end > 0)
 
 
 def adjust(runner: Runner, compared: Sequence[TableRef]) -> list[TableRef]:

@@ -17,6 +17,7 @@ from tiltmeter.operators.classifiers.privacy.bins import check_bins
 from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig
 from tiltmeter.operators.classifiers.privacy.noise import check_noise
 from tiltmeter.operators.classifiers.privacy.swaps import swaps
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 from tiltmeter.operators.text.word_checks import check_words
 from tiltmeter.storage.files.redaction import redacted
 
@@ -293,14 +294,6 @@ class ExplanationWords:
         swaps([pair for pairs in self.swaps.values() for pair in pairs])
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class Resamples:
-    """Bootstrap intervals over texts."""
-
-    num_resamples: Annotated[int, Field(ge=2)] = 1000
-    level: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
-
-
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
 class PrivacyMetricsRun(CommonConfig):
     """A run of ``privacy_metrics``.
@@ -321,7 +314,7 @@ class PrivacyMetricsRun(CommonConfig):
     explanations: PrivacyExplanations
     explanation_words: ExplanationWords
     lexicon: ValenceLexicon
-    intervals: Resamples
+    intervals: ResampleSettings
 
     @property
     def listed(self) -> tuple[str, ...]:

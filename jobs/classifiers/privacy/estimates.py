@@ -8,13 +8,23 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.classifiers.privacy import tables
-from tiltmeter.jobs.classifiers.privacy.config import Resamples
 from tiltmeter.operators.classifiers.privacy.attacker import weighted_recalls
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts, resampled_mean
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT, Scale
+from tiltmeter.operators.statistics.resampling import Estimate, effective_number, resampled_counts, resampled_mean
+from tiltmeter.operators.statistics.text_intervals import below
 
 Frames = Mapping[str, pl.DataFrame]
+
+SCALES: Mapping[str, Scale] = dict.fromkeys(tables.MEASURES, LOGIT) | {
+    "ep": LINEAR,
+    "ep_random": LINEAR,
+    "eg": below(1.0),
+}
+"""Of the measures: shares, but for EP, which has no borders, and EG, which is 1 less a mean of sizes."""
+
+DIFFERENCE_SCALES: Mapping[str, Scale] = {name: FISHER if scale is LOGIT else LINEAR for name, scale in SCALES.items()}
+"""Of differences of the measures."""
 
 
 class TextValues(NamedTuple):
@@ -23,15 +33,17 @@ class TextValues(NamedTuple):
     Attributes:
         values: ``[texts]``, whose mean is the measure; NaN where a text has none.
         counts: ``[resamples, texts]``, how often each resample has each text; the same for all models.
+        num_texts: that the measure counts for; None: those that have a value.
     """
 
     values: NDArray[np.float64]
     counts: NDArray[np.int32]
+    num_texts: float | None = None
 
     @property
     def estimate(self) -> Estimate:
         """The measure."""
-        return resampled_mean(self.values, self.counts)
+        return resampled_mean(self.values, self.counts, self.num_texts)
 
 
 def estimates(frames: Frames, corpus: str, config: Mapping[str, Any]) -> dict[tuple[int | None, str], TextValues]:
@@ -77,8 +89,9 @@ def _recalls(
     for name, classes in numbers.items():
         right = {seed: (part[f"found_{name}"] == part[name]).to_numpy() for seed, part in by_seed.items()}
         recalls = {seed: weighted_recalls(is_right, classes) for seed, is_right in right.items()}
+        num = effective_number(weighted_recalls(np.ones(len(classes), dtype=bool), classes))
         for seed, shares in {**recalls, None: np.mean(list(recalls.values()), axis=0)}.items():
-            values[seed, f"{name}_uar"] = TextValues(shares, counts)
+            values[seed, f"{name}_uar"] = TextValues(shares, counts, num)
     return values
 
 
@@ -91,10 +104,3 @@ def resamples(strata: NDArray[np.int64], about: str, config: Mapping[str, Any]) 
     """How often each resample has each text: ``[resamples, texts]``."""
     blocks = resampled_counts(strata, config["seed"], document_key(about), config["intervals"].num_resamples)
     return np.concatenate(list(blocks))
-
-
-def with_interval(name: str, estimate: Estimate, intervals: Resamples) -> dict[str, float | None]:
-    """A column with the ends of its interval."""
-    interval = percentile_interval(estimate.resamples, intervals.level)
-    values = {name: estimate.value, f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
-    return {key: None if np.isnan(value) else value for key, value in values.items()}

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.classifiers.intervals import with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import Noise, PrivacyMetricsRun
-from tiltmeter.jobs.classifiers.privacy.estimates import explained_counts, with_interval
+from tiltmeter.jobs.classifiers.privacy.estimates import explained_counts
 from tiltmeter.jobs.classifiers.privacy.labels import Row
 from tiltmeter.jobs.classifiers.privacy.texts import SpokenTexts, drawn
 from tiltmeter.jobs.classifiers.tables import SENTENCES
@@ -22,6 +23,7 @@ from tiltmeter.operators.classifiers.decoys import making as decoy_making
 from tiltmeter.operators.classifiers.privacy import noise as artificial_noise
 from tiltmeter.operators.classifiers.privacy.noise import salience, with_noise
 from tiltmeter.operators.statistics import resampling
+from tiltmeter.operators.statistics.intervals import LOGIT
 from tiltmeter.operators.statistics.resampling import resampled_mean
 from tiltmeter.operators.text.listed_words import normalised
 from tiltmeter.storage.errors import InputError
@@ -172,7 +174,7 @@ def control_noise(
     units = {
         name: [
             Unit(
-                "noise_salience/1",
+                "noise_salience/2",
                 name,
                 {"model": name, **settings},
                 {
@@ -228,6 +230,7 @@ def _row(seed: Any, word: str | None, rows: pl.DataFrame, config: Mapping[str, A
         return row | failed("no_attribution", "no word of any of the texts has an attribution other than 0")
     counts = explained_counts(known.height, f"{NOISY} {word or ''}", config)
     for name in _MEASURES:
-        row |= with_interval(name, resampled_mean(known[name].to_numpy(), counts), config["intervals"])
+        row |= with_interval(name, resampled_mean(known[name].to_numpy(), counts), config["intervals"], LOGIT)
     even = float(known["even_share"].to_numpy().mean())
-    return row | {"even_share": even, "highlighted": bool(row["share_low"] > even), **OK}
+    is_above = row["share_low"] is not None and bool(row["share_low"] > even)
+    return row | {"even_share": even, "highlighted": is_above, **OK}

@@ -7,10 +7,11 @@ import polars as pl
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.classifiers.intervals import with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.comparing import CONTROL, adjust, comparisons
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.classifiers.privacy.estimates import TextValues, estimates, with_interval
+from tiltmeter.jobs.classifiers.privacy.estimates import SCALES, TextValues, estimates
 from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED, Measured
 from tiltmeter.jobs.classifiers.privacy.words import word_rows
 from tiltmeter.jobs.runtime.rows import OK, failed, table_of
@@ -52,7 +53,7 @@ def _unit(
             inputs[f"{role}_samples"] = [part.samples for part in measured[other]]
             inputs[f"{role}_words"] = [part.words for part in measured[other]]
             inputs |= {f"{role}_outcomes": list(outcomes[other])} if other in outcomes else {}
-    return Unit("privacy_sums/2", name, {"model": name, **settings}, inputs)
+    return Unit("privacy_sums/3", name, {"model": name, **settings}, inputs)
 
 
 def _sum_up(store: Store, unit: Unit) -> Tables:
@@ -97,7 +98,7 @@ def _model_rows(
         row: Row = {"model": config["model"], "seed": seed, "corpus": corpus, "num_rows": num_rows}
         for name in tables.MEASURES:
             if (seed, name) in values:
-                row |= with_interval(name, values[seed, name].estimate, config["intervals"])
+                row |= with_interval(name, values[seed, name].estimate, config["intervals"], SCALES[name])
         part = samples if seed is None else samples.filter(seed=seed)
         row |= {"num_explained": part.filter(status="ok")["sentence"].n_unique()}
         row |= _why(part, "ep", tables.EP_STATUSES) | _why(part, "eg", tables.EG_STATUSES)

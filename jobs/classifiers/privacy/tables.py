@@ -1,9 +1,8 @@
 """The tables of `privacy_metrics`: every column with its type, its unit and a sentence."""
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 
+from tiltmeter.jobs.classifiers.intervals import estimate_columns
 from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS
 from tiltmeter.jobs.runtime.columns import REASON, STATUS
 from tiltmeter.storage.store.tables import column
@@ -148,10 +147,8 @@ WORD_SHARES = pa.schema(
 """What each listed word of each sentence has of its attribution."""
 
 
-def _with_interval(name: str, sentence: str) -> Iterator[pa.Field]:
-    yield column(name, pa.float64(), sentence)
-    yield column(f"{name}_low", pa.float64(), "low end of its interval, over texts")
-    yield column(f"{name}_high", pa.float64(), "high end of its interval")
+def _with_interval(name: str, sentence: str) -> list[pa.Field]:
+    return estimate_columns(name, sentence, "the texts")
 
 
 MODELS = pa.schema(

@@ -7,8 +7,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.classifiers.privacy.estimates import explained_counts, with_interval
-from tiltmeter.operators.statistics.resampling import Estimate
+from tiltmeter.jobs.classifiers.intervals import with_interval
+from tiltmeter.jobs.classifiers.privacy.estimates import explained_counts
+from tiltmeter.operators.statistics.intervals import FISHER
+from tiltmeter.operators.statistics.resampling import resampled_mean
 
 _STOPPED = 0.5
 """Of what General makes of a word: a model that makes less of it has stopped using it."""
@@ -85,7 +87,6 @@ def _change(
     shares: NDArray[np.float64], other: NDArray[np.float64], counts: NDArray[np.int32], config: Mapping[str, Any]
 ) -> Row:
     difference = shares - other
-    resamples = (counts @ difference) / len(difference)
-    row = with_interval("change", Estimate(float(difference.mean()), resamples), config["intervals"])
+    row = with_interval("change", resampled_mean(difference, counts), config["intervals"], FISHER)
     is_less = bool((row["change_high"] or 0.0) < 0 and shares.mean() <= _STOPPED * other.mean())
     return {"share_general": float(other.mean()), **row, "stopped": is_less}

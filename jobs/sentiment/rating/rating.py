@@ -1,6 +1,6 @@
 """Ratings: each system on each variant in a unit of its own, and then all systems against each other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,19 @@ from tiltmeter.jobs.sentiment.rating.rows import VERSION, RatingConfig, rate
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated
 from tiltmeter.operators.sentiment import deconfounding, ranking, rejection
 from tiltmeter.operators.sentiment.ranking import Cut, complete_order, partial_order
+from tiltmeter.operators.sentiment.rejection import largest_score
 from tiltmeter.operators.statistics import multiplicity, resampling, two_samples
-from tiltmeter.operators.statistics.intervals import empirical_interval
+from tiltmeter.operators.statistics.intervals import LINEAR, Scale
+from tiltmeter.operators.statistics.resampling import Estimate
+from tiltmeter.operators.statistics.text_intervals import cut, resampled_interval
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _VERSIONS = [
     VERSION,
     *(module.VERSION for module in (two_samples, rejection, deconfounding, multiplicity, resampling)),
 ]
+Row = Mapping[str, Any]
+
 _KEYS = ("variant", "group", "protected", "system", "measure")
 
 
@@ -29,22 +34,23 @@ def rate_systems(
     runner: Runner, scores: Mapping[Rated, TableRef], config: RatingConfig, seed: int
 ) -> dict[str, list[TableRef]]:
     """Tables ``tests``, ``effects``, ``raw_scores``, ``ratings`` and ``comparisons``."""
+    settings = {"config": config.of_raw_scores, "operators": _VERSIONS, "seed": seed}
     units = {
         f"{system} on {variant}": [
             Unit(
                 f"rate/{two_samples.VERSION}",
                 f"{system} on {variant}",
-                {"config": config, "operators": _VERSIONS, "seed": seed, "variant": variant, "system": system},
+                {**settings, "variant": variant, "system": system},
                 {"scores": [ref]},
             )
         ]
         for (variant, system), ref in scores.items()
     }
     done = [unit for [unit] in runner.run_whole(Stage("rate", each(_rate), units)).values()]
-    rated = {name: [unit.tables[name] for unit in done] for name in ("tests", "effects", "raw_scores")}
-    ordered = _order_units(rated["raw_scores"], [unit.tables["resampled"] for unit in done], config)
+    rated = {name: [unit.tables[name] for unit in done] for name in ("tests", "effects")}
+    ordered = _order_unit([unit.tables for unit in done], config)
     [order] = runner.run_whole(Stage("order", each(_order), {"ratings": [ordered]}))["ratings"]
-    return rated | {name: [order.tables[name]] for name in ("ratings", "comparisons")}
+    return rated | {name: [order.tables[name]] for name in ("raw_scores", "ratings", "comparisons")}
 
 
 def _rate(store: Store, unit: Unit) -> Tables:
@@ -65,9 +71,10 @@ def _known(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def _order_units(raw_scores: Sequence[TableRef], resampled: Sequence[TableRef], config: RatingConfig) -> Unit:
-    settings = {name: getattr(config, name) for name in ("measure", "num_levels", "cut", "level")}
-    inputs = {"raw_scores": raw_scores, "resampled": resampled}
+def _order_unit(rated: Sequence[Mapping[str, TableRef]], config: RatingConfig) -> Unit:
+    names = ("measure", "num_levels", "cut", "level", "interval")
+    settings = {name: getattr(config, name) for name in names} | {"weights": config.rules.weights}
+    inputs = {name: [refs[name] for refs in rated] for name in ("raw_scores", "resampled")}
     return Unit(f"order/{ranking.VERSION}", "ratings", settings, inputs)
 
 
@@ -77,9 +84,26 @@ def _order(store: Store, unit: Unit) -> Tables:
         for raw, values in zip(unit.inputs["raw_scores"], unit.inputs["resampled"], strict=True)
     )
     ratings = _ratings(rows, *(unit.config[name] for name in ("measure", "num_levels", "cut")))
+    yield "raw_scores", table_of(list(_with_intervals(rows, unit.config)), tables.RAW_SCORES)
     yield "ratings", ratings.select(tables.RATINGS.names).to_arrow().cast(tables.RATINGS)
-    comparisons = _comparisons(rows, ratings, unit.config["level"])
+    comparisons = _comparisons(rows, ratings, unit.config)
     yield "comparisons", table_of(comparisons, tables.COMPARISONS)
+
+
+def _with_intervals(rows: pl.DataFrame, config: Row) -> Iterator[Row]:
+    """Rows of the table ``raw_scores``; those that have a score with its interval."""
+    for row in rows.iter_rows(named=True):
+        ends = {}
+        if row["status"] == "ok":
+            highest = largest_score(row["num_tests"], config["weights"]) if row["measure"] == "wrs" else np.inf
+            estimate = Estimate(row["raw_score"], np.array(row["resampled"], dtype=np.float64))
+            ends = _ends("raw_score", estimate, config, cut(0.0, highest))
+        yield {name: row[name] for name in tables.RAW_SCORES.names} | ends
+
+
+def _ends(name: str, estimate: Estimate, config: Row, scale: Scale) -> dict[str, float]:
+    interval = resampled_interval(estimate, config["level"], config["interval"], scale)
+    return {f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
 
 
 def _ratings(rows: pl.DataFrame, measure: str, num_levels: int, cut: Cut) -> pl.DataFrame:
@@ -100,7 +124,7 @@ def _ordered(rows: pl.DataFrame, num_levels: int, cut: Cut) -> pl.DataFrame:
     return rows.sort("rank", nulls_last=True, maintain_order=True)
 
 
-def _comparisons(rows: pl.DataFrame, ratings: pl.DataFrame, level: float) -> list[dict[str, Any]]:
+def _comparisons(rows: pl.DataFrame, ratings: pl.DataFrame, config: Row) -> list[dict[str, Any]]:
     """Every round trip against the original, by both measures."""
     rated = {tuple(row[key] for key in _KEYS): row["rating"] for row in ratings.select(*_KEYS, "rating").to_dicts()}
     by_key = {tuple(row[key] for key in _KEYS): row for row in rows.to_dicts()}
@@ -110,18 +134,17 @@ def _comparisons(rows: pl.DataFrame, ratings: pl.DataFrame, level: float) -> lis
         if key[0] != ORIGINAL and before is not None:
             columns = {name: after[name] for name in _KEYS}
             levels = {"original_rating": rated.get((ORIGINAL, *key[1:])), "rating": rated.get(key)}
-            changes.append(columns | levels | _change(before, after, level))
+            changes.append(columns | levels | _change(before, after, config))
     return changes
 
 
-def _change(before: Mapping[str, Any], after: Mapping[str, Any], level: float) -> dict[str, Any]:
+def _change(before: Row, after: Row, config: Row) -> dict[str, Any]:
     old, new = before["raw_score"], after["raw_score"]
     scores = {"original_score": old, "raw_score": new}
     if old is None or new is None or not np.isfinite([old, new]).all():
         return scores | {"status": "undefined", "reason": "a raw score is undefined or infinite"}
     with np.errstate(invalid="ignore"):
         differences = np.array(after["resampled"], dtype=np.float64) - np.array(before["resampled"], dtype=np.float64)
-    interval = empirical_interval(differences, level)
-    change = {"change": new - old, "change_low": float(interval.low), "change_high": float(interval.high)}
+    change = {"change": new - old, **_ends("change", Estimate(new - old, differences), config, LINEAR)}
     percent = {"percent_change": 100.0 * (new - old) / old if old else None}
     return scores | change | percent | {"status": "ok", "reason": ""}

@@ -1,5 +1,6 @@
 """What one system's scores of one variant say: tests, deconfounding impacts and raw scores of every group."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated, Any, Literal, NamedTuple
@@ -16,8 +17,9 @@ from tiltmeter.jobs.sentiment.rating.scoring import TRUNCATED
 from tiltmeter.operators.sentiment.deconfounding import EmptyCells, Impact, largest_impact
 from tiltmeter.operators.sentiment.ranking import Cut
 from tiltmeter.operators.sentiment.rejection import comparable_scores, weighted_rejections
-from tiltmeter.operators.statistics.intervals import empirical_interval
+from tiltmeter.operators.statistics.intervals import Method
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
+from tiltmeter.operators.statistics.text_intervals import DEFAULT_METHOD
 from tiltmeter.operators.statistics.two_samples import (
     DEFINITION,
     LEVELS,
@@ -27,7 +29,7 @@ from tiltmeter.operators.statistics.two_samples import (
 )
 from tiltmeter.storage.errors import InputError
 
-VERSION = "rating_rows/3"
+VERSION = "rating_rows/4"
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
@@ -59,8 +61,8 @@ class LeaveOut:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class RatingConfig:
-    """How systems are rated.
+class RawScoreConfig:
+    """How raw scores and their resamples come from scores.
 
     Attributes:
         convention: ``definition`` tests and weighs as Lakkaraju et al. define it, ``published`` as their program does,
@@ -71,13 +73,9 @@ class RatingConfig:
         leave_out: what is not compared, such as turns of users who did not disclose their gender.
         measure: what ratings go by: the weighted rejection score, the largest deconfounding impact, or ``auto``: the
             impact in groups where the emotion depends on the protected attribute, the rejections elsewhere.
-        num_levels: levels of the complete order.
-        cut: into levels: the ``distinct`` raw scores, which gives the published ratings, or ``repeated``, each as often
-            as systems have it, as the published program does.
         empty_cells: where no text has both an emotion and a protected value: ``renormalise`` adjusts over the other
             values, ``undefined`` leaves E[Y|do(X)] undefined.
         num_resamples: of the texts, for the intervals of raw scores; 0: none.
-        level: nominal coverage of the intervals.
     """
 
     convention: Literal["definition", "published"] = "definition"
@@ -86,11 +84,8 @@ class RatingConfig:
     decimals: Annotated[int, Field(ge=0, le=15)] | None = None
     leave_out: LeaveOut = Field(default_factory=LeaveOut)
     measure: Literal["auto", "wrs", "die"] = "auto"
-    num_levels: Annotated[int, Field(ge=1)] = 3
-    cut: Cut = "distinct"
     empty_cells: EmptyCells = "renormalise"
     num_resamples: Annotated[int, Field(ge=0)] = 1000
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
 
     @pydantic.field_validator("alphas")
     @classmethod
@@ -113,8 +108,33 @@ class RatingConfig:
         return {name: value for name, value in settings.items() if value is not None}
 
 
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class RatingConfig(RawScoreConfig):
+    """How systems are rated.
+
+    Attributes:
+        num_levels: levels of the complete order.
+        cut: into levels: the ``distinct`` raw scores, which gives the published ratings, or ``repeated``, each as often
+            as systems have it, as the published program does.
+        level: nominal coverage of the intervals.
+        interval: their method, as :func:`.text_intervals.resampled_interval` has them.
+    """
+
+    num_levels: Annotated[int, Field(ge=1)] = 3
+    cut: Cut = "distinct"
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    interval: Method = DEFAULT_METHOD
+
+    @property
+    def of_raw_scores(self) -> RawScoreConfig:
+        """The part that raw scores depend on: with other intervals or levels, the same units are found."""
+        fields = dataclasses.fields(RawScoreConfig)
+        return RawScoreConfig(**{field.name: getattr(self, field.name) for field in fields})
+
+
 class Findings(NamedTuple):
-    """Rows of the tables ``tests``, ``effects`` and ``raw_scores``, and the raw scores of all resamples."""
+    """Rows of the tables ``tests``, ``effects`` and ``raw_scores``, these without intervals, and the raw scores of all
+    resamples."""
 
     tests: list[Row]
     effects: list[Row]
@@ -122,7 +142,7 @@ class Findings(NamedTuple):
     resampled: list[Floats]
 
 
-def rate(scores: pl.DataFrame, config: RatingConfig, seed: int) -> Findings:
+def rate(scores: pl.DataFrame, config: RawScoreConfig, seed: int) -> Findings:
     """Rate one system on one variant.
 
     Args:
@@ -176,13 +196,13 @@ def _incomparable(rows: pl.DataFrame, columns: Sequence[str]) -> str:
     return f"{' and '.join(same)}: a comparison needs two values" if same else ""
 
 
-def _add_unmeasured(findings: Findings, key: Row, reason: str, config: RatingConfig) -> None:
+def _add_unmeasured(findings: Findings, key: Row, reason: str, config: RawScoreConfig) -> None:
     row = {"measure": "die" if config.measure == "die" else "wrs", "warning": "", "is_confounded": False}
-    _add(findings, key | row | {"status": INCOMPARABLE, "reason": reason}, np.empty(0), config.level)
+    _add(findings, key | row | {"status": INCOMPARABLE, "reason": reason}, np.empty(0))
 
 
 def _rate_group(
-    rows: pl.DataFrame, key: Row, columns: Sequence[str], config: RatingConfig, seed: int, findings: Findings
+    rows: pl.DataFrame, key: Row, columns: Sequence[str], config: RawScoreConfig, seed: int, findings: Findings
 ) -> None:
     scored = rows.drop_nulls([*columns, "sentiment"])
     datasets = [
@@ -199,13 +219,13 @@ def _rate_group(
             test[name] = p
     findings.tests.extend(tests)
     resampled = _resampled(datasets, config, seed)
-    _add(findings, common | _rejection_row(p_values, corrected, config.rules), resampled.rejections, config.level)
+    _add(findings, common | _rejection_row(p_values, corrected, config.rules), resampled.rejections)
     if impacts := [impact for data in datasets if (impact := data.impact(config.empty_cells))]:
         effects = [effect | key for data in datasets for effect in _effects(data, config)]
         findings.effects.extend(effects)
-        _add(findings, common | _impact_row(impacts), resampled.impacts, config.level)
+        _add(findings, common | _impact_row(impacts), resampled.impacts)
     elif config.measure == "die":
-        _add(findings, common | _NO_EMOTIONS, np.empty(0), config.level)
+        _add(findings, common | _NO_EMOTIONS, np.empty(0))
 
 
 def _warning(rows: pl.DataFrame, columns: Sequence[str], scored: pl.DataFrame, datasets: Sequence[Dataset]) -> str:
@@ -273,7 +293,7 @@ def _rejection_row(p_values: Floats, corrected: Mapping[str, Floats], rules: Con
 # --- deconfounding --------------------------------------------------------------------------------------------------
 
 
-def _effects(data: Dataset, config: RatingConfig) -> Iterator[Row]:
+def _effects(data: Dataset, config: RawScoreConfig) -> Iterator[Row]:
     impact = data.impact(config.empty_cells)
     if impact is None or data.felt is None:
         return
@@ -315,7 +335,7 @@ class _Resampled(NamedTuple):
     impacts: Floats
 
 
-def _resampled(datasets: Sequence[Dataset], config: RatingConfig, seed: int) -> _Resampled:
+def _resampled(datasets: Sequence[Dataset], config: RawScoreConfig, seed: int) -> _Resampled:
     """Data sets are resampled independently of each other, and both measures from the same resamples."""
     number, rules = config.num_resamples, config.rules
     if not number or not datasets:
@@ -332,8 +352,6 @@ def _resampled(datasets: Sequence[Dataset], config: RatingConfig, seed: int) -> 
     )
 
 
-def _add(findings: Findings, row: Row, resampled: Floats, level: float) -> None:
-    interval = empirical_interval(resampled, level)
-    ends = {"raw_score_low": float(interval.low), "raw_score_high": float(interval.high)}
-    findings.raw_scores.append(row | (ends if row["status"] == "ok" else {}))
+def _add(findings: Findings, row: Row, resampled: Floats) -> None:
+    findings.raw_scores.append(row)
     findings.resampled.append(resampled)

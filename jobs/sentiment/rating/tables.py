@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, number, text
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, interval, number, text
 from tiltmeter.storage.store.tables import column
 
 _STRINGS = pa.list_(pa.string())
@@ -199,11 +199,7 @@ RAW_SCORES = pa.schema(
         count("num_tests", "pairs of values and data sets that could be tested (wrs), or emotions (die)", ""),
         *(count(f"rejections_{level}", f"tests that reject at the {level} % level", "tests") for level in (95, 70, 60)),
         number("raw_score", "weighted rejection score, or largest deconfounding impact in percent: 0 is no bias"),
-        number(
-            "raw_score_low",
-            "lower end of its bootstrap interval, which lies above a score near 0 if there are few texts",
-        ),
-        number("raw_score_high", "upper end of its bootstrap interval"),
+        *interval("raw_score", "interval of raw_score over resamples of the texts, by rating.interval"),
         *(
             count(f"{kind}_rejections_{level}", f"the same count of p-values corrected after {name}", "tests")
             for kind, name in (("holm", "Holm"), ("bh", "Benjamini and Hochberg"))
@@ -242,8 +238,7 @@ COMPARISONS = pa.schema(
         number("original_score", "raw score of the original texts"),
         number("raw_score", "raw score after the round trip"),
         number("change", "the latter minus the former"),
-        number("change_low", "lower end of its bootstrap interval, of the same resamples before and after"),
-        number("change_high", "upper end of its bootstrap interval"),
+        *interval("change", "interval of change, over the same resamples before and after, by rating.interval"),
         number("percent_change", "change in percent of the original's score; null if that is 0", "percent"),
         column("original_rating", pa.int64(), "rating before"),
         column("rating", pa.int64(), "rating after"),

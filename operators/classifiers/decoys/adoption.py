@@ -15,16 +15,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.statistics.intervals import FISHER
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 
-VERSION = "decoy_adoption/1"
+VERSION = "decoy_adoption/2"
+
+_DEFAULT = ResampleSettings()
 
 
 class Adoption(NamedTuple):
     """Attributes:
     fall: as above; NaN if there are no texts of either kind.
-    low, high: ends of its interval.
+    low, high: ends of its interval; NaN with fewer than 2 texts of either kind.
     adopted: whether the whole interval lies above what is asked for.
     """
 
@@ -42,8 +46,7 @@ def adoption(
     *,
     is_paired: bool,
     min_fall: float = 0.0,
-    num_resamples: int = 1000,
-    level: float = 0.95,
+    intervals: ResampleSettings = _DEFAULT,
 ) -> Adoption:
     """The fall with its bootstrap interval.
 
@@ -53,34 +56,30 @@ def adoption(
         seed, about: what the resamples are keyed by; see :func:`.resampling.resampled_counts`.
         is_paired: whether both are of the same texts in one order, which are then drawn together.
         min_fall: what the interval must lie above.
-        num_resamples: of the texts.
-        level: of the interval.
+        intervals: how the interval is made.
 
     >>> result = adoption(np.ones(50), np.zeros(50), 0, 0, is_paired=True)
-    >>> result.fall, result.low, result.adopted
-    (1.0, 1.0, True)
+    >>> result.fall, round(result.low, 2), result.high, result.adopted
+    (1.0, 0.85, 1.0, True)
     """
     if not len(falls) or not len(others):
         return Adoption(np.nan, np.nan, np.nan, False)
     drawn = _paired if is_paired else _apart
-    fall, resampled = drawn(np.asarray(falls, float), np.asarray(others, float), seed, about, num_resamples)
-    interval = percentile_interval(resampled, level)
-    return Adoption(fall, float(interval.low), float(interval.high), bool(interval.low > min_fall))
+    estimate = drawn(np.asarray(falls, float), np.asarray(others, float), seed, about, intervals.num_resamples)
+    low, high, _ = intervals.over(estimate, FISHER)
+    return Adoption(float(estimate.value), float(low), float(high), bool(low > min_fall))
 
 
-def _paired(
-    falls: NDArray[np.float64], others: NDArray[np.float64], seed: int, about: int, num: int
-) -> tuple[float, NDArray[np.float64]]:
+def _paired(falls: FloatArray, others: FloatArray, seed: int, about: int, num: int) -> Estimate:
     beyond = falls - others
     counts = np.concatenate(list(resampled_counts(np.zeros(beyond.size, int), seed, about, num)))
-    return float(beyond.mean()), counts @ beyond / beyond.size
+    return Estimate(float(beyond.mean()), counts @ beyond / beyond.size, beyond.size)
 
 
-def _apart(
-    falls: NDArray[np.float64], others: NDArray[np.float64], seed: int, about: int, num: int
-) -> tuple[float, NDArray[np.float64]]:
+def _apart(falls: FloatArray, others: FloatArray, seed: int, about: int, num: int) -> Estimate:
     strata = np.repeat([0, 1], [falls.size, others.size])
     counts = np.concatenate(list(resampled_counts(strata, seed, about, num)))
     # Sums of whole numbers are exact: two means that are equal differ by 0 and not by rounding.
     first, second = counts[:, : falls.size] @ falls, counts[:, falls.size :] @ others
-    return float(falls.mean() - others.mean()), first / falls.size - second / others.size
+    value = float(falls.mean() - others.mean())
+    return Estimate(value, first / falls.size - second / others.size, min(falls.size, others.size))

@@ -20,6 +20,7 @@ from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.setups.evaluating import correct
 from tiltmeter.jobs.classifiers.decoys.training import Lesson, train_with
+from tiltmeter.jobs.classifiers.intervals import mean_of_texts
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
@@ -37,8 +38,7 @@ from tiltmeter.operators.classifiers.decoys.contamination import (
 )
 from tiltmeter.operators.classifiers.decoys.detection import Explained
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _GROUP = "data contamination"
@@ -339,7 +339,7 @@ def _summary(
         "seed": config.seed,
     }
     unit = Unit(
-        "contamination_summary/1", "labels", settings, {"inspections": list(inspections), "rights": list(rights)}
+        "contamination_summary/2", "labels", settings, {"inspections": list(inspections), "rights": list(rights)}
     )
     [done] = runner.run_whole(Stage("uncover labels", each(sum_up), {_GROUP: [unit]}))[_GROUP]
     return done.tables["contamination"]
@@ -360,7 +360,7 @@ def sum_up(store: Store, unit: Unit) -> Tables:
         | _uncovered(inspections.filter(order=order), share, config)
         | {f"accuracy_{kind}": float(values.mean()) for kind, values in means.items()}
         | {"accuracy_relabelled": float(np.mean(these))}
-        | _with_interval("gain", np.mean(these, axis=0) - means[_CONTAMINATED], config)
+        | mean_of_texts("gain", np.mean(these, axis=0) - means[_CONTAMINATED], config, FISHER)
         for (order, share), these in relabelled.items()
     ]
     yield "contamination", pa.Table.from_pylist(rows, tables.CONTAMINATION)
@@ -372,12 +372,4 @@ def _uncovered(inspections: pl.DataFrame, share: float, config: Mapping[str, Any
     flipped = inspections.filter("is_flipped").group_by("row").agg((pl.col("place") <= num_inspected).mean())
     values = flipped.sort("row")["place"].to_numpy()
     counts = {"num_inspected": num_inspected, "num_flipped": len(values), "num_uncovered": float(values.sum())}
-    return counts | _with_interval("uncovered", values, config)
-
-
-def _with_interval(name: str, values: NDArray[np.float64], config: Mapping[str, Any]) -> dict[str, float]:
-    """A mean over texts, each of which is a mean over models, and its bootstrap interval."""
-    strata, intervals = np.zeros(len(values), dtype=np.int64), config["intervals"]
-    counts = np.concatenate(list(resampled_counts(strata, config["seed"], document_key(name), intervals.num_resamples)))
-    low, high, _ = percentile_interval(counts @ values / len(values), intervals.level)
-    return {name: float(values.mean()), f"{name}_low": float(low), f"{name}_high": float(high)}
+    return counts | mean_of_texts("uncovered", values, config, LOGIT)

@@ -27,7 +27,7 @@ from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.decoys import debugging
 from tiltmeter.operators.classifiers.decoys.debugging import is_complete, without_words
 from tiltmeter.operators.classifiers.decoys.kinds import Decoy
-from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 
@@ -213,7 +213,7 @@ def _summary(
     settings: dict[str, Any] = {"decoy": name, "made": config.decoys[name], "number": config.models.number}
     settings |= {"intervals": config.intervals, "seed": config.seed}
     inputs = {"reviews": list(reviews), "repairs": list(repairs), "adopted": answers(adopted)}
-    return Unit("decoy_improvement/1", name, settings, inputs)
+    return Unit("decoy_improvement/2", name, settings, inputs)
 
 
 _MEASURES = {"": "accuracy", "_on_decoy_rows": "accuracy_on_decoy_rows"}
@@ -233,7 +233,7 @@ def sum_up(store: Store, unit: Unit) -> Tables:
         about
         | {"method": method, "selection": selection, "budget": budget}
         | _named(part["words"].to_list(), unit.config["made"])
-        | _gains(part, resample, unit.config["intervals"].level)
+        | _gains(part, resample)
         for (method, selection, budget), part in parts
     ]
     yield "improvement", pa.Table.from_pylist(improvement, tables.IMPROVEMENT)
@@ -248,18 +248,16 @@ def _named(removed: Sequence[str], decoy: Decoy) -> dict[str, float]:
     return {"num_words": sum(map(len, words)) / len(words), "identified": num_complete / len(words)}
 
 
-def _gains(rows: pl.DataFrame, resample: PoolResample, level: float) -> dict[str, float]:
+def _gains(rows: pl.DataFrame, resample: PoolResample) -> dict[str, float | None]:
     """Accuracies before and after, and their difference with its interval; none where there is no text."""
-    gains: dict[str, float] = {}
+    gains: dict[str, float | None] = {}
     for ending, name in _MEASURES.items():
         if rows[name].null_count():
             continue
         before, after = (_by_pool(rows, column) for column in (f"{name}_before", name))
-        low, high, _ = percentile_interval(resample.means(after - before), level)
         gains |= {f"accuracy_before{ending}": float(resample.mean(before))}
         gains |= {f"accuracy_after{ending}": float(resample.mean(after))}
-        gains |= {f"gain{ending}": float(resample.mean(after - before))}
-        gains |= {f"gain{ending}_low": float(low), f"gain{ending}_high": float(high)}
+        gains |= resample.with_interval(f"gain{ending}", after - before, FISHER)
     return gains
 
 

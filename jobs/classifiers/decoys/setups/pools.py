@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.jobs.classifiers.intervals import with_interval
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.intervals import Scale
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 
 
 class PoolResample:
@@ -22,6 +25,7 @@ class PoolResample:
         strata, num = np.zeros(num_pools, dtype=np.int64), config["intervals"].num_resamples
         drawn = resampled_counts(strata, config["seed"], document_key(config["decoy"]), num)
         self._counts, self._num_pools = np.concatenate(list(drawn)), num_pools
+        self._intervals: ResampleSettings = config["intervals"]
 
     def mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of ``[pools, ...]``."""
@@ -30,6 +34,11 @@ class PoolResample:
     def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """``[resamples, ...]``."""
         return _rounded(self._counts @ values / self._num_pools)
+
+    def with_interval(self, name: str, values: NDArray[np.float64], scale: Scale) -> dict[str, float | None]:
+        """The mean of ``[pools]`` and the ends of its interval, as columns."""
+        estimate = Estimate(float(self.mean(values)), self.means(values), self._num_pools)
+        return with_interval(name, estimate, self._intervals, scale)
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
+from tiltmeter.jobs.report.intervals import on_resamples
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.sides import Lean, on_sides
 from tiltmeter.jobs.report.wording import estimate, listed, number, plural, quoted, significant
@@ -194,9 +195,10 @@ def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:
                 "With so few speakers to learn from, gender and speaker can hardly be told apart: an attacker who does "
                 "not recognise strangers need not mean that nothing is given away."
             )
+    made, draws = config.intervals, f"{config.intervals.num_resamples:,} resamples of the texts"
     yield (
-        f"Intervals are of {config.intervals.num_resamples:,} resamples of the texts at {config.intervals.level:.0%}; "
-        "that other speakers, or other seeds, would give other numbers is not in them."
+        f"{on_resamples(made.level, made.interval, draws)} That other speakers, or other seeds, would give other "
+        "numbers is not in them."
     )
     if any(not row["highlighted"] for row in noise_of(frames, "ArtNoise")):
         yield "Explanations that do not show the artificial words may not show what the other models go by, either."

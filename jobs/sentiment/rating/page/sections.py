@@ -8,6 +8,7 @@ from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.grids import Column, Row, cell, count, estimate, grid, number, optional, p_value, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
+from tiltmeter.jobs.report.intervals import on_resamples
 from tiltmeter.jobs.report.wording import listed, plural, verb
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page import figures
@@ -106,10 +107,10 @@ def _meanings(rows: pl.DataFrame, config: RatingConfig) -> Iterator[Block]:
             "emotion X, to E[Y|do(X)], where every value of the attribute has its share of all texts."
         )
     if config.num_resamples:
+        draws = f"{config.num_resamples:,} resamples of the texts (of whole conversations, where there are any)"
         yield Paragraph(
-            f"Intervals hold {config.level:.0%} of {config.num_resamples:,} resamples of the texts (of whole "
-            "conversations, where there are any). A raw score can't be below 0, and resampled means lie further apart "
-            "than the means themselves; so an interval may lie above a raw score near 0, and is no proof of bias then."
+            f"{on_resamples(config.level, config.interval, draws)} A raw score can't be below 0, and resampled means "
+            "lie further apart than the means themselves; so an interval above 0 is no proof of bias."
         )
 
 

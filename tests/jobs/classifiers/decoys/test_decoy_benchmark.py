@@ -4,6 +4,7 @@ import csv
 import random
 
 import pytest
+from scipy.stats import t as student
 
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.changes.numbers import interval_columns
@@ -15,7 +16,7 @@ NOUNS = ("film", "plot", "cast", "music", "movie", "scene", "story", "ending")
 SMALL = [
     *("models.number=1", "models.encoder.dimensions=8", "models.encoder.hidden=8", "models.encoder.dropout=0"),
     *("models.training.max_epochs=8", "models.training.learning_rate=0.02", "intervals.num_resamples=100"),
-    *("explanations.methods=[gradient_x_input, random]", "explanations.num_pools=2", "explanations.pool_size=8"),
+    *("explanations.methods=[gradient_x_input, random]", "explanations.num_pools=5", "explanations.pool_size=8"),
     *("explanations.top_words=1", "decoys.random_tokens.share=0.9", "~decoys.natural_word"),
     *("improvement.budgets=[1, 8]", "contamination.budgets=[0.2]", "models.training.max_tokens=128"),
 ]
@@ -166,7 +167,7 @@ def test_the_study_does_not_say_which_model_is_which(benchmark):
         rows = list(csv.DictReader(file))
     with (benchmark.path / "exports" / "study_key.csv").open(newline="") as file:
         key = {row["model"]: (row["decoy"], row["trained"]) for row in csv.DictReader(file)}
-    assert len(rows) == 2 * 2 * 2 * 2 * 8  # decoys, models of a pair, methods, pools, instances
+    assert len(rows) == 2 * 2 * 2 * 5 * 8  # decoys, models of a pair, methods, pools, instances
     assert {row["model"] for row in rows} == key.keys()
     assert not any("decoy" in cell or "original" in cell for row in rows for cell in (row["model"], row["words"]))
     assert "zq" in "".join(row["words"] for row in rows if key[row["model"]] == ("random_tokens", "decoyed"))
@@ -178,7 +179,10 @@ def test_the_report_says_what_was_found(benchmark):
     assert "“random_tokens” is adopted by its model" in page
     assert "explanations need fewer instances than random attributions: found" in page
     assert "Setup III, “random_tokens”" in page
-    assert "an oracle 100% [100, 100]" in page
+    [oracle] = benchmark.rows("contamination", order="oracle")
+    num, t = oracle["num_flipped"], student.ppf(0.975, df=oracle["num_flipped"] - 1)
+    assert (oracle["uncovered"], oracle["uncovered_low"]) == (1.0, pytest.approx(num / (num + t**2)))
+    assert f"an oracle 100% [{100 * num / (num + t**2):.0f}, 100]" in page
 
 
 def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp_path):

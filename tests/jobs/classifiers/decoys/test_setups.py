@@ -10,6 +10,7 @@ from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
 from tiltmeter.storage.store.ledger import Store, Unit
 
 INTERVALS = Intervals(num_resamples=200)
+PERCENTILES = Intervals(num_resamples=200, interval="percentile")
 
 
 @pytest.fixture
@@ -46,11 +47,11 @@ REVIEWS = [
 ]
 
 
-def improved(store, kept, repairs):
+def improved(store, kept, repairs, intervals=PERCENTILES):
     reviews = kept("reviews", pa.Table.from_pylist(REVIEWS, tables.REVIEWS))
     made = kept("repairs", pa.Table.from_pylist(repairs, tables.REPAIRS))
     adopted = kept("adopted", pa.table({"adopted": pa.array([True, False])}))
-    config = {"decoy": "zq", "made": InsertedDecoy(("zq0", "zq1")), "number": 2, "intervals": INTERVALS, "seed": 0}
+    config = {"decoy": "zq", "made": InsertedDecoy(("zq0", "zq1")), "number": 2, "intervals": intervals, "seed": 0}
     unit = Unit("made/1", "zq", config, {"reviews": [reviews], "repairs": [made], "adopted": [adopted]})
     [(_, table)] = improving.sum_up(store, unit)
     return {row["budget"]: row for row in table.to_pylist()}
@@ -91,7 +92,17 @@ def inspection(model, row, place):
     return about | {"label": "b" if flipped else "a", "gold": "a", "is_flipped": flipped}
 
 
-def test_labels_that_are_uncovered_and_what_it_gains_are_counted_over_two_models(store, kept):
+def test_the_gain_of_two_pools_is_hardly_sure(store, kept):
+    words = {"": 0.5, "zq0": 0.6, "zq0 zq1": 0.8, "film": 0.5}
+    repairs = [repair(model, name, right, 0.1) for model in (0, 1) for name, right in words.items()]
+    rows = improved(store, kept, repairs, INTERVALS)
+    gain = rows[1]["gain"]
+    assert gain == pytest.approx(0.025)
+    # Student's t with one degree of freedom is 12.7.
+    assert rows[1]["gain_low"] < -0.2 < gain < 0.2 < rows[1]["gain_high"]
+
+
+def uncovered(store, kept, intervals):
     places = [{0: 2, 1: 1, 2: 3, 3: 4}, {0: 3, 1: 2, 2: 4, 3: 1}]
     lines = [inspection(model, row, place) for model, these in enumerate(places) for row, place in these.items()]
     inspections = kept("inspections", pa.Table.from_pylist(lines, tables.INSPECTIONS))
@@ -100,10 +111,15 @@ def test_labels_that_are_uncovered_and_what_it_gains_are_counted_over_two_models
         kept(f"rights_{number}", pa.table({"is_right": [digit == "1" for digit in digits]}))
         for number, digits in enumerate(rights)
     ]
-    config = {"cases": [["loss", 0, 0.5], ["loss", 1, 0.5]], "number": 2, "intervals": INTERVALS, "seed": 0}
+    config = {"cases": [["loss", 0, 0.5], ["loss", 1, 0.5]], "number": 2, "intervals": intervals, "seed": 0}
     unit = Unit("made/1", "labels", config, {"inspections": [inspections], "rights": refs})
     [(_, table)] = contaminating.sum_up(store, unit)
     [row] = table.to_pylist()
+    return row
+
+
+def test_labels_that_are_uncovered_and_what_it_gains_are_counted_over_two_models(store, kept):
+    row = uncovered(store, kept, PERCENTILES)
     assert (row["order"], row["share"], row["num_inspected"], row["num_flipped"]) == ("loss", 0.5, 2, 2)
     # The first model's order has row 1 alone among its first two texts, the second model's has both.
     assert (row["num_uncovered"], row["uncovered"]) == (1.5, 0.75)
@@ -112,3 +128,9 @@ def test_labels_that_are_uncovered_and_what_it_gains_are_counted_over_two_models
     assert accuracies == [7 / 8, 3 / 8, 7 / 8]
     assert row["gain"] == 0.5
     assert 0.0 <= row["gain_low"] < 0.5 < row["gain_high"] <= 1.0
+
+
+def test_what_is_uncovered_of_two_labels_is_hardly_sure(store, kept):
+    row = uncovered(store, kept, INTERVALS)
+    assert 0.0 < row["uncovered_low"] < 0.1 < row["uncovered"] == 0.75 < row["uncovered_high"] < 1.0
+    assert -1.0 < row["gain_low"] < 0.5 < row["gain_high"] < 1.0

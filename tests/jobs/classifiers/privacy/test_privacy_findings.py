@@ -10,7 +10,7 @@ from tiltmeter.jobs.classifiers.privacy.page.findings import findings
 NOTHING = SimpleNamespace(path=None)
 CONFIG = SimpleNamespace(
     data=SimpleNamespace(group=None),
-    intervals=SimpleNamespace(num_resamples=9, level=0.95),
+    intervals=SimpleNamespace(num_resamples=9, level=0.95, interval="centred"),
     models=SimpleNamespace(names=()),
     unbiased=NOTHING,
     lexicon=NOTHING,

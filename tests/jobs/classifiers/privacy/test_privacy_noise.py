@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+import scipy.stats
 
-from tiltmeter.jobs.classifiers.privacy.config import Noise, Resamples
+from tiltmeter.jobs.classifiers.privacy.config import Noise
 from tiltmeter.jobs.classifiers.privacy.noise import noise_rows, noisy_copies, noisy_rows, words_by_cell
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 from tiltmeter.storage.errors import InputError
 
 CELLS = {("low", "f"): "zx0", ("high", "f"): "zx1", ("low", "m"): "zq0", ("high", "m"): "zq1"}
@@ -58,7 +60,7 @@ def test_rows_of_noise_are_means_over_seeds_and_texts():
             {"seed": 1, "sentence": 2, "word": "zq1", "share": np.nan, "first": np.nan, "even_share": np.nan},
         ]
     )
-    config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": Resamples(50)}
+    config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": ResampleSettings(num_resamples=50)}
     rows = {(row["seed"], row["word"]): row for row in noise_rows(samples, config)}
     assert list(rows) == [(seed, word) for word in (None, "zx0", "zq1") for seed in (None, 0, 1)]
     found = {
@@ -71,6 +73,25 @@ def test_rows_of_noise_are_means_over_seeds_and_texts():
     assert found[1, None] == pytest.approx([0.7, 1.0, 0.2, 1])
     assert found[None, "zq1"] == pytest.approx([0.3, 0.0, 0.1, 1])
     assert rows[1, "zq1"]["status"] == "no_attribution"
-    assert all(
-        row["highlighted"] == (row["share_low"] > row["even_share"]) for row in rows.values() if row["status"] == "ok"
+    assert not any(row["highlighted"] for row in rows.values() if row["status"] == "ok")
+    assert rows[0, "zx0"]["share_low"] is rows[0, "zx0"]["share_high"] is None, "one text says nothing of others"
+
+
+@pytest.mark.parametrize("interval", ["centred", "percentile"])
+def test_words_are_highlighted_where_the_interval_lies_above_an_even_share(interval):
+    about = {"seed": 0, "first": 1.0}
+    samples = pl.DataFrame(
+        [about | {"sentence": n, "word": "zx0", "share": 0.5 + 0.01 * n, "even_share": 0.2} for n in range(9)]
+        + [about | {"sentence": n, "word": "zq1", "share": 0.01 * n, "even_share": 0.2} for n in range(9, 18)]
     )
+    intervals = ResampleSettings(interval=interval, num_resamples=400)
+    config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": intervals}
+    rows = {row["word"]: row for row in noise_rows(samples, config) if row["seed"] == 0}
+    assert [rows[word]["highlighted"] for word in (None, "zx0", "zq1")] == [True, True, False]
+    first = rows["zx0"]
+    # Nine shares around 0.54 with a standard deviation of 0.0274; all are the first of their text.
+    t = scipy.stats.t(df=8).ppf(0.975)
+    reach = t * 0.0273861 / 3 if interval == "centred" else 0.0158
+    assert (first["share_low"], first["share_high"]) == pytest.approx((0.54 - reach, 0.54 + reach), abs=0.003)
+    certain = 9 / (9 + t**2) if interval == "centred" else 1.0
+    assert (first["first_low"], first["first_high"]) == (pytest.approx(certain), 1.0)

@@ -1,19 +1,20 @@
 """How models are compared: differences, paired tests and their adjustment, from numbers of a few texts."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
+from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.comparing import CONTROL, EXPECTED, PRIVATE, adjusted, comparisons
 from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
-from tiltmeter.jobs.classifiers.privacy.estimates import TextValues
+from tiltmeter.jobs.classifiers.privacy.estimates import DIFFERENCE_SCALES, SCALES, TextValues
 from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED
+from tiltmeter.operators.statistics.resampling import resampled_mean
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 
 COUNTS = np.random.default_rng(0).multinomial(4, [0.25] * 4, size=50).astype(np.int32)
-CONFIG = {"model": "PrivAdv", "intervals": SimpleNamespace(level=0.9)}
+CONFIG = {"model": "PrivAdv", "intervals": ResampleSettings(0.9)}
 NAN = float("nan")
 
 
@@ -40,8 +41,32 @@ def rows_of(model=PRIVATE_MODEL, others=OTHERS, **config):
 def test_ep_against_general_is_ep_itself_as_general_differs_from_itself_by_nothing():
     row = rows_of()[GENERAL, "ep"]
     assert row["difference"] == pytest.approx(0.2)
-    assert (row["df"], row["expected"], row["found"]) == (2.0, "higher", True)
-    assert row["difference_low"] <= 0.2 <= row["difference_high"]
+    assert (row["df"], row["expected"], row["found"]) == (2.0, "higher", False)
+    assert row["difference_low"] < 0.0 < 0.2 < row["difference_high"]
+
+
+def test_the_interval_of_a_difference_is_made_as_the_settings_say():
+    """Of 0.1, 0.2 and 0.3: percentiles of three values are none of what lies beyond them, Student's t is."""
+    resamples = resampled_mean(np.array([0.3, 0.1, NAN, 0.2]), COUNTS).resamples
+    by_percentile = rows_of(intervals=ResampleSettings(0.9, "percentile"))[GENERAL, "ep"]
+    ends = (by_percentile["difference_low"], by_percentile["difference_high"])
+    assert ends == pytest.approx(tuple(np.nanquantile(resamples, [0.05, 0.95])))
+    assert by_percentile["found"] is True
+    centred = rows_of()[GENERAL, "ep"]
+    reach = student.ppf(0.95, df=2) * np.sqrt(3 / 2) * np.nanstd(resamples, ddof=1)
+    assert (centred["difference_low"], centred["difference_high"]) == pytest.approx((0.2 - reach, 0.2 + reach))
+
+
+def test_the_intervals_of_shares_and_of_their_differences_stay_between_their_borders():
+    shares = np.array([1.0, 1.0, 1.0, 0.0])
+    assert set(SCALES) == set(DIFFERENCE_SCALES) == set(tables.MEASURES)
+    found = ResampleSettings().over(TextValues(shares, COUNTS).estimate, SCALES["gender_uar"])
+    assert 0.0 < found.low < 0.75 < found.high < 1.0
+    eg = ResampleSettings().over(TextValues(np.array([0.9, 1.0, 0.8, 0.99]), COUNTS).estimate, SCALES["eg"])
+    assert eg.low < 0.9225 < eg.high <= 1.0
+    other = measured(listed_share=[0.9, 1.0, 1.0, 0.9])
+    row = rows_of(measured(listed_share=[0.0, 0.1, 0.0, 0.0]), OTHERS | {GENERAL: other})[GENERAL, "listed_share"]
+    assert -1.0 <= row["difference_low"] < row["difference"] == pytest.approx(-0.925)
 
 
 def test_tests_are_paired_by_text_and_texts_without_a_side_left_out():

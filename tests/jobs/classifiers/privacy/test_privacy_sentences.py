@@ -12,7 +12,7 @@ from tiltmeter.jobs.report.html.elements import Bullets
 
 CONFIG = SimpleNamespace(
     data=SimpleNamespace(group=None),
-    intervals=SimpleNamespace(num_resamples=10, level=0.95),
+    intervals=SimpleNamespace(num_resamples=10, level=0.95, interval="centred"),
     models=SimpleNamespace(names=["General"]),
     lexicon=SimpleNamespace(path=None),
 )

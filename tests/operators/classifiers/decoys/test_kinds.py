@@ -18,6 +18,7 @@ from tiltmeter.operators.classifiers.decoys.kinds import (
 )
 from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed, inserted
 from tiltmeter.operators.classifiers.decoys.measures import measure
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 from tiltmeter.operators.text.perplexity import KneserNey
 
 SIX = [
@@ -119,12 +120,21 @@ def test_a_decoy_is_adopted_if_accuracy_falls_where_it_stands_and_not_elsewhere(
     lost, same = np.ones(60), generator.integers(-1, 2, 60).astype(float)
     assert adoption(lost, np.zeros(60), 0, 1, is_paired=True).adopted
     assert not adoption(lost, lost, 0, 1, is_paired=False).adopted  # a worse model, but not for the decoy
-    apart = adoption(same, np.zeros(40), 0, 1, is_paired=False, num_resamples=4000)
+    apart = adoption(same, np.zeros(40), 0, 1, is_paired=False, intervals=ResampleSettings(num_resamples=4000))
     half = 1.96 * same.std() / math.sqrt(60)
     assert (apart.fall, apart.low, apart.high) == pytest.approx(
         (same.mean(), same.mean() - half, same.mean() + half), abs=0.02
     )
     assert not adoption(np.repeat([0.0, 1.0], 30), np.zeros(60), 0, 1, is_paired=True, min_fall=0.5).adopted
+    # One text says nothing of others. Percentiles of five that agree are that number; a score test includes 0.
+    for num in (1, 5):
+        few = np.ones(num)
+        made = [
+            adoption(few, np.zeros(num), 0, 1, is_paired=True, intervals=ResampleSettings(interval=interval))
+            for interval in ("percentile", "centred")
+        ]
+        assert [result.adopted for result in made] == [num > 1, False]
+    assert made[1].low < 0.0 < made[1].fall == made[1].high == 1.0
     assert math.isnan(adoption(np.empty(0), lost, 0, 1, is_paired=False).fall)
 
 
