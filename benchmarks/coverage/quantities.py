@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.coverage.training import Models
-from tiltmeter.operators.association.scores import associations, effect_size
+from tiltmeter.operators.association.scores import associations, effect_scale, effect_size
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import pairwise
 from tiltmeter.operators.gender.direction import gender_direction, projection
@@ -30,12 +30,14 @@ class Quantity(NamedTuple):
         name: the occupation, test or profession.
         values: ``[models]``; NaN where a model lacks a word.
         errors: ``[models]`` standard error by the spread over the words, NaN where there is none.
+        limit: the largest that it can be, where sizes of sets decide that; NaN elsewhere.
     """
 
     kind: str
     name: str
     values: FloatArray
     errors: FloatArray
+    limit: float = np.nan
 
 
 class Listed:
@@ -65,10 +67,10 @@ def measured(models: Models, wordset: WordSets) -> list[Quantity]:
 
 
 def frame(quantities: Sequence[Quantity], models: Models) -> pl.DataFrame:
-    """A row for each quantity and model: ``replica``, ``kind``, ``name``, ``value`` and ``error``."""
+    """A row for each quantity and model: ``replica``, ``kind``, ``name``, ``value``, ``error`` and ``limit``."""
     parts = [
         pl.DataFrame({"replica": models.replica, "value": quantity.values, "error": quantity.errors}).with_columns(
-            kind=pl.lit(quantity.kind), name=pl.lit(quantity.name)
+            kind=pl.lit(quantity.kind), name=pl.lit(quantity.name), limit=pl.lit(quantity.limit, pl.Float64)
         )
         for quantity in quantities
     ]
@@ -100,7 +102,8 @@ def _effect(listed: Listed, name: str, test: Association) -> Quantity | None:
     targets = listed([*x, *y])
     near_a, near_b = (pairwise(targets, listed(words), "cosine") for words in (a, b))
     effects = effect_size(associations(near_a, near_b, "mean", "cosine"), len(x))
-    return Quantity("weat", name, effects, effect_error(effects, len(x), len(y)))
+    error, scale = effect_error(effects, len(x), len(y)), effect_scale(len(x), len(y))
+    return Quantity("weat", name, effects, error, scale.high)
 
 
 def effect_error(effects: FloatArray, num_x: int, num_y: int) -> FloatArray:

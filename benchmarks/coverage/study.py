@@ -12,7 +12,7 @@ from benchmarks.coverage import arithmetic
 from benchmarks.coverage.arithmetic import Method, Share
 from benchmarks.coverage.values import WHOLE, Values, arrays
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.statistics.intervals import DEFAULT_METHOD, FISHER, LINEAR, LOGIT, Interval, Scale, fisher
+from tiltmeter.operators.statistics.intervals import DEFAULT_METHOD, FISHER, LINEAR, LOGIT, Interval, fisher
 
 KINDS = {
     "pse": "PSE of an occupation",
@@ -24,8 +24,8 @@ KINDS = {
 
 _NUM_COMPARED = 32
 
-SCALES = {"pse": LINEAR, "weat": fisher(2.0), "bias": FISHER, "direct_bias": LOGIT}
-"""That their intervals are made on; sets of words of one size have effect sizes up to 2."""
+SCALES = {"pse": LINEAR, "bias": FISHER, "direct_bias": LOGIT}
+"""That their intervals are made on; that of an effect size depends on the sizes of its sets."""
 
 
 class Recipe(NamedTuple):
@@ -117,10 +117,8 @@ class Study:
             return None
         if recipe.averages_starts and len(values.starts) == 1:
             return None
-        replicas = values.replicas[..., : recipe.num_replicas]
-        errors = values.errors[..., : 1 + recipe.num_replicas]
         estimates = arithmetic.mean(values.starts, axis=0) if recipe.averages_starts else values.estimates
-        interval = arithmetic.interval(recipe.method, estimates, replicas, errors, SCALES[kind])
+        interval = interval_of(kind, recipe.method, estimates, values.first(recipe.num_replicas))
         interval = arithmetic.widened(interval, recipe.factor)
         return Case(interval, estimates, self.whole(corpus, kind, values.names))
 
@@ -171,12 +169,23 @@ class Study:
         if one is None or other is None:
             return None
         names = [name for name in one.names if name in other.names]
-        return _proportions(one.narrowed(names), SCALES[kind])
+        return _proportions(kind, one.narrowed(names).first(_NUM_COMPARED))
 
 
-def _proportions(values: Values, scale: Scale) -> list[float]:
-    estimates, replicas = values.estimates, values.replicas[..., :_NUM_COMPARED]
-    interval = arithmetic.interval(DEFAULT_METHOD, estimates, replicas, values.errors, scale)
+def interval_of(kind: str, method: Method, estimates: FloatArray, values: Values) -> Interval:
+    """``[samples, quantities]`` intervals by the replicas of values, on the scale that the product makes them on."""
+    if kind in SCALES:
+        return arithmetic.interval(method, estimates, values.replicas, values.errors, SCALES[kind])
+    low, high = np.full((2, *estimates.shape), np.nan)
+    for limit in np.unique(values.limits[np.isfinite(values.limits)]):
+        part = arithmetic.interval(method, estimates, values.replicas, values.errors, fisher(limit))
+        low, high = (np.where(values.limits == limit, *ends) for ends in ((part.low, low), (part.high, high)))
+    return Interval(low, high, np.isfinite(values.replicas).sum(axis=-1))
+
+
+def _proportions(kind: str, values: Values) -> list[float]:
+    estimates, replicas = values.estimates, values.replicas
+    interval = interval_of(kind, DEFAULT_METHOD, estimates, values)
     held = [
         arithmetic.holds(interval, arithmetic.mean_of_others(estimates)),
         arithmetic.holds_others(interval, estimates),

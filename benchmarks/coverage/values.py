@@ -25,12 +25,14 @@ class Values(NamedTuple):
         starts: ``[starts, samples, quantities]`` of the samples themselves.
         replicas: ``[samples, quantities, replicas]``.
         errors: ``[samples, quantities, 1 + replicas]`` standard errors, that of the sample first.
+        limits: ``[samples, quantities]``, the largest that each can be; NaN where sizes of sets don't decide that.
     """
 
     names: Sequence[str]
     starts: FloatArray
     replicas: FloatArray
     errors: FloatArray
+    limits: FloatArray
 
     @property
     def estimates(self) -> FloatArray:
@@ -40,11 +42,19 @@ class Values(NamedTuple):
     def narrowed(self, names: Sequence[str]) -> "Values":
         """Some quantities."""
         chosen = [self.names.index(name) for name in names]
-        return Values(names, self.starts[..., chosen], self.replicas[:, chosen], self.errors[:, chosen])
+        parts = self.starts[..., chosen], self.replicas[:, chosen], self.errors[:, chosen], self.limits[:, chosen]
+        return Values(names, *parts)
+
+    def first(self, num_replicas: int) -> "Values":
+        """The first replicas."""
+        replicas, errors = self.replicas[..., :num_replicas], self.errors[..., : 1 + num_replicas]
+        return self._replace(replicas=replicas, errors=errors)
 
 
 def table(files: Sequence[Path], wordset: WordSets) -> pl.DataFrame:
-    """Every quantity of every model: ``sample``, ``start``, ``replica``, ``kind``, ``name``, ``value``, ``error``."""
+    """Every quantity of every model: ``sample``, ``start``, ``replica``, ``kind``, ``name``, ``value``, ``error``,
+    ``limit``.
+    """
     return pl.concat(list(_parts(files, wordset)))
 
 
@@ -69,6 +79,7 @@ def arrays(rows: pl.DataFrame) -> Values:
         _filled(axes, sizes, ("start", "sample", "name"), original, values),
         replicas[..., 1:],
         _filled(axes, sizes, ("sample", "name", "replica"), first, errors),
+        _filled(axes, sizes, ("sample", "name"), first & original, rows["limit"].to_numpy()),
     )
 
 

@@ -1,5 +1,6 @@
 """The arithmetic of `python -m benchmarks.coverage`, on values whose truth is known."""
 
+import dataclasses
 import json
 from itertools import chain
 
@@ -26,10 +27,12 @@ from benchmarks.coverage.arithmetic import (
 )
 from benchmarks.coverage.quantities import measured
 from benchmarks.coverage.samples import CORPORA, Article, dealt, write_samples
-from benchmarks.coverage.study import KINDS, Recipe, Study
+from benchmarks.coverage.study import KINDS, Recipe, Study, interval_of
 from benchmarks.coverage.tables import tables
 from benchmarks.coverage.training import Models
 from benchmarks.coverage.values import WHOLE, arrays, table
+from tiltmeter.operators.association.scores import effect_scale
+from tiltmeter.operators.statistics.intervals import bootstrap_interval
 from tiltmeter.operators.text.wordsets import (
     Association,
     DefiningPair,
@@ -208,6 +211,26 @@ def test_values_come_back_as_arrays(tmp_path):
     assert values.replicas[1, nurse].tolist() == expected["nurse"][[1, 2]].tolist()
 
 
+def test_effect_sizes_have_the_scale_of_the_product_for_sets_of_their_sizes(tmp_path):
+    files = [tmp_path / f"sample_{number}.npz" for number in range(2)]
+    whole = ["she", "he", "queen", "king", "nurse", "cook"]
+    for seed, (file, words) in enumerate(zip(files, (whole, [*whole[:4], "smith", "cook"]), strict=True)):
+        dataclasses.replace(_models([0, 1, 2, 3], seed), words=np.array(words)).save(file)
+    association = Association(
+        *("made up", NamedWords("x", ("nurse", "cook", "king")), NamedWords("y", ("he", "queen"))),
+        *(NamedWords("a", ("she", "queen")), NamedWords("b", ("he", "king"))),
+    )
+    values = arrays(table(files, WordSets("en", associations={"test": association})))
+    # Three words against two in the first sample; the second lacks one of them.
+    scales = [effect_scale(num, 2) for num in (3, 2)]
+    assert values.limits[:, 0].tolist() == [scale.high for scale in scales]
+    found = interval_of("weat", "centred", values.estimates, values)
+    for sample, scale in enumerate(scales):
+        expected = bootstrap_interval(values.estimates[sample, 0], values.replicas[sample, 0], 0.95, "centred", scale)
+        assert (found.low[sample, 0], found.high[sample, 0]) == (expected.low, expected.high)
+        assert -scale.high <= expected.low < expected.high <= scale.high
+
+
 def _study(num_replicas=32, spread=1.0):
     rng, rows = np.random.default_rng(6), []
     for corpus, kind, name in (("simple", "pse", "nurse"), ("simple", "pse", "cook"), ("en", "pse", "nurse")):
@@ -215,9 +238,9 @@ def _study(num_replicas=32, spread=1.0):
             estimate = rng.normal()
             replicas = estimate + rng.normal(scale=spread, size=num_replicas)
             for replica, value in enumerate([estimate, *replicas]):
-                rows.append([corpus, "poisson", kind, name, f"sample_{sample}", replica, 0, value, np.nan])
-        rows.append([corpus, WHOLE, kind, name, WHOLE, 0, 0, 0.0, np.nan])
-    columns = ["corpus", "variant", "kind", "name", "sample", "replica", "start", "value", "error"]
+                rows.append([corpus, "poisson", kind, name, f"sample_{sample}", replica, 0, value, np.nan, np.nan])
+        rows.append([corpus, WHOLE, kind, name, WHOLE, 0, 0, 0.0, np.nan, np.nan])
+    columns = ["corpus", "variant", "kind", "name", "sample", "replica", "start", "value", "error", "limit"]
     return Study(pl.DataFrame(rows, columns, orient="row"))
 
 
