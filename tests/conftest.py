@@ -34,6 +34,8 @@ if not Path("/dev/nvidiactl").exists():
 # Clusters of tests: workers that Ray starts before anyone asks serve nobody, and nobody reads its metrics.
 os.environ |= {"RAY_enable_worker_prestart": "0", "RAY_prestart_worker_first_driver": "0"}
 os.environ |= {"RAY_enable_metrics_collection": "0", "REPORTER_UPDATE_INTERVAL_MS": "600000"}
+# On a busy machine the interpreter of a worker takes its time: Ray ends it after a minute, and starts it again.
+os.environ |= {"RAY_worker_register_timeout_seconds": "600"}
 
 # The first example of a test may wait for a compiler; no example is slow after that. The same examples come every
 # time, so that nobody's change fails for an old mistake; `make faults` draws others (--hypothesis-profile random).

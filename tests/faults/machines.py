@@ -3,7 +3,8 @@
 import re
 
 import psutil
-from ray.cluster_utils import Cluster
+
+from tests.fixtures.cluster import PatientCluster
 
 _SMALL = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
 _HEAD = {"num_cpus": 0, "include_log_monitor": False, "no_monitor": True}
@@ -40,7 +41,7 @@ class Machines(Workers):
         self._start()
 
     def _start(self):
-        self._cluster = Cluster(initialize_head=True, head_node_args=_HEAD | _SMALL)
+        self._cluster = PatientCluster(initialize_head=True, head_node_args=_HEAD | _SMALL)
         self.nodes = []
         self.repair()
 

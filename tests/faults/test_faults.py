@@ -9,6 +9,8 @@ import pytest
 from tests.faults.account import TWO_RUNS, Row, plain
 from tests.faults.faults import FAULTS, halve_row, kill_driver, kill_worker, remove_node, truncate_file
 
+pytestmark = pytest.mark.timeout(3600)  # with the cluster and the undisturbed run, for which the first test waits
+
 MOST_STARTS = 4
 
 CASES = [(name, number) for name, fault in FAULTS.items() for number in range(fault.times)]
