@@ -19,6 +19,9 @@ NONE = -1
 _WORDS = 256
 """That are looked at together: 2 KB of each set, so that those of a block of sets stay in the cache."""
 
+_ROWS = 4
+"""Conjunctions that are held against each word of another set while it is at hand."""
+
 
 def packed(members: BoolArray) -> Bits:
     """``[sets, rows]`` as bits.
@@ -53,6 +56,16 @@ def _popcount(context: Any, word: Any) -> Any:  # noqa: ARG001
 
 
 @numba.njit(cache=True)
+def _intersect(predicates: Bits, conjunction: IntArray, start: int, joint: Bits) -> None:
+    """The rows that have all predicates of a conjunction, from word ``start`` on."""
+    joint[:] = predicates[conjunction[0], start : start + joint.size]
+    for place in range(1, conjunction.size):
+        if conjunction[place] >= 0:
+            for word in range(joint.size):
+                joint[word] &= predicates[conjunction[place], start + word]
+
+
+@numba.njit(cache=True)
 def common_counts(predicates: Bits, conjunctions: IntArray, others: Bits) -> NDArray[np.int32]:
     """How many rows each conjunction has in common with each of other sets, ``[conjunctions, others]``.
 
@@ -62,24 +75,27 @@ def common_counts(predicates: Bits, conjunctions: IntArray, others: Bits) -> NDA
         others: ``[others, words]``.
     """
     num_words = predicates.shape[1]
-    counts = np.zeros((conjunctions.shape[0], others.shape[0]), dtype=np.int32)
-    both = np.empty(_WORDS, dtype=np.uint64)
+    num_rows = conjunctions.shape[0]
+    counts = np.zeros((num_rows + -num_rows % _ROWS, others.shape[0]), dtype=np.int32)
+    joint = np.zeros((_ROWS, _WORDS), dtype=np.uint64)
     for start in range(0, num_words, _WORDS):
         size = min(_WORDS, num_words - start)
-        for row in range(conjunctions.shape[0]):
-            for word in range(size):
-                both[word] = predicates[conjunctions[row, 0], start + word]
-            for place in range(1, conjunctions.shape[1]):
-                predicate = conjunctions[row, place]
-                if predicate >= 0:
-                    for word in range(size):
-                        both[word] &= predicates[predicate, start + word]
+        for first in range(0, num_rows, _ROWS):
+            for place in range(min(_ROWS, num_rows - first)):
+                _intersect(predicates, conjunctions[first + place], start, joint[place, :size])
             for other in range(others.shape[0]):
-                total = np.uint64(0)
+                a, b, c, d = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
                 for word in range(size):
-                    total += _popcount(both[word] & others[other, start + word])  # type: ignore[call-arg]
-                counts[row, other] += np.int32(total)
-    return counts
+                    bits = others[other, start + word]
+                    a += _popcount(joint[0, word] & bits)  # type: ignore[call-arg]
+                    b += _popcount(joint[1, word] & bits)  # type: ignore[call-arg]
+                    c += _popcount(joint[2, word] & bits)  # type: ignore[call-arg]
+                    d += _popcount(joint[3, word] & bits)  # type: ignore[call-arg]
+                counts[first, other] += np.int32(a)
+                counts[first + 1, other] += np.int32(b)
+                counts[first + 2, other] += np.int32(c)
+                counts[first + 3, other] += np.int32(d)
+    return counts[:num_rows]
 
 
 @numba.njit(cache=True)

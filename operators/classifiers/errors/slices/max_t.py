@@ -139,12 +139,12 @@ def drawn_errors(layout: Layout, seed: int, draw: int) -> Bits:
 def _reached(counts: NDArray[np.int32], errors: IntArray, expected: FloatArray, scale: FloatArray) -> IntArray:
     """Of slices in falling order of T. Equal counts have equal T, to the last bit."""
     hits = np.zeros(errors.size, dtype=np.int64)
-    for draw in range(counts.shape[1]):
-        largest = -np.inf
-        for place in range(errors.size - 1, -1, -1):
-            largest = max(largest, (counts[place, draw] - expected[place]) / scale[place])
-            if largest >= (errors[place] - expected[place]) / scale[place]:
-                hits[place] += 1
+    largest = np.full(counts.shape[1], -np.inf)
+    for place in range(errors.size - 1, -1, -1):
+        value = (errors[place] - expected[place]) / scale[place]
+        for draw in range(counts.shape[1]):
+            largest[draw] = max(largest[draw], (counts[place, draw] - expected[place]) / scale[place])
+            hits[place] += largest[draw] >= value
     return hits
 
 
