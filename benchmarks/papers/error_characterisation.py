@@ -1,7 +1,16 @@
-"""Misra et al. 2021: the data sets, the sizes of parts, and what the differences of table 4 are worth."""
+"""Misra et al. 2021: the data sets, the sizes of parts, what the differences of table 4 are worth, and a run beside it.
 
+    python -m benchmarks.papers.error_characterisation <run directory>
+
+keeps what the tables say of a run of the paper's protocol, with the settings that the page of the docs has.
+"""
+
+import argparse
+import json
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,13 +32,29 @@ _PRINTED = {"negative": (3304, 7366), "neutral": (1622, 2451), "positive": (3605
 _UNCERTAINTY, _AEC = {10: 8, 20: 15, 30: 23, 40: 30, 50: 37}, {10: 7, 20: 16, 30: 25, 40: 33, 50: 38}
 """Errors among the first K, of which table 4 prints the shares."""
 
+_RECORD = Path(__file__).with_suffix(".json")
+_COLUMNS = {
+    "least_confidence": ("P@{} of uncertainty", dict(zip(_AEC, (0.80, 0.75, 0.77, 0.75, 0.74), strict=True))),
+    "published": ("P@{} of AEC", dict(zip(_AEC, (0.70, 0.80, 0.83, 0.83, 0.76), strict=True))),
+}
+_NOT_PRINTED = {
+    "published": "features of the paper",
+    "readable": "readable features",
+    "readable_and_class": "readable features and the predicted class",
+    "readable_class_and_probabilities": "readable features, predicted class and probabilities",
+    "least_confidence": "least confidence",
+    "predicted_class": "predicted class alone",
+    "in_domain_disagreement": "in-domain disagreement",
+    "random": "chance",
+}
+
 _RIGHT, _WRONG = 7009, 4655
 _NO_RULE = "the rule for near-duplicates is not said"
 
 
 def figures() -> list[Figure]:
     """What the paper prints, beside what its own numbers or the data come to."""
-    return [*_reviews(), *_tweets(), *_parts(), *_differences()]
+    return [*_reviews(), *_tweets(), *_parts(), *_differences(), *_protocol()]
 
 
 def _reviews() -> Iterator[Figure]:
@@ -83,3 +108,39 @@ def _differences() -> Iterator[Figure]:
             f"p = {p_value:.2f}",
             "no difference can be told",
         )
+
+
+def _protocol() -> Iterator[Figure]:
+    """Means over 20 splits of a run, with what holds a single split; the paper has one."""
+    rows = json.loads(_RECORD.read_text(encoding="utf-8"))
+    precision = {(row["score"], row["k"]): row for row in rows["precision_at_k"]}
+    for score, (heading, printed) in _COLUMNS.items():
+        for size, value in printed.items():
+            row = precision[score, size]
+            low, high = row["precision_band_low"], row["precision_band_high"]
+            ours = f"{row['precision']:.2f}; {low:.2f} to {min(high, 1.0):.2f} holds a split"
+            verdict = "within" if low <= value <= high else "outside"
+            yield Figure("table 4", heading.format(size), f"{value:.2f}", ours, verdict)
+    auroc = {row["score"]: row["value"] for row in rows["error_models"]}
+    for score, name in _NOT_PRINTED.items():
+        first, last = (precision[score, size]["precision"] for size in (50, 200))
+        ours = f"{auroc[score]:.3f}, {first:.2f}, {last:.2f}"
+        yield Figure("–", f"AUROC, P@50 and P@200 of {name}", "–", ours, "not printed")
+
+
+def record(run: Path) -> None:
+    """Keep the means over splits that the table needs."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for name, part in (
+        ("precision_at_k", pl.col("k").is_in([*_AEC, 200])),
+        ("error_models", pl.col("measure") == "auroc"),
+    ):
+        rows = pl.read_parquet(run / f"{name}.parquet").filter(part, split="all").drop("split", "low", "high")
+        tables[name] = rows.with_columns(pl.col(pl.Float64).round(6)).to_dicts()
+    _RECORD.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path, help="directory of a run on the airline tweets")
+    record(parser.parse_args().run)

@@ -5,13 +5,15 @@ import polars as pl
 from tiltmeter.jobs.classifiers.errors.page.findings import leading
 from tiltmeter.jobs.classifiers.errors.page.words import in_words
 from tiltmeter.jobs.report import wording
-from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, optional, p_value, percent
+from tiltmeter.jobs.report.grids import cell, count, estimate, grid, optional, p_value, percent
 from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Paragraph
 from tiltmeter.jobs.report.plots.dots import dots
 from tiltmeter.jobs.report.plots.style import Row, lines
 from tiltmeter.jobs.runtime.published import Frames
 
 _MOST = 40
+_ROW = 56
+"""Pixels for a label of three lines."""
 
 
 def slice_blocks(frames: Frames) -> list[Block]:
@@ -36,18 +38,16 @@ def slice_blocks(frames: Frames) -> list[Block]:
 
 def _grid(caption: str, rows: pl.DataFrame) -> Grid:
     return grid(
-        f"{caption} Difference is what a rate exceeds that of the same predictions by.",
+        f"{caption} Rates, and by how much they exceed that of the same predictions, are of texts that did not choose "
+        "the slices; p (max-T) is of those that did.",
         rows,
         cell("slice", lambda row: in_words(row["predicates"])),
-        count("size", "texts that explore"),
-        percent("error_rate", "wrong"),
-        number("difference"),
+        cell("wrong", _confirmed, is_numeric=True),
+        percent("confirmed_difference", "difference", 0),
+        count("confirmed_size", "texts"),
         p_value("p_value", "p (max-T)"),
-        count("confirmed_size", "texts that confirm"),
-        cell("wrong there", _confirmed, is_numeric=True),
-        number("confirmed_difference", "difference there"),
         optional(p_value("confirmed_p", "p (Holm)")),
-        percent("suspected_share", "suspected labels"),
+        percent("suspected_share", "suspected labels", 0),
         most=_MOST,
         table="slices",
     )
@@ -56,7 +56,7 @@ def _grid(caption: str, rows: pl.DataFrame) -> Grid:
 def _confirmed(row: Row) -> str:
     if row["confirmed_rate"] is None:
         return ""
-    rate, low, high = (wording.percent(row[f"confirmed_{end}"], 1) for end in ("rate", "low", "high"))
+    rate, low, high = (wording.percent(row[f"confirmed_{end}"], 0) for end in ("rate", "low", "high"))
     return f"{rate} [{low}, {high}]"
 
 
@@ -74,6 +74,7 @@ def _dots(rows: pl.DataFrame) -> Chart:
         title="error rate of texts that confirm",
         hover=lambda row: lines(row["name"], _confirmed(row)),
         label=_wrapped,
+        row_height=_ROW,
     )
     return Chart(
         "Dot plot of the error rates of slices on texts that did not choose them.",
@@ -82,7 +83,7 @@ def _dots(rows: pl.DataFrame) -> Chart:
     )
 
 
-def _wrapped(name: str, width: int = 44) -> str:
+def _wrapped(name: str, width: int = 34) -> str:
     """A label of several lines, as plotly breaks them."""
     broken, length = [], 0
     for word in wording.isolated(name).replace("&", "&amp;").replace("<", "&lt;").split():

@@ -54,6 +54,8 @@ def in_words(predicates: Sequence[str]) -> str:
 
     >>> in_words(["predicted neutral", "numbers", "no thanks", "num_tokens in 20..40"])
     'texts with a number and 20 to 40 words and marks, without thanks, that the model calls neutral'
+    >>> in_words(["polarity in -0.01471..0"])
+    'texts with polarity −0.01 to 0'
     """
     called = [name.removeprefix("predicted ") for name in predicates if name.startswith("predicted ")]
     others = [name for name in predicates if not name.startswith("predicted ")]
@@ -71,6 +73,7 @@ def _noun(name: str) -> str:
     feature, _, ends = name.partition(" in ")
     if ends:
         low, high = ends.split("..")
+        low, high = (f"{round(float(end), 2):g}" for end in (low, high))
         span = low if low == high else f"{low} to {high}"
         return _DENSE.get(feature, f"{phrase(feature)} {{}}").format(span.replace("-", "−"))
     kind, _, rest = feature.partition(":")

@@ -9,7 +9,7 @@ from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, ca
 from tiltmeter.operators.statistics.shares import clopper_pearson
 
 NUM_PLANTED, SIZE, EFFECT, NUM_ROWS = 5, 600, 0.25, 14_000
-"""Half of the 600 texts of a slice explore: rows are those that are searched, as everywhere where slices are counted."""
+"""Half of the 600 texts of a slice explore: 300 rows are searched, as rows are counted wherever slices are."""
 HALVED = 300
 """Texts of both halves, of which 150 explore."""
 CLASS_RATES = np.array([0.2, 0.4, 0.5])

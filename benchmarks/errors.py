@@ -1,12 +1,15 @@
-"""How long it takes to find slices: of airline tweets, of a million rows, and beside SliceLine.
+"""How long it takes to find slices, of tweets, of a million rows and beside SliceLine; how often promises are kept.
 
-    python -m benchmarks.slices texts [--all] [--sliceline PYTHON] [--min-size 100] [--predicates 3]
-    python -m benchmarks.slices rows [--rows 1000000]
+    python -m benchmarks.errors texts [--all] [--sliceline PYTHON] [--min-size 100] [--predicates 3]
+    python -m benchmarks.errors rows [--rows 1000000]
+    python -m benchmarks.errors guarantees [--calibration 1000] [--resplits 200]
 
 ``texts`` takes the half of the tweets that explores, or all of them, with the errors of a model of words that was
 trained on film reviews, and the predicates of their readable features. ``--sliceline`` names a Python that has
 sliceline 0.3.0, which then searches the same predicates of the same rows with the same length and support. ``rows``
-draws 60 predicates of many rows, and tests all their pairs.
+draws 60 predicates of many rows, and tests all their pairs. ``guarantees`` trains a forest on half of the tweets; of
+the others it draws some, chooses a threshold by them, and looks at the rest, again and again.
+
 Everything runs in one process and one thread; times are processor seconds, and those of the first time include what
 numba compiles or loads. Peak memory is that of the whole process.
 """
@@ -26,14 +29,16 @@ import polars as pl
 import yaml
 
 from benchmarks.command import DATA
-from tiltmeter.operators.classifiers.errors.readable import DENSE, ReadableFeatures
+from tiltmeter.operators.classifiers.errors.forest import ForestConfig, train_forest
+from tiltmeter.operators.classifiers.errors.guarantees import holds_most_errors
+from tiltmeter.operators.classifiers.errors.readable import DENSE, Readable, ReadableFeatures, matrix
 from tiltmeter.operators.classifiers.errors.slices.confirmation import sliceline_score
 from tiltmeter.operators.classifiers.errors.slices.max_t import adjusted
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate, predicates_of
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, candidates_of, hits_of, plain
 from tiltmeter.operators.classifiers.errors.splits import is_tested
 from tiltmeter.operators.classifiers.errors.word_model import train_word_model
-from tiltmeter.operators.compute.arrays import BoolArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 
 NUM_PERMUTATIONS = 1000
 CLASSES = {"0": "negative", "1": "negative", "2": "neutral", "3": "positive", "4": "positive"}
@@ -62,7 +67,15 @@ class Rows(NamedTuple):
     strata: IntArray
 
 
-def tweets(min_size: int, *, takes_all: bool) -> Rows:
+class Tweets(NamedTuple):
+    """What is known of each: its features, and its predicted class by name."""
+
+    features: list[Readable]
+    predicted: list[str]
+    errors: BoolArray
+
+
+def tweets(*, takes_all: bool) -> Tweets:
     """Airline tweets, with what a model of words says that has read film reviews."""
     lines = (DATA / "sentiment/sst5/stsa.fine.train").read_text(encoding="utf-8").splitlines()
     labels, reviews = zip(*(line.split(" ", 1) for line in lines), strict=True)
@@ -73,13 +86,50 @@ def tweets(min_size: int, *, takes_all: bool) -> Rows:
     model = train_word_model(reviews, [CLASSES[label] for label in labels])
     predicted = [classes[place] for place in model.probabilities(texts, classes).argmax(axis=1)]
     readable = ReadableFeatures(yaml.safe_load(LISTS.read_text(encoding="utf-8")), tags=False)
-    features = [readable(text) for text in texts]
+    errors = np.array(predicted) != table["label"].to_numpy()
+    return Tweets([readable(text) for text in texts], predicted, errors)
+
+
+def searched(tweets: Tweets, min_size: int) -> Rows:
+    """Their predicates."""
+    features, classes = tweets.features, sorted(set(tweets.predicted))
     names = sorted({name for text in features for name in text.counts})
     counts = {name: np.array([text.counts.get(name, 0) for text in features]) for name in names}
     dense = {name: np.array([getattr(text, name) for text in features]) for name in DENSE}
-    made = predicates_of(counts, dense, predicted, min_size)
-    strata = np.array([classes.index(name) for name in predicted], dtype=np.int64)
-    return Rows(made.members, list(made.predicates), np.array(predicted) != table["label"].to_numpy(), strata)
+    made = predicates_of(counts, dense, tweets.predicted, min_size)
+    strata = np.array([classes.index(name) for name in tweets.predicted], dtype=np.int64)
+    return Rows(made.members, list(made.predicates), tweets.errors, strata)
+
+
+def scored(tweets: Tweets) -> tuple[FloatArray, BoolArray]:
+    """Scores of half of them, by a forest that the other half has trained."""
+    names = sorted({name for text in tweets.features for name in text.counts})
+    counts = matrix([text.counts for text in tweets.features], names)
+    lengths = np.array([[max(text.num_tokens, 1)] for text in tweets.features])
+    dense = np.array([[text.num_tokens, text.polarity] for text in tweets.features])
+    classes = [[name == guess for name in sorted(set(tweets.predicted))] for guess in tweets.predicted]
+    values = np.concatenate([counts / lengths, dense, np.array(classes)], axis=1)
+    rows = [str(row) for row in range(len(values))]
+    outside = is_tested(rows, 0.5, seed=0, about=2)
+    inside = [row for row, out in zip(rows, outside, strict=True) if not out]
+    forest = train_forest(values[~outside], tweets.errors[~outside], inside, ForestConfig(leaf_sizes=(10,)), seed=0)
+    return forest.scores(values[outside]), tweets.errors[outside]
+
+
+def promises(num_calibration: int, num_resplits: int, delta: float = 0.1) -> None:
+    """How often a threshold breaks its promise on the tweets that have not chosen it."""
+    scores, errors = scored(tweets(takes_all=True))
+    print(f"{len(errors):,} tweets, of which {num_calibration:,} choose; {num_resplits} resplits, delta {delta}")
+    for alpha in (0.05, 0.1, 0.2):
+        shares = []
+        for resplit in range(num_resplits):
+            chosen = np.random.default_rng(resplit).permutation(len(errors)) < num_calibration
+            value = holds_most_errors(scores[chosen], errors[chosen], alpha, delta).value
+            shares.append(float((scores[~chosen] < value)[errors[~chosen]].mean()))
+        missed = np.array(shares)
+        print(
+            f"  alpha {alpha}: missed {missed.mean():.3f} on average, more than alpha in {(missed > alpha).mean():.3f}"
+        )
 
 
 def drawn(num_rows: int, num_predicates: int = 60) -> Rows:
@@ -153,15 +203,20 @@ def beside_sliceline(python: str, rows: Rows, config: SliceConfig) -> list[dict[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("texts", "rows"))
+    parser.add_argument("part", choices=("texts", "rows", "guarantees"))
     parser.add_argument("--all", action="store_true", help="tweets, not a half of them")
     parser.add_argument("--sliceline", metavar="PYTHON")
     parser.add_argument("--min-size", type=int, default=100)
     parser.add_argument("--predicates", type=int, default=3, choices=(1, 2, 3), help="of a slice; rows has pairs")
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--calibration", type=int, default=1000, help="tweets that choose a threshold")
+    parser.add_argument("--resplits", type=int, default=200)
     arguments = parser.parse_args()
+    if arguments.part == "guarantees":
+        promises(arguments.calibration, arguments.resplits)
+        return
     is_texts = arguments.part == "texts"
-    rows = tweets(arguments.min_size, takes_all=arguments.all) if is_texts else drawn(arguments.rows)
+    rows = searched(tweets(takes_all=arguments.all), arguments.min_size) if is_texts else drawn(arguments.rows)
     config = SliceConfig(
         max_predicates=arguments.predicates if is_texts else 2,
         min_size=arguments.min_size,
