@@ -88,9 +88,9 @@ def common_counts(predicates: Bits, conjunctions: IntArray, others: Bits) -> NDA
                 for word in range(size):
                     bits = others[other, start + word]
                     a += _popcount(joint[0, word] & bits)  # type: ignore[call-arg]
-                    b += _popcount(joint[1, word] & bits)  # type: ignore[call-arg]
-                    c += _popcount(joint[2, word] & bits)  # type: ignore[call-arg]
-                    d += _popcount(joint[3, word] & bits)  # type: ignore[call-arg]
+                    b += _popcount(joint[1, word] & bits)
+                    c += _popcount(joint[2, word] & bits)
+                    d += _popcount(joint[3, word] & bits)
                 counts[first, other] += np.int32(a)
                 counts[first + 1, other] += np.int32(b)
                 counts[first + 2, other] += np.int32(c)
