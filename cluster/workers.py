@@ -24,6 +24,7 @@ from tiltmeter.storage.store.ledger import Store, Unit
 _COLOUR = re.compile(r"\x1b\[\d+m")
 _OTHER_PROCESSES = re.compile(r"Top \d+ memory users|PID\s+MEM")
 _SECONDS_PER_TICK = 5.0
+_SECONDS_PER_RENEWAL = 3600.0
 
 
 @dataclass
@@ -44,6 +45,7 @@ class Pool:
     worker_bytes: int = 0
     gpu_worker_bytes: int = 0
     _fence: str | None = None
+    _renewed: float = -_SECONDS_PER_RENEWAL
     _on_gpu: bool = False
     _idle: list[Any] = field(default_factory=list)
     _starting: dict[Any, Any] = field(default_factory=dict)
@@ -82,6 +84,7 @@ class Pool:
         self._starting |= {worker.ready.remote(): worker for worker in self._idle}
         self._idle.clear()
         while self._waiting or self._running:
+            self._renew_fence()
             self._assign(work)
             events = [*self._starting, *self._running]
             ready, _ = ray.wait(events, num_returns=1, timeout=_SECONDS_PER_TICK)
@@ -91,6 +94,11 @@ class Pool:
                 yield from self._add(ready[0])
             else:
                 yield from self._advance(ready[0])
+
+    def _renew_fence(self) -> None:
+        if self._fence and time.monotonic() - self._renewed >= _SECONDS_PER_RENEWAL:
+            self.store.renew(self._fence)
+            self._renewed = time.monotonic()
 
     def _dismiss(self) -> None:
         for worker in [*self._idle, *self._starting.values(), *(batch.worker for batch in self._running.values())]:

@@ -28,7 +28,7 @@ from tiltmeter.storage.files.filesystems import (
     read_bytes,
     read_file,
 )
-from tiltmeter.storage.files.retries import is_transient
+from tiltmeter.storage.files.retries import is_transient, with_retries
 from tiltmeter.storage.store import partial_files
 from tiltmeter.storage.store.identity import column_digests, digest
 from tiltmeter.storage.store.partial_files import FENCES, sweep_partial_files
@@ -307,6 +307,17 @@ class Store:
             except OSError as error:
                 raise StorageError.writing(self.path, error, SETTING) from error
             yield name
+
+    def renew(self, fence: str) -> None:
+        """Show runs on other machines that this one is alive: they remove a fence that is ``ABANDONED``.
+
+        Raises:
+            StorageError: if the fence is gone, or can't be written.
+        """
+        try:
+            with_retries(lambda: partial_files.renew_fence(self._folders(*_FENCED), fence))
+        except OSError as error:
+            raise StorageError.writing(self.path, error, SETTING) from error
 
     def sweep(self) -> int:
         """Remove what killed processes left half-written, and states of finished units; returns their number."""

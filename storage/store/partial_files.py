@@ -2,6 +2,7 @@
 
 A file lies beside its place under the name of the process that writes it, or in a fence. A fence is a folder of the
 process that has others write, and ends with its work: whoever outlives that can begin no file there, and leaves none.
+Processes on other machines see that it is alive by its renewal.
 """
 
 import os
@@ -44,11 +45,21 @@ def fenced(folders: Iterable[Path]) -> Iterator[str]:
         yield name
 
 
+def renew_fence(folders: Iterable[Path], name: str) -> None:
+    """Let the fence of a name count as new.
+
+    Raises:
+        OSError: if it is gone, or its folder can't be written.
+    """
+    for folder in folders:
+        os.utime(folder / FENCES / name)
+
+
 def sweep_partial_files(folders: Iterable[Path]) -> int:
     """Remove what processes left half-written when they were killed; returns the number of files.
 
-    What :meth:`.Process.is_alive` takes for alive keeps its files; one on another machine is seen by when it wrote
-    last.
+    What :meth:`.Process.is_alive` takes for alive keeps its files; one on another machine is seen by when it wrote, or
+    renewed its fence, last.
     """
     return sum(_sweep_files(folder) + _sweep_fences(folder / FENCES) for folder in folders)
 

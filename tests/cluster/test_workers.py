@@ -127,6 +127,17 @@ def test_what_killed_workers_have_half_written_goes_with_the_pool(tmp_path, last
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
+def test_a_pool_at_work_renews_its_fence(tmp_path, lasting_workers):
+    pool = lasting_workers(Store(str(tmp_path)), max_retries=0)
+    with pool.started(1):
+        fences = [*tmp_path.glob("*/.partial/*")]
+        for fence in fences:
+            os.utime(fence, (0, 0))
+        list(pool.run(each(square), Deck([units([1])])))
+        assert len(fences) == 3
+        assert all(fence.stat().st_mtime for fence in fences)
+
+
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_a_killed_worker_is_replaced_and_its_units_tried_again(runner, batch_size):
     finished = runner.run(stage(die_once, units(range(6)), batch_size))["all"]

@@ -202,6 +202,25 @@ def test_the_fence_of_a_killed_run_is_swept_and_its_workers_can_write_no_more(st
     assert files(store) == [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
 
 
+def test_a_fence_of_another_machine_stays_while_it_is_renewed(store, monkeypatch):
+    with store.fenced() as fence:
+        worker = Store(store.path, fence)
+        fences = [Path(fence_in(store, folder, fence)) for folder in ("units", "ledger", "states")]
+        monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
+        for path in fences:
+            os.utime(path, (0, 0))
+        store.renew(fence)
+        store.sweep()
+        worker.commit(UNIT, [("words", TABLE)])
+        worker.save_state(UNIT, {"n": np.arange(3)})
+        for path in fences:
+            os.utime(path, (0, 0))
+        store.sweep()
+        assert not any(path.exists() for path in fences)
+        with pytest.raises(StorageError, match=r"cannot write .*store: No such file"):
+            store.renew(fence)
+
+
 def test_a_removal_of_a_fence_that_broke_off_is_taken_up(store):
     removed = Path(fence_in(store, "units", f"{Process.current().name}-0123abcd.removed"))
     removed.mkdir(parents=True)
