@@ -29,8 +29,9 @@ from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.psychophysics import forced_choice as psychophysics
 from tiltmeter.operators.psychophysics import pooling
-from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of, response_curve
+from tiltmeter.operators.psychophysics.forced_choice import flip_points, response_curve
 from tiltmeter.operators.psychophysics.pooling import Pooled, over_combinations, pooled
+from tiltmeter.operators.psychophysics.resamples import psychometrics_of
 from tiltmeter.operators.statistics import correlation, permutation
 from tiltmeter.operators.statistics.replicas import Replicated
 from tiltmeter.operators.text.wordsets import Pairs

@@ -18,16 +18,10 @@ array([0.77])
 """
 
 from tiltmeter.operators.psychophysics.experiment import psychometrics
-from tiltmeter.operators.psychophysics.forced_choice import (
-    Psychometrics,
-    curve,
-    fitted,
-    flip_points,
-    moments,
-    psychometrics_of,
-    response_curve,
-)
+from tiltmeter.operators.psychophysics.fitting import fitted
+from tiltmeter.operators.psychophysics.forced_choice import curve, flip_points, moments, response_curve
 from tiltmeter.operators.psychophysics.pooling import pooled
+from tiltmeter.operators.psychophysics.resamples import Psychometrics, psychometrics_of
 
 __all__ = [
     "Psychometrics",

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.psychophysics.forced_choice import Psychometrics, flip_points, psychometrics_of
+from tiltmeter.operators.psychophysics.forced_choice import flip_points
+from tiltmeter.operators.psychophysics.resamples import Psychometrics, psychometrics_of
 
 
 def psychometrics(
@@ -21,7 +22,7 @@ def psychometrics(
         words: ``[replicas, words, dims]``, the replicas alone, not the original corpus; NaN for a word that a replica
             lacks.
         cue_1, cue_2: ``[replicas, dims]``; words with a PSE above 1/2 lean to the first.
-        seed, num_resamples, level: of the intervals, as for :func:`.forced_choice.psychometrics_of`.
+        seed, num_resamples, level: of the intervals, as for :func:`.resamples.psychometrics_of`.
 
     Returns:
         A row for each word.

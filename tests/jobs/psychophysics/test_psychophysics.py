@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr, t
 
-from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of
+from tiltmeter.operators.psychophysics.forced_choice import flip_points
 from tiltmeter.operators.psychophysics.pooling import over_combinations, pooled
+from tiltmeter.operators.psychophysics.resamples import psychometrics_of
 
 NUM_REPLICAS, DIMS = 6, 5
 WOMEN = {"nurse": 90, "writer": 63, "lawyer": 35, "driver": 6, "guard": 22}

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from tiltmeter.operators.psychophysics import psychometrics
-from tiltmeter.operators.psychophysics.forced_choice import flip_points, psychometrics_of
+from tiltmeter.operators.psychophysics.forced_choice import flip_points
+from tiltmeter.operators.psychophysics.resamples import psychometrics_of
 
 
 @pytest.fixture

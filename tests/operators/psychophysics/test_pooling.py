@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import t
 
-from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, moments, psychometrics_of
+from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, moments
 from tiltmeter.operators.psychophysics.pooling import Pooled, over_combinations, pooled
+from tiltmeter.operators.psychophysics.resamples import psychometrics_of
 
 PENICILLIN = np.loadtxt(
     [
