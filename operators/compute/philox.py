@@ -41,6 +41,9 @@ class Stream(IntEnum):
     VOTE = 17
     DOCUMENT_MULTIPLICITY = 18
     ERROR_CHARACTERISATION = 19
+    PRIVATE_MAP = 20
+    PRIVATE_NOISE = 21
+    PRIVATE_STUDY = 22
 
 
 @numba.njit(cache=True)

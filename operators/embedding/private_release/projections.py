@@ -1,0 +1,75 @@
+"""Public maps to fewer dimensions, drawn or computed without the vectors that are to be private."""
+
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+from tiltmeter.operators.compute.arrays import FloatArray
+
+VERSION = "private_projections/1"
+
+Projection = Literal["none", "gaussian", "haar", "public_pca"]
+"""``gaussian`` is the paper's; rows of the last two are orthonormal, so that no distance grows."""
+
+
+def gaussian_projection(generator: np.random.Generator, num_kept: int, num_dimensions: int) -> FloatArray:
+    """Phi of equation 1 of Feyisetan and Kasiviswanathan 2021: ``[m, d]`` with entries of N(0, 1/m).
+
+    >>> gaussian_projection(np.random.default_rng(0), 400, 300).std().round(3)
+    np.float64(0.05)
+    """
+    return generator.standard_normal((num_kept, num_dimensions)) / sqrt(num_kept)
+
+
+def haar_projection(generator: np.random.Generator, num_kept: int, num_dimensions: int) -> FloatArray:
+    """Orthonormal rows of a subspace that is uniform among all of its dimension; ``[m, d]``.
+
+    The signs of R make Q of the QR decomposition uniform (Mezzadri 2007).
+
+    >>> rows = haar_projection(np.random.default_rng(0), 2, 5)
+    >>> np.allclose(rows @ rows.T, np.eye(2))
+    True
+    """
+    columns, triangle = np.linalg.qr(generator.standard_normal((num_dimensions, num_kept)))
+    return np.ascontiguousarray((columns * np.sign(np.diag(triangle))).T)
+
+
+def principal_projection(public: FloatArray, num_kept: int) -> FloatArray:
+    """Orthonormal rows: the directions in which public vectors vary most; ``[m, d]``.
+
+    The sign of a row is that of its largest entry, which makes it positive.
+
+    Args:
+        public: ``[p, d]``, none of them private: components of private vectors would say something of them.
+        num_kept: m <= d.
+
+    >>> principal_projection(np.array([[0.0, 3.0], [0.0, -3.0], [1.0, 0.0], [-1.0, 0.0]]), 1)
+    array([[0., 1.]])
+    """
+    centred = public - public.mean(axis=0)
+    _, directions = np.linalg.eigh(centred.T @ centred)
+    rows = directions[:, ::-1][:, :num_kept].T
+    largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
+    return np.ascontiguousarray(rows * np.sign(largest)) + 0.0
+
+
+def kept_variance(public: FloatArray, projection: FloatArray) -> float:
+    """Share of the variance of vectors that is left in the rows of an orthonormal projection.
+
+    >>> kept_variance(np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]), np.array([[1.0, 0.0]]))
+    0.9
+    """
+    centred = public - public.mean(axis=0)
+    return float(((centred @ projection.T) ** 2).sum() / (centred**2).sum())
+
+
+def clipped(vectors: FloatArray, radius: float) -> FloatArray:
+    """Vectors whose norm is at most a public radius; no two of them come further apart than they were.
+
+    >>> clipped(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
+    array([[0.6, 0.8],
+           [0.3, 0.4]])
+    """
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors * np.minimum(1.0, radius / np.maximum(norms, np.finfo(np.float64).tiny)))

@@ -1,0 +1,158 @@
+"""What private vectors are still good for: linear models of words and of texts, beside controls.
+
+Experiment 3 of Feyisetan and Kasiviswanathan 2021 separates positive from negative words by a linear SVM, experiment 4
+classifies texts by the mean of their words' vectors. A table of noise that is indexed by words gives the words away:
+a random projection of word counts classifies texts without a single vector. So noise is drawn for each occurrence of a
+word, and noise alone, by occurrence and by word, stands beside every mechanism.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.embedding.private_release.noise import Law, draw_noise
+
+VERSION = "private_utility/1"
+
+_MAX_ITERATIONS = 200
+
+
+class Occurrences(NamedTuple):
+    """Words of texts, one after the other.
+
+    Attributes:
+        rows: ``[words]`` of the vocabulary.
+        texts: ``[words]`` number of the text of each, rising.
+        num_texts: of which some may have no known word.
+    """
+
+    rows: IntArray
+    texts: IntArray
+    num_texts: int
+
+
+def occurrences(texts: Sequence[Sequence[str]], rows: dict[str, int]) -> Occurrences:
+    """The known words of texts; unknown ones are left out, as by SentEval.
+
+    >>> occurrences([["a", "zq"], [], ["b", "a"]], {"a": 0, "b": 1})
+    Occurrences(rows=array([0, 1, 0]), texts=array([0, 2, 2]), num_texts=3)
+    """
+    known = [[rows[word] for word in words if word in rows] for words in texts]
+    sizes = [len(part) for part in known]
+    flat = np.array([row for part in known for row in part], dtype=np.int64)
+    return Occurrences(flat, np.repeat(np.arange(len(texts)), sizes), len(texts))
+
+
+def mean_vectors(words: Occurrences, each: FloatArray) -> FloatArray:
+    """Mean vector of each text's words, 0 for a text without any; ``[texts, m]``.
+
+    Args:
+        each: ``[words, m]`` vector of each occurrence.
+
+    >>> mean_vectors(Occurrences(np.array([7, 3]), np.array([1, 1]), 2), np.array([[1.0], [3.0]]))
+    array([[0.],
+           [2.]])
+    """
+    sums = np.zeros((words.num_texts, each.shape[1]))
+    np.add.at(sums, words.texts, each)
+    return sums / np.maximum(np.bincount(words.texts, minlength=words.num_texts), 1)[:, None]
+
+
+def private_means(
+    generator: np.random.Generator, words: Occurrences, images: FloatArray, law: Law, scale: float, *, by_word: bool
+) -> FloatArray:
+    """Mean of the private vectors of each text's words.
+
+    Args:
+        images: ``[vocabulary, m]`` Phi x of each word; zeros for noise alone.
+        law, scale: of the noise.
+        by_word: whether a word has the same noise wherever it occurs, as in a table of perturbed words, which gives
+            away which word it is.
+    """
+    if by_word:
+        table = images + draw_noise(generator, law, images.shape, scale)
+        return mean_vectors(words, table[words.rows])
+    noise = draw_noise(generator, law, (len(words.rows), images.shape[1]), scale)
+    return mean_vectors(words, images[words.rows] + noise)
+
+
+def majority_accuracy(labels: IntArray, is_test: BoolArray) -> float:
+    """Share of the test part that has the most frequent class of the training part: a control that reads nothing.
+
+    >>> majority_accuracy(np.array([1, 1, 0, 0, 1]), np.array([False, False, False, True, True]))
+    0.5
+    """
+    return float(np.mean(labels[is_test] == np.bincount(labels[~is_test]).argmax()))
+
+
+def text_accuracy(
+    features: FloatArray, labels: IntArray, is_test: BoolArray, penalties: Sequence[float], num_folds: int, seed: int
+) -> float:
+    """Accuracy on the test part of a logistic regression; C by cross-validation within the training part.
+
+    Args:
+        features: ``[texts, m]``; standardised by the training part, which reads nothing but what is private already.
+        labels: ``[texts]`` classes 0, 1, ...
+        is_test: ``[texts]``.
+        penalties: values of C to choose from.
+        num_folds: of the choice.
+        seed: of the folds.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=_MAX_ITERATIONS))
+    grid = {"logisticregression__C": list(penalties)}
+    folds = StratifiedKFold(num_folds, shuffle=True, random_state=seed % 2**32)
+    search = (
+        GridSearchCV(model, grid, cv=folds)
+        if len(penalties) > 1
+        else model.set_params(logisticregression__C=penalties[0])
+    )
+    search.fit(features[~is_test], labels[~is_test])
+    return float(search.score(features[is_test], labels[is_test]))
+
+
+class LinearResult(NamedTuple):
+    """Of a linear SVM on the test part.
+
+    Attributes:
+        accuracy: share of right classes.
+        area: under the ROC curve.
+    """
+
+    accuracy: float
+    area: float
+
+
+def linear_result(features: FloatArray, labels: IntArray, is_test: BoolArray) -> LinearResult:
+    """Accuracy and area under the curve of a linear SVM (C = 1) of two classes, as in experiment 3.
+
+    >>> labels = np.array([0, 1] * 20)
+    >>> linear_result(labels[:, None] * 2.0 - 1, labels, np.arange(40) < 8)
+    LinearResult(accuracy=1.0, area=1.0)
+    """
+    from sklearn.metrics import roc_auc_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import LinearSVC
+
+    model = make_pipeline(StandardScaler(), LinearSVC(C=1.0, random_state=0, dual=False))
+    model.fit(features[~is_test], labels[~is_test])
+    accuracy = float(np.mean(model.predict(features[is_test]) == labels[is_test]))
+    return LinearResult(accuracy, float(roc_auc_score(labels[is_test], model.decision_function(features[is_test]))))
+
+
+def held_out(generator: np.random.Generator, num: int, share: float = 0.2) -> BoolArray:
+    """A random part for the test, at least one; ``[num]``.
+
+    >>> int(held_out(np.random.default_rng(0), 10).sum())
+    2
+    """
+    chosen = np.zeros(num, dtype=np.bool_)
+    chosen[generator.permutation(num)[: max(1, round(num * share))]] = True
+    return chosen

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from tiltmeter.operators.embedding.private_release.distances import (
+    constant_error,
+    debiased_distances,
+    expected_distance_error,
+    expected_product_error,
+    pair_distances,
+    ridge_read_out,
+)
+from tiltmeter.operators.embedding.private_release.noise import mean_squared_norm, norm_noise
+
+NUM = 100
+
+
+@pytest.fixture(scope="module")
+def releases():
+    """100 x 100 pairs of vectors of norm 6 or so, and what M1 makes of them at epsilon 1."""
+    generator = np.random.default_rng(0)
+    true = [generator.standard_normal((NUM, 300)) * 0.44 for _ in range(2)]
+    runs = [[vectors + norm_noise(generator, (NUM, 300), 1.0) for vectors in true] for _ in range(10)]
+    return true, runs
+
+
+def test_distance_error_is_the_closed_form(releases):
+    true, runs = releases
+    distances = pair_distances(*true)
+    error = np.mean([np.abs(pair_distances(*noisy) - distances).mean() for noisy in runs])
+    assert error == pytest.approx(expected_distance_error(distances, mean_squared_norm("norm", 300, 1.0)), rel=0.03)
+    assert error == pytest.approx(413, rel=0.03)
+    assert constant_error(distances) < error / 100
+
+
+def test_inner_product_error_is_the_closed_form(releases):
+    true, runs = releases
+    products = true[0] @ true[1].T
+    error = np.mean([np.abs(first @ second.T - products).mean() for first, second in runs])
+    norms = np.add.outer(*((vectors**2).sum(axis=1) for vectors in true))
+    assert error == pytest.approx(expected_product_error(301**0.5, 300, norms), rel=0.03)
+
+
+def test_debiased_distances_are_several_times_nearer(releases):
+    true, runs = releases
+    distances = pair_distances(*true)
+    squared = mean_squared_norm("norm", 300, 1.0)
+    errors = np.array(
+        [
+            [np.abs(values - distances).mean() for values in (noisy, debiased_distances(noisy, squared))]
+            for noisy in (pair_distances(*run) for run in runs)
+        ]
+    ).mean(axis=0)
+    assert 5 < errors[0] / errors[1] < 10
+
+
+def test_linear_model_is_recovered_where_plain_least_squares_is_drawn_to_nothing():
+    generator = np.random.default_rng(0)
+    clean, weights = generator.standard_normal((20_000, 3)), np.array([1.0, -2.0, 0.5])
+    noisy = clean + norm_noise(generator, clean.shape, 0.5)
+    plain = np.linalg.lstsq(noisy, clean @ weights, rcond=None)[0]
+    corrected = ridge_read_out(noisy, clean @ weights, 1.0)
+    assert np.abs(corrected - weights).max() < 0.1 < np.abs(plain - weights).max()

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from tiltmeter.operators.embedding.private_release.noise import (
+    coordinate_deviation,
+    draw_noise,
+    log_density,
+    mean_squared_norm,
+    norm_noise,
+    norm_quantile,
+    published_dimensions,
+)
+
+NUM_DRAWS = 100_000
+
+
+@pytest.mark.parametrize("num_dimensions", [1, 2, 10, 54, pytest.param(300, marks=pytest.mark.slow)])
+def test_radius_and_cosine_have_their_laws(num_dimensions):
+    noise = norm_noise(np.random.default_rng(num_dimensions), (NUM_DRAWS, num_dimensions), 2.0)
+    radii = np.linalg.norm(noise, axis=1)
+    assert stats.kstest(radii, stats.gamma(num_dimensions, scale=2.0).cdf).pvalue > 0.001
+    if num_dimensions > 1:
+        cosines = noise[:, 0] / radii
+        half = (num_dimensions - 1) / 2
+        assert stats.kstest(cosines, stats.beta(half, half, loc=-1, scale=2).cdf).pvalue > 0.001
+
+
+@pytest.mark.parametrize("law", ["norm", "gaussian"])
+def test_moments_are_those_of_the_law(law):
+    noise = draw_noise(np.random.default_rng(5), law, (NUM_DRAWS, 7), 1.5)
+    assert noise.std() == pytest.approx(coordinate_deviation(law, 7, 1.5), rel=0.01)
+    assert (noise**2).sum(axis=1).mean() == pytest.approx(mean_squared_norm(law, 7, 1.5), rel=0.01)
+
+
+@pytest.mark.parametrize("law", ["norm", "gaussian"])
+def test_density_is_one_over_the_plane(law):
+    axis = np.linspace(-30, 30, 601)
+    points = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    assert np.exp(log_density(law, points, 1.3)).sum() * 0.1**2 == pytest.approx(1, abs=2e-3)
+
+
+def test_density_falls_by_the_norm():
+    near, far = log_density("norm", np.array([[0.0, 1.0], [3.0, 0.0]]), 0.5)
+    assert near - far == pytest.approx(2 / 0.5)
+
+
+def test_dimensions_are_those_of_the_appendix():
+    betas = [0.5, 0.6, 0.7, 0.9, 0.93, 0.66, 0.468]
+    assert [published_dimensions(300, beta) for beta in betas] == [173, 120, 89, 54, 50, 100, 198]
+    with pytest.raises(ValueError, match=r"beta=1\.2"):
+        published_dimensions(300, 1.2)
+
+
+def test_quantile_is_exceeded_as_often_as_it_says():
+    radii = np.linalg.norm(norm_noise(np.random.default_rng(1), (NUM_DRAWS, 4), 3.0), axis=1)
+    assert np.mean(radii > norm_quantile(4, 3.0, 0.01)) == pytest.approx(0.01, abs=0.0015)
+
+
+def test_rows_are_the_same_however_many_chunks_they_take():
+    """Noise is drawn in chunks of rows, which is no part of what it is."""
+    few = norm_noise(np.random.default_rng(3), (5000, 3), 1.0)
+    assert len(np.unique(few, axis=0)) == 5000
+    assert np.array_equal(few, norm_noise(np.random.default_rng(3), (5000, 3), 1.0))

@@ -1,0 +1,125 @@
+from math import exp, expm1, log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.integrate import dblquad, quad
+
+from tiltmeter.operators.embedding.private_release.profile import (
+    delta_of,
+    epsilon_of,
+    gaussian_delta_of,
+    gaussian_epsilon_of,
+    loss_above,
+    loss_below,
+    true_positive_rate,
+)
+
+RHO = st.floats(0.05, 200)
+DIMENSIONS = st.integers(1, 400)
+
+
+@pytest.mark.parametrize(
+    ("num_dimensions", "rho", "expected"),
+    [(54, 10, 6.125987), (300, 10, 2.593294), (10, 3, 2.820376), (54, 5.263, 3.024287), (300, 84.5, 32.438378)],
+)
+def test_epsilon_to_six_digits(num_dimensions, rho, expected):
+    assert epsilon_of(1e-6, rho, num_dimensions) == pytest.approx(expected, abs=6e-7)
+
+
+@pytest.mark.parametrize(
+    ("rho", "expected"),
+    [
+        (0.5, [0.449, 0.246, 0.183, 0.138, 0.104]),
+        (1, [0.914, 0.512, 0.382, 0.289, 0.218]),
+        (3, [2.820, 1.649, 1.233, 0.934, 0.705]),
+        (10, [9.683, 6.126, 4.585, 3.456, 2.593]),
+    ],
+)
+def test_epsilons_of_several_dimensions(rho, expected):
+    assert [epsilon_of(1e-6, rho, m) for m in (10, 54, 100, 174, 300)] == pytest.approx(expected, abs=6e-4)
+
+
+@pytest.mark.parametrize("rho", [0.3, 1.0, 10.0])
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.99])
+def test_one_dimension_is_the_laplace_mechanism(rho, share):
+    assert delta_of(share * rho, rho, 1) == pytest.approx(-expm1((share - 1) * rho / 2), abs=1e-12)
+    assert epsilon_of(1e-6, rho, 1) == pytest.approx(rho + 2 * log(1 - 1e-6), abs=1e-12)
+
+
+def test_loss_of_one_dimension_has_its_mean_and_its_atoms():
+    for rho, mean in [(1, 0.3679), (3, 2.0498), (10, 9.0)]:
+        thresholds = np.linspace(-rho, rho, 20001)
+        tails = [loss_above(t, rho, 1) for t in thresholds]
+        assert -rho + np.trapezoid(tails, thresholds) == pytest.approx(mean, abs=1e-3)
+    assert loss_above(3 - 1e-12, 3, 1) == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize(
+    ("num_dimensions", "rho", "epsilon"),
+    [
+        (3, 2.0, 0.7),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in [(3, 2.0, 1.8), (12, 6.0, 3.0), (2, 3.0, 1.0)]),
+    ],
+)
+def test_delta_is_the_two_dimensional_integral(num_dimensions, rho, epsilon):
+    """By the radius and the angle: the definition, with neither the closed tail nor the substitution."""
+
+    def angles(angle):
+        return np.sin(angle) ** (num_dimensions - 2)
+
+    norm = quad(angles, 0, np.pi)[0]
+
+    def integrand(radius, angle):
+        loss = np.sqrt(radius**2 + 2 * radius * rho * np.cos(angle) + rho**2) - radius
+        return stats.gamma.pdf(radius, num_dimensions) * angles(angle) * max(0.0, -expm1(epsilon - loss)) / norm
+
+    brute, error = dblquad(integrand, 0, np.pi, 0, 60, epsabs=1e-6)
+    assert delta_of(epsilon, rho, num_dimensions) == pytest.approx(brute, abs=max(3e-6, 3 * error))
+
+
+@given(RHO, DIMENSIONS, st.floats(0, 1), st.floats(0, 1))
+def test_delta_falls_and_is_between_nothing_and_the_bound(rho, num_dimensions, first, second):
+    low, high = sorted((first * rho, second * rho))
+    assert 0 <= delta_of(high, rho, num_dimensions) <= delta_of(low, rho, num_dimensions) + 1e-9 <= 1 + 1e-9
+
+
+@given(RHO, DIMENSIONS, st.floats(1e-9, 0.5))
+def test_epsilon_inverts_delta(rho, num_dimensions, delta):
+    epsilon = epsilon_of(delta, rho, num_dimensions)
+    assert 0 <= epsilon <= rho
+    if epsilon > 1e-6:
+        assert delta_of(epsilon, rho, num_dimensions) == pytest.approx(delta, rel=1e-4)
+
+
+@given(RHO, DIMENSIONS, st.floats(0.01, 0.99))
+def test_loss_of_the_other_vector_is_mirrored(rho, num_dimensions, share):
+    """Integrating exp(-loss) over the loss of one vector gives the chances of the other."""
+    threshold = share * rho
+    below = loss_below(-threshold, rho, num_dimensions)
+    assert loss_below(threshold, rho, num_dimensions) == pytest.approx(1 - loss_above(threshold, rho, num_dimensions))
+    assert below <= exp(-threshold) * loss_above(threshold, rho, num_dimensions) * (1 + 1e-6) + 1e-12
+    assert true_positive_rate(below, rho, num_dimensions) == pytest.approx(
+        loss_above(threshold, rho, num_dimensions), abs=1e-4
+    )
+
+
+def test_many_dimensions_are_nearly_normal_and_a_large_loss_does_not_overflow():
+    assert epsilon_of(1e-6, 10, 300) == pytest.approx(gaussian_epsilon_of(1e-6, 10, 301**0.5), rel=0.02)
+    assert epsilon_of(1e-6, 10, 30_000) == pytest.approx(gaussian_epsilon_of(1e-6, 10, 30_001**0.5), rel=2e-3)
+    assert 1700 < epsilon_of(1e-6, 2000, 300) < 2000
+
+
+def test_normal_noise_by_hand():
+    """Balle and Wang's curve at e = 0 is the total variation 2 N(r / 2 sigma) - 1."""
+    assert gaussian_delta_of(0.0, 3.0, 2.0) == pytest.approx(2 * stats.norm.cdf(0.75) - 1)
+    grid = np.linspace(-40, 40, 400_001)
+    ratio = stats.norm.pdf(grid, 3, 2) - exp(1.2) * stats.norm.pdf(grid, 0, 2)
+    assert gaussian_delta_of(1.2, 3.0, 2.0) == pytest.approx(np.trapezoid(np.maximum(ratio, 0), grid), abs=1e-7)
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(ValueError, match="epsilon=-1"):
+        delta_of(-1, 1.0, 3)

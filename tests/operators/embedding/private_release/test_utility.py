@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+from tiltmeter.operators.embedding.private_release.deniability import deniability, nearest_rows
+from tiltmeter.operators.embedding.private_release.mechanisms import (
+    DESIGNS,
+    Anchor,
+    exact_delta,
+    exact_epsilon,
+    matched,
+    specified,
+)
+from tiltmeter.operators.embedding.private_release.noise import norm_noise
+from tiltmeter.operators.embedding.private_release.utility import (
+    Occurrences,
+    linear_result,
+    majority_accuracy,
+    mean_vectors,
+    private_means,
+    text_accuracy,
+)
+
+ANCHOR = Anchor(distance=8.5, stretch=1.0, delta=1e-6)
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """600 texts of 8 words of 200; the class is which half of the vocabulary most of them are from."""
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 2, 600)
+    sides = generator.random((600, 8)) < 0.8
+    rows = generator.integers(0, 100, (600, 8)) + 100 * (sides == labels[:, None])
+    words = Occurrences(rows.ravel(), np.repeat(np.arange(600), 8), 600)
+    return words, labels, np.arange(600) % 3 == 0
+
+
+def accuracy(texts, features):
+    _, labels, is_test = texts
+    return text_accuracy(features, labels, is_test, [0.1, 1.0], 3, 0)
+
+
+def test_noise_by_word_gives_words_away_and_noise_by_occurrence_does_not(texts):
+    """The control: not one number of the vectors goes in, and a table of noise still classifies the texts."""
+    nothing = np.zeros((200, 100))
+    by_word, by_occurrence = (
+        accuracy(texts, private_means(np.random.default_rng(1), texts[0], nothing, "norm", 1.0, by_word=by_word))
+        for by_word in (True, False)
+    )
+    assert by_word > 0.75
+    assert abs(by_occurrence - 0.5) < 0.11
+
+
+def test_accuracy_falls_from_plain_vectors_to_noise(texts):
+    generator = np.random.default_rng(0)
+    vectors = generator.standard_normal((200, 10))
+    vectors[100:] += 1.5
+    plain = accuracy(texts, mean_vectors(texts[0], vectors[texts[0].rows]))
+    little, much = (
+        accuracy(texts, private_means(np.random.default_rng(2), texts[0], vectors, "norm", scale, by_word=False))
+        for scale in (0.2, 50.0)
+    )
+    assert plain > 0.9
+    assert plain + 0.03 > little > much + 0.2
+    assert majority_accuracy(texts[1], texts[2]) < 0.6
+
+
+def test_linear_model_of_words_reads_nothing_in_noise():
+    generator = np.random.default_rng(0)
+    labels = np.arange(1000) % 2
+    noise = norm_noise(generator, (1000, 5), 1.0)
+    alone, beside = (
+        linear_result(features, labels, np.arange(1000) % 5 == 0) for features in (noise, noise + 20 * labels[:, None])
+    )
+    assert abs(alone.area - 0.5) < 0.12
+    assert beside.area > 0.9
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_matched_mechanism_has_the_exact_privacy_that_is_asked_for(name):
+    made = matched(DESIGNS[name], 54, 1.5, 12.0, ANCHOR)
+    assert exact_epsilon(made, 8.5, 1e-6) == pytest.approx(12.0, rel=1e-8)
+    assert exact_delta(made, 8.5, 12.0) == pytest.approx(1e-6, rel=1e-4)
+
+
+def test_nominal_mechanism_by_hand():
+    made = specified(DESIGNS["M2"], 54, 1.9, 10.0, ANCHOR)
+    assert (made.scale, made.law) == (0.19, "norm")
+    normal = specified(DESIGNS["gaussian"], 300, 1.0, 2.0, ANCHOR)
+    assert exact_epsilon(normal, 8.5, 1e-6) == pytest.approx(2.0 * 8.5)
+    with pytest.raises(ValueError, match="epsilon=0"):
+        specified(DESIGNS["M1"], 54, 1.0, 0.0, ANCHOR)
+
+
+def test_published_epsilon_of_10_is_no_privacy():
+    """At the median distance 8.5 of vectors like GloVe's: 32.4 for M1, 33.9 for M2 typically and 70.9 at worst."""
+    epsilons = [
+        exact_epsilon(specified(DESIGNS[name], m, sensitivity, 10.0, ANCHOR), stretch * 8.45, 1e-6)
+        for name, m, sensitivity, stretch in [("M1", 300, 1.0, 1.0), ("M2", 54, 1.9, 1.0), ("M2", 54, 1.9, 1.9)]
+    ]
+    assert epsilons == pytest.approx([32.4, 33.9, 70.9], abs=0.6)
+
+
+def test_attacker_names_the_word_more_often_with_less_noise():
+    vocabulary = np.random.default_rng(0).standard_normal((300, 10))
+    results = []
+    for scale in (0.01, 0.3, 100.0):
+        noise = norm_noise(np.random.default_rng(1), (500, 10), scale)
+        results.append(deniability(nearest_rows(vocabulary[7] + noise, vocabulary), 7))
+    assert results[0] == (1.0, 1)
+    assert results[0].returned > results[1].returned > results[2].returned
+    assert results[2].distinct > 20
