@@ -29,6 +29,7 @@ OURS = {
     "gru_training": "tiltmeter.jobs.sentiment.gru_training.job:JOB",
     "overnight": "tiltmeter.jobs.upkeep.overnight.job:JOB",
     "privacy_metrics": "tiltmeter.jobs.classifiers.privacy.job:JOB",
+    "private_vectors": "tiltmeter.jobs.embedding.private_vectors.job:JOB",
     "prune": "tiltmeter.jobs.upkeep.prune.job:JOB",
     "psychophysics": "tiltmeter.jobs.psychophysics.job:JOB",
     "sentiment_rating": "tiltmeter.jobs.sentiment.rating.job:JOB",

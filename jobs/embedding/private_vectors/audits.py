@@ -1,0 +1,205 @@
+"""The stages that audit mechanisms: histograms of scores of batches of releases, and what they say together."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
+from tiltmeter.jobs.embedding.private_vectors.maps import map_of
+from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
+from tiltmeter.jobs.embedding.private_vectors.tables import AUDITS
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import distinct_vectors
+from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.embedding.private_release import bounds, scores, secrets
+from tiltmeter.operators.embedding.private_release.bounds import Counts, share_of_level
+from tiltmeter.operators.embedding.private_release.mechanisms import Specification, claimed_epsilon, exact_epsilon
+from tiltmeter.operators.embedding.private_release.noise import draw_noise
+from tiltmeter.operators.embedding.private_release.scores import SCORES, Pair, Releases, count_scores, score_edges
+from tiltmeter.operators.embedding.private_release.secrets import grid_step, on_grid
+from tiltmeter.operators.embedding.private_release.verdicts import VERSION, audit_pair
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
+
+_NUM_RIVALS = 100
+
+
+def audit_mechanisms(
+    runner: Runner, config: PrivateVectorsRun, vocabulary: TableRef, mechanisms: Sequence[Mechanism]
+) -> list[TableRef]:
+    """The table ``audits``, of every mechanism at the nominal epsilon of the audit."""
+    audited = [
+        mechanism
+        for mechanism in mechanisms
+        if mechanism.compared_at == "nominal" and mechanism.epsilon == config.audit.epsilon
+    ]
+    pairs = [f"{kind} {number}" for number in range(config.audit.pairs) for kind in ("nearest", "random")]
+    units = {
+        f"{mechanism.name}, {pair}": _batches(config, vocabulary, mechanism, pair)
+        for mechanism in audited
+        for pair in pairs
+    }
+    if not units:
+        return []
+    counted = runner.run_whole(Stage("draw releases", each(_draw), units, batch_size=None))
+    by_group = {f"{mechanism.name}, {pair}": (mechanism, pair) for mechanism in audited for pair in pairs}
+    family = len(units)
+    judging = {
+        group: [_judging(config, vocabulary, *by_group[group], finished, family)] for group, finished in counted.items()
+    }
+    judged = runner.run_whole(Stage("judge", each(_judge), judging, batch_size=None))
+    return [done.tables["audits"] for finished in judged.values() for done in finished]
+
+
+def _batches(config: PrivateVectorsRun, vocabulary: TableRef, mechanism: Mechanism, pair: str) -> list[Unit]:
+    about = _settings(config, mechanism, pair)
+    return [
+        Unit(
+            scores.VERSION,
+            f"{mechanism.name}, {pair}, {side} {batch}",
+            about | {"side": side, "batch": batch, "draws": config.audit.batch},
+            _inputs(vocabulary, mechanism),
+        )
+        for side in ("first", "second")
+        for batch in range(config.audit.draws // config.audit.batch)
+    ]
+
+
+def _inputs(vocabulary: TableRef, mechanism: Mechanism) -> dict[str, list[TableRef]]:
+    return {"vocabulary": [vocabulary]} | ({"map": [mechanism.map.ref]} if mechanism.map.ref else {})
+
+
+def _settings(config: PrivateVectorsRun, mechanism: Mechanism, pair: str) -> dict[str, Any]:
+    return {
+        "mechanism": mechanism.specification._asdict(),
+        "name": mechanism.name,
+        "pair": pair,
+        "seed": config.seed,
+        "noise": secrets.VERSION,
+    }
+
+
+class Study:
+    """A pair of words, as a unit of work sees it."""
+
+    def __init__(self, store: Store, unit: Unit) -> None:
+        config = unit.config
+        vectors, words = distinct_vectors(store, unit.input("vocabulary"))
+        projection = map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1])
+        self.specification = Specification(**config["mechanism"])
+        rows = _pair_rows(vectors, config["pair"], config["seed"])
+        images = vectors[rows] @ projection.T
+        made = self.specification
+        self.pair = Pair(images[0], images[1], made.law, made.scale, images[3:])
+        self.companion = images[2]
+        self.words = f"{words[rows[0]]}, {words[rows[1]]}"
+        self.distance = float(np.linalg.norm(vectors[rows[0]] - vectors[rows[1]]))
+        self.step = grid_step(made.deviation)
+
+    def releases(self, generator: np.random.Generator, image: FloatArray, num: int) -> FloatArray:
+        """Of one image, on the grid."""
+        made = self.specification
+        return on_grid(image + draw_noise(generator, made.law, (num, len(image)), made.scale), self.step)
+
+
+def _pair_rows(vectors: FloatArray, pair: str, seed: int) -> list[int]:
+    """Rows of the word, the other one, a companion, and rivals."""
+    kind, number = pair.split()
+    order = keyed_generator(seed, Stream.PRIVATE_STUDY, document_key("pairs"), int(number)).permutation(len(vectors))
+    first, others = int(order[0]), order[1:]
+    if kind == "nearest":
+        nearest = int(others[np.linalg.norm(vectors[others] - vectors[first], axis=1).argmin()])
+        others = np.concatenate([[nearest], others[others != nearest]])
+    return [first, *(int(row) for row in others[: 2 + _NUM_RIVALS])]
+
+
+def _draw(store: Store, unit: Unit) -> Tables:
+    study, config = Study(store, unit), unit.config
+    name = f"{config['name']}/{config['mechanism']}/{config['pair']}/{config['side']}"
+    generator = keyed_generator(config["seed"], Stream.PRIVATE_NOISE, document_key(name), config["batch"])
+    image = study.pair.image if config["side"] == "first" else study.pair.other
+    vectors, companions, repeated = (
+        study.releases(generator, released, config["draws"]) for released in (image, study.companion, image)
+    )
+    edges = score_edges(study.pair)
+    values = scores.scores(study.pair, Releases(vectors, companions, repeated, study.companion))
+    counts = {score: count_scores(values[score], edges[score]) for score in SCORES}
+    bins = {score: np.flatnonzero(numbers) for score, numbers in counts.items()}
+    parts = [
+        pa.table(
+            {
+                "score": pa.array([score] * len(bins[score]), pa.string()),
+                "bin": bins[score],
+                "count": counts[score][bins[score]],
+            }
+        )
+        for score in SCORES
+    ]
+    yield "counts", pa.concat_tables(parts)
+
+
+def _judging(
+    config: PrivateVectorsRun,
+    vocabulary: TableRef,
+    mechanism: Mechanism,
+    pair: str,
+    finished: Sequence[Finished],
+    family: int,
+) -> Unit:
+    about = _settings(config, mechanism, pair) | {
+        "row": mechanism.row,
+        "epsilon": mechanism.epsilon,
+        "delta": config.deltas[0],
+        "level": config.audit.level,
+        "family": family,
+        "versions": [bounds.VERSION],
+    }
+    half = len(finished) // 2
+    inputs = {"first": finished[:half], "second": finished[half:]}
+    tables = {side: [done.tables["counts"] for done in parts] for side, parts in inputs.items()}
+    return Unit(VERSION, f"{mechanism.name}, {pair}", about, _inputs(vocabulary, mechanism) | tables)
+
+
+def _judge(store: Store, unit: Unit) -> Tables:
+    study, config = Study(store, unit), unit.config
+    made = study.specification
+    counts, num_draws = _added(store, unit, score_edges(study.pair))
+    claimed = claimed_epsilon(made, study.distance)
+    level = share_of_level(config["level"], config["family"])
+    results = audit_pair(study.pair, claimed, counts, level, step=study.step)
+    exact = exact_epsilon(made, study.pair.distance, config["delta"])
+    rows = [
+        {key: value for key, value in config["row"].items() if key != "compared_at"}
+        | {
+            "pair": study.words,
+            "score": score,
+            "num_draws": num_draws,
+            "claimed": claimed,
+            "exact": exact,
+            "audited": result.loss.value,
+            "audited_low": result.loss.low,
+            "audited_high": result.loss.high,
+            "verdict": result.verdict,
+            "level": config["level"],
+            "family": config["family"] * len(results),
+        }
+        for score, result in results.items()
+    ]
+    yield "audits", table_of(rows, AUDITS)
+
+
+def _added(store: Store, unit: Unit, edges: Mapping[Any, FloatArray]) -> tuple[dict[Any, Counts], int]:
+    sides = {score: [np.zeros(len(edges[score]) - 1, np.int64) for _ in range(4)] for score in SCORES}
+    for number, side in enumerate(("first", "second")):
+        for batch, ref in enumerate(unit.inputs[side]):
+            place = number + 2 * (batch % bounds.CHOOSING > 0)
+            for part in store.read(ref).to_pylist():
+                sides[part["score"]][place][part["bin"]] += part["count"]
+    added = {score: Counts(*counts) for score, counts in sides.items()}
+    return added, int(added["repeated"].chosen_first.sum() + added["repeated"].first.sum())

@@ -1,0 +1,143 @@
+"""The stage of experiments 1 and 2: what is left of distances and inner products."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
+from tiltmeter.jobs.embedding.private_vectors.geometry import Geometry
+from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap, map_of
+from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism, stretch_of
+from tiltmeter.jobs.embedding.private_vectors.tables import DISTANCES
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import distinct_vectors
+from tiltmeter.jobs.runtime.rows import Row, table_of
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.embedding.private_release.distances import (
+    VERSION,
+    constant_error,
+    debiased_distances,
+    expected_distance_error,
+    expected_product_error,
+    pair_distances,
+)
+from tiltmeter.operators.embedding.private_release.mechanisms import Specification
+from tiltmeter.operators.embedding.private_release.noise import draw_noise, mean_squared_norm
+from tiltmeter.operators.statistics.intervals import LOG, IntervalSettings
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+
+def read_distances(
+    runner: Runner,
+    config: PrivateVectorsRun,
+    vocabulary: TableRef,
+    maps: Mapping[tuple[str, float], PublicMap],
+    geometry: Geometry,
+) -> list[TableRef]:
+    """The table ``distances``: M1, and M2 with each beta, at each epsilon."""
+    mechanisms = [stretch_of("M1", config.beta, maps, geometry)]
+    mechanisms += [stretch_of("M2", beta, maps, geometry) for beta in config.distances.betas]
+    units = [
+        _unit(config, vocabulary, mechanism, epsilon)
+        for mechanism in mechanisms
+        for epsilon in config.distances.epsilons
+    ]
+    if not units:
+        return []
+    finished = runner.run_whole(Stage("read distances", each(_read), {"distances": units}))["distances"]
+    return [done.tables["distances"] for done in finished]
+
+
+def _unit(config: PrivateVectorsRun, vocabulary: TableRef, mechanism: Mechanism, epsilon: float) -> Unit:
+    settings = {
+        "row": {
+            "mechanism": mechanism.name,
+            "dimensions": mechanism.map.num_dimensions,
+            "epsilon": epsilon,
+            "beta": mechanism.map.beta,
+        },
+        "sensitivity": mechanism.sensitivity,
+        "words": config.distances.words,
+        "runs": config.distances.runs,
+        "seed": config.seed,
+        "intervals": {"level": config.job.level, "interval": config.job.interval},
+    }
+    inputs = {"vocabulary": [vocabulary]} | ({"map": [mechanism.map.ref]} if mechanism.map.ref else {})
+    return Unit(VERSION, f"{mechanism.name} {mechanism.map.num_dimensions}, epsilon {epsilon:g}", settings, inputs)
+
+
+def _read(store: Store, unit: Unit) -> Tables:
+    config = unit.config
+    vectors, _ = distinct_vectors(store, unit.input("vocabulary"))
+    projection = map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1])
+    about = config["row"]
+    scale = config["sensitivity"] / about["epsilon"]
+    made = Specification("norm", about["dimensions"], config["sensitivity"], scale)
+    order = keyed_generator(config["seed"], Stream.PRIVATE_STUDY, document_key("distances")).permutation(len(vectors))
+    first, second = np.array_split(order[: 2 * config["words"]], 2)
+    errors: dict[str, list[float]] = {}
+    for number in range(config["runs"]):
+        # The same noise for all mechanisms, up to its dimensions and scale: they differ in nothing else.
+        generator = keyed_generator(config["seed"], Stream.PRIVATE_NOISE, document_key("distances"), number)
+        for name, error in _errors(generator, vectors[first], vectors[second], projection, made):
+            errors.setdefault(name, []).append(error)
+    images = vectors @ projection.T
+    forms = _closed_forms(vectors[first], vectors[second], images[first], images[second], made)
+    yield (
+        "distances",
+        table_of([about | row for row in _rows(errors, forms, IntervalSettings(**config["intervals"]))], DISTANCES),
+    )
+
+
+def _errors(
+    generator: np.random.Generator, first: FloatArray, second: FloatArray, projection: FloatArray, made: Specification
+) -> Iterator[tuple[str, float]]:
+    releases = [
+        vectors @ projection.T + draw_noise(generator, "norm", (len(vectors), made.num_dimensions), made.scale)
+        for vectors in (first, second)
+    ]
+    true, noisy = pair_distances(first, second), pair_distances(*releases)
+    debiased = debiased_distances(noisy, mean_squared_norm("norm", made.num_dimensions, made.scale))
+    yield "distance", float(np.mean(np.abs(noisy - true)))
+    yield "debiased_distance", float(np.mean(np.abs(debiased - true)))
+    yield "inner_product", float(np.mean(np.abs(releases[0] @ releases[1].T - first @ second.T)))
+
+
+def _closed_forms(
+    first: FloatArray, second: FloatArray, images: FloatArray, others: FloatArray, made: Specification
+) -> dict[str, dict[str, float]]:
+    """Of each read-out, what its error should be, and that of the best constant."""
+    squared = mean_squared_norm("norm", made.num_dimensions, made.scale)
+    norms = np.add.outer((images**2).sum(axis=1), (others**2).sum(axis=1))
+    true, products = pair_distances(first, second), first @ second.T
+    return {
+        "distance": {
+            "closed_form": expected_distance_error(true, squared),
+            "constant_error": constant_error(true),
+        },
+        "debiased_distance": {"closed_form": np.nan, "constant_error": constant_error(true)},
+        "inner_product": {
+            "closed_form": expected_product_error(made.deviation, made.num_dimensions, norms),
+            "constant_error": constant_error(products),
+        },
+    }
+
+
+def _rows(
+    errors: Mapping[str, Sequence[float]], forms: Mapping[str, Mapping[str, float]], intervals: IntervalSettings
+) -> Iterator[Row]:
+    for name, values in errors.items():
+        mean = float(np.mean(values))
+        interval = intervals.around(mean, np.array(values), LOG)
+        yield {
+            "read_out": name,
+            "error": mean,
+            "error_low": float(interval.low),
+            "error_high": float(interval.high),
+            "num_runs": len(values),
+            **forms[name],
+        }

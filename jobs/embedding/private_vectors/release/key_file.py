@@ -1,0 +1,48 @@
+"""The secret of a release: where it may lie, and who may read it."""
+
+import stat
+from pathlib import Path
+
+from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
+from tiltmeter.operators.embedding.private_release.secrets import KEY_BYTES
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.ledger import Store
+
+_SETTING = "release.key_file"
+
+
+def check_key_file(config: PrivateVectorsRun) -> None:
+    """Refuse a key that others may read, that lies where results do, or that is none.
+
+    Raises:
+        InputError: saying what to change.
+    """
+    path = key_path(config)
+    if not path.is_file():
+        raise InputError(
+            f"{_SETTING}={path}: there is no such file; make one: head -c {KEY_BYTES} /dev/urandom > {path}"
+        )
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise InputError(f"{_SETTING}={path}: may be read or written by others; run chmod 600 {path}")
+    folders = {"store": Store(config.store).local_path, "run_dir": config.run_dir and Path(config.run_dir).expanduser()}
+    for setting, folder in folders.items():
+        if folder and path.resolve().is_relative_to(Path(folder).resolve()):
+            raise InputError(f"{_SETTING}={path}: lies inside {setting}={folder}, where results are; move it elsewhere")
+    read_key(path)
+
+
+def key_path(config: PrivateVectorsRun) -> Path:
+    """Absolute, as workers have working directories of their own."""
+    return Path(str(config.release.key_file)).expanduser().absolute()
+
+
+def read_key(path: Path) -> bytes:
+    """The secret bytes.
+
+    Raises:
+        InputError: if there are not as many as there must be.
+    """
+    key = path.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise InputError(f"{_SETTING}={path}: has {len(key)} bytes, and must have {KEY_BYTES} random ones")
+    return key

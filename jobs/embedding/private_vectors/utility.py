@@ -1,0 +1,149 @@
+"""The stage that asks what private vectors are good for: tasks beside their controls."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
+from tiltmeter.jobs.embedding.private_vectors.maps import map_of
+from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
+from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
+from tiltmeter.jobs.embedding.private_vectors.tables import UTILITY
+from tiltmeter.jobs.embedding.private_vectors.task_data import TaskData, read_task
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import distinct_vectors
+from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.embedding.private_release import utility
+from tiltmeter.operators.embedding.private_release.mechanisms import Specification
+from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_NO_NOISE = {"dimensions": 0, "epsilon": None, "compared_at": "nominal", "exact_epsilon": None, "noise_per": "none"}
+
+
+def use(
+    runner: Runner,
+    config: PrivateVectorsRun,
+    sources: PrivateSources,
+    vocabulary: TableRef,
+    mechanisms: Sequence[Mechanism],
+) -> list[TableRef]:
+    """The table ``utility``: every task by every mechanism, and by controls that show what the numbers mean."""
+    units = {
+        task: [_unit(config, sources, vocabulary, task, item) for item in _subjects(config, mechanisms)]
+        for task in config.utility.tasks
+    }
+    finished = runner.run_whole(Stage("tasks", each(_use), units)) if units else {}
+    return [done.tables["utility"] for parts in finished.values() for done in parts]
+
+
+def _subjects(config: PrivateVectorsRun, mechanisms: Sequence[Mechanism]) -> Iterator[tuple[Row, Mechanism | None]]:
+    """What is put to a task: controls without noise, noise alone, and mechanisms."""
+    yield {"mechanism": "non_private"} | _NO_NOISE, None
+    yield {"mechanism": "constant"} | _NO_NOISE, None
+    for noise_per in config.utility.noise_per:
+        alone: dict[tuple[int, str], Mechanism] = {}
+        for item in mechanisms:
+            alone.setdefault((item.map.num_dimensions, item.specification.law), item)
+            yield item.row | {"exact_epsilon": item.exact_epsilon, "noise_per": noise_per}, item
+        for (num, law), item in alone.items():
+            control = {"mechanism": f"noise_only {law}", "dimensions": num, "noise_per": noise_per}
+            yield _NO_NOISE | control, item
+
+
+def _unit(
+    config: PrivateVectorsRun,
+    sources: PrivateSources,
+    vocabulary: TableRef,
+    task: str,
+    subject: tuple[Row, Mechanism | None],
+) -> Unit:
+    row, item = subject
+    settings = {
+        "row": {"task": task} | row,
+        "task": config.utility.tasks[task].kind,
+        "files": [file.identity for file in sources.tasks[task]],
+        "columns": (config.utility.tasks[task].text, config.utility.tasks[task].label),
+        "language": config.embedding.language,
+        "limit": config.utility.limit,
+        "runs": config.utility.runs,
+        "penalties": config.utility.penalties,
+        "folds": config.utility.folds,
+        "level": config.job.level,
+        "seed": config.seed,
+        "mechanism": item.specification._asdict() if item else None,
+    }
+    inputs = {"vocabulary": [vocabulary]} | ({"map": [item.map.ref]} if item and item.map.ref else {})
+    name = f"{task}, {row['mechanism']} {row['dimensions'] or ''} {row['compared_at']} {row['epsilon'] or ''}"
+    return Unit(utility.VERSION, name.strip(), settings, inputs)
+
+
+def _use(store: Store, unit: Unit) -> Tables:
+    config = unit.config
+    vectors, words = distinct_vectors(store, unit.input("vocabulary"))
+    data = read_task(config, words)
+    if why := data.unusable(config["folds"]):
+        row = config["row"] | {"measure": "accuracy"} | failed("too_little_data", why)
+        yield "utility", table_of([row], UTILITY)
+        return
+    runs = [
+        _results(config, data, vectors, map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1]), number)
+        for number in range(config["runs"])
+    ]
+    num_test = int(runs[0][1].sum())
+    rows = []
+    for measure in runs[0][0]:
+        value = float(np.mean([results[measure] for results, _ in runs]))
+        # The runs share their texts: their mean is no surer than one test part.
+        interval = clopper_pearson(round(value * num_test), num_test, config["level"])
+        rows.append(
+            config["row"]
+            | {"measure": measure, "value": value, "num_test": num_test, "num_runs": config["runs"]}
+            | ({"low": float(interval.low), "high": float(interval.high)} if measure == "accuracy" else {})
+            | OK
+        )
+    yield "utility", table_of(rows, UTILITY)
+
+
+def _results(
+    config: dict[str, Any], data: TaskData, vectors: FloatArray, projection: FloatArray, number: int
+) -> tuple[dict[str, float], BoolArray]:
+    """Of one run: measures by name, and the test part."""
+    row, seed = config["row"], config["seed"]
+    is_test = data.is_test
+    if is_test is None:
+        split = keyed_generator(seed, Stream.PRIVATE_STUDY, document_key(f"test part of {row['task']}"), number)
+        is_test = utility.held_out(split, len(data.labels))
+    if row["mechanism"] == "constant":
+        return {"accuracy": utility.majority_accuracy(data.labels, is_test)}, is_test
+    generator = keyed_generator(seed, Stream.PRIVATE_NOISE, document_key(str(sorted(row.items(), key=str))), number)
+    features = _features(config, data, vectors, projection, generator)
+    if config["task"] == "words":
+        result = utility.linear_result(features, data.labels, is_test)
+        return {"accuracy": result.accuracy, "area": result.area}, is_test
+    accuracy = utility.text_accuracy(features, data.labels, is_test, config["penalties"], config["folds"], seed)
+    return {"accuracy": accuracy}, is_test
+
+
+def _features(
+    config: dict[str, Any],
+    data: TaskData,
+    vectors: FloatArray,
+    projection: FloatArray,
+    generator: np.random.Generator,
+) -> FloatArray:
+    row = config["row"]
+    if row["mechanism"] == "non_private":
+        return utility.mean_vectors(data.words, vectors[data.words.rows])
+    made = Specification(**config["mechanism"])
+    images = vectors @ projection.T
+    if row["mechanism"].startswith("noise_only"):
+        images = np.zeros_like(images)
+    by_word = row["noise_per"] == "word"
+    return utility.private_means(generator, data.words, images, made.law, made.scale, by_word=by_word)
