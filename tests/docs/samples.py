@@ -34,6 +34,7 @@ def provide(folder: Path) -> None:
     write(folder / "letters/1.txt", "\n".join(text for _, text in documents("en")))
     corpora(folder / "data")
     vectors(folder)
+    secret(folder)
     encoder(folder / "models/bert")
     texts(folder)
     spoken(folder)
@@ -111,6 +112,13 @@ def vectors(folder: Path) -> None:
     for at, (name, form) in enumerate(names.items()):
         content = EmbeddingFile(known, made[at % 5])
         write_embedding(fs.LocalFileSystem(), str(folder / name), content, form, setting="path")
+
+
+def secret(folder: Path) -> None:
+    """A key, and words that are released under it."""
+    write(folder / "words.txt", "\n".join([*words("en")[:9], "nowhere"]))
+    (folder / "key").write_bytes(bytes(range(32)))
+    (folder / "key").chmod(0o600)
 
 
 def encoder(folder: Path) -> None:

@@ -35,6 +35,10 @@ _SMALL = {
         ),
         *("models.training.max_epochs=1", "rounds.num_seeds=2", "rounds.number=1", "rounds.size=5", "rounds.start=20"),
     ),
+    "private_vectors": (
+        *("audit.pairs=1", "audit.draws=800", "audit.batch=100", "distances.words=10", "distances.runs=2"),
+        *("deniability.words=2", "deniability.draws=10", "utility.runs=1", "utility.penalties=[1.0]", "dimensions=4"),
+    ),
     "privacy_metrics": (*_MODELS, "models.num_seeds=1", "explanations.max_sentences=4"),
 } | dict.fromkeys(("compare", "prune", "overnight"), ())
 """Settings that make a job small."""

@@ -125,7 +125,7 @@ def test_the_version_is_ours(monkeypatch, capsys):
     [
         (["job=prune", "--cfg", "job", "job.keep=3"], "job:\n  name: prune\n  keep: 3\n"),
         (["job=prune", "--info", "searchpath"], "pkg://tiltmeter.conf"),
-        (["--shell-completion", "query=bash"], "job=privacy_metrics job=prune"),
+        (["--shell-completion", "query=bash"], "job=privacy_metrics job=private_vectors job=prune"),
         (["--hydra-help"], "--multirun"),
     ],
 )

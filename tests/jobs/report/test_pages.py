@@ -28,6 +28,8 @@ NUM_CHARTS = {
     "gru_training": 1,
     "decoy_benchmark": 4,
     "privacy_metrics": 1,
+    "private_vectors": 2,
+    "private_release": 0,
     "error_characterisation": 3,
 }
 TOGETHER = [kind for kind in NUM_CHARTS if kind != "survey"][::-1]

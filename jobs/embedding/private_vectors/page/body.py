@@ -53,7 +53,13 @@ def _release_page(config: PrivateVectorsRun, frames: Frames) -> Body:
     ]
     fields = ("release", "input", "mechanism")
     columns = (count("dimensions"), number("epsilon"), number("spent"), number("sensitivity"), number("scale"))
-    table = grid("The release.", frames["releases"], *fields, *columns, cell("grid", lambda row: f"{row['step']:g}"))
+    table = grid(
+        "The release.",
+        frames["releases"],
+        *fields,
+        *columns,
+        cell("grid", lambda row: f"{row['step']:g}", is_numeric=True),
+    )
     return Body(
         "A release of private vectors",
         {"job": config.job.name, "release": row["release"]},

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tiltmeter.jobs.report.grids import Row, cell, count, grid, number, text
+from tiltmeter.jobs.report.grids import Row, cell, count, grid, number, optional, p_value, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Section
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.dots import dots
@@ -39,7 +39,7 @@ def _mechanisms(rows: pl.DataFrame) -> Iterator[Block]:
         count("dimensions"),
         number("epsilon"),
         number("sensitivity", "Delta"),
-        cell("chance", lambda row: f"{row['delta']:.1e}" if row["delta"] else "0", is_numeric=True),
+        p_value("delta", "chance"),
         number("deviation"),
         number("epsilon_x_nearest", "× nearest", 1),
         number("epsilon_x_median", "× median", 1),
@@ -83,7 +83,7 @@ def _sensitivity(rows: pl.DataFrame) -> Iterator[Block]:
         count("dimensions"),
         text("sensitivity_kind", "kind"),
         number("sensitivity", "Delta"),
-        cell("chance", lambda row: f"{row['delta']:.1e}" if row["delta"] else "0", is_numeric=True),
+        p_value("delta", "chance"),
         number("typical_stretch", "typical"),
         cell("pair", lambda row: f"{row['first']}, {row['second']}" if row["first"] else DASH),
     )
@@ -145,6 +145,7 @@ def _utility(rows: pl.DataFrame) -> Iterator[Block]:
         number("exact_epsilon", "exact", 2),
         "measure",
         cell("value", _value, is_numeric=True),
+        optional(text("reason")),
         most=120,
         table="utility",
     )
@@ -152,7 +153,7 @@ def _utility(rows: pl.DataFrame) -> Iterator[Block]:
 
 def _value(row: Row) -> str:
     if row["status"] != "ok":
-        return f"{row['status']}: {row['reason']}"
+        return DASH
     ends = f" [{written(row['low'], 3)}, {written(row['high'], 3)}]" if row["low"] is not None else ""
     return f"{written(row['value'], 3)}{ends}"
 
