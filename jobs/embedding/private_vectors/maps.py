@@ -65,7 +65,7 @@ def draw_maps(
     units = {key: _map_unit(config, key, num, width, vocabulary) for key, num in wanted.items()}
     finished = runner.run_whole(Stage("draw maps", each(_draw), {_GROUP: list(units.values())}))[_GROUP]
     refs = {done.place: done.tables["map"] for done in finished}
-    maps = {
+    maps: dict[tuple[str, float], PublicMap] = {
         key: PublicMap(key[0], wanted[key], key[1] if key[0] == "gaussian" else 0.0, refs[unit.place])
         for key, unit in units.items()
     }

@@ -126,7 +126,8 @@ def likelihood_unit(pair: Pair) -> float:
 def _nearest(pair: Pair, vectors: FloatArray) -> FloatArray:
     candidates = np.concatenate([pair.image[None], pair.other[None], pair.rivals])
     norms = np.einsum("ij,ij->i", candidates, candidates)
-    return np.array([1.0, -1.0, *np.zeros(len(pair.rivals))])[(norms - 2 * vectors @ candidates.T).argmin(axis=1)]
+    nearest = (norms - 2 * vectors @ candidates.T).argmin(axis=1)
+    return np.asarray(np.array([1.0, -1.0, *np.zeros(len(pair.rivals))])[nearest])
 
 
 def lowest_bits(values: FloatArray) -> IntArray:
@@ -155,7 +156,7 @@ def score_edges(pair: Pair) -> Mapping[Score, FloatArray]:
         "projection": np.linspace(-reach, reach, _NUM_BINS + 1),
         "norm": _norm_edges(pair),
         "nearest": np.array([-0.5, 0.5]),
-        "low_bits": np.arange(_FINEST, _COARSEST) + 0.5,
+        "low_bits": np.arange(_FINEST, _COARSEST, dtype=np.float64) + 0.5,
         "difference": np.linspace(-reach, reach, _NUM_BINS + 1),
         "repeated": np.array([0.5]),
     }

@@ -117,7 +117,7 @@ def _slack(projection: FloatArray, highest: float) -> float:
     ``|fl(a'b) - a'b| <= d u |a| |b|``, twice for the distance and its image, each at most sigma^2 as large.
     """
     unit = float(np.finfo(np.float32).eps)
-    return 2 * (projection.shape[1] + 4) * unit / _NEAR * (spectral_sensitivity(projection) ** 2 + highest)
+    return 2.0 * (int(projection.shape[1]) + 4) * unit / _NEAR * (spectral_sensitivity(projection) ** 2 + highest)
 
 
 def _explicit(block: FloatArray, other: FloatArray, projection: FloatArray, pairs: IntArray) -> Stretch:

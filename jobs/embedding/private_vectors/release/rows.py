@@ -91,9 +91,9 @@ class RowFiles:
         return Rows(clipped(vectors, self.radius) if self.radius else vectors, None)
 
     def _private_words(self, path: str) -> Rows:
-        public, vectors = read_embedding(self.uri, self.format, self.allow_pickle)
-        public, vectors = public[: self.num_public], vectors[: self.num_public].astype(np.float64)
-        rows = {word: row for row, word in enumerate(public)}
+        public, singles = read_embedding(self.uri, self.format, self.allow_pickle)
+        vectors = singles[: self.num_public].astype(np.float64)
+        rows = {word: row for row, word in enumerate(public[: self.num_public])}
         # A word without a vector gets that of one public word, which is a word of the vocabulary like all others.
         unknown = int(nearest_rows(vectors.mean(axis=0, keepdims=True), vectors)[0])
         order = np.array([rows.get(word, unknown) for word in _lines(path)], dtype=np.int64)
