@@ -106,7 +106,7 @@ def scored(tweets: Tweets) -> tuple[FloatArray, BoolArray]:
     names = sorted({name for text in tweets.features for name in text.counts})
     counts = matrix([text.counts for text in tweets.features], names)
     lengths = np.array([[max(text.num_tokens, 1)] for text in tweets.features])
-    dense = np.array([[text.num_tokens, text.polarity] for text in tweets.features])
+    dense = np.array([[getattr(text, name) for name in DENSE] for text in tweets.features])
     classes = [[name == guess for name in sorted(set(tweets.predicted))] for guess in tweets.predicted]
     values = np.concatenate([counts / lengths, dense, np.array(classes)], axis=1)
     rows = [str(row) for row in range(len(values))]

@@ -10,7 +10,7 @@ from tiltmeter.jobs.classifiers.errors.tables import FEATURES
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.classifiers.errors import dependencies, readable
 from tiltmeter.operators.classifiers.errors.dependencies import dependency_counts, sentences
-from tiltmeter.operators.classifiers.errors.readable import ReadableFeatures, lexicon_of
+from tiltmeter.operators.classifiers.errors.readable import DENSE, ReadableFeatures, lexicon_of
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.files.redaction import redacted
@@ -89,7 +89,7 @@ def _count(store: Store, unit: Unit) -> Tables:
         features = count(row["text"])
         num_tokens = max(features.num_tokens, 1)
         counts = {**features.counts, **parsed.get(row["id"], {})}
-        dense = {"num_tokens": float(features.num_tokens), "polarity": features.polarity}
+        dense = {name: float(getattr(features, name)) for name in DENSE}
         made += [
             {"row": row["row"], "feature": name, "count": num, "value": num / num_tokens}
             for name, num in counts.items()

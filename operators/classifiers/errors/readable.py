@@ -2,7 +2,7 @@
 
 After Misra et al. 2021, *Accountable Error Characterization*, section 3.3.1: a feature is a count, divided by the
 number of tokens of the text. Their emotions are those of a lexicon that may not be passed on; it is given as a file,
-and counts of words by VADER's valence, and TextBlob's polarity, stand beside it. What their parser finds is in
+and VADER's valence, of words and of the text, and TextBlob's polarity stand beside it. What their parser finds is in
 :mod:`.dependencies`; pairs of neighbouring tags stand in for it where texts have no parse.
 """
 
@@ -18,9 +18,9 @@ import regex
 
 from tiltmeter.operators.text.tokenised import word_spans
 
-VERSION = "readable_features/1"
+VERSION = "readable_features/2"
 
-DENSE = ("num_tokens", "polarity")
+DENSE = ("num_tokens", "polarity", "valence")
 """Features that are no counts: every text has a value, and it is not divided by the number of tokens."""
 
 _MARKS = {
@@ -56,11 +56,21 @@ class Readable(NamedTuple):
     num_tokens: words, numbers and runs of punctuation of the text.
     counts: of the features that it has, by name.
     polarity: by TextBlob, in [-1, 1].
+    valence: VADER's compound score, in [-1, 1].
     """
 
     num_tokens: int
     counts: Mapping[str, int]
     polarity: float
+    valence: float
+
+
+class _Vader(NamedTuple):
+    """What tells valences of texts and of words, and words that deny and boost."""
+
+    analyser: Any
+    negations: frozenset[str]
+    boosters: frozenset[str]
 
 
 class ReadableFeatures:
@@ -112,7 +122,8 @@ class ReadableFeatures:
         counts.update(f"lexicon:{category}" for word in words for category in self._lexicon.get(word, ()))
         if self._tags:
             counts.update(_tags(text))
-        return Readable(len(words), {name: num for name, num in counts.items() if num}, float(polarity(text)))
+        present = {name: num for name, num in counts.items() if num}
+        return Readable(len(words), present, float(polarity(text)), _vader().analyser.polarity_scores(text)["compound"])
 
     def _first_words(self, text: str) -> Iterable[str]:
         """A question for each sentence that ends with its mark and begins so, after names that it is addressed to."""
@@ -168,15 +179,15 @@ def _any_of(words: Sequence[str]) -> regex.Pattern[str]:
 
 
 @cache
-def _vader() -> tuple[Mapping[str, float], frozenset[str], frozenset[str]]:
-    """Valences, negations and boosters of one word."""
+def _vader() -> _Vader:
     from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
 
-    return SentimentIntensityAnalyzer().lexicon, frozenset(NEGATE), frozenset(BOOSTER_DICT)
+    return _Vader(SentimentIntensityAnalyzer(), frozenset(NEGATE), frozenset(BOOSTER_DICT))
 
 
 def _valences(words: Sequence[str]) -> dict[str, int]:
-    valences, negations, boosters = _vader()
+    analyser, negations, boosters = _vader()
+    valences = analyser.lexicon
     known = [valences[word] for word in words if word in valences]
     return {
         "positive_words": sum(valence > 0 for valence in known),

@@ -46,7 +46,12 @@ _NOUNS = {
     "positive_words": "a word of praise",
     "negative_words": "a word of blame",
 }
-_DENSE = {"num_tokens": "{} words and marks", "polarity": "polarity {}", "confidence": "confidence {}"}
+_DENSE = {
+    "num_tokens": "{} words and marks",
+    "polarity": "polarity {}",
+    "valence": "valence {}",
+    "confidence": "confidence {}",
+}
 
 
 def in_words(predicates: Sequence[str]) -> str:

@@ -46,11 +46,12 @@ def test_tags_and_their_pairs_are_counted(readable):
     assert made.counts["tags:JJ-NN"] == 1
     assert made.num_tokens == 5
     assert made.polarity < 0
+    assert made.valence == pytest.approx(-2.5 / (2.5**2 + 15) ** 0.5, abs=1e-4)  # "bad" alone has a valence, of -2.5
     assert not any(name.startswith("tag") for name in ReadableFeatures(LISTS, tags=False)("The bad flight").counts)
 
 
 def test_an_empty_text_has_nothing(readable):
-    assert readable("") == (0, {}, 0.0)
+    assert readable("") == (0, {}, 0.0, 0.0)
 
 
 def test_the_identity_tells_lists_apart():
