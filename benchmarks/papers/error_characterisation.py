@@ -39,9 +39,6 @@ _COLUMNS = {
 }
 _NOT_PRINTED = {
     "published": "features of the paper",
-    "readable": "readable features",
-    "readable_and_class": "readable features and the predicted class",
-    "readable_class_and_probabilities": "readable features, predicted class and probabilities",
     "least_confidence": "least confidence",
     "predicted_class": "predicted class alone",
     "in_domain_disagreement": "in-domain disagreement",
@@ -135,7 +132,11 @@ def record(run: Path) -> None:
         ("precision_at_k", pl.col("k").is_in([*_AEC, 200])),
         ("error_models", pl.col("measure") == "auroc"),
     ):
-        rows = pl.read_parquet(run / f"{name}.parquet").filter(part, split="all").drop("split", "low", "high")
+        rows = (
+            pl.read_parquet(run / f"{name}.parquet")
+            .filter(part, pl.col("score").is_in(_NOT_PRINTED), split="all")
+            .drop("split", "low", "high")
+        )
         tables[name] = rows.with_columns(pl.col(pl.Float64).round(6)).to_dicts()
     _RECORD.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
 

@@ -51,11 +51,12 @@ def _slices(frames: Frames) -> Iterator[str]:
     for row in rows.head(_MOST).to_dicts():
         words = in_words(row["predicates"])
         kept = "" if row["confirmed_p"] < 0.05 else " That is not confirmed."
-        more = number(100 * row["confirmed_difference"], 0)
+        points = round(100 * row["confirmed_difference"])
+        more = f"{plural(points, 'point')} more than" if points > 0 else "no more than"
         yield (
             f"{words[0].upper()}{words[1:]} are wrong in {percent(row['confirmed_rate'], 0)} "
             f"[{percent(row['confirmed_low'], 0)}, {percent(row['confirmed_high'], 0)}] of "
-            f"{plural(row['confirmed_size'], 'text')}, {more} points more than its predictions let expect.{kept}"
+            f"{plural(row['confirmed_size'], 'text')}, {more} its predictions let expect.{kept}"
         )
     if rows.height > _MOST:
         yield f"{plural(rows.height - _MOST, 'more slice')} {verb(rows.height - _MOST, 'be')} in the table."

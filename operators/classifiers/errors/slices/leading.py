@@ -2,10 +2,11 @@
 
 Significant slices overlap: with a slice, its parts and whatever lies mostly within it come out, too. So the slice of
 the largest T is taken first, and shortened: a predicate goes as long as the slice is not wrong more often than the rest
-of what is left without it. Then its texts are put aside, and of the others, what still is significant follows.
+of what is left without it, and is significant without it as well. Then its texts are put aside, and of the others, what
+still is significant follows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import BoolArray
 
-VERSION = "leading_slices/1"
+VERSION = "leading_slices/2"
 
 Conjunction = tuple[int, ...]
 
@@ -71,9 +72,8 @@ def leading_slices(
         if not known:
             break
         best = max(known, key=lambda conjunction: (values[conjunction], -len(conjunction)))
-        short = shortened(best, members, errors, strata, left, gain)
-        chosen += [] if short in chosen else [short]
-        left &= ~rows_with(members, short)
+        chosen.append(shortened(best, members, errors, strata, left, gain, known))
+        left &= ~rows_with(members, chosen[-1])
         known.pop(best)
     return chosen
 
@@ -85,13 +85,19 @@ def shortened(
     strata: NDArray[np.integer],
     within: BoolArray,
     gain: float,
+    significant: Collection[Conjunction],
 ) -> Conjunction:
-    """The conjunction without predicates that add nothing: of those that may go, the one that adds least goes first."""
+    """The conjunction without predicates that add nothing: of those that may go, the one that adds least goes first.
+
+    Args:
+        significant: what it may come to; the conjunction is one of them.
+    """
     while len(conjunction) > 1:
         rows = rows_with(members, conjunction)
         values = {
             shorter: standardised(rows, errors, strata, within & rows_with(members, shorter))
             for shorter in _shorter(conjunction)
+            if shorter in significant
         }
         idle = {shorter: value for shorter, value in values.items() if np.isnan(value) or value < gain}
         if not idle:

@@ -80,7 +80,9 @@ def test_the_planted_slice_leads_and_is_confirmed(characterised):
     # Shadows are significant, too, and do not lead.
     shadows = [row for row in characterised.rows("slices", leading=None) if "numbers" in row["predicates"]]
     assert min(row["p_value"] for row in shadows) <= 0.05
-    assert len([row for row in characterised.table("slices").to_pylist() if row["leading"]]) <= 2
+    leading = [row for row in characterised.table("slices").to_pylist() if row["leading"]]
+    assert len(leading) <= 2
+    assert all(row["p_value"] <= 0.05 for row in leading)
 
 
 def test_sizes_and_rates_of_slices_are_those_of_the_texts(characterised):

@@ -202,9 +202,21 @@ def test_two_disjoint_effects_lead_one_after_the_other():
 def test_a_predicate_that_adds_nothing_goes():
     members, errors, strata = planted(8)
     everyone = np.ones(2000, dtype=bool)
-    assert shortened((0, 1, 7), members, errors, strata, everyone, 3.0) == (0, 1)
-    assert leading_slices(members, [(0, 1, 7)], errors, strata, 4.0, 3.0) == [(0, 1)]
+    significant = [(0, 1), (0, 1, 7)]
+    assert shortened((0, 1, 7), members, errors, strata, everyone, 3.0, significant) == (0, 1)
+    assert leading_slices(members, significant, errors, strata, 4.0, 3.0) == [(0, 1)]
     assert leading_slices(members, [(4,)], errors, strata, 4.0, 3.0) == []
+
+
+def test_a_slice_is_not_shortened_to_one_that_is_not_significant():
+    members, errors, strata = planted(8, effect=0.15)
+    everyone = np.ones(2000, dtype=bool)
+    assert shortened((0, 1), members, errors, strata, everyone, 9.0, [(0, 1)]) == (0, 1)
+    assert shortened((0, 1), members, errors, strata, everyone, 9.0, [(0,), (0, 1)]) == (0,)
+    candidates, p_values, found = search(members, errors, strata)
+    significant = {plain(candidates.conjunctions[number]) for number in np.flatnonzero(p_values <= 0.05)}
+    assert found
+    assert set(found) <= significant
 
 
 # --- rates ------------------------------------------------------------------------------------------------------------
