@@ -1,0 +1,121 @@
+"""Directions that have nothing to do with gender, and what an attack along gender does more than along these.
+
+How often replacements of words flip a verdict says nothing by itself: replacements along any direction flip some. With
+A_e the share of texts that a direction e flips, and R control directions,
+
+    E = A_gender - mean_r A_r,    p = (1 + #{r : A_r >= A_gender}) / (R + 1)
+
+(Phipson and Smyth 2010, *Permutation p-values should never be zero*). Differences of words of like frequency have the
+spectrum of real directions, and flip more than directions drawn from a sphere.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.philox import Stream
+
+VERSION = "adversary_controls/1"
+
+_SPHERE, _PAIRS = 0, 1
+
+
+class Excess(NamedTuple):
+    """Attributes:
+    excess: E.
+    p_value: one-sided.
+    """
+
+    excess: float
+    p_value: float
+
+
+class Asymmetry(NamedTuple):
+    """Attributes:
+    difference: share of the texts that the first direction flips, less that of the second.
+    p_value: of McNemar's exact test, two-sided; 1 where both flip the same texts.
+    num_first, num_second: texts that one of them alone flips.
+    """
+
+    difference: float
+    p_value: float
+    num_first: int
+    num_second: int
+
+
+def sphere_directions(number: int, dims: int, length: float, seed: int) -> FloatArray:
+    """Directions drawn uniformly from a sphere: ``[number, dims]``.
+
+    Args:
+        number: each depends on its own number and the seed alone.
+        dims: of the vectors.
+        length: of the direction that they are controls of.
+    """
+    drawn = np.stack(
+        [keyed_generator(seed, Stream.CONTROL_DIRECTION, _SPHERE, place).normal(size=dims) for place in range(number)]
+    )
+    return drawn * (length / np.linalg.norm(drawn, axis=1, keepdims=True))
+
+
+def matched_pairs(
+    number: int, pair: tuple[int, int], pool: NDArray[np.int64], window: int, seed: int
+) -> NDArray[np.int64]:
+    """Pairs of words as frequent as those of a pair: ``[number, 2]`` ranks.
+
+    Args:
+        number: each pair depends on its own number and the seed alone.
+        pair: ranks of the two words by frequency, from 0 for the most frequent.
+        pool: ranks of words that may be drawn, each once; those that tell gender should not be among them.
+        window: words of the pool that each is drawn from: the nearest by rank.
+
+    Raises:
+        ValueError: if the pool has fewer than two words, or the window fewer than two.
+    """
+    if pool.size < 2 or window < 2:
+        raise ValueError(
+            f"{pool.size} words to make control pairs of, controls.window={window}: must be at least 2; "
+            "set embedding to vectors of more words, or raise controls.window"
+        )
+    near = [pool[np.argsort(np.abs(pool - rank), kind="stable")[:window]] for rank in pair]
+    pairs = []
+    for place in range(number):
+        draws = keyed_generator(seed, Stream.CONTROL_DIRECTION, _PAIRS, place)
+        first = draws.choice(near[0])
+        pairs.append((first, draws.choice(near[1][near[1] != first])))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def excess(rate: float, controls: FloatArray) -> Excess:
+    """E and its randomisation p-value.
+
+    Args:
+        rate: of the direction in question.
+        controls: ``[R]`` rates of control directions.
+
+    Raises:
+        ValueError: if there is no control.
+
+    >>> excess(0.5, np.array([0.1, 0.2, 0.6]))
+    Excess(excess=0.2, p_value=0.5)
+    """
+    if not controls.size:
+        raise ValueError("controls.number=0: must be at least 1; a rate of flips says nothing without controls")
+    return Excess(float(rate - controls.mean()), float((1 + np.count_nonzero(controls >= rate)) / (controls.size + 1)))
+
+
+def asymmetry(first: BoolArray, second: BoolArray) -> Asymmetry:
+    """Whether one of two directions flips more of the same texts; McNemar 1947, exact by the binomial distribution.
+
+    Args:
+        first, second: ``[texts]``, which ones each flips.
+
+    >>> asymmetry(np.array([True, True, True, False]), np.array([False, False, True, False]))
+    Asymmetry(difference=0.5, p_value=0.5, num_first=2, num_second=0)
+    """
+    alone = int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
+    p_value = float(binomtest(alone[0], sum(alone)).pvalue) if sum(alone) else 1.0
+    return Asymmetry((alone[0] - alone[1]) / max(len(first), 1), p_value, *alone)

@@ -1,0 +1,80 @@
+"""Directions, candidates along them, and what an excess over controls means."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, kstest
+
+from tiltmeter.operators.classifiers.adversary.candidates import NONE, pair_direction, shifted_candidates
+from tiltmeter.operators.classifiers.adversary.controls import asymmetry, excess, matched_pairs, sphere_directions
+
+VECTORS = np.random.default_rng(0).normal(size=(60, 8))
+
+
+@pytest.mark.parametrize(("top", "exclude"), [(2, 4), (3, 1), (5, 5)])
+def test_candidates_are_near_the_shifted_word_and_not_near_the_word(top, exclude):
+    shift = np.random.default_rng(1).normal(size=8)
+    candidates = shifted_candidates(VECTORS, np.arange(60), shift, top=top, exclude=exclude)
+    unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
+    for word in range(60):
+        moved = VECTORS[word] + shift
+        cosines = unit @ moved / np.linalg.norm(moved)
+        near = sorted(range(60), key=lambda c: -cosines[c])[:top]
+        own = sorted(range(60), key=lambda c: -(unit[c] @ unit[word]))[:exclude]
+        kept = [c for c in near if c not in own]
+        assert candidates.words[word].tolist() == kept + [NONE] * (top - len(kept))
+        np.testing.assert_allclose(candidates.cosines[word, : len(kept)], cosines[kept])
+        assert candidates.num_excluded[word] == top - len(kept)
+
+
+def test_without_a_shift_nothing_is_a_candidate():
+    """What is nearest is the word itself and its synonyms, which are left out."""
+    assert (shifted_candidates(VECTORS, np.arange(60), np.zeros(8)).words == NONE).all()
+    assert shifted_candidates(VECTORS, np.arange(0), np.zeros(8)).words.shape == (0, 2)
+
+
+def test_directions_of_pairs():
+    starts = np.array([[0.0, 0.0], [0.0, 5.0]])
+    np.testing.assert_allclose(pair_direction(starts + np.array([2.0, 0.0]), starts), [2.0, 0.0])
+    np.testing.assert_allclose(
+        pair_direction(starts + np.array([-2.0, 0.0]), starts, "principal_component"), [-2.0, 0.0]
+    )
+    with pytest.raises(ValueError, match="2 pairs have no direction in common"):
+        pair_direction(starts, starts)
+
+
+def test_controls_have_the_length_of_what_they_control_and_depend_on_their_number_alone():
+    drawn = sphere_directions(5, 8, 3.0, seed=1)
+    np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 3.0)
+    np.testing.assert_array_equal(sphere_directions(3, 8, 3.0, seed=1), drawn[:3])
+    assert not np.allclose(sphere_directions(5, 8, 3.0, seed=2), drawn)
+
+
+def test_control_pairs_are_as_frequent_as_the_pair_and_of_two_words():
+    pool = np.setdiff1d(np.arange(1000), [100, 400])
+    pairs = matched_pairs(200, (100, 400), pool, window=20, seed=0)
+    assert np.abs(pairs - [100, 400]).max() <= 11
+    assert len(np.unique(pairs, axis=0)) > 100
+    np.testing.assert_array_equal(matched_pairs(7, (100, 400), pool, window=20, seed=0), pairs[:7])
+    assert (np.diff(matched_pairs(50, (5, 5), np.arange(10), window=3, seed=0)) != 0).all()
+    with pytest.raises(ValueError, match=r"controls\.window=1: must be at least 2"):
+        matched_pairs(1, (0, 1), pool, window=1, seed=0)
+
+
+def test_p_values_are_uniform_where_the_direction_is_one_of_its_controls():
+    rates = np.random.default_rng(5).normal(size=(400, 100))
+    p_values = np.array([excess(row[0], row[1:]).p_value for row in rates])
+    assert kstest(p_values, "uniform").pvalue > 0.01
+    assert (p_values <= 0.05).mean() <= 0.07
+    assert excess(9.0, rates[0]).p_value == 1 / 101
+    with pytest.raises(ValueError, match=r"controls\.number=0"):
+        excess(0.5, np.array([]))
+
+
+def test_asymmetry_is_the_binomial_tail_of_texts_that_one_direction_alone_flips():
+    first, second = np.zeros(40, bool), np.zeros(40, bool)
+    first[:12], second[10:15] = True, True
+    result = asymmetry(first, second)
+    assert (result.num_first, result.num_second, result.difference) == (10, 3, 7 / 40)
+    assert result.p_value == pytest.approx(2 * binom.cdf(3, 13, 0.5))
+    assert asymmetry(second, first).difference == -result.difference
+    assert asymmetry(first, first).p_value == 1.0

@@ -1,0 +1,201 @@
+"""Searches held against brute force, a stub victim with the published steps, and each other."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, genetic
+from tiltmeter.operators.classifiers.adversary.search import exhaustive, greedy, pruned
+from tiltmeter.operators.classifiers.adversary.shares import shapley_values
+from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit, level_sizes, levels
+
+SIZES = st.lists(st.integers(0, 3), min_size=1, max_size=5)
+
+
+def additive(gains, threshold=0.0):
+    """A victim of two classes whose margin adds up over positions; ``gains`` are ``[positions][choice]``."""
+
+    def victim(choices):
+        margin = 1.0 - threshold - sum(np.array([0.0, *gains[at]])[row] for at, row in enumerate(choices.T))
+        p = 1.0 / (1.0 + np.exp(-np.asarray(margin, dtype=float)))
+        return np.column_stack([p, 1.0 - p])
+
+    return victim
+
+
+def drawn_victim(sizes, seed, spread=0.8):
+    """Any table of margins at all, so that no search can lean on how they add up."""
+    table = np.random.default_rng(seed).normal(1.0, spread, size=[size + 1 for size in sizes])
+    table.flat[0] = 1.0
+
+    def victim(choices):
+        p = 1.0 / (1.0 + np.exp(-table[tuple(choices.T)]))
+        return np.column_stack([p, 1.0 - p])
+
+    return victim
+
+
+def all_texts(sizes):
+    return np.array(list(product(*[range(size + 1) for size in sizes])), dtype=np.int64)
+
+
+@given(SIZES, st.integers(1, 5))
+def test_levels_are_all_texts_with_so_many_changes(sizes, num_changes):
+    every = {tuple(row) for row in all_texts(sizes).tolist() if np.count_nonzero(row) == num_changes}
+    rows = levels(sizes, num_changes).tolist()
+    assert len(rows) == len(every) == level_sizes(sizes, num_changes)[-1]
+    assert {tuple(row) for row in rows} == every
+
+
+def naive(victim, sizes, max_changes):
+    """The fewest changes that flip, and the smallest p(y0) with so many; None if nothing flips."""
+    flips = []
+    for text in all_texts(sizes):
+        probabilities = victim(text[None])[0]
+        if np.count_nonzero(text) <= max_changes and probabilities.argmax() != 0:
+            flips.append((np.count_nonzero(text), probabilities[0]))
+    return min(flips, default=None)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_certificates_are_those_of_a_naive_enumeration(seed):
+    draws = np.random.default_rng(seed)
+    sizes, max_changes = draws.integers(0, 4, size=draws.integers(1, 6)).tolist(), int(draws.integers(1, 4))
+    victim = drawn_victim(sizes, seed, spread=0.6)
+    attack, expected = exhaustive(Queries(victim, 0), sizes, max_changes, 20_000), naive(victim, sizes, max_changes)
+    if not any(sizes):
+        assert attack.status == "no_candidate"
+    elif expected is None:
+        assert attack.status == "robust_proven"
+        assert attack.num_queries == 1 + sum(level_sizes(sizes, min(max_changes, len(sizes))))
+    else:
+        assert (attack.status, attack.num_changes, attack.after) == ("flipped_minimal", *expected)
+
+
+def test_what_the_budget_does_not_reach_is_left_open():
+    victim = additive([[0.6, 0.1], [0.6], [0.0]])
+    assert exhaustive(Queries(victim, 0), [2, 1, 1], 2, 5).status == "not_found"
+    attack = exhaustive(Queries(victim, 0), [2, 1, 1], 2, 10)
+    assert (attack.status, attack.choices, attack.num_changes) == ("flipped_minimal", (1, 1, 0), 2)
+    assert exhaustive(Queries(victim, 0), [2, 1, 1], 1, 10).status == "robust_proven"
+    with pytest.raises(ValueError, match=r"search\.budget=0: must be at least 1"):
+        exhaustive(Queries(victim, 0), [1], 1, 0)
+
+
+def test_each_text_is_read_once():
+    seen = []
+
+    def victim(choices):
+        seen.extend(map(tuple, choices.tolist()))
+        return np.tile([0.9, 0.1], (len(choices), 1))
+
+    queries = Queries(victim, 0)
+    exhaustive(queries, [2, 2, 2], 2, 1000)
+    genetic(queries, [2, 2, 2], 2, 1000, GeneticConfig(population=6, generations=4), seed=0, key=1)
+    assert len(seen) == len(set(seen)) == queries.num_distinct < queries.num_queries
+
+
+# --- greedy ---------------------------------------------------------------------------------------------------------
+
+
+def by_script(victim, sizes):
+    """The released pass, written a second time."""
+    text, steps = [0] * len(sizes), []
+    current = victim(np.array([text]))[0, 0]
+    for at, size in enumerate(sizes):
+        best = None
+        for choice in range(1, size + 1):
+            value = victim(np.array([[*text[:at], choice, *text[at + 1 :]]]))[0, 0]
+            if best is None or value < best[1]:
+                best = (choice, value)
+        if best is not None and best[1] < 0.95 * current:
+            text[at], current = best
+            steps.append((at, best[0], best[1]))
+    return steps
+
+
+@pytest.mark.parametrize("seed", range(500))
+def test_the_greedy_pass_is_that_of_an_independent_script(seed):
+    sizes = np.random.default_rng(seed).integers(0, 4, size=5).tolist()
+    victim = drawn_victim(sizes, seed)
+    assert greedy(Queries(victim, 0), sizes) == by_script(victim, sizes)
+
+
+PUBLISHED = {
+    "beautiful, brilliant": (0.8101, [0.7518, 0.6997]),
+    "the damn picture": (0.7146, [0.6703, 0.5279, 0.2588, 0.1596, 0.1208, 0.0962]),
+}
+
+
+@pytest.mark.parametrize(("first", "after"), PUBLISHED.values(), ids=PUBLISHED)
+def test_a_victim_with_the_published_probabilities_has_all_published_steps(first, after):
+    """Also behind the flip, which the second text has at 0.2588; a fall of less than 5 % is none."""
+    factors = np.array([after[0] / first, *np.divide(after[1:], after[:-1])])
+
+    def victim(choices):
+        p = first * np.prod(np.where(choices == 1, factors, np.where(choices == 2, 0.96, 1.0)), axis=1)
+        return np.column_stack([p, 1.0 - p])
+
+    steps = greedy(Queries(victim, 0), [2] * len(after))
+    assert [(at, choice) for at, choice, _ in steps] == [(at, 1) for at in range(len(after))]
+    np.testing.assert_allclose([value for *_, value in steps], after, atol=1e-12)
+
+
+# --- genetic --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("crossover", ["one_point", "uniform"])
+def test_the_genetic_search_mostly_reaches_the_proven_minimum(crossover):
+    config, reached, minima = GeneticConfig(population=40, generations=8, crossover=crossover), 0, 0
+    for seed in range(40):
+        draws = np.random.default_rng(seed)
+        gains = [draws.normal(0.15, 0.3, size=3).tolist() for _ in range(8)]
+        proven = exhaustive(Queries(additive(gains), 0), [3] * 8, 4, 100_000)
+        attack = genetic(Queries(additive(gains), 0), [3] * 8, 4, 100_000, config, seed=0, key=seed)
+        if proven.status == "robust_proven":
+            assert attack.status == "not_found"
+        else:
+            minima += 1
+            reached += attack.num_changes == proven.num_changes
+    assert minima > 20
+    assert reached >= 0.95 * minima
+
+
+def test_no_text_of_the_genetic_search_has_more_changes_than_allowed():
+    victim = additive([[0.2, 0.1]] * 12, threshold=-4.0)
+    attack = genetic(Queries(victim, 0), [2] * 12, 3, 5000, GeneticConfig(population=8, generations=5), seed=3, key=9)
+    assert (attack.status, attack.num_changes) == ("not_found", 3)
+
+
+def test_a_flip_loses_what_it_does_not_need():
+    victim = additive([[0.3], [1.5], [0.4], [0.9]])
+    assert pruned(Queries(victim, 0), np.array([1, 1, 1, 1])).tolist() == [0, 1, 0, 0]
+    many = additive([[0.05]] * 11 + [[1.2]])
+    assert pruned(Queries(many, 0), np.ones(12, dtype=np.int64)).tolist() == [0] * 11 + [1]
+
+
+# --- shares ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 1000))
+def test_shapley_values_add_up_to_the_fall_and_are_means_over_orders(seed):
+    sizes, text = [1, 2, 1, 0], np.array([1, 2, 1, 0])
+    victim = drawn_victim(sizes, seed)
+    shares = shapley_values(Queries(victim, 0), text)
+    orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
+    falls = np.zeros(4)
+    for order in orders:
+        current = np.zeros(4, dtype=np.int64)
+        for at in order:
+            before = victim(current[None])[0, 0]
+            current[at] = text[at]
+            falls[at] += (before - victim(current[None])[0, 0]) / len(orders)
+    np.testing.assert_allclose(shares, falls, atol=1e-12)
+
+
+@pytest.mark.parametrize(("num_words", "expected"), [(1, 1), (4, 1), (5, 1), (10, 2), (15, 3), (100, 20)])
+def test_a_fifth_of_the_words_may_change_and_one_always(num_words, expected):
+    assert change_limit(num_words, 0.2) == expected
