@@ -1,6 +1,6 @@
 """Words that stand in for others: near to a word that is shifted along a direction, and not to the word itself.
 
-After the code that Lantavos and Sushil released with *gender bias of language-processing models by altering gendered words*:
+After the code that Lantavos and Sushil released with their project on gender bias of language-processing models:
 
     P(w) = top_k { c : cos(v(c), v(w) + s d) }  without  top_m { c : cos(v(c), v(w)) },   k = 2, m = 4,
 

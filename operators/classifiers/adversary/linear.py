@@ -49,30 +49,42 @@ class LinearModel:
             options: of each position that may change, the feature of its word and of each candidate, or ``UNKNOWN``.
             others: features of the words that stay.
         """
-        known = np.array([feature for feature in others if feature != UNKNOWN], dtype=np.int64)
-        features = np.unique([*known, *(feature for row in options for feature in row if feature != UNKNOWN)])
-        features = features.astype(np.int64)
-        base = np.bincount(np.searchsorted(features, known), minlength=len(features)).astype(np.float64)
-        one_hot = [_one_hot(features, row) for row in options]
-        idf, weights = self.idf[features], self.weights[:, :, features]
+        everything = np.array([*others, *(feature for row in options for feature in set(row))], dtype=np.int64)
+        features, numbers = np.unique(everything[everything != UNKNOWN], return_counts=True)
+        table = _Text(self, features[numbers > 1])
+        fixed = sum((table.terms(np.array([feature])) for feature in others), table.terms(np.array([UNKNOWN])))
+        terms = [table.terms(np.array(row, dtype=np.int64)) for row in options]
 
         def probabilities(choices: Choices) -> FloatArray:
             blocks = [choices[start : start + _BLOCK] for start in range(0, len(choices), _BLOCK)]
-            return np.concatenate([self._read(base, one_hot, idf, weights, block) for block in blocks])
+            return np.concatenate([self._read(fixed, terms, table.num_repeated, block) for block in blocks])
 
         return probabilities
 
-    def _read(
-        self, base: FloatArray, one_hot: Sequence[FloatArray], idf: FloatArray, weights: FloatArray, choices: Choices
-    ) -> FloatArray:
-        counts = np.repeat(base[None], len(choices), axis=0)
-        for position, rows in enumerate(one_hot):
-            counts += rows[choices[:, position]]
-        values = counts * idf
-        lengths = np.sqrt((values**2).sum(axis=1))
-        values /= np.where(lengths > 0.0, lengths, 1.0)[:, None]
-        scores = np.einsum("tf,kcf->tkc", values, weights, optimize=True) + self.biases
+    def _read(self, fixed: FloatArray, terms: Sequence[FloatArray], num_repeated: int, choices: Choices) -> FloatArray:
+        sums = np.repeat(fixed, len(choices), axis=0)
+        for position, rows in enumerate(terms):
+            sums += rows[choices[:, position]]
+        squares = sums[:, 0] + (sums[:, 1 : 1 + num_repeated] ** 2).sum(axis=1)
+        lengths = np.where(squares > 0.0, np.sqrt(squares), 1.0)
+        scores = (sums[:, 1 + num_repeated :] / lengths[:, None]).reshape(-1, *self.biases.shape) + self.biases
         return _normalised(expit(-(self.slopes * scores + self.offsets))).mean(axis=1)
+
+
+class _Text:
+    """What each word adds: its squared length if its term can come once only, its value if more often, its scores."""
+
+    def __init__(self, model: LinearModel, repeated: Choices) -> None:
+        self._model, self._repeated = model, repeated
+        self.num_repeated = len(repeated)
+
+    def terms(self, features: Choices) -> FloatArray:
+        """``[words, 1 + repeated + folds * classes]``, zeros for ``UNKNOWN``."""
+        idf = np.where(features == UNKNOWN, 0.0, self._model.idf[features])
+        is_repeated = features[:, None] == self._repeated
+        squares = np.where(is_repeated.any(axis=1), 0.0, idf**2)
+        scores = np.moveaxis(self._model.weights[:, :, features] * idf, -1, 0).reshape(len(features), -1)
+        return np.column_stack([squares, is_repeated * idf[:, None], scores])
 
 
 def _normalised(values: FloatArray) -> FloatArray:
@@ -81,11 +93,3 @@ def _normalised(values: FloatArray) -> FloatArray:
         return np.concatenate([1.0 - values, values], axis=-1)
     totals = values.sum(axis=-1, keepdims=True)
     return np.where(totals > 0.0, values / np.where(totals > 0.0, totals, 1.0), 1.0 / values.shape[-1])
-
-
-def _one_hot(features: Choices, options: Sequence[int]) -> FloatArray:
-    rows = np.zeros((len(options), len(features)))
-    for number, feature in enumerate(options):
-        if feature != UNKNOWN:
-            rows[number, np.searchsorted(features, feature)] = 1.0
-    return rows
