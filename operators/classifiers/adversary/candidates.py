@@ -55,14 +55,15 @@ def pair_direction(
     >>> pair_direction(np.array([[1.0, 0.0], [3.0, 0.0]]), np.zeros((2, 2)))
     array([2., 0.])
     """
-    differences = np.asarray(ends, dtype=np.float64) - np.asarray(starts, dtype=np.float64)
-    mean = differences.mean(axis=0) if len(differences) else np.zeros(differences.shape[1:])
+    differences: FloatArray = np.asarray(ends, dtype=np.float64) - np.asarray(starts, dtype=np.float64)
+    mean: FloatArray = differences.mean(axis=0) if len(differences) else np.zeros(differences.shape[1:])
     if not (length := float(np.linalg.norm(mean))):
         raise ValueError(f"{len(differences)} pairs have no direction in common; set direction.pairs to others")
     if kind == "mean":
         return mean
     component = np.linalg.svd(differences, full_matrices=False)[2][0]
-    return component * (length * float(np.sign(component @ mean) or 1.0))
+    direction: FloatArray = component * (length * float(np.sign(component @ mean) or 1.0))
+    return direction
 
 
 def shifted_candidates(
@@ -115,4 +116,5 @@ def _largest(values: FloatArray, number: int) -> NDArray[np.int64]:
 
 def _unit(rows: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
-    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0.0)
+    unit: FloatArray = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0.0)
+    return unit

@@ -58,7 +58,8 @@ def sphere_directions(number: int, dims: int, length: float, seed: int) -> Float
     drawn = np.stack(
         [keyed_generator(seed, Stream.CONTROL_DIRECTION, _SPHERE, place).normal(size=dims) for place in range(number)]
     )
-    return drawn * (length / np.linalg.norm(drawn, axis=1, keepdims=True))
+    directions: FloatArray = drawn * (length / np.linalg.norm(drawn, axis=1, keepdims=True))
+    return directions
 
 
 def matched_pairs(

@@ -15,7 +15,7 @@ import numpy as np
 import pydantic
 from pydantic import ConfigDict, Field
 
-from tiltmeter.operators.classifiers.adversary.search import Attack, pruned
+from tiltmeter.operators.classifiers.adversary.search import Attack, Status, pruned
 from tiltmeter.operators.classifiers.adversary.spaces import Choices, Queries, levels
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
@@ -122,7 +122,7 @@ def genetic(
     fewest = np.lexsort((values, np.count_nonzero(texts, axis=1), ~flips))[0]
     flip = pruned(queries, texts[fewest])
     after = float(queries(flip[None])[0][0])
-    status = "flipped_minimal" if np.count_nonzero(flip) == 1 else "flipped"
+    status: Status = "flipped_minimal" if np.count_nonzero(flip) == 1 else "flipped"
     return Attack(status, tuple(flip.tolist()), before, after, queries.num_queries)
 
 

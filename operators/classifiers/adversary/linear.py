@@ -68,7 +68,8 @@ class LinearModel:
         squares = sums[:, 0] + (sums[:, 1 : 1 + num_repeated] ** 2).sum(axis=1)
         lengths = np.where(squares > 0.0, np.sqrt(squares), 1.0)
         scores = (sums[:, 1 + num_repeated :] / lengths[:, None]).reshape(-1, *self.biases.shape) + self.biases
-        return _normalised(expit(-(self.slopes * scores + self.offsets))).mean(axis=1)
+        mean: FloatArray = _normalised(expit(-(self.slopes * scores + self.offsets))).mean(axis=1)
+        return mean
 
 
 class _Text:
