@@ -18,6 +18,16 @@ LABELLED = pa.schema(
     ]
 )
 
+SPLIT = pa.schema(
+    [
+        column("row", pa.int64(), "number of the text", key=True),
+        column("part", pa.string(), "'training', 'development' or 'test'"),
+        column("text", pa.string(), "the text"),
+        column("label", pa.string(), "its class"),
+    ]
+)
+"""Texts that models are trained with, and evaluated on."""
+
 SENTENCES = pa.schema(
     [
         column("sentence", pa.int64(), "number of the sentence", key=True),

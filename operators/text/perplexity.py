@@ -84,6 +84,24 @@ class KneserNey:
             gains.append(float(self._scored(window).sum() - before[place : place + others].sum()))
         return np.array(gains)
 
+    def substitution_gains(
+        self, words: Sequence[str], place: int, others: Sequence[str], *, prefix_only: bool = False
+    ) -> NDArray[np.float64]:
+        """By how much ln p of a text grows with other words in the place of one: ``[others]``.
+
+        Args:
+            words: of the text.
+            place: of the word, from 0.
+            others: each by itself.
+            prefix_only: of the place alone, by the words before it; not of those behind it, whose histories change too.
+        """
+        context = self.order - 1
+        padded = self._padded(words)[place : place + 2 * context + 1]
+        padded = padded[: context + 1] if prefix_only else padded
+        before = self._scored(padded).sum()
+        windows = ([*padded[:context], entry, *padded[context + 1 :]] for entry in self._entries(others))
+        return np.array([float(self._scored(window).sum() - before) for window in windows], dtype=np.float64)
+
     def _padded(self, words: Sequence[str]) -> list[str]:
         return [_START] * (self.order - 1) + self._entries(words) + [_END]
 

@@ -36,7 +36,7 @@ _SHORTENED = regex.compile(r"'[\p{L}\p{N}]+")
 """Such as "'s" or "'07", which are words by themselves."""
 
 
-class _Token(NamedTuple):
+class Token(NamedTuple):
     """A token: the word in it, as it is written, and what stands before and behind."""
 
     lead: str
@@ -64,12 +64,12 @@ def swap_gender(
     >>> swap_gender("His dog? It's his, he's sure.".split())
     ['Her', 'dog?', "It's", 'hers,', "she's", 'sure.']
     """
-    parts = [_Token(*_PARTS.fullmatch(token).group("lead", "word", "trail")) for token in tokens]
+    parts = [token_parts(token) for token in tokens]
     words, places = _flattened(parts)
     return [_swapped(part, words, place, counterparts, in_context) for part, place in zip(parts, places, strict=True)]
 
 
-def _swapped(part: _Token, words: Sequence[str], place: int, counterparts: Mapping[str, str], in_context: bool) -> str:
+def _swapped(part: Token, words: Sequence[str], place: int, counterparts: Mapping[str, str], in_context: bool) -> str:
     whole = part.word
     head = whole if _plain(whole) in counterparts else regex.split("['’]", whole, maxsplit=1)[0]
     other = counterparts.get(_plain(head))
@@ -77,7 +77,7 @@ def _swapped(part: _Token, words: Sequence[str], place: int, counterparts: Mappi
         return part.lead + whole + part.trail
     if in_context:
         other = _reading(_plain(head), other, words, place)
-    return part.lead + _as_written(head, other) + whole[len(head) :] + part.trail
+    return part.lead + as_written(head, other) + whole[len(head) :] + part.trail
 
 
 def _reading(word: str, other: str, words: Sequence[str], place: int) -> str:
@@ -124,7 +124,7 @@ def _kind(word: str) -> str:
     return next((end for end in ("ing", "ed", "ly", "s") if word.endswith(end) and len(word) > len(end) + 2), "word")
 
 
-def _flattened(parts: Sequence[_Token]) -> tuple[list[str], list[int]]:
+def _flattened(parts: Sequence[Token]) -> tuple[list[str], list[int]]:
     """Words and marks one by one, in small letters, and the place of each token's word among them."""
     words: list[str] = []
     places = []
@@ -141,7 +141,21 @@ def _plain(word: str) -> str:
     return word.replace("’", "'").lower()
 
 
-def _as_written(word: str, other: str) -> str:
+def token_parts(token: str) -> Token:
+    """The word of a token without the marks at its ends.
+
+    >>> token_parts("(don't!)")
+    Token(lead='(', word="don't", trail='!)')
+    """
+    return Token(*_PARTS.fullmatch(token).group("lead", "word", "trail"))
+
+
+def as_written(word: str, other: str) -> str:
+    """Another word with the capitals of a word.
+
+    >>> as_written("Man", "woman"), as_written("MAN", "woman"), as_written("I", "you")
+    ('Woman', 'WOMAN', 'You')
+    """
     if word.isupper() and len(word) > 1:
         return other.upper()
     return other[:1].upper() + other[1:] if word[:1].isupper() else other

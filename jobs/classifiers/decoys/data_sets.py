@@ -10,6 +10,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
+from tiltmeter.jobs.classifiers.tables import SPLIT
 from tiltmeter.operators.classifiers.decoys import kinds as decoys
 from tiltmeter.operators.classifiers.decoys import making as decoy_making
 from tiltmeter.operators.classifiers.decoys.kinds import (
@@ -26,10 +27,6 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import perplexity as ngram_perplexity
 from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-
-_MIN_ROWS = 20
-_SHARES = {"test": 0.2, "development": 0.1}
-"""Of the texts, where no file is given for a part."""
 
 
 @dataclass(frozen=True)
@@ -49,57 +46,6 @@ class DecoyData:
     words: TableRef
     measures: TableRef
     pools: Sequence[TableRef]
-
-
-def split_texts(runner: Runner, labelled: TableRef, seed: int) -> TableRef:
-    """The texts that have a class, by the part that they belong to.
-
-    Raises:
-        UnitsFailed: if there are too few, or all are of one class.
-    """
-    unit = Unit("decoy_split/1", "parts", {"seed": seed, "shares": _SHARES}, {"texts": [labelled]})
-    [finished] = runner.run_whole(Stage("divide texts", each(_split), {"data": [unit]}))["data"]
-    return finished.tables["texts"]
-
-
-def _split(store: Store, unit: Unit) -> Tables:
-    rows = store.read(unit.input("texts")).to_pylist()
-    given = {row["part"] for row in rows}
-    taken = [{**row, "row": number} for number, row in enumerate(rows) if row["status"] == "ok"]
-    shares = {part: share for part, share in unit.config["shares"].items() if part not in given}
-    parts = [row | {"part": _part(row, shares, unit.config["seed"])} for row in taken]
-    _check(parts)
-    yield "texts", pa.Table.from_pylist(parts, tables.SPLIT)
-
-
-def _part(row: Mapping[str, Any], shares: Mapping[str, float], seed: int) -> str:
-    """Equal texts belong to one part."""
-    if row["part"] != "training":
-        return str(row["part"])
-    position = document_key(f"{seed}\n{row['text']}") / 2**64
-    for part, share in shares.items():
-        if position < share:
-            return part
-        position -= share
-    return "training"
-
-
-def _check(rows: Sequence[Mapping[str, Any]]) -> None:
-    if len(rows) < _MIN_ROWS:
-        raise ValueError(
-            f"{len(rows)} texts have a class: must be at least {_MIN_ROWS}; set data.path to a file with more, or "
-            "raise data.limit"
-        )
-    classes = {row["label"] for row in rows if row["part"] == "training"}
-    if len(classes) < 2:
-        raise ValueError(
-            f"all training texts are of the class {', '.join(classes)!r}: must be of two classes at least; set "
-            "data.label to another column"
-        )
-    for part in ("development", "test"):
-        labels = {row["label"] for row in rows if row["part"] == part}
-        if unknown := sorted(labels - classes) or (not labels and ["any class"]):
-            raise ValueError(f"the {part} texts and the training texts share not {unknown[0]!r}; set data.{part}")
 
 
 def make_decoys(
@@ -136,7 +82,7 @@ def _make(store: Store, unit: Unit) -> Tables:
     indicates = indicated(decoy, learnt)
     changed = decoyed(texts, decoy, indicates, config["seed"], model)
     kept = [row | {"text": text} for row, text in zip(rows, changed, strict=True) if text is not None]
-    yield "texts", pa.Table.from_pylist(kept, tables.SPLIT)
+    yield "texts", pa.Table.from_pylist(kept, SPLIT)
     yield "probes", _probes(rows, decoy, indicates, config["seed"], model)
     before, after = _training_texts(rows, changed)
     yield "words", _words(config["name"], decoy, indicates, before, after)

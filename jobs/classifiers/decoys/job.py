@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.classifiers.decoys.adopting import evaluate
 from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun, find_sources
-from tiltmeter.jobs.classifiers.decoys.data_sets import make_decoys, split_texts
+from tiltmeter.jobs.classifiers.decoys.data_sets import make_decoys
 from tiltmeter.jobs.classifiers.decoys.detecting import detect, look
 from tiltmeter.jobs.classifiers.decoys.explaining import explain
 from tiltmeter.jobs.classifiers.decoys.fitting import left_out_decoys
@@ -16,6 +16,7 @@ from tiltmeter.jobs.classifiers.decoys.tables import TABLES
 from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL, train_models
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.resources import training_requests
+from tiltmeter.jobs.classifiers.splits import split_texts
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.storage.store.ledger import TableRef

@@ -19,16 +19,6 @@ BUDGET = column("budget", pa.int32(), "instances that are looked at", "instances
 _HOLDING = "all test texts that hold a word of the decoy of themselves"
 _CONTRADICTED = "test texts whose decoy contradicts their class"
 
-SPLIT = pa.schema(
-    [
-        column("row", pa.int64(), "number of the text", key=True),
-        column("part", pa.string(), "'training', 'development' or 'test'"),
-        column("text", pa.string(), "the text"),
-        column("label", pa.string(), "its class"),
-    ]
-)
-"""Texts that models are trained with, and evaluated on."""
-
 PROBES = pa.schema(
     [
         column("row", pa.int64(), "number of the text", key=True),

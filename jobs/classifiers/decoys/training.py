@@ -1,28 +1,17 @@
 """Models that are trained with each decoy, and without one."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
-import pyarrow as pa
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun
-from tiltmeter.jobs.classifiers.models import model_table
 from tiltmeter.jobs.classifiers.networks import Encoders
+from tiltmeter.jobs.classifiers.training import TextTraining
 from tiltmeter.jobs.runtime.resources import uses_gpus
-from tiltmeter.operators.classifiers.records import Head
-from tiltmeter.operators.classifiers.trained import weights_of
-from tiltmeter.operators.classifiers.training import Labelled, train
-from tiltmeter.operators.text.tokenised import Tokenise
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.ledger import TableRef, Unit
 
 ORIGINAL = ""
 """In place of a decoy's name: the texts as they are."""
-
-_HEAD = "label"
 
 
 class Lesson(NamedTuple):
@@ -76,28 +65,5 @@ def train_with(
         ]
         for group, parts in lessons.items()
     }
-    done = runner.run_whole(Stage(stage, _Training(encoders), units, on_gpu=on_gpu))
+    done = runner.run_whole(Stage(stage, TextTraining(encoders), units, on_gpu=on_gpu))
     return {group: [unit.tables["model"] for unit in finished] for group, finished in done.items()}
-
-
-@dataclass(frozen=True)
-class _Training:
-    encoders: Encoders
-
-    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
-        for unit in units:
-            yield unit, [("model", self._trained(store.read(unit.input("texts")).to_pylist(), unit.config))]
-
-    def _trained(self, rows: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> pa.Table:
-        training, development = ([row for row in rows if row["part"] == part] for part in ("training", "development"))
-        heads = {_HEAD: Head(tuple(sorted({row["label"] for row in training})))}
-        made = self.encoders.made([row["text"] for row in training], heads, config["seed"])
-        parts = [_labelled(part, made.tokenise, heads[_HEAD]) for part in (training, development)]
-        history = train(made.network, heads, parts[0], parts[1], self.encoders.models.training, config["seed"])
-        return model_table(made.described(tuple(history)), weights_of(made.network))
-
-
-def _labelled(rows: Sequence[Mapping[str, Any]], read: Tokenise, head: Head) -> Labelled:
-    numbers = {label: number for number, label in enumerate(head.classes)}
-    labels = np.array([numbers[row["label"]] for row in rows], dtype=np.int64)
-    return Labelled(read([row["text"] for row in rows]), {_HEAD: labels})

@@ -20,15 +20,15 @@ VERSION = "adversary_candidates/1"
 NONE = -1
 """In place of a candidate that there is not."""
 
-_BLOCK = 1024
-"""Words whose cosines with the whole vocabulary are in memory at once."""
+_MAX_COSINES = 4_000_000
+"""In memory at once; numbers of 8 bytes for each are 32 MB."""
 
 
 class Candidates(NamedTuple):
     """Attributes:
-    words: ``[words, k]`` int64, rows of the vectors, the nearest first; ``NONE`` behind.
-    cosines: ``[words, k]`` with the shifted vector; NaN where there is none.
-    num_excluded: ``[words]``, of the k nearest, those that are near to the word itself.
+    words: ``[shifts, words, k]`` int64, rows of the vectors, the nearest first; ``NONE`` behind.
+    cosines: ``[shifts, words, k]`` with the shifted vector; NaN where there is none.
+    num_excluded: ``[shifts, words]``, of the k nearest, those that are near to the word itself.
     """
 
     words: NDArray[np.int64]
@@ -67,54 +67,89 @@ def pair_direction(
 
 
 def shifted_candidates(
-    vectors: NDArray[np.floating], words: NDArray[np.int64], shift: FloatArray, *, top: int = 2, exclude: int = 4
+    vectors: NDArray[np.floating], words: NDArray[np.int64], shifts: FloatArray, *, top: int = 2, exclude: int = 4
 ) -> Candidates:
-    """P(w) of each word.
+    """P(w) of each word along each direction.
 
     Ties go to the word that stands first.
 
     Args:
         vectors: ``[vocabulary, dims]``; as stored in the released code, or of length 1.
         words: ``[words]`` rows of the vectors.
-        shift: ``[dims]``, s d.
+        shifts: ``[shifts, dims]``, each an s d.
         top: k.
         exclude: m; w is one of them.
     """
-    table = _unit(np.asarray(vectors, dtype=np.float64))
-    chosen = [
-        _nearest(table, vectors, words[start : start + _BLOCK], shift, top, exclude)
-        for start in range(0, len(words), _BLOCK)
-    ]
-    if not chosen:
-        return Candidates(np.empty((0, top), np.int64), np.empty((0, top)), np.empty(0, np.int64))
-    return Candidates(*(np.concatenate(parts) for parts in zip(*chosen, strict=True)))
+    table = unit_rows(np.asarray(vectors, dtype=np.float64))
+    parts = [np.empty((len(shifts), 0, width)) for width in (top, top, 1)]
+    size = max(1, _MAX_COSINES // max(len(table), 1))
+    for start in range(0, len(words), size):
+        bases = vectors[words[start : start + size]].astype(np.float64)
+        block = _of_block(table, bases, np.asarray(shifts, dtype=np.float64), top, exclude)
+        parts = [np.concatenate(pair, axis=1) for pair in zip(parts, block, strict=True)]
+    return Candidates(parts[0].astype(np.int64), parts[1], parts[2][:, :, 0].astype(np.int64))
 
 
-def _nearest(
-    table: FloatArray,
-    vectors: NDArray[np.floating],
-    words: NDArray[np.int64],
-    shift: FloatArray,
-    top: int,
-    exclude: int,
-) -> Candidates:
-    own = vectors[words].astype(np.float64)
-    cosines = _unit(own + shift) @ table.T
-    shifted = _largest(cosines, top)
-    excluded = (shifted[:, :, None] == _largest(_unit(own) @ table.T, exclude)[:, None, :]).any(axis=2)
+def _of_block(
+    table: FloatArray, bases: FloatArray, shifts: FloatArray, top: int, exclude: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    products = bases @ table.T
+    near = _largest(products, exclude)
+    rows = [_of_shift(products, table @ shift, near, top) for shift in shifts]
+    lengths = np.linalg.norm(bases + shifts[:, None], axis=2)[:, :, None]
+    ranked, sums, num_excluded = (np.stack(part) for part in zip(*rows, strict=True))
+    return ranked, np.divide(sums, lengths, out=np.full_like(sums, np.nan), where=lengths > 0.0), num_excluded
+
+
+def _of_shift(
+    products: FloatArray, gains: FloatArray, near: NDArray[np.int64], top: int
+) -> tuple[NDArray[np.int64], FloatArray, NDArray[np.int64]]:
+    """(w + s d) v(c) is w v(c) + s d v(c), of which the second is the same for every word."""
+    sums = products + gains
+    shifted = _largest(sums, top)
+    excluded = (shifted[:, :, None] == near[:, None, :]).any(axis=2)
     order = np.argsort(excluded, axis=1, kind="stable")
     kept = np.take_along_axis(~excluded, order, axis=1)
     ranked = np.take_along_axis(shifted, order, axis=1)
-    values = np.where(kept, np.take_along_axis(cosines, ranked, axis=1), np.nan)
-    return Candidates(np.where(kept, ranked, NONE), values, excluded.sum(axis=1))
+    values = np.where(kept, np.take_along_axis(sums, ranked, axis=1), np.nan)
+    return np.where(kept, ranked, NONE), values, excluded.sum(axis=1, keepdims=True)
+
+
+def nearest_candidates(vectors: NDArray[np.floating], words: NDArray[np.int64], *, top: int = 8) -> Candidates:
+    """The words nearest to each word, without itself: N(w), of counter-fitted vectors after Alzantot et al. 2018.
+
+    Args:
+        vectors, words, top: as for :func:`shifted_candidates`.
+
+    Returns:
+        Of one shift, which is none.
+    """
+    table = unit_rows(np.asarray(vectors, dtype=np.float64))
+    top = min(top, len(table) - 1)
+    parts = [(np.empty((0, top), np.int64), np.empty((0, top)))]
+    size = max(1, _MAX_COSINES // max(len(table), 1))
+    for start in range(0, len(words), size):
+        block = words[start : start + size]
+        cosines = table[block] @ table.T
+        cosines[np.arange(len(block)), block] = -np.inf
+        ranked = _largest(cosines, top)
+        parts.append((ranked, np.take_along_axis(cosines, ranked, axis=1)))
+    ranked, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Candidates(ranked[None], values[None], np.zeros((1, len(words)), np.int64))
 
 
 def _largest(values: FloatArray, number: int) -> NDArray[np.int64]:
     """Columns of the largest values of each row, the largest first; of equal ones the first column."""
-    return np.argsort(-values, axis=1, kind="stable")[:, :number]
+    number = min(number, values.shape[1])
+    least = np.partition(values, values.shape[1] - number, axis=1)[:, values.shape[1] - number]
+    rows, columns = np.nonzero(values >= least[:, None])
+    order = np.lexsort((columns, -values[rows, columns], rows))
+    starts = np.searchsorted(rows, np.arange(len(values)))
+    return columns[order][starts[:, None] + np.arange(number)]
 
 
-def _unit(rows: FloatArray) -> FloatArray:
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Vectors of length 1; one of length 0 stays."""
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     unit: FloatArray = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0.0)
     return unit

@@ -10,6 +10,7 @@ and replacing a word takes one of its terms away and adds one; so numerators and
 lengths add up over changes. Where a term comes more than once, or may, its counts are summed before they are squared.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,8 +22,8 @@ from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "adversary_linear/1"
 
-UNKNOWN = -1
-"""In place of the feature of a word that the classifier does not know: replacing by it deletes."""
+Features = Sequence[int]
+"""Of a word: most have one, "don't" may have two."""
 
 _BLOCK = 4096
 
@@ -42,18 +43,17 @@ class LinearModel:
     slopes: FloatArray
     offsets: FloatArray
 
-    def victim(self, options: Sequence[Sequence[int]], others: Sequence[int]) -> Victim:
+    def victim(self, options: Sequence[Sequence[Features]], others: Features) -> Victim:
         """The classifier, for the choices of one text.
 
         Args:
-            options: of each position that may change, the feature of its word and of each candidate, or ``UNKNOWN``.
+            options: of each position that may change, the features of its word and of each candidate; none of a word
+                that the classifier does not know, so that to replace by it is to delete.
             others: features of the words that stay.
         """
-        everything = np.array([*others, *(feature for row in options for feature in set(row))], dtype=np.int64)
-        features, numbers = np.unique(everything[everything != UNKNOWN], return_counts=True)
-        table = _Text(self, features[numbers > 1])
-        fixed = sum((table.terms(np.array([feature])) for feature in others), table.terms(np.array([UNKNOWN])))
-        terms = [table.terms(np.array(row, dtype=np.int64)) for row in options]
+        table = _Text(self, _repeated(options, others))
+        fixed = table.terms([others])
+        terms = [table.terms(row) for row in options]
 
         def probabilities(choices: Choices) -> FloatArray:
             blocks = [choices[start : start + _BLOCK] for start in range(0, len(choices), _BLOCK)]
@@ -79,13 +79,31 @@ class _Text:
         self._model, self._repeated = model, repeated
         self.num_repeated = len(repeated)
 
-    def terms(self, features: Choices) -> FloatArray:
-        """``[words, 1 + repeated + folds * classes]``, zeros for ``UNKNOWN``."""
-        idf = np.where(features == UNKNOWN, 0.0, self._model.idf[features])
+    def terms(self, words: Sequence[Features]) -> FloatArray:
+        """``[words, 1 + repeated + folds * classes]``, of each word the sum over its features."""
+        lengths = [len(features) for features in words]
+        sums = np.zeros((len(words), 1 + self.num_repeated + self._model.biases.size))
+        features = np.array([feature for row in words for feature in row], dtype=np.int64)
+        np.add.at(sums, np.repeat(np.arange(len(words)), lengths), self._terms(features))
+        return sums
+
+    def _terms(self, features: Choices) -> FloatArray:
+        idf = self._model.idf[features]
         is_repeated = features[:, None] == self._repeated
         squares = np.where(is_repeated.any(axis=1), 0.0, idf**2)
-        scores = np.moveaxis(self._model.weights[:, :, features] * idf, -1, 0).reshape(len(features), -1)
+        scores = np.moveaxis(self._model.weights[:, :, features] * idf, -1, 0).reshape(
+            len(features), self._model.biases.size
+        )
         return np.column_stack([squares, is_repeated * idf[:, None], scores])
+
+
+def _repeated(options: Sequence[Sequence[Features]], others: Features) -> Choices:
+    """Features that may come more than once in a text."""
+    numbers = Counter(others)
+    for row in options:
+        # Of several features of one word, all may be there at once.
+        numbers.update({feature: max(word.count(feature) for word in row) for word in row for feature in word})
+    return np.array(sorted(feature for feature, number in numbers.items() if number > 1), dtype=np.int64)
 
 
 def _normalised(values: FloatArray) -> FloatArray:

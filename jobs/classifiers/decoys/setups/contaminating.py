@@ -22,6 +22,7 @@ from tiltmeter.jobs.classifiers.decoys.setups.evaluating import correct
 from tiltmeter.jobs.classifiers.decoys.training import Lesson, train_with
 from tiltmeter.jobs.classifiers.intervals import mean_of_texts
 from tiltmeter.jobs.classifiers.models import trained_model
+from tiltmeter.jobs.classifiers.tables import SPLIT
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.attribution import attribute as attribution
@@ -118,9 +119,9 @@ def _flipped(store: Store, unit: Unit) -> Tables:
     classes = lasting_classes(gold, given)
     development = [row for row in rows if row["part"] == "development" and row["label"] in classes]
     pairs = list(zip(training, given, strict=True))
-    yield _CLEAN, pa.Table.from_pylist([*training, *development], tables.SPLIT)
+    yield _CLEAN, pa.Table.from_pylist([*training, *development], SPLIT)
     contaminated = [row | {"label": label} for row, label in pairs]
-    yield _CONTAMINATED, pa.Table.from_pylist([*contaminated, *development], tables.SPLIT)
+    yield _CONTAMINATED, pa.Table.from_pylist([*contaminated, *development], SPLIT)
     labels = [row | {"label": label, "gold": row["label"], "is_flipped": label != row["label"]} for row, label in pairs]
     yield "labels", pa.Table.from_pylist(labels, tables.LABELS)
 
@@ -282,7 +283,7 @@ def _corrected(store: Store, unit: Unit) -> Tables:
             row | {"label": gold[row["row"]]} if row["part"] == "training" and row["row"] in gold else row
             for row in texts
         ]
-        yield f"relabelled_{number:03d}", pa.Table.from_pylist(corrected, tables.SPLIT)
+        yield f"relabelled_{number:03d}", pa.Table.from_pylist(corrected, SPLIT)
 
 
 def _num_inspected(share: float, num: int) -> int:

@@ -23,6 +23,7 @@ from tiltmeter.jobs.classifiers.decoys.setups.evaluating import correct
 from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample, adopted_by
 from tiltmeter.jobs.classifiers.decoys.training import Lesson, train_with
 from tiltmeter.jobs.classifiers.models import trained_model
+from tiltmeter.jobs.classifiers.tables import SPLIT
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.decoys import debugging
 from tiltmeter.operators.classifiers.decoys.debugging import is_complete, without_words
@@ -110,7 +111,7 @@ def _remove_words(
 def _remove(store: Store, unit: Unit) -> Tables:
     words = frozenset(unit.config["words"].split())
     learnt = [row for row in _without(store, unit.input("decoyed"), words) if row["part"] != "test"]
-    yield "texts", pa.Table.from_pylist([row for row in learnt if row["text"]], tables.SPLIT)
+    yield "texts", pa.Table.from_pylist([row for row in learnt if row["text"]], SPLIT)
     test = [row for row in _without(store, unit.input("texts"), words) if row["part"] == "test"]
     probes = [row for row in _without(store, unit.input("probes"), words) if row["has_decoy"]]
     rows = [*(row | {"has_decoy": False} for row in test), *probes]

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kstest
 
-from tiltmeter.operators.classifiers.adversary.candidates import NONE, pair_direction, shifted_candidates
+from tiltmeter.operators.classifiers.adversary.candidates import (
+    NONE,
+    Candidates,
+    nearest_candidates,
+    pair_direction,
+    shifted_candidates,
+)
 from tiltmeter.operators.classifiers.adversary.controls import asymmetry, excess, matched_pairs, sphere_directions
 
 VECTORS = np.random.default_rng(0).normal(size=(60, 8))
@@ -12,8 +18,9 @@ VECTORS = np.random.default_rng(0).normal(size=(60, 8))
 
 @pytest.mark.parametrize(("top", "exclude"), [(2, 4), (3, 1), (5, 5)])
 def test_candidates_are_near_the_shifted_word_and_not_near_the_word(top, exclude):
-    shift = np.random.default_rng(1).normal(size=8)
-    candidates = shifted_candidates(VECTORS, np.arange(60), shift, top=top, exclude=exclude)
+    shifts = np.random.default_rng(1).normal(size=(2, 8))
+    every = shifted_candidates(VECTORS, np.arange(60), shifts, top=top, exclude=exclude)
+    shift, candidates = shifts[1], Candidates(*(part[1] for part in every))
     unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
     for word in range(60):
         moved = VECTORS[word] + shift
@@ -28,8 +35,21 @@ def test_candidates_are_near_the_shifted_word_and_not_near_the_word(top, exclude
 
 def test_without_a_shift_nothing_is_a_candidate():
     """What is nearest is the word itself and its synonyms, which are left out."""
-    assert (shifted_candidates(VECTORS, np.arange(60), np.zeros(8)).words == NONE).all()
-    assert shifted_candidates(VECTORS, np.arange(0), np.zeros(8)).words.shape == (0, 2)
+    assert (shifted_candidates(VECTORS, np.arange(60), np.zeros((1, 8))).words == NONE).all()
+    assert shifted_candidates(VECTORS, np.arange(0), np.zeros((3, 8))).words.shape == (3, 0, 2)
+
+
+def test_neighbours_are_the_nearest_words_without_the_word():
+    unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
+    near = nearest_candidates(VECTORS, np.array([7, 3]), top=5).words[0]
+    for row, word in zip(near.tolist(), (7, 3), strict=True):
+        assert row == sorted(set(range(60)) - {word}, key=lambda c: -(unit[c] @ unit[word]))[:5]
+
+
+def test_of_words_that_are_equally_near_the_first_is_taken():
+    vectors = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    shifted = shifted_candidates(vectors, np.array([0]), np.array([[0.0, 5.0]]), top=2, exclude=1)
+    assert shifted.words[0].tolist() == [[1, 2]]
 
 
 def test_directions_of_pairs():

@@ -6,7 +6,8 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
-from tiltmeter.operators.classifiers.adversary.linear import UNKNOWN, LinearModel
+from tiltmeter.operators.classifiers.adversary.fitting import linear_model
+from tiltmeter.operators.classifiers.adversary.linear import LinearModel
 from tiltmeter.operators.classifiers.adversary.spaces import levels
 
 WORDS = np.array([f"word{number}" for number in range(40)])
@@ -19,35 +20,24 @@ def _texts(num_classes, seed=0):
     return texts, labels
 
 
-def _model(vectorizer, classifier):
-    folds = classifier.calibrated_classifiers_
-    return LinearModel(
-        vectorizer.idf_,
-        np.stack([fold.estimator.coef_ for fold in folds]),
-        np.stack([fold.estimator.intercept_ for fold in folds]),
-        np.array([[sigmoid.a_ for sigmoid in fold.calibrators] for fold in folds]),
-        np.array([[sigmoid.b_ for sigmoid in fold.calibrators] for fold in folds]),
-    )
-
-
 @pytest.mark.parametrize("num_classes", [2, 3])
 def test_probabilities_are_those_of_the_classifier_on_the_texts_themselves(num_classes):
     texts, labels = _texts(num_classes)
     vectorizer = TfidfVectorizer()
     features = vectorizer.fit_transform(texts)
     classifier = CalibratedClassifierCV(LinearSVC(loss="hinge", random_state=0, max_iter=20_000), cv=3)
-    model = _model(vectorizer, classifier.fit(features, labels))
-    words = [["word1", "word9", "unheard"], ["word2", "word1"], ["unseen", "word30", "word2", "word7"]]
+    model = linear_model(vectorizer.idf_, classifier.fit(features, labels).calibrated_classifiers_)
+    words = [["word1", "word9", "unheard"], ["word2", "word1"], ["unseen", "word30-word2 word30", "word2", "word7"]]
     others = ["word2", "word2", "word39", "nowhere"]
-    known = vectorizer.vocabulary_
-    options = [[known.get(word, UNKNOWN) for word in row] for row in words]
+    known, parts = vectorizer.vocabulary_, vectorizer.build_analyzer()
+    options = [[[known[part] for part in parts(word) if part in known] for word in row] for row in words]
     choices = np.concatenate([np.zeros((1, 3), np.int64), *(levels([2, 1, 3], number) for number in (1, 2, 3))])
     read = [" ".join([*others, *(row[c] for row, c in zip(words, choice, strict=True))]) for choice in choices.tolist()]
-    found = model.victim(options, [known.get(word, UNKNOWN) for word in others])(choices)
+    found = model.victim(options, [known[word] for word in others if word in known])(choices)
     np.testing.assert_allclose(found, classifier.predict_proba(vectorizer.transform(read)), atol=1e-12)
 
 
 def test_a_text_without_a_known_word_has_the_scores_of_no_word():
     model = LinearModel(np.ones(2), np.ones((1, 1, 2)), np.full((1, 1), 2.0), -np.ones((1, 1)), np.zeros((1, 1)))
-    found = model.victim([[UNKNOWN, UNKNOWN]], [])(np.array([[0], [1]]))
+    found = model.victim([[[], []]], [])(np.array([[0], [1]]))
     np.testing.assert_allclose(found[:, 1], 1.0 / (1.0 + np.exp(-2.0)))

@@ -1,0 +1,55 @@
+"""An attack on a text from the cheapest search that proves something to the one that finds what it can."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, genetic
+from tiltmeter.operators.classifiers.adversary.search import Attack, exhaustive
+from tiltmeter.operators.classifiers.adversary.spaces import Queries, levels
+
+VERSION = "adversary_ladder/1"
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class SearchConfig:
+    """How a change is searched for that changes a verdict.
+
+    Attributes:
+        max_share: of the words of a text, that may change; one always may.
+        budget: queries about a text, for each search.
+        greedy: whether the released pass runs too, as a reference.
+        genetic: where all texts within the limit are more than the budget.
+    """
+
+    max_share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.2
+    budget: Annotated[int, Field(ge=1)] = 20_000
+    greedy: bool = True
+    genetic: GeneticConfig = Field(default_factory=GeneticConfig)
+
+
+def ladder(
+    queries: Queries, num_candidates: Sequence[int], max_changes: int, config: SearchConfig, seed: int, key: int
+) -> Attack:
+    """:func:`.search.exhaustive` as far as the budget reaches, and :func:`.genetic.genetic` beyond.
+
+    Args:
+        queries: the victim.
+        num_candidates: at each position.
+        max_changes: H.
+        config: the searches.
+        seed: of the run.
+        key: of the text and the direction.
+    """
+    attack = exhaustive(queries, num_candidates, max_changes, config.budget)
+    if attack.status != "not_found":
+        return attack
+    return genetic(queries, num_candidates, max_changes, config.budget + queries.num_queries, config.genetic, seed, key)
+
+
+def single_fall(queries: Queries, num_candidates: Sequence[int], before: float) -> float:
+    """By how much p(y0) falls at most with one change; 0 where none lowers it."""
+    singles = levels(num_candidates, 1)
+    return max(0.0, before - float(queries(singles)[0].min())) if len(singles) else 0.0
