@@ -25,6 +25,7 @@ OURS = {
     "decoy_benchmark": "tiltmeter.jobs.classifiers.decoys.job:JOB",
     "entity_resolution": "tiltmeter.jobs.resolution.job:JOB",
     "error_characterisation": "tiltmeter.jobs.classifiers.errors.job:JOB",
+    "gender_adversary": "tiltmeter.jobs.adversary.job:JOB",
     "gender_survey": "tiltmeter.jobs.gender.job:JOB",
     "gru_training": "tiltmeter.jobs.sentiment.gru_training.job:JOB",
     "overnight": "tiltmeter.jobs.upkeep.overnight.job:JOB",

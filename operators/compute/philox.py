@@ -44,8 +44,8 @@ class Stream(IntEnum):
     PRIVATE_MAP = 20
     PRIVATE_NOISE = 21
     PRIVATE_STUDY = 22
-    SUBSTITUTION = 20
-    CONTROL_DIRECTION = 21
+    SUBSTITUTION = 23
+    CONTROL_DIRECTION = 24
 
 
 @numba.njit(cache=True)

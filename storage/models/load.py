@@ -74,6 +74,13 @@ def check_classifier(folder: str, setting: str) -> None:
         )
 
 
+def num_classes(folder: str) -> int:
+    """That a text classifier tells apart, without loading it; transformers' own number where it says none."""
+    described = json.loads(Path(folder, "config.json").read_bytes())
+    labels = described.get("id2label")
+    return len(labels) if labels else int(described.get("num_labels", 2))
+
+
 def load_translator(folder: str, device: str, setting: str) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
     """Model and tokenizer of a translator with encoder and decoder, such as Marian's, M2M100 and NLLB.
 

@@ -108,6 +108,15 @@ def excess(rate: float, controls: FloatArray) -> Excess:
     return Excess(float(rate - controls.mean()), float((1 + np.count_nonzero(controls >= rate)) / (controls.size + 1)))
 
 
+def two_sided(value: float, controls: FloatArray) -> float:
+    """Randomisation p-value of the size of a number among the sizes of the controls' numbers.
+
+    >>> two_sided(-0.5, np.array([0.1, 0.6, -0.2]))
+    0.5
+    """
+    return float((1 + np.count_nonzero(np.abs(controls) >= abs(value))) / (controls.size + 1))
+
+
 def asymmetry(first: BoolArray, second: BoolArray) -> Asymmetry:
     """Whether one of two directions flips more of the same texts; McNemar 1947, exact by the binomial distribution.
 

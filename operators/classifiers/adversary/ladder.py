@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated
 
+import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, genetic
-from tiltmeter.operators.classifiers.adversary.search import Attack, exhaustive
-from tiltmeter.operators.classifiers.adversary.spaces import Queries, levels
+from tiltmeter.operators.classifiers.adversary.search import Attack, Status, exhaustive, greedy
+from tiltmeter.operators.classifiers.adversary.spaces import Choices, Queries, levels
 
 VERSION = "adversary_ladder/1"
 
@@ -47,6 +48,32 @@ def ladder(
     if attack.status != "not_found":
         return attack
     return genetic(queries, num_candidates, max_changes, config.budget + queries.num_queries, config.genetic, seed, key)
+
+
+def all_at_once(queries: Queries, num_candidates: Sequence[int]) -> Attack:
+    """Every word that has a candidate by the first of these, in one query: a flip breaks counterfactual fairness.
+
+    Args:
+        queries: the victim.
+        num_candidates: at each position.
+    """
+    return _found(queries, np.array([min(number, 1) for number in num_candidates], dtype=np.int64))
+
+
+def greedy_attack(queries: Queries, num_candidates: Sequence[int]) -> Attack:
+    """What :func:`.search.greedy` ends with, which flips or not."""
+    choices = np.zeros(len(num_candidates), dtype=np.int64)
+    for position, choice, _ in greedy(queries, num_candidates):
+        choices[position] = choice
+    return _found(queries, choices)
+
+
+def _found(queries: Queries, choices: Choices) -> Attack:
+    values, flips = queries(np.stack([np.zeros_like(choices), choices]))
+    num_changes = np.count_nonzero(choices)
+    flipped: Status = "flipped_minimal" if num_changes == 1 else "flipped"
+    status: Status = flipped if flips[1] else "not_found"
+    return Attack(status, tuple(choices.tolist()), float(values[0]), float(values[1]), queries.num_queries)
 
 
 def single_fall(queries: Queries, num_candidates: Sequence[int], before: float) -> float:

@@ -31,11 +31,12 @@ class GenderedWords(NamedTuple):
     genders: Mapping[str, Gender]
 
 
-def gendered_words(pairs: Sequence[tuple[str, str]]) -> GenderedWords:
+def gendered_words(pairs: Sequence[tuple[str, str]], *, pronouns: bool = True) -> GenderedWords:
     """The words of pairs, and the pronouns.
 
     Args:
         pairs: of a man's and a woman's word.
+        pronouns: whether these, and titles, are among them.
 
     Raises:
         ValueError: if a word is in two pairs.
@@ -48,9 +49,11 @@ def gendered_words(pairs: Sequence[tuple[str, str]]) -> GenderedWords:
     every = [word for pair in given for word in pair]
     if repeated := sorted({word for word in every if every.count(word) > 1}):
         raise ValueError(f"gendered_words: {repeated[0]!r} is in two pairs: keep one of them")
-    counterparts = dict(COUNTERPARTS)
-    genders: dict[str, Gender] = dict.fromkeys(("she", "her", "hers", "herself", "ms", "mrs", "miss"), "female")
-    genders |= dict.fromkeys(("he", "him", "his", "himself", "mr"), "male")
+    counterparts = dict(COUNTERPARTS) if pronouns else {}
+    genders: dict[str, Gender] = {}
+    if pronouns:
+        genders |= dict.fromkeys(("she", "her", "hers", "herself", "ms", "mrs", "miss"), "female")
+        genders |= dict.fromkeys(("he", "him", "his", "himself", "mr"), "male")
     for male, female in given:
         counterparts |= {male: female, female: male}
         genders |= {male: "male", female: "female"}

@@ -1,0 +1,255 @@
+"""The config of `gender_adversary`: texts, classifiers, directions, and how changes are searched for."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import pydantic
+from pydantic import AfterValidator, ConfigDict, Field
+
+from tiltmeter.jobs.adversary.victims import FoundVictim, Victim, find_victim
+from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
+from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
+from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.embedding.sources import find_sources as find_embedding
+from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
+from tiltmeter.jobs.runtime.config import each_once
+from tiltmeter.jobs.runtime.files import Files
+from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
+from tiltmeter.operators.classifiers.adversary.words import GenderedWords, gendered_words
+from tiltmeter.operators.statistics.intervals import IntervalSettings
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.errors import InputError
+
+_CONFIG = ConfigDict(extra="forbid")
+_Path = Annotated[str, Field(min_length=1)]
+_Word = Annotated[str, Field(min_length=1)]
+_Pair = tuple[_Word, _Word]
+
+DirectionKind = Literal["pair", "component", "swap", "names", "neighbours"]
+SHIFTS: tuple[DirectionKind, ...] = ("pair", "component")
+"""Along a direction of the embedding, which alone have controls."""
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+class GenderAdversaryJob(IntervalSettings, EmbeddingsJob):
+    """``job=gender_adversary``; ``num_resamples`` of the texts, for intervals."""
+
+    name: Literal["gender_adversary"] = "gender_adversary"
+    needed_lists: ClassVar = ()
+    num_resamples: Annotated[int, Field(ge=2)] = 1000
+
+    def check_embedding(self, embedding: Any) -> None:
+        """Refuse encoders, which have no vocabulary of candidates.
+
+        Raises:
+            ValueError: saying what to choose.
+        """
+        if isinstance(embedding, EncoderEmbedding):
+            raise ValueError(
+                "embedding=encoder: has no vocabulary in which words are near each other; choose embedding=glove, "
+                "word2vec, fasttext or file"
+            )
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class Directions:
+    """What words are replaced along.
+
+    Attributes:
+        kinds: ``pair``: the difference of one pair; ``component``: the first principal component of several;
+            ``swap``: gendered words by their counterparts; ``names``: names by those of the other gender;
+            ``neighbours``: the nearest words, whatever their gender.
+        pair: of a man's and a woman's word.
+        pairs: of ``component``.
+        both: whether the way to men is searched as well as that to women.
+        unit_vectors: whether vectors are of length 1 before they are shifted; False: as they are stored.
+    """
+
+    kinds: Annotated[tuple[DirectionKind, ...], Field(min_length=1), AfterValidator(each_once)] = ("pair", "swap")
+    pair: _Pair = ("man", "woman")
+    pairs: Annotated[tuple[_Pair, ...], Field(min_length=1)]
+    both: bool = True
+    unit_vectors: bool = False
+
+    def pairs_of(self, kind: DirectionKind) -> tuple[_Pair, ...]:
+        """Of a direction of the embedding."""
+        return (self.pair,) if kind == "pair" else self.pairs
+
+    @property
+    def shifts(self) -> list[DirectionKind]:
+        return [kind for kind in self.kinds if kind in SHIFTS]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class Words:
+    """Words that tell gender, in pairs of a man's and a woman's.
+
+    Attributes:
+        pairs: nouns and titles; pronouns are known.
+        names: by which names are swapped, and texts told apart.
+    """
+
+    pairs: tuple[_Pair, ...]
+    names: tuple[_Pair, ...]
+
+    def gendered(self) -> GenderedWords:
+        """All of them, and the pronouns."""
+        return gendered_words([*self.pairs, *self.names])
+
+    @pydantic.model_validator(mode="after")
+    def _are_in_one_pair(self) -> Self:
+        self.gendered()
+        return self
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+class CandidateConfig:
+    """Which words may stand in the place of others.
+
+    Attributes:
+        top: k, of the nearest to the shifted word.
+        exclude: m, nearest to the word itself, that are left out.
+        neighbours: of each word, for ``neighbours``.
+        neighbour_vectors: file of vectors that these are near in, such as counter-fitted ones; None: the embedding.
+        max_vocabulary: words of the embedding that may be candidates, the first, which are the most frequent.
+        min_cosine: with the word; None: any.
+        inflections: whether a word's own forms may replace it, such as its plural.
+        antonyms: file with a pair of opposites on each line, which may not replace each other.
+    """
+
+    top: Annotated[int, Field(ge=1)] = 2
+    exclude: Annotated[int, Field(ge=1)] = 4
+    neighbours: Annotated[int, Field(ge=1)] = 8
+    neighbour_vectors: _Path | None = None
+    max_vocabulary: Annotated[int, Field(ge=10)] = 100_000
+    min_cosine: Annotated[float, Field(ge=-1.0, le=1.0)] | None = None
+    inflections: bool = True
+    antonyms: _Path | None = None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+class LanguageModel:
+    """The language model of n-grams, of the training texts, that leaves unlikely replacements out.
+
+    Attributes:
+        order: words of the longest n-gram.
+        discount: of Kneser and Ney.
+        ratio: of the probabilities of the text with the replacement and without; less is unlikely. None: no filter.
+        context: ``both`` sides of the word, or the ``prefix`` alone, as published.
+    """
+
+    order: Annotated[int, Field(ge=1, le=6)] = 3
+    discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.75
+    ratio: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = 0.25
+    context: Literal["both", "prefix"] = "both"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+class Controls:
+    """Directions that have nothing to do with gender.
+
+    Attributes:
+        number: of them; fewer than 99 leave p-values above 0.01.
+        kind: differences of ``word_pairs`` as frequent as the pair, or drawn from a ``sphere``.
+        window: words of like frequency that each of a pair is drawn from.
+        equal: whether no word has more candidates along them than along the direction that they are controls of.
+    """
+
+    number: Annotated[int, Field(ge=1, le=10_000)] = 99
+    kind: Literal["word_pairs", "sphere"] = "word_pairs"
+    window: Annotated[int, Field(ge=2)] = 200
+    equal: bool = False
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class ReportConfig:
+    """What the page shows of texts.
+
+    Attributes:
+        mask: whether slurs are masked.
+        slurs: beginnings of words that are.
+        num_texts: before and after.
+    """
+
+    mask: bool = True
+    slurs: tuple[_Word, ...]
+    num_texts: Annotated[int, Field(ge=0)] = 10
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class GenderAdversaryRun(EmbeddingsRun):
+    """A run of ``gender_adversary``.
+
+    Attributes:
+        victim: classifiers by name.
+        max_texts: test texts that are attacked at most, drawn by their content; None: all.
+        unit_texts: texts of a unit of work.
+    """
+
+    job: GenderAdversaryJob
+    data: LabelledData
+    victim: Annotated[dict[str, Annotated[Victim, Field(discriminator="kind")]], Field(min_length=1)]
+    direction: Directions
+    words: Words
+    candidates: CandidateConfig
+    language_model: LanguageModel
+    search: SearchConfig
+    controls: Controls
+    report: ReportConfig
+    max_texts: Annotated[int, Field(ge=1)] | None = None
+    unit_texts: Annotated[int, Field(ge=1)] = 200
+
+    @pydantic.model_validator(mode="after")
+    def _has_one_embedding_in_english(self) -> Self:
+        if self.languages != ["en"]:
+            raise ValueError(
+                f"corpus: embeddings in {', '.join(self.languages)}; gendered words are swapped in English, so choose "
+                "one corpus, or file of vectors, in English"
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class AdversarySources(Sources):
+    """Attributes:
+    labelled: files of labelled texts.
+    victims: classifiers by name.
+    lists: the files of ``candidates``.
+    """
+
+    labelled: Files = field(default_factory=lambda: Files({}))
+    victims: dict[str, FoundVictim] = field(default_factory=dict)
+    lists: Files = field(default_factory=lambda: Files({}))
+
+    def record(self) -> dict[str, Any]:
+        """Every input with its version, for ``run.json``."""
+        victims = {f"victim.{name}": victim.record for name, victim in self.victims.items()}
+        return super().record() | self.labelled.record() | self.lists.record() | victims
+
+
+def find_sources(config: GenderAdversaryRun) -> AdversarySources:
+    """Look for whatever the run starts from.
+
+    Raises:
+        InputError, CheckpointError: if something is missing, can't be read, or can't be asked.
+        WordSetError: for word lists that normalisation makes meaningless.
+    """
+    embedding = find_embedding(config)
+    if len(embedding.files) > 1:
+        raise InputError(
+            f"embedding.path: names {len(embedding.files)} embeddings; give one, or set embedding.replicas=true if the "
+            "files are replicas of one"
+        )
+    return AdversarySources(
+        embedding.texts,
+        embedding.files,
+        embedding.checkpoints,
+        find_labelled_data(config.data),
+        {name: find_victim(name, victim, config.seed) for name, victim in config.victim.items()},
+        Files(_lists(config.candidates)),
+    )
+
+
+def _lists(config: CandidateConfig) -> dict[str, FoundFile]:
+    paths = {"neighbour_vectors": config.neighbour_vectors, "antonyms": config.antonyms}
+    return {name: find_file(path, f"candidates.{name}") for name, path in paths.items() if path is not None}

@@ -1,0 +1,261 @@
+"""Candidates for every word of the texts, along each direction and each of its controls."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import regex
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.adversary import tables
+from tiltmeter.jobs.adversary.config import (
+    AdversarySources,
+    CandidateConfig,
+    Controls,
+    DirectionKind,
+    Directions,
+    GenderAdversaryRun,
+)
+from tiltmeter.jobs.adversary.texts import stop_words
+from tiltmeter.jobs.embedding.vectors.selection import matrix
+from tiltmeter.jobs.runtime.rows import Row, table_of
+from tiltmeter.operators.classifiers.adversary import candidates as adversary_candidates
+from tiltmeter.operators.classifiers.adversary import controls as adversary_controls
+from tiltmeter.operators.classifiers.adversary.candidates import (
+    Candidates,
+    nearest_candidates,
+    pair_direction,
+    shifted_candidates,
+    unit_rows,
+)
+from tiltmeter.operators.classifiers.adversary.constraints import Constraints
+from tiltmeter.operators.classifiers.adversary.controls import matched_pairs, sphere_directions
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.storage.records import read_records
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.vectors.files import read_embedding
+
+NEIGHBOURS = "neighbours"
+_CONTROLS_OF_UNIT = 25
+_LETTERS = regex.compile(r"\p{L}+(['\u2019-]\p{L}+)*")
+
+
+class Near(NamedTuple):
+    """Attributes:
+    along: candidates along the directions, of the schema ``NEAR``, one table for each embedding.
+    controls: the same along their controls.
+    pairs: whose differences the controls are.
+    """
+
+    along: Sequence[TableRef]
+    controls: Sequence[TableRef]
+    pairs: Sequence[TableRef]
+
+
+def direction_name(kind: DirectionKind | str, gender: str) -> str:
+    """What tables call a direction.
+
+    >>> direction_name("pair", "female")
+    'pair_to_female'
+    """
+    return f"{kind}_to_{gender}"
+
+
+def genders(config: Directions) -> list[str]:
+    """Towards which words are replaced, in order."""
+    return ["female", "male"] if config.both else ["female"]
+
+
+def find_candidates(
+    runner: Runner,
+    config: GenderAdversaryRun,
+    sources: AdversarySources,
+    words: TableRef,
+    vectors: Sequence[TableRef],
+) -> Near:
+    """Of all words, in all embeddings; along control directions in the original alone."""
+    settings = {
+        "operators": [adversary_candidates.VERSION, adversary_controls.VERSION],
+        "direction": config.direction,
+        "candidates": config.candidates,
+        "lists": {name: file.identity for name, file in sources.lists.files.items()},
+    }
+    units = [
+        _unit(f"replica {number}", settings, {"replica": number}, words, ref) for number, ref in enumerate(vectors)
+    ]
+    starts = range(0, config.controls.number if config.direction.shifts else 0, _CONTROLS_OF_UNIT)
+    drawn = {"controls": config.controls, "gendered": sorted(config.words.gendered().genders), "seed": config.seed}
+    controls = [
+        _unit(f"controls from {start}", settings, {"replica": 0, "start": start, **drawn}, words, vectors[0])
+        for start in starts
+    ]
+    done = runner.run_whole(Stage("find candidates", each(_find), {"candidates": [*units, *controls]}))["candidates"]
+    along, others = done[: len(units)], done[len(units) :]
+    return Near(
+        *([unit.tables[name] for unit in part] for part, name in ((along, "near"), (others, "near"), (others, "pairs")))
+    )
+
+
+def _unit(name: str, settings: Row, more: Row, words: TableRef, vectors: TableRef) -> Unit:
+    return Unit("adversary_near/1", name, {**settings, **more}, {"words": [words], "vectors": [vectors]})
+
+
+class _Vocabulary(NamedTuple):
+    """Attributes:
+    words: that may be candidates.
+    rows: of each in the vectors.
+    vectors: as they are shifted.
+    """
+
+    words: Sequence[str]
+    rows: Mapping[str, int]
+    vectors: FloatArray
+
+    @classmethod
+    def made(cls, words: Sequence[str], vectors: FloatArray, config: Mapping[str, Any]) -> "_Vocabulary":
+        kept = [row for row, word in enumerate(words) if _LETTERS.fullmatch(word)]
+        kept = kept[: config["candidates"].max_vocabulary]
+        names = [words[row] for row in kept]
+        chosen = unit_rows(vectors[kept]) if config["direction"].unit_vectors else vectors[kept]
+        return cls(names, {word: row for row, word in enumerate(names)}, chosen)
+
+    def direction(self, kind: DirectionKind, config: Directions) -> FloatArray:
+        """From men to women, of the pairs that have vectors."""
+        pairs = self.known(config.pairs_of(kind))
+        males, females = (self.vectors[[self.rows[pair[end]] for pair in pairs]] for end in (0, 1))
+        return pair_direction(females, males, "mean" if kind == "pair" else "principal_component")
+
+    def known(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [pair for pair in pairs if pair[0] in self.rows and pair[1] in self.rows]
+
+
+def _find(store: Store, unit: Unit) -> Tables:
+    config, table = unit.config, store.read(unit.input("vectors"))
+    table = table.filter(table["vector"].is_valid())
+    vectors = matrix(table["vector"]).astype(np.float64)
+    vocabulary = _Vocabulary.made(table["word"].to_pylist(), vectors, config)
+    words = [word for word in store.read(unit.input("words"))["word"].to_pylist() if word in vocabulary.rows]
+    if "controls" in config:
+        named = [control for kind in config["direction"].shifts for control in _controls(vocabulary, kind, config)]
+        yield "pairs", table_of([_pair_row(one) for one in named], tables.PAIRS)
+    else:
+        named = [shift for kind in config["direction"].shifts for shift in _shifts(vocabulary, kind, config)]
+    rows = [*_along(vocabulary, words, named, config), *_neighbours(vocabulary, words, config)]
+    yield "near", pa.Table.from_pylist(rows, tables.NEAR)
+
+
+class _Shift(NamedTuple):
+    direction: str
+    control: int
+    shift: FloatArray
+    words: str = ""
+
+
+def _pair_row(shift: _Shift) -> Row:
+    return {"direction": shift.direction, "control": shift.control, "words": shift.words}
+
+
+def _shifts(vocabulary: _Vocabulary, kind: DirectionKind, config: Mapping[str, Any]) -> Iterator[_Shift]:
+    direction = vocabulary.direction(kind, config["direction"])
+    for gender in genders(config["direction"]):
+        yield _Shift(direction_name(kind, gender), -1, direction if gender == "female" else -direction)
+
+
+def _controls(vocabulary: _Vocabulary, kind: DirectionKind, config: Mapping[str, Any]) -> Iterator[_Shift]:
+    """As long as the direction that they are controls of."""
+    settings: Controls = config["controls"]
+    start, length = config["start"], float(np.linalg.norm(vocabulary.direction(kind, config["direction"])))
+    end = min(start + _CONTROLS_OF_UNIT, settings.number)
+    drawn, names = _drawn(vocabulary, kind, config, end)
+    for number in range(start, end):
+        shift = drawn[number] * (length / (np.linalg.norm(drawn[number]) or 1.0))
+        for gender in genders(config["direction"]):
+            yield _Shift(direction_name(kind, gender), number, shift if gender == "female" else -shift, names[number])
+
+
+def _drawn(
+    vocabulary: _Vocabulary, kind: DirectionKind, config: Mapping[str, Any], end: int
+) -> tuple[FloatArray, list[str]]:
+    settings: Controls = config["controls"]
+    if settings.kind == "sphere":
+        return sphere_directions(end, vocabulary.vectors.shape[1], 1.0, config["seed"]), [""] * end
+    pair = vocabulary.known(config["direction"].pairs_of(kind))[0]
+    barred = {*config["gendered"], *stop_words(), *pair}
+    pool = np.array([row for word, row in vocabulary.rows.items() if word not in barred], dtype=np.int64)
+    ranks = vocabulary.rows[pair[0]], vocabulary.rows[pair[1]]
+    pairs = matched_pairs(end, ranks, pool, settings.window, config["seed"])
+    names = [f"{vocabulary.words[second]} \u2212 {vocabulary.words[first]}" for first, second in pairs]
+    return vocabulary.vectors[pairs[:, 1]] - vocabulary.vectors[pairs[:, 0]], names
+
+
+def _along(
+    vocabulary: _Vocabulary, words: Sequence[str], shifts: Sequence[_Shift], config: Mapping[str, Any]
+) -> Iterator[Row]:
+    if not shifts or not words:
+        return
+    settings: CandidateConfig = config["candidates"]
+    rows = np.array([vocabulary.rows[word] for word in words], dtype=np.int64)
+    stacked = np.stack([shift.shift for shift in shifts])
+    near = shifted_candidates(vocabulary.vectors, rows, stacked, top=settings.top, exclude=settings.exclude)
+    yield from _rows(vocabulary, words, shifts, near, config)
+
+
+def _neighbours(vocabulary: _Vocabulary, words: Sequence[str], config: Mapping[str, Any]) -> Iterator[Row]:
+    """In the vectors that are given for them, if there are any."""
+    if NEIGHBOURS not in config["direction"].kinds or "controls" in config or not words:
+        return
+    if file := config["lists"].get("neighbour_vectors"):
+        names, vectors = read_embedding(file["uri"])
+        vocabulary = _Vocabulary.made(names, np.asarray(vectors, dtype=np.float64), config)
+        words = [word for word in words if word in vocabulary.rows]
+    rows = np.array([vocabulary.rows[word] for word in words], dtype=np.int64)
+    near = nearest_candidates(vocabulary.vectors, rows, top=config["candidates"].neighbours)
+    shift = _Shift(NEIGHBOURS, -1, np.zeros(vocabulary.vectors.shape[1]))
+    yield from _rows(vocabulary, words, [shift], near, config)
+
+
+def _rows(
+    vocabulary: _Vocabulary, words: Sequence[str], shifts: Sequence[_Shift], near: Candidates, config: Mapping[str, Any]
+) -> Iterator[Row]:
+    unit = unit_rows(vocabulary.vectors)
+    leanings = unit @ _leaning_direction(vocabulary, config["direction"])
+    constraints = _constraints(config)
+    for number, shift in enumerate(shifts):
+        same = {"direction": shift.direction, "control": shift.control, "replica": config["replica"]}
+        for place, word in enumerate(words):
+            row = vocabulary.rows[word]
+            for rank, candidate in enumerate(near.words[number, place].tolist()):
+                if candidate == adversary_candidates.NONE:
+                    break
+                yield same | {
+                    "word": word,
+                    "rank": rank,
+                    "candidate": vocabulary.words[candidate],
+                    "cosine": float(near.cosines[number, place, rank]),
+                    "leaning": float(leanings[candidate] - leanings[row]),
+                    "removed_by": constraints(word, vocabulary.words[candidate], float(unit[candidate] @ unit[row])),
+                    "num_near": int(near.num_excluded[number, place]),
+                }
+
+
+def _leaning_direction(vocabulary: _Vocabulary, config: Directions) -> FloatArray:
+    """Of length 1, of the first pair that has vectors; 0 where none has."""
+    pairs = vocabulary.known([config.pair, *config.pairs])
+    if not pairs:
+        return np.zeros(vocabulary.vectors.shape[1])
+    unit = unit_rows(vocabulary.vectors)
+    difference = unit[vocabulary.rows[pairs[0][1]]] - unit[vocabulary.rows[pairs[0][0]]]
+    return unit_rows(difference[None])[0]
+
+
+def _constraints(config: Mapping[str, Any]) -> Constraints:
+    settings: CandidateConfig = config["candidates"]
+    antonyms: frozenset[tuple[str, str]] = frozenset()
+    if file := config["lists"].get("antonyms"):
+        columns = ["column_1", "column_2"]
+        pairs = read_records(file["uri"], columns, header=False).select(pl.col(columns).str.to_lowercase()).rows()
+        antonyms = frozenset(pairs)
+    return Constraints(settings.min_cosine, settings.inflections, antonyms)

@@ -1,0 +1,47 @@
+"""Job `gender_adversary`: whether a classifier's verdict changes with gender more than with other things."""
+
+from tiltmeter.jobs.adversary.attacking import attack_texts
+from tiltmeter.jobs.adversary.config import AdversarySources, GenderAdversaryRun, find_sources
+from tiltmeter.jobs.adversary.evaluating import evaluate
+from tiltmeter.jobs.adversary.finding import find_candidates
+from tiltmeter.jobs.adversary.labelling import label_candidates
+from tiltmeter.jobs.adversary.resources import adversary_requests
+from tiltmeter.jobs.adversary.spaces import find_spaces
+from tiltmeter.jobs.adversary.tables import TABLES
+from tiltmeter.jobs.adversary.texts import check_classes, cut_texts
+from tiltmeter.jobs.adversary.training import train_victims
+from tiltmeter.jobs.adversary.vectors import whole_vectors
+from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
+from tiltmeter.jobs.classifiers.splits import split_texts
+from tiltmeter.jobs.embedding import tables as embedding
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.job import Job
+
+
+def run(run: Run[GenderAdversaryRun, AdversarySources]) -> None:
+    """Find what words may be replaced by, attack the victims with it, and hold the outcome against controls."""
+    config, runner, sources = run.config, run.runner, run.sources
+    labelled = read_labelled_data(runner, config.data, sources.labelled, config.seed)
+    check_classes(runner, labelled)
+    texts = split_texts(runner, labelled, config.seed)
+    vectors = whole_vectors(run)
+    cut = cut_texts(runner, config, labelled, texts)
+    near = find_candidates(runner, config, sources, cut.words, vectors)
+    candidates = label_candidates(runner, config, near)
+    run.publish("candidates", [candidates])
+    models = train_victims(runner, config, sources, texts)
+    spaces = find_spaces(runner, config, near, texts, cut.parts)
+    attacked = attack_texts(runner, config, sources, models, cut.parts, spaces, candidates)
+    run.publish("texts", [*attacked["texts"], cut.left_out])
+    run.publish_all({name: attacked[name] for name in ("attacks", "substitutions")})
+    run.publish_all(evaluate(runner, config, attacked, near.pairs, len(vectors) - 1))
+
+
+JOB = Job(
+    GenderAdversaryRun,
+    find_sources,
+    run,
+    embedding.TABLES | TABLES,
+    "tiltmeter.jobs.adversary.page:page",
+    adversary_requests,
+)

@@ -1,0 +1,91 @@
+"""How many texts a direction flips, how sure that is, and what it is beside directions without gender.
+
+Intervals are over texts, drawn again with replacement (Efron 1979), in groups where texts have them, and over
+embeddings: each resample takes the candidates of one bootstrap replica of these, where there are any.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tiltmeter.operators.classifiers.adversary.controls import excess
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings, fisher
+
+VERSION = "adversary_rates/1"
+
+
+class Estimated(NamedTuple):
+    """A number with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Rates(NamedTuple):
+    """Attributes:
+    rate: A, the share of the texts that flip.
+    excess: of A over the controls' mean; NaN without controls.
+    p_value: of the excess, one-sided; NaN without controls.
+    """
+
+    rate: Estimated
+    excess: Estimated
+    p_value: float
+
+
+_UNKNOWN = Estimated(np.nan, np.nan, np.nan)
+
+
+def flip_rates(
+    flips: FloatArray, controls: FloatArray, counts: FloatArray, settings: IntervalSettings, *, bounded: bool = True
+) -> Rates:
+    """A, its excess, and their intervals.
+
+    Args:
+        flips: ``[embeddings, texts]``, 1 where a text flips: of the original embedding, then of its replicas.
+        controls: ``[R, texts]``, the same of each control direction; none if R is 0.
+        counts: ``[resamples, texts]``, how often each resample has each text.
+        settings: of the intervals.
+        bounded: whether the numbers are shares; falls of a probability are means, which lie between 0 and 1 as well.
+
+    Returns:
+        NaN throughout where there is no text.
+    """
+    if not flips.shape[1]:
+        return Rates(_UNKNOWN, _UNKNOWN, np.nan)
+    rate, resampled = float(flips[0].mean()), _resampled(flips, counts)
+    scale = LOGIT if bounded else fisher(1.0)
+    interval = settings.around(rate, resampled, scale)
+    estimated = Estimated(rate, float(interval.low), float(interval.high))
+    if not len(controls):
+        return Rates(estimated, _UNKNOWN, np.nan)
+    result = excess(rate, controls.mean(axis=1))
+    differences = resampled - _means(controls.mean(axis=0), counts)
+    interval = settings.around(result.excess, differences, fisher(1.0))
+    return Rates(estimated, Estimated(result.excess, float(interval.low), float(interval.high)), result.p_value)
+
+
+def _resampled(flips: FloatArray, counts: FloatArray) -> FloatArray:
+    """Each resample with the next of the replicas, in turn."""
+    if len(flips) == 1:
+        return _means(flips[0], counts)
+    numbers = 1 + np.arange(len(counts)) % (len(flips) - 1)
+    drawn: FloatArray = (counts * flips[numbers]).sum(axis=1) / counts.sum(axis=1)
+    return drawn
+
+
+def _means(values: FloatArray, counts: FloatArray) -> FloatArray:
+    means: FloatArray = counts @ values / counts.sum(axis=1)
+    return means
+
+
+def share_of(values: FloatArray, classes: BoolArray) -> float:
+    """The share of some values in the sum of all; NaN where that is none.
+
+    >>> share_of(np.array([0.3, 0.1]), np.array([True, False]))
+    0.75
+    """
+    total = float(values.sum())
+    return float(values[classes].sum()) / total if total > 0.0 else np.nan
