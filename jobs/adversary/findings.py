@@ -10,13 +10,6 @@ from tiltmeter.jobs.report.wording import interval, number, p_equals, percent, p
 Row = Mapping[str, Any]
 
 _GENDERS = {"female": "women", "male": "men"}
-_KINDS = {
-    "pair": "the difference of a pair",
-    "component": "what pairs have in common",
-    "swap": "gendered words swapped",
-    "names": "names swapped",
-    "neighbours": "nearest words",
-}
 _POINTS = 100.0
 
 
@@ -24,10 +17,10 @@ def direction_label(direction: str) -> str:
     """What a page calls a direction.
 
     >>> direction_label("pair_to_female"), direction_label("neighbours")
-    ('the difference of a pair, towards women', 'nearest words')
+    ('pair, to women', 'neighbours')
     """
     kind, _, gender = direction.rpartition("_to_")
-    return f"{_KINDS[kind]}, towards {_GENDERS[gender]}" if kind else _KINDS[direction]
+    return f"{kind}, to {_GENDERS[gender]}" if kind else direction
 
 
 def headline(summary: pl.DataFrame) -> Iterator[str]:
@@ -49,7 +42,7 @@ def _more(row: Row) -> str:
     points = {name: None if row[name] is None else _POINTS * row[name] for name in ("excess_low", "excess_high")}
     size = number(abs(_POINTS * row["excess"]), 1)
     ends = interval({"x_low": points["excess_low"], "x_high": points["excess_high"]}, "x", 1)
-    return f"{size} points {'more' if row['excess'] >= 0.0 else 'less'} ({ends})"
+    return f"{size} points {'more' if row['excess'] >= 0.0 else 'less'} {ends}"
 
 
 def _meaning(row: Row) -> str:
@@ -73,13 +66,13 @@ def asymmetries(summary: pl.DataFrame) -> Iterator[str]:
     """Which of two ways flips more, of directions that have both."""
     rows = _overall(summary).drop_nulls("asymmetry")
     for row in rows.filter(pl.col("direction").str.ends_with("_to_female")).iter_rows(named=True):
-        kind = _KINDS[row["direction"].rpartition("_to_")[0]]
+        kind = row["direction"].removesuffix("_to_female")
         is_sure = significant(row["asymmetry_p"])
-        which = "more towards women" if row["asymmetry"] > 0.0 else "more towards men"
+        which = "with more flips to women" if row["asymmetry"] > 0.0 else "with more flips to men"
         control = row["asymmetry_control_p"]
         beside = "" if control is None else f", {p_equals(control)} beside the controls"
         yield (
-            f"{row['victim']}, {kind}: the two ways differ by {number(_POINTS * row['asymmetry'], 1)} points "
+            f"{row['victim']}, {kind}: the two ways differ by {number(_POINTS * abs(row['asymmetry']), 1)} points "
             f"({p_equals(row['asymmetry_p'])} by McNemar's test{beside}), "
             f"{which if is_sure else 'which names neither'}."
         )
@@ -104,7 +97,7 @@ def doubts(summary: pl.DataFrame, num_controls: int) -> Iterator[str]:
         f"{plural(num_controls, 'control')} no p-value is below {number(1.0 / (num_controls + 1), 3)}."
     )
     if num_open:
-        yield f"Of {plural(num_open, 'search', 'searches')} it is open whether a flip was missed; all others are proven."
+        yield f"Of {plural(num_open, 'text')} it is open whether a flip was missed; all others are proven."
     unequal = rows.drop_nulls("mean_control_candidates").filter(
         pl.col("mean_control_candidates") > 1.25 * pl.col("mean_candidates")
     )

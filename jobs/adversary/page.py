@@ -21,8 +21,8 @@ from tiltmeter.storage.files.redaction import redacted
 
 _ASKED = (
     "Does a classifier change its verdict on a text when what is gendered in it changes, more than when other words "
-    "change as much? Words are replaced along the direction from men to women and back, and along as many directions "
-    "that have nothing to do with gender."
+    "change as much? Words are replaced by what is near to them once their vectors are shifted from men to women, or "
+    "back, and along directions that have nothing to do with gender; gendered words are also swapped one by one."
 )
 _NOTHING = "No direction of the embedding was searched, so there are no controls and there is no excess."
 _GENDER, _CONTROL = "gender", "controls"
@@ -58,8 +58,8 @@ def _facts(config: GenderAdversaryRun) -> dict[str, str]:
 
 def _how_sure(config: GenderAdversaryRun) -> str:
     return (
-        f"Intervals hold {share(config.job.level, 0)} of {config.job.num_resamples:,} resamples of the texts, each with "
-        "the candidates of one replica of the embedding, where there are any. P-values rank the direction among its "
+        f"Intervals hold {share(config.job.level, 0)} of {config.job.num_resamples:,} resamples of the texts, each "
+        "with the candidates of one replica of the embedding, if it has any. P-values rank the direction among its "
         "controls, which share texts and victim with it."
     )
 
@@ -67,7 +67,7 @@ def _how_sure(config: GenderAdversaryRun) -> str:
 def _sections(config: GenderAdversaryRun, frames: Frames) -> Iterator[Section]:
     summary = frames["summary"]
     overall = summary.filter(stratum="all", search="ladder")
-    blocks = [_chart(frames, overall)] if frames["controls"].height else []
+    blocks = [_chart(config, frames, overall)] if frames["controls"].height else []
     yield Section("excess", "Beside directions that have nothing to do with gender", [*blocks, _overall(overall)])
     yield Section("strata", "By the words that a text has", [_strata(summary.filter(search="ladder"))])
     yield Section("kinds", "What flipped them", [_kinds(overall)])
@@ -81,13 +81,15 @@ def _direction() -> Column:
     return text("direction", names=direction_label)
 
 
-def _chart(frames: Frames, overall: pl.DataFrame) -> Chart:
+def _chart(config: GenderAdversaryRun, frames: Frames, overall: pl.DataFrame) -> Chart:
+    several = len(config.victim) > 1
+
     def line(row: Row) -> str:
-        return f"{row['victim']}, {direction_label(row['direction'])}"
+        return f"{row['victim']}: " * several + direction_label(row["direction"])
 
     rows = [{"line": line(row), "kind": _CONTROL, **row} for row in frames["controls"].iter_rows(named=True)]
     rows += [
-        {"line": line(row), "kind": _GENDER, "words": "man and woman", **row}
+        {"line": line(row), "kind": _GENDER, "words": _pairs(config, row["direction"]), **row}
         for row in overall.drop_nulls("excess").iter_rows(named=True)
     ]
     names = ("line", "kind", "words", "flip_rate")
@@ -108,9 +110,15 @@ def _chart(frames: Frames, overall: pl.DataFrame) -> Chart:
     )
     return Chart(
         "Dot plot of the share of verdicts that flip, along gender and along each control direction.",
-        "Each pale dot is a control direction. Only a blue dot right of nearly all of them says something about gender.",
+        "Each pale dot is a control direction. Only a blue dot right of nearly all of them tells of gender.",
         {"all": figure},
     )
+
+
+def _pairs(config: GenderAdversaryRun, direction: str) -> str:
+    """That a direction of the embedding is made of."""
+    pairs = config.direction.pairs_of("pair" if direction.startswith("pair") else "component")
+    return ", ".join(f"{female} − {male}" for male, female in pairs)
 
 
 def _overall(rows: pl.DataFrame) -> Grid:
@@ -173,8 +181,8 @@ def _searches(attacks: pl.DataFrame) -> Grid:
         pl.col("num_queries").mean(),
     )
     return grid(
-        "The ladder reads all texts with one change, then with two, and so on: a flip has the fewest changes, and a text "
-        "without one is proven robust. What the budget does not reach is searched by a genetic algorithm.",
+        "The ladder reads all texts with one change, then with two, and so on: a flip has the fewest changes, and a "
+        "text without one is proven robust. What the budget does not reach is searched by a genetic algorithm.",
         rows.sort("victim", "direction", "search"),
         "victim",
         _direction(),

@@ -1,6 +1,7 @@
 """Texts before and after, with what changed in colour and slurs masked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -10,6 +11,8 @@ from tiltmeter.jobs.report.html.elements import Passage, Passages, Token
 from tiltmeter.jobs.report.wording import number, percent
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.text.pronouns import token_parts
+
+Row = Mapping[str, Any]
 
 _FLIPPED = ("flipped", "flipped_minimal")
 _PALEST = 0.3
@@ -40,8 +43,8 @@ def passages(config: ReportConfig, frames: Frames) -> Iterator[Passages]:
         _row(attack, texts[attack["row"], attack["victim"]], changes, config) for attack in chosen.iter_rows(named=True)
     ]
     caption = (
-        "The first texts that flip with the fewest changes. Replaced words are orange before and blue after, the deeper "
-        "the more of the fall lies on them; the number is that share."
+        "The first texts that flip with the fewest changes. Replaced words are orange before and blue after, the "
+        "deeper the more of the fall lies on them; the number is that share."
     )
     yield Passages(f"{caption}{' Slurs are masked (report.mask=false shows them).' if config.mask else ''}", rows)
 
@@ -55,7 +58,7 @@ def _chosen(attacks: pl.DataFrame, number_of_texts: int) -> pl.DataFrame:
     )
 
 
-def _row(attack: dict, text: dict, changes: pl.DataFrame, config: ReportConfig) -> list[Passage]:
+def _row(attack: Row, text: Row, changes: pl.DataFrame, config: ReportConfig) -> list[Passage]:
     key = {name: attack[name] for name in ("row", "victim", "direction")}
     changed = {row["position"]: row for row in changes.filter(**key).iter_rows(named=True)}
     total = sum(row["shapley"] or 0.0 for row in changed.values()) or 1.0
@@ -70,7 +73,8 @@ def _row(attack: dict, text: dict, changes: pl.DataFrame, config: ReportConfig) 
     ]
     first = min(changed, default=0)
     name = f"{text['predicted']}, p {number(attack['probability_before'], 2)}"
-    outcome = f"no longer, p {number(attack['probability_after'], 2)}; {attack['victim']}, {direction_label(attack['direction'])}"
+    along = f"{attack['victim']}, {direction_label(attack['direction'])}"
+    outcome = f"no longer, p {number(attack['probability_after'], 2)}; {along}"
     return [Passage(name, _cut(before, first)), Passage(outcome, _cut(after, first))]
 
 

@@ -1,0 +1,200 @@
+"""The job `gender_adversary` on sentences in which gender decides, and on those in which it does not."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.operators.classifiers.adversary.spaces import change_limit
+from tiltmeter.storage.errors import InputError
+
+ISSUE = {
+    "attacks": "row victim direction search status num_changes is_minimal probability_before probability_after "
+    "num_queries",
+    "summary": "victim direction stratum flip_rate flip_rate_low flip_rate_high excess p_value asymmetry asymmetry_p",
+}
+FLIPPED = ("flipped", "flipped_minimal")
+
+
+def summary(run, direction, stratum="all", search="ladder"):
+    [row] = run.rows("summary", direction=direction, stratum=stratum, search=search)
+    return row
+
+
+def test_tables_have_what_was_asked_for(attacked):
+    assert {"texts", "candidates", "attacks", "substitutions", "controls", "summary"} <= attacked.published
+    for name, columns in ISSUE.items():
+        assert set(columns.split()) <= set(attacked.table(name).column_names)
+
+
+def test_planted_bias_is_found_and_lies_on_gendered_words(attacked):
+    row = summary(attacked, "pair_to_female", "male")
+    assert row["excess"] > 0.2
+    assert row["excess_low"] > 0.0
+    assert row["p_value"] == 1 / 20
+    assert row["definitional_share"] > 0.8
+    assert row["flip_rate_low"] <= row["flip_rate"] <= row["flip_rate_high"]
+
+
+def test_p_values_are_adjusted_over_all_directions_that_have_one(attacked):
+    rows = [row for row in attacked.rows("summary", stratum="all", search="ladder") if row["p_value"] is not None]
+    assert {row["direction"] for row in rows} == {"pair_to_female", "pair_to_male"}
+    least = min(rows, key=lambda row: row["p_value"])
+    assert least["p_adjusted"] == pytest.approx(min(1.0, 2 * least["p_value"]))
+    assert summary(attacked, "swap_to_female")["p_value"] is None
+
+
+def test_both_ways_are_held_against_each_other(attacked):
+    there, back = summary(attacked, "swap_to_female"), summary(attacked, "swap_to_male")
+    assert there["asymmetry"] == pytest.approx(there["flip_rate"] - back["flip_rate"])
+    assert there["asymmetry"] == -back["asymmetry"]
+    assert there["asymmetry_p"] == back["asymmetry_p"]
+
+
+def test_swapping_changes_texts_with_words_of_the_other_gender_alone(attacked):
+    texts = {row["row"]: row for row in attacked.rows("texts", victim="linear")}
+    for row in attacked.rows("attacks", direction="swap_to_female", search="swap"):
+        assert texts[row["row"]]["has_male"]
+        assert row["num_changes"] == 1
+    assert summary(attacked, "swap_to_female", "female")["flip_rate"] == 0.0
+    assert summary(attacked, "swap_to_female", "male", "swap")["flip_rate"] > 0.5
+
+
+def test_what_is_replaced_keeps_its_capitals_and_marks(attacked):
+    texts = {row["row"]: row["text"] for row in attacked.rows("texts", victim="linear")}
+    rows = attacked.rows("substitutions")
+    assert rows
+    for row in rows:
+        assert texts[row["row"]].split()[row["position"]] == row["word"]
+        assert row["word"].endswith(",") == row["replacement"].endswith(",")
+    assert {row["replacement"] for row in rows if row["word"] == "king," and row["search"] == "swap"} <= {"queen,"}
+
+
+def test_shares_add_up_to_the_fall(attacked):
+    changes = attacked.rows("substitutions", search="ladder")
+    for attack in attacked.rows("attacks", search="ladder"):
+        key = (attack["row"], attack["direction"])
+        shares = [row["shapley"] for row in changes if (row["row"], row["direction"]) == key]
+        if shares:
+            fall = attack["probability_before"] - attack["probability_after"]
+            assert sum(shares) == pytest.approx(fall, abs=1e-12)
+            assert len(shares) == attack["num_changes"]
+
+
+def test_no_search_changes_more_than_its_share(attacked):
+    lengths = {row["row"]: row["num_words"] for row in attacked.rows("texts", victim="linear")}
+    for attack in attacked.rows("attacks", search="ladder"):
+        assert (attack["num_changes"] or 0) <= change_limit(lengths[attack["row"]], 0.4)
+        assert attack["is_minimal"] == (
+            None if attack["status"] == "no_candidate" else attack["status"] == "flipped_minimal"
+        )
+
+
+def test_rows_without_an_attack_say_why(attacked):
+    left_out = {row["status"] for row in attacked.rows("texts", victim="")}
+    assert left_out == {"no_text", "no_label"}
+    bare = [row for row in attacked.rows("texts") if row["text"].startswith("42")]
+    assert bare
+    for row in bare:
+        assert (row["status"], row["num_eligible"]) == ("no_candidate", 0)
+        attacks = attacked.rows("attacks", row=row["row"])
+        assert {attack["status"] for attack in attacks} == {"no_candidate"}
+        assert all(attack["reason"] for attack in attacks)
+        assert {attack["direction"] for attack in attacks} >= {"pair_to_female", "names_to_male", "neighbours"}
+
+
+def test_controls_are_pairs_without_gender_and_their_mean_is_what_excess_is_over(attacked):
+    rows = attacked.rows("controls", direction="pair_to_female")
+    assert len(rows) == 19
+    assert len({row["words"] for row in rows}) > 10
+    assert not any(word in row["words"].split() for row in rows for word in ("man", "woman", "queen"))
+    row = summary(attacked, "pair_to_female")
+    assert row["excess"] == pytest.approx(row["flip_rate"] - np.mean([control["flip_rate"] for control in rows]))
+
+
+def test_candidates_say_what_they_have_to_do_with_gender(attacked):
+    [row] = attacked.rows("candidates", direction="pair_to_female", word="king", candidate="queen")
+    assert (row["kind"], row["stability"]) == ("definitional", None)
+    assert row["leaning"] > 0.3
+    assert {row["kind"] for row in attacked.rows("candidates")} >= {"definitional", "other"}
+
+
+# --- layouts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("num_cpus", "unit_texts"),
+    [(2, 7), pytest.param(1, 50, marks=pytest.mark.slow), pytest.param(4, 13, marks=pytest.mark.slow)],
+)
+def test_layout_changes_no_table(attacked, run_job, adversary, tmp_path, num_cpus, unit_texts):
+    layout = [f"cluster.num_cpus={num_cpus}", f"unit_texts={unit_texts}"]
+    run = run_job(*adversary, *layout, f"store={tmp_path}")
+    assert run.stage("attack linear")["num_done"] > 1
+    assert run.digests == attacked.digests
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["driver", "worker"])
+def test_a_kill_at_a_random_moment_changes_no_table(attacked, tiltmeter, outcome_of, tmp_path, adversary, victim):
+    from tests.jobs.test_layouts import kill
+
+    command = [*adversary, "unit_texts=5", f"store={tmp_path}/store", f"run_dir={tmp_path}/run", "cluster.num_cpus=2"]
+    process = tiltmeter(*command)
+    kill(process, victim, tmp_path, 4)
+    if victim == "driver":
+        process = tiltmeter(*command)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert outcome_of(tmp_path / "run").digests == attacked.digests
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+SCORES = "+victim.mine={kind: sentiment, system: {kind: scores, path: a.csv}}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (["search.budget=0"], r"search\.budget=0: .*greater than or equal to 1"),
+        (["controls.number=0"], r"controls\.number=0: "),
+        ([SCORES], "a search asks about texts that nobody has seen before"),
+        (["victim=vader", "victim.vader.cuts=[0.1]"], r"cuts=\[0\.1\]: must be 2, rising"),
+        (["victim=vader", "victim.vader.classes=[any]", "victim.vader.cuts=[]"], "victim.vader.*classes"),
+        (["embedding=encoder", "embedding.model=bert"], "has no vocabulary in which words are near each other"),
+        (["corpus=dewiki"], "gendered words are swapped in English"),
+        (["words.pairs=[[man, woman], [boy, woman]]"], "'woman' is in two pairs"),
+    ],
+)
+def test_settings_that_can_not_be_are_refused(configured, setting, message):
+    with pytest.raises(ConfigError, match=message):
+        configured("job=gender_adversary", "data.path=a.csv", *setting)
+
+
+def test_a_direction_without_vectors_is_refused(run_job, adversary, tmp_path):
+    with pytest.raises(InputError, match=r"direction\.pair: the embedding has no vectors for nobody"):
+        run_job(*adversary, "direction.pair=[nobody, woman]", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    assert json.loads((tmp_path / "run/run.json").read_text())["status"] == "failed"
+
+
+def test_data_of_one_class_are_refused(run_job, adversary, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("text,label,author\n" + "".join(f"a film {number},good,a\n" for number in range(30)))
+    with pytest.raises(InputError, match=r"data\.label: all texts that a victim learns are of the class 'good'"):
+        run_job(*adversary, f"data.path={path}", f"store={tmp_path}/store")
+
+
+@pytest.mark.parametrize("num_labels", [1, 2])
+def test_a_transformer_with_one_class_is_refused(configured, write_bert, tmp_path, num_labels):
+    from tiltmeter.jobs.adversary.victims import find_victim
+
+    folder = write_bert(tmp_path / "bert", ["a"], "BertForSequenceClassification", num_labels=num_labels)
+    config = configured(
+        "job=gender_adversary", "data.path=a.csv", "victim=transformer", f"victim.transformer.model={folder}"
+    )
+    if num_labels == 2:
+        assert find_victim("transformer", config.victim["transformer"], 0).load is not None
+    else:
+        with pytest.raises(InputError, match=r"victim\.transformer\.model=.*has one class"):
+            find_victim("transformer", config.victim["transformer"], 0)
