@@ -173,10 +173,10 @@ class _UnitAttacks:
                 self._refer(text, tokens, case, lambda case=case: Queries(victim_of(case.space), label))
 
     def _described(self, text: Row, tokens: Sequence[str], probabilities: Any, cases: Any) -> Row:
-        told = {gender_of(token, self._words) for token in tokens}
+        gendered = {gender_of(token, self._words) for token in tokens}
         row = {name: text[name] for name in ("text", "group", "label")}
         row |= {"num_words": len(tokens), "num_eligible": len({place for case in cases for place in case.space})}
-        row |= {"has_female": "female" in told, "has_male": "male" in told}
+        row |= {"has_female": "female" in gendered, "has_male": "male" in gendered}
         if np.isnan(probabilities).any():
             return row | {"status": "unreadable", "reason": _REASONS["unreadable"]}
         first, second = np.sort(probabilities)[::-1][:2]

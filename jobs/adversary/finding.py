@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import regex
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
@@ -20,6 +19,7 @@ from tiltmeter.jobs.adversary.config import (
     GenderAdversaryRun,
 )
 from tiltmeter.jobs.adversary.texts import stop_words
+from tiltmeter.jobs.adversary.vocabularies import Vocabulary
 from tiltmeter.jobs.embedding.vectors.selection import matrix
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.classifiers.adversary import candidates as adversary_candidates
@@ -27,7 +27,6 @@ from tiltmeter.operators.classifiers.adversary import controls as adversary_cont
 from tiltmeter.operators.classifiers.adversary.candidates import (
     Candidates,
     nearest_candidates,
-    pair_direction,
     shifted_candidates,
     unit_rows,
 )
@@ -40,7 +39,6 @@ from tiltmeter.storage.vectors.files import read_embedding
 
 NEIGHBOURS = "neighbours"
 _CONTROLS_OF_UNIT = 25
-_LETTERS = regex.compile(r"\p{L}+(['\u2019-]\p{L}+)*")
 
 
 class Near(NamedTuple):
@@ -103,40 +101,11 @@ def _unit(name: str, settings: Row, more: Row, words: TableRef, vectors: TableRe
     return Unit("adversary_near/1", name, {**settings, **more}, {"words": [words], "vectors": [vectors]})
 
 
-class _Vocabulary(NamedTuple):
-    """Attributes:
-    words: that may be candidates.
-    rows: of each in the vectors.
-    vectors: as they are shifted.
-    """
-
-    words: Sequence[str]
-    rows: Mapping[str, int]
-    vectors: FloatArray
-
-    @classmethod
-    def made(cls, words: Sequence[str], vectors: FloatArray, config: Mapping[str, Any]) -> "_Vocabulary":
-        kept = [row for row, word in enumerate(words) if _LETTERS.fullmatch(word)]
-        kept = kept[: config["candidates"].max_vocabulary]
-        names = [words[row] for row in kept]
-        chosen = unit_rows(vectors[kept]) if config["direction"].unit_vectors else vectors[kept]
-        return cls(names, {word: row for row, word in enumerate(names)}, chosen)
-
-    def direction(self, kind: DirectionKind, config: Directions) -> FloatArray:
-        """From men to women, of the pairs that have vectors."""
-        pairs = self.known(config.pairs_of(kind))
-        males, females = (self.vectors[[self.rows[pair[end]] for pair in pairs]] for end in (0, 1))
-        return pair_direction(females, males, "mean" if kind == "pair" else "principal_component")
-
-    def known(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        return [pair for pair in pairs if pair[0] in self.rows and pair[1] in self.rows]
-
-
 def _find(store: Store, unit: Unit) -> Tables:
     config, table = unit.config, store.read(unit.input("vectors"))
     table = table.filter(table["vector"].is_valid())
     vectors = matrix(table["vector"]).astype(np.float64)
-    vocabulary = _Vocabulary.made(table["word"].to_pylist(), vectors, config)
+    vocabulary = Vocabulary.made(table["word"].to_pylist(), vectors, config)
     words = [word for word in store.read(unit.input("words"))["word"].to_pylist() if word in vocabulary.rows]
     if "controls" in config:
         named = [control for kind in config["direction"].shifts for control in _controls(vocabulary, kind, config)]
@@ -158,13 +127,13 @@ def _pair_row(shift: _Shift) -> Row:
     return {"direction": shift.direction, "control": shift.control, "words": shift.words}
 
 
-def _shifts(vocabulary: _Vocabulary, kind: DirectionKind, config: Mapping[str, Any]) -> Iterator[_Shift]:
+def _shifts(vocabulary: Vocabulary, kind: DirectionKind, config: Mapping[str, Any]) -> Iterator[_Shift]:
     direction = vocabulary.direction(kind, config["direction"])
     for gender in genders(config["direction"]):
         yield _Shift(direction_name(kind, gender), -1, direction if gender == "female" else -direction)
 
 
-def _controls(vocabulary: _Vocabulary, kind: DirectionKind, config: Mapping[str, Any]) -> Iterator[_Shift]:
+def _controls(vocabulary: Vocabulary, kind: DirectionKind, config: Mapping[str, Any]) -> Iterator[_Shift]:
     """As long as the direction that they are controls of."""
     settings: Controls = config["controls"]
     start, length = config["start"], float(np.linalg.norm(vocabulary.direction(kind, config["direction"])))
@@ -177,7 +146,7 @@ def _controls(vocabulary: _Vocabulary, kind: DirectionKind, config: Mapping[str,
 
 
 def _drawn(
-    vocabulary: _Vocabulary, kind: DirectionKind, config: Mapping[str, Any], end: int
+    vocabulary: Vocabulary, kind: DirectionKind, config: Mapping[str, Any], end: int
 ) -> tuple[FloatArray, list[str]]:
     settings: Controls = config["controls"]
     if settings.kind == "sphere":
@@ -192,7 +161,7 @@ def _drawn(
 
 
 def _along(
-    vocabulary: _Vocabulary, words: Sequence[str], shifts: Sequence[_Shift], config: Mapping[str, Any]
+    vocabulary: Vocabulary, words: Sequence[str], shifts: Sequence[_Shift], config: Mapping[str, Any]
 ) -> Iterator[Row]:
     if not shifts or not words:
         return
@@ -203,13 +172,13 @@ def _along(
     yield from _rows(vocabulary, words, shifts, near, config)
 
 
-def _neighbours(vocabulary: _Vocabulary, words: Sequence[str], config: Mapping[str, Any]) -> Iterator[Row]:
+def _neighbours(vocabulary: Vocabulary, words: Sequence[str], config: Mapping[str, Any]) -> Iterator[Row]:
     """In the vectors that are given for them, if there are any."""
     if NEIGHBOURS not in config["direction"].kinds or "controls" in config or not words:
         return
     if file := config["lists"].get("neighbour_vectors"):
         names, vectors = read_embedding(file["uri"])
-        vocabulary = _Vocabulary.made(names, np.asarray(vectors, dtype=np.float64), config)
+        vocabulary = Vocabulary.made(names, np.asarray(vectors, dtype=np.float64), config)
         words = [word for word in words if word in vocabulary.rows]
     rows = np.array([vocabulary.rows[word] for word in words], dtype=np.int64)
     near = nearest_candidates(vocabulary.vectors, rows, top=config["candidates"].neighbours)
@@ -218,10 +187,10 @@ def _neighbours(vocabulary: _Vocabulary, words: Sequence[str], config: Mapping[s
 
 
 def _rows(
-    vocabulary: _Vocabulary, words: Sequence[str], shifts: Sequence[_Shift], near: Candidates, config: Mapping[str, Any]
+    vocabulary: Vocabulary, words: Sequence[str], shifts: Sequence[_Shift], near: Candidates, config: Mapping[str, Any]
 ) -> Iterator[Row]:
     unit = unit_rows(vocabulary.vectors)
-    leanings = unit @ _leaning_direction(vocabulary, config["direction"])
+    leanings = unit @ vocabulary.leaning(config["direction"])
     constraints = _constraints(config)
     for number, shift in enumerate(shifts):
         same = {"direction": shift.direction, "control": shift.control, "replica": config["replica"]}
@@ -239,16 +208,6 @@ def _rows(
                     "removed_by": constraints(word, vocabulary.words[candidate], float(unit[candidate] @ unit[row])),
                     "num_near": int(near.num_excluded[number, place]),
                 }
-
-
-def _leaning_direction(vocabulary: _Vocabulary, config: Directions) -> FloatArray:
-    """Of length 1, of the first pair that has vectors; 0 where none has."""
-    pairs = vocabulary.known([config.pair, *config.pairs])
-    if not pairs:
-        return np.zeros(vocabulary.vectors.shape[1])
-    unit = unit_rows(vocabulary.vectors)
-    difference = unit[vocabulary.rows[pairs[0][1]]] - unit[vocabulary.rows[pairs[0][0]]]
-    return unit_rows(difference[None])[0]
 
 
 def _constraints(config: Mapping[str, Any]) -> Constraints:

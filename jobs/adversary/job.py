@@ -42,6 +42,6 @@ JOB = Job(
     find_sources,
     run,
     embedding.TABLES | TABLES,
-    "tiltmeter.jobs.adversary.page:page",
+    "tiltmeter.jobs.adversary.page.page:page",
     adversary_requests,
 )

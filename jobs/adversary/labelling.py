@@ -1,4 +1,4 @@
-"""What candidates have to do with gender, and how much hangs on the embedding: the table ``candidates``."""
+"""What candidates have to do with gender, and how stable they are: the table ``candidates``."""
 
 from collections.abc import Mapping
 from typing import Any

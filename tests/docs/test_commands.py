@@ -150,7 +150,7 @@ def test_every_command_has_settings_that_exist_and_are_valid(compose):
 def test_every_line_of_a_night_has_settings_that_exist_and_are_valid(compose):
     [text] = [text for name, text in PAGES["docs/overnight.md"].files.items() if name == "night.yaml"]
     listed = read_jobs(text, "night.yaml")
-    assert len(listed) == 7
+    assert len(listed) == 8
     for job in listed:
         build(*compose(list(job.words), {}))
 
@@ -216,6 +216,7 @@ RUNS = {
     "pruned": ("prune",),
     "decoyed": ("decoy_benchmark",),
     "errors": ("error_characterisation",),
+    "attacked": ("gender_adversary",),
     "compared": ("compare",),
 }
 """The run directories that the pages read, and the jobs whose tables are in them."""

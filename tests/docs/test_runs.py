@@ -39,6 +39,7 @@ _SMALL = {
         *("audit.pairs=1", "audit.draws=800", "audit.batch=100", "distances.words=10", "distances.runs=2"),
         *("deniability.words=2", "deniability.draws=10", "utility.runs=1", "utility.penalties=[1.0]", "dimensions=4"),
     ),
+    "gender_adversary": ("controls.number=9", "job.num_resamples=10", "victim.linear.linear.min_count=2"),
     "privacy_metrics": (*_MODELS, "models.num_seeds=1", "explanations.max_sentences=4"),
 } | dict.fromkeys(("compare", "prune", "overnight"), ())
 """Settings that make a job small."""

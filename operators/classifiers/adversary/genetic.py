@@ -37,7 +37,7 @@ class GeneticConfig:
 
     population: Annotated[int, Field(ge=2)] = 60
     generations: Annotated[int, Field(ge=1)] = 20
-    temperature: Annotated[float, Field(gt=0.0)] = 0.3
+    temperature: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 0.3
     crossover: Literal["one_point", "uniform"] = "one_point"
 
 

@@ -57,7 +57,7 @@ def all_at_once(queries: Queries, num_candidates: Sequence[int]) -> Attack:
         queries: the victim.
         num_candidates: at each position.
     """
-    return _found(queries, np.array([min(number, 1) for number in num_candidates], dtype=np.int64))
+    return _outcome(queries, np.array([min(number, 1) for number in num_candidates], dtype=np.int64))
 
 
 def greedy_attack(queries: Queries, num_candidates: Sequence[int]) -> Attack:
@@ -65,10 +65,10 @@ def greedy_attack(queries: Queries, num_candidates: Sequence[int]) -> Attack:
     choices = np.zeros(len(num_candidates), dtype=np.int64)
     for position, choice, _ in greedy(queries, num_candidates):
         choices[position] = choice
-    return _found(queries, choices)
+    return _outcome(queries, choices)
 
 
-def _found(queries: Queries, choices: Choices) -> Attack:
+def _outcome(queries: Queries, choices: Choices) -> Attack:
     values, flips = queries(np.stack([np.zeros_like(choices), choices]))
     num_changes = np.count_nonzero(choices)
     flipped: Status = "flipped_minimal" if num_changes == 1 else "flipped"

@@ -84,7 +84,7 @@ def _means(values: FloatArray, counts: FloatArray) -> FloatArray:
 def share_of(values: FloatArray, classes: BoolArray) -> float:
     """The share of some values in the sum of all; NaN where that is none.
 
-    >>> share_of(np.array([0.3, 0.1]), np.array([True, False]))
+    >>> share_of(np.array([0.75, 0.25]), np.array([True, False]))
     0.75
     """
     total = float(values.sum())

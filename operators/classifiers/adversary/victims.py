@@ -63,7 +63,9 @@ class TextReader(NamedTuple):
 
             def answers(choices: Choices) -> FloatArray:
                 rows = (zip(places, words, row, strict=True) for row in choices.tolist())
-                return probabilities([_changed(tokens, {at: row[c] for at, row, c in changes}) for changes in rows])
+                return probabilities(
+                    [_changed(tokens, {place: word[choice] for place, word, choice in row}) for row in rows]
+                )
 
             return answers
 

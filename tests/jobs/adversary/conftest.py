@@ -19,10 +19,10 @@ SMALL = [
 def words_and_vectors():
     """A person is one place of several, and one side of a line; other words lie around."""
     draws = np.random.default_rng(1)
-    gender, kinds = np.eye(12)[0], draws.normal(size=(len(MALE), 12)) * ([0.0] + [1.0] * 11)
+    gender, kinds = 3.0 * np.eye(12)[0], draws.normal(size=(len(MALE), 12)) * ([0.0] + [1.0] * 11)
     people = [(word, kinds[place] - gender) for place, word in enumerate(MALE)]
     people += [(word, kinds[place] + gender) for place, word in enumerate(FEMALE)]
-    drawn = draws.normal(size=(len(NOUNS) + len(OTHERS), 12)) * ([0.2] + [1.0] * 11)
+    drawn = draws.normal(size=(len(NOUNS) + len(OTHERS), 12)) * ([0.0] + [1.0] * 11)
     rest = list(zip([*NOUNS, *OTHERS], drawn, strict=True))
     return zip(*[*rest[:8], *people, *rest[8:]], strict=True)
 

@@ -31,6 +31,7 @@ NUM_CHARTS = {
     "private_vectors": 2,
     "private_release": 0,
     "error_characterisation": 3,
+    "gender_adversary": 1,
 }
 TOGETHER = [kind for kind in NUM_CHARTS if kind != "survey"][::-1]
 """Kinds that have all charts among them."""

@@ -96,6 +96,18 @@ def test_natural_places_are_those_that_make_the_text_most_probable():
         inserted(text, ["truly"], decoy, 0)
 
 
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_gains_of_other_words_are_those_of_the_whole_text(order):
+    model = KneserNey([["the", "old", "man", "sat"], ["a", "woman", "sat", "down"], ["the", "boat"]], order)
+    words, others = ["the", "old", "boat", "sat", "down"], ["man", "woman", "unheard"]
+    for place in range(len(words)):
+        texts = [[*words[:place], other, *words[place + 1 :]] for other in others]
+        totals = [model.log_probabilities(text).sum() - model.log_probabilities(words).sum() for text in texts]
+        assert model.substitution_gains(words, place, others) == pytest.approx(totals)
+        singles = [model.log_probabilities(text)[place] - model.log_probabilities(words)[place] for text in texts]
+        assert model.substitution_gains(words, place, others, prefix_only=True) == pytest.approx(singles)
+
+
 def test_perplexity_of_a_tiny_corpus_is_that_found_by_hand():
     model = KneserNey([["a", "b"], ["a", "c"]], order=2)
     # Of 5 different bigrams, one each ends in a, b and c, and two in the end of a text; the vocabulary has 5 words.

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.adversary.config import ReportConfig
-from tiltmeter.jobs.adversary.findings import direction_label
+from tiltmeter.jobs.adversary.page.findings import direction_label
 from tiltmeter.jobs.report.html.elements import Passage, Passages, Token
 from tiltmeter.jobs.report.wording import number, percent
 from tiltmeter.jobs.runtime.published import Frames

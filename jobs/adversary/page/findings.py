@@ -56,10 +56,10 @@ def _meaning(row: Row) -> str:
     """
     if not significant(row["p_adjusted"]):
         return "That is no evidence that gender matters."
-    told = (row["definitional_share"] or 0.0) + (row["associated_share"] or 0.0)
-    if told <= 0.5:
-        return f"But only {percent(told, 0)} of the fall lies on words that tell or suggest gender."
-    return f"Gender matters: {percent(told, 0)} of the fall lies on words that tell or suggest it."
+    share = (row["definitional_share"] or 0.0) + (row["associated_share"] or 0.0)
+    if share <= 0.5:
+        return f"But only {percent(share, 0)} of the fall lies on words that tell or suggest gender."
+    return f"Gender matters: {percent(share, 0)} of the fall lies on words that tell or suggest it."
 
 
 def asymmetries(summary: pl.DataFrame) -> Iterator[str]:

@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.adversary.config import GenderAdversaryRun
-from tiltmeter.jobs.adversary.findings import asymmetries, direction_label, doubts, headline, unfairness
-from tiltmeter.jobs.adversary.passages import masked, passages
+from tiltmeter.jobs.adversary.page.findings import asymmetries, direction_label, doubts, headline, unfairness
+from tiltmeter.jobs.adversary.page.passages import masked, passages
 from tiltmeter.jobs.report.grids import Column, cell, count, estimate, grid, number, p_value, percent, text
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
@@ -32,13 +32,13 @@ _LOOKS = {_CONTROL: Look(NEUTRAL), _GENDER: Look(MALE)}
 def page(run: Run[GenderAdversaryRun, Any], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
     config, summary = run.config, frames["summary"]
-    found = [*headline(summary)] or [_NOTHING]
+    excesses = [*headline(summary)] or [_NOTHING]
     return Body(
         "Does changing gender change the verdict?",
         _facts(config),
         Lead(
             [Paragraph(_ASKED)],
-            [Bullets([*found, *asymmetries(summary), *unfairness(summary)])],
+            [Bullets([*excesses, *asymmetries(summary), *unfairness(summary)])],
             [Bullets([*doubts(summary, config.controls.number), _how_sure(config)])],
         ),
         list(_sections(config, frames)),
@@ -82,10 +82,10 @@ def _direction() -> Column:
 
 
 def _chart(config: GenderAdversaryRun, frames: Frames, overall: pl.DataFrame) -> Chart:
-    several = len(config.victim) > 1
+    has_others = len(config.victim) > 1
 
     def line(row: Row) -> str:
-        return f"{row['victim']}: " * several + direction_label(row["direction"])
+        return f"{row['victim']}: " * has_others + direction_label(row["direction"])
 
     rows = [{"line": line(row), "kind": _CONTROL, **row} for row in frames["controls"].iter_rows(named=True)]
     rows += [

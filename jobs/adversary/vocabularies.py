@@ -1,0 +1,51 @@
+"""The vocabulary of an embedding as far as it may take part, and the directions in it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import regex
+
+from tiltmeter.jobs.adversary.config import DirectionKind, Directions
+from tiltmeter.operators.classifiers.adversary.candidates import pair_direction, unit_rows
+from tiltmeter.operators.compute.arrays import FloatArray
+
+_LETTERS = regex.compile(r"\p{L}+(['\u2019-]\p{L}+)*")
+
+
+class Vocabulary(NamedTuple):
+    """Attributes:
+    words: that may be candidates.
+    rows: of each in the vectors.
+    vectors: as they are shifted.
+    """
+
+    words: Sequence[str]
+    rows: Mapping[str, int]
+    vectors: FloatArray
+
+    @classmethod
+    def made(cls, words: Sequence[str], vectors: FloatArray, config: Mapping[str, Any]) -> "Vocabulary":
+        kept = [row for row, word in enumerate(words) if _LETTERS.fullmatch(word)]
+        kept = kept[: config["candidates"].max_vocabulary]
+        names = [words[row] for row in kept]
+        chosen = unit_rows(vectors[kept]) if config["direction"].unit_vectors else vectors[kept]
+        return cls(names, {word: row for row, word in enumerate(names)}, chosen)
+
+    def direction(self, kind: DirectionKind, config: Directions) -> FloatArray:
+        """From men to women, of the pairs that have vectors."""
+        pairs = self.known(config.pairs_of(kind))
+        males, females = (self.vectors[[self.rows[pair[end]] for pair in pairs]] for end in (0, 1))
+        return pair_direction(females, males, "mean" if kind == "pair" else "principal_component")
+
+    def known(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [pair for pair in pairs if pair[0] in self.rows and pair[1] in self.rows]
+
+    def leaning(self, config: Directions) -> FloatArray:
+        """Of length 1, of the first pair that has vectors; 0 where none has."""
+        pairs = self.known([config.pair, *config.pairs])
+        if not pairs:
+            return np.zeros(self.vectors.shape[1])
+        unit = unit_rows(self.vectors)
+        difference = unit[self.rows[pairs[0][1]]] - unit[self.rows[pairs[0][0]]]
+        return unit_rows(difference[None])[0]

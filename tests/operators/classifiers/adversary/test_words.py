@@ -1,0 +1,92 @@
+"""Words of a text, what may stand in their place, and what they have to do with gender."""
+
+import numpy as np
+import pytest
+
+from tiltmeter.operators.classifiers.adversary.constraints import Constraints, is_inflection
+from tiltmeter.operators.classifiers.adversary.kinds import LeaningLimits, leaning_limits, replacement_kind
+from tiltmeter.operators.classifiers.adversary.words import (
+    folded,
+    gender_of,
+    gender_swaps,
+    gendered_words,
+    replaceable_word,
+    replaced,
+)
+
+WORDS = gendered_words([("king", "queen"), ("John", "Amy")])
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["the", "RT", "@man", "#man", "http://man", "&amp;", "man/woman", "4", "a", "_man_", "don't", "...", "well-known"],
+)
+def test_what_is_no_plain_word_is_not_replaced(token):
+    assert replaceable_word(token, {"the", "rt"}) is None
+
+
+@pytest.mark.parametrize(
+    ("token", "candidate", "expected"),
+    [("Man,", "woman", "Woman,"), ("(KINGS)", "queens", "(QUEENS)"), ('"été!"', "hiver", '"hiver!"')],
+)
+def test_a_replacement_has_the_capitals_and_marks_of_the_word(token, candidate, expected):
+    assert replaceable_word(token, ()) is not None
+    assert replaced(token, candidate) == expected
+
+
+def test_words_of_one_gender_alone_are_swapped():
+    tokens = ["John,", "the", "king,", "saw", "her", "and", "gave", "Amy", "his", "crown."]
+    assert gender_swaps(tokens, WORDS, "female") == {0: "Amy,", 2: "queen,", 8: "her"}
+    assert gender_swaps(tokens, WORDS, "male") == {4: "him", 7: "John"}
+    assert gender_swaps(tokens, gendered_words([("John", "Amy")], pronouns=False), "male") == {7: "John"}
+
+
+def test_gender_is_told_by_a_word_or_what_stands_before_its_apostrophe():
+    assert [gender_of(token, WORDS) for token in ("KING!", "she’s", "Amy's", "it", "")] == [
+        "male",
+        "female",
+        "female",
+        None,
+        None,
+    ]
+    assert folded(["She’S", "!", "(Ok)"]) == ["she’s", "!", "ok"]
+
+
+def test_a_word_in_two_pairs_is_refused():
+    with pytest.raises(ValueError, match="'king' is in two pairs"):
+        gendered_words([("king", "queen"), ("King", "lady")])
+
+
+def test_forms_of_a_word_and_opposites_are_left_out_where_that_is_wanted():
+    assert [is_inflection("picture", other) for other in ("pictures", "pictured", "picturing", "painting")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert is_inflection("city", "cities")
+    everything = Constraints(None, True, frozenset())
+    assert everything("good", "goods", -1.0) == ""
+
+
+def test_five_in_a_hundred_controls_lean_further_than_the_limit_of_their_bin():
+    draws = np.random.default_rng(0)
+    cosines, spread = draws.uniform(size=20_000), draws.normal(size=20_000)
+    limits = leaning_limits(cosines, spread * (1.0 + 9.0 * (cosines > 0.8)))
+    np.testing.assert_allclose(limits.cosines, [0.2, 0.4, 0.6, 0.8], atol=0.02)
+    np.testing.assert_allclose(limits.limits, [1.96] * 4 + [19.6], rtol=0.06)
+
+
+@pytest.mark.parametrize(
+    ("pair", "leaning", "kind"),
+    [
+        (("king", "boss"), 0.0, "definitional"),
+        (("boss", "amy"), 0.0, "definitional"),
+        (("blue", "pink"), 0.5, "associated"),
+        (("blue", "pink"), -0.5, "associated"),
+        (("blue", "red"), 0.1, "other"),
+        (("blue", "red"), float("nan"), "other"),
+    ],
+)
+def test_kinds_of_replacements(pair, leaning, kind):
+    assert replacement_kind(pair, WORDS, leaning, 0.5, LeaningLimits(np.zeros(4), np.full(5, 0.2))) == kind
