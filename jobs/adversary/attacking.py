@@ -1,7 +1,9 @@
 """Attacks on the texts of a unit: what each search finds along each direction, and what the controls come to."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from math import log10
 from typing import Any, NamedTuple
@@ -87,7 +89,7 @@ def _settings(config: GenderAdversaryRun, name: str, victim: FoundVictim) -> Row
 
 def directions(config: GenderAdversaryRun) -> list[str]:
     """By the names of the tables, in order."""
-    names = []
+    names: list[str] = []
     for kind in config.direction.kinds:
         both = [direction_name(kind, gender) for gender in genders(config.direction)]
         names += [NEIGHBOURS] if kind == NEIGHBOURS else both
@@ -117,12 +119,12 @@ class _Attacking:
     def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
         for unit in units:
             key = (digest([self.victim.identity, _contents(unit)]), self.device)
-            with resident(key, lambda _, unit=unit: self._reader(store, unit)) as reader:
+            with resident(key, partial(self._reader, store, unit)) as reader:
                 attacks = _UnitAttacks(store, unit, reader)
                 attacks.run()
             yield unit, attacks.tables()
 
-    def _reader(self, store: Store, unit: Unit) -> Reader:
+    def _reader(self, store: Store, unit: Unit, _: ExitStack) -> Reader:
         if self.victim.load is None:
             return load_trained(store, unit.input("model"), self.device)
         return self.victim.load(store, self.device)

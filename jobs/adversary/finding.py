@@ -32,6 +32,7 @@ from tiltmeter.operators.classifiers.adversary.candidates import (
 )
 from tiltmeter.operators.classifiers.adversary.constraints import Constraints
 from tiltmeter.operators.classifiers.adversary.controls import matched_pairs, sphere_directions
+from tiltmeter.operators.classifiers.adversary.words import Gender
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -62,7 +63,7 @@ def direction_name(kind: DirectionKind | str, gender: str) -> str:
     return f"{kind}_to_{gender}"
 
 
-def genders(config: Directions) -> list[str]:
+def genders(config: Directions) -> list[Gender]:
     """Towards which words are replaced, in order."""
     return ["female", "male"] if config.both else ["female"]
 

@@ -112,12 +112,12 @@ def _likely(store: Store, unit: Unit, texts: Sequence[_Text], options: pl.DataFr
     grouped = options.select("row", "position", "candidate").unique().sort("row", "position", "candidate")
     grouped = grouped.group_by("row", "position", maintain_order=True).agg("candidate")
     key = ("language model", digest([config, list(unit.input("texts").columns.items())]))
-    likely = []
+    likely, log_ratio = [], np.log(config.ratio) if config.ratio else -np.inf
     with resident(key, lambda _: _model(store, unit, config)) as model:
         for row, position, candidates in grouped.iter_rows():
             others = [candidate.lower() for candidate in candidates]
             gains = model.substitution_gains(words[row], position, others, prefix_only=config.context == "prefix")
-            likely.append((gains >= np.log(config.ratio)).tolist())
+            likely.append((gains >= log_ratio).tolist())
     return grouped.with_columns(pl.Series("is_likely", likely, pl.List(pl.Boolean))).explode("candidate", "is_likely")
 
 

@@ -62,7 +62,7 @@ def _fit(store: Store, unit: Unit) -> Tables:
 def _encoders(
     runner: Runner, config: GenderAdversaryRun, sources: AdversarySources, texts: TableRef
 ) -> dict[str, TableRef]:
-    models = {}
+    models: dict[str, TableRef] = {}
     for name, victim in config.victim.items():
         if isinstance(victim, EncoderVictim):
             on_gpu = uses_gpus(victim.device, runner.pool.num_gpus, f"victim.{name}.device")

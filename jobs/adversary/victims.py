@@ -142,7 +142,7 @@ def find_victim(name: str, victim: Victim, seed: int) -> FoundVictim:
             return _transformer(name, victim)
         case SentimentVictim():
             system = find_system(name, victim.system, seed)
-            identity = {"operator": victims.VERSION, "system": system.identity}
+            identity: dict[str, Any] = {"operator": victims.VERSION, "system": system.identity}
             identity |= {"classes": victim.classes, "cuts": victim.cuts}
             if system.load is None:
                 raise InputError(f"victim.{name}.system.kind={victim.system.kind}: reads no text; choose another")

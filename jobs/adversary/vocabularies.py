@@ -48,4 +48,5 @@ class Vocabulary(NamedTuple):
             return np.zeros(self.vectors.shape[1])
         unit = unit_rows(self.vectors)
         difference = unit[self.rows[pairs[0][1]]] - unit[self.rows[pairs[0][0]]]
-        return unit_rows(difference[None])[0]
+        direction: FloatArray = unit_rows(difference[None])[0]
+        return direction

@@ -145,7 +145,8 @@ def _largest(values: FloatArray, number: int) -> NDArray[np.int64]:
     rows, columns = np.nonzero(values >= least[:, None])
     order = np.lexsort((columns, -values[rows, columns], rows))
     starts = np.searchsorted(rows, np.arange(len(values)))
-    return columns[order][starts[:, None] + np.arange(number)]
+    chosen: NDArray[np.int64] = columns[order][starts[:, None] + np.arange(number)]
+    return chosen
 
 
 def unit_rows(rows: FloatArray) -> FloatArray:

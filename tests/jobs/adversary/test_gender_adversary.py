@@ -30,9 +30,10 @@ def test_tables_have_what_was_asked_for(attacked):
 
 def test_planted_bias_is_found_and_lies_on_gendered_words(attacked):
     row = summary(attacked, "pair_to_female", "male")
-    assert row["excess"] > 0.2
-    assert row["excess_low"] > 0.0
-    assert row["p_value"] <= 0.1
+    assert row["excess"] > 0.5
+    assert row["excess_low"] > 0.2
+    assert row["fall_excess"] > 0.3
+    # Some controls take so much away that all texts flip, but none lowers probabilities as much.
     assert row["fall_p_value"] == 1 / 20
     assert row["definitional_share"] > 0.8
     assert row["flip_rate_low"] <= row["flip_rate"] <= row["flip_rate_high"]
