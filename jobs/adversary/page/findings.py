@@ -52,14 +52,14 @@ def _meaning(row: Row) -> str:
     >>> _meaning(row)
     'That is no evidence that gender matters.'
     >>> _meaning(row | {"p_adjusted": 0.01})
-    'Gender matters: 90% of the fall lies on words that tell or suggest it.'
+    'Gender matters: 90% of the fall lies on replacements that change or suggest it.'
     """
     if not significant(row["p_adjusted"]):
         return "That is no evidence that gender matters."
     share = (row["definitional_share"] or 0.0) + (row["associated_share"] or 0.0)
     if share <= 0.5:
-        return f"But only {percent(share, 0)} of the fall lies on words that tell or suggest gender."
-    return f"Gender matters: {percent(share, 0)} of the fall lies on words that tell or suggest it."
+        return f"But only {percent(share, 0)} of the fall lies on replacements that change or suggest gender."
+    return f"Gender matters: {percent(share, 0)} of the fall lies on replacements that change or suggest it."
 
 
 def asymmetries(summary: pl.DataFrame) -> Iterator[str]:

@@ -163,12 +163,12 @@ def _strata(rows: pl.DataFrame) -> Grid:
 
 def _kinds(rows: pl.DataFrame) -> Grid:
     return grid(
-        "Shares of the fall of flipped verdicts, by Shapley values: on words that tell gender, on words that lean to "
-        "one as few control replacements do, and on others. A flip on other words is no evidence of gender bias.",
+        "Shares of the fall of flipped verdicts, by Shapley values: on words replaced by words of the other gender, on "
+        "replacements that lean to one as few controls do, and on others. A flip on others is no evidence of bias.",
         rows,
         "victim",
         _direction(),
-        percent("definitional_share", "tell gender"),
+        percent("definitional_share", "of the other gender"),
         percent("associated_share", "lean to one"),
         percent("other_share", "others"),
     )

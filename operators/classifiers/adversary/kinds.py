@@ -1,4 +1,4 @@
-"""What a replaced word has to do with gender: it tells it, it leans as no control does, or neither."""
+"""What a replacement has to do with gender: it swaps it, it leans as few controls do, or neither."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -61,10 +61,11 @@ def replacement_kind(
     >>> from tiltmeter.operators.classifiers.adversary.words import gendered_words
     >>> limits = LeaningLimits(np.zeros(4), np.full(5, 0.2))
     >>> words = gendered_words([("man", "woman")])
-    >>> [replacement_kind(pair, words, 0.3, 0.5, limits) for pair in (("man", "boss"), ("blue", "pink"))]
+    >>> [replacement_kind(pair, words, 0.3, 0.5, limits) for pair in (("man", "woman"), ("blue", "pink"))]
     ['definitional', 'associated']
     """
-    if any(word in words.genders for word in pair):
+    first, second = (words.genders.get(word) for word in pair)
+    if first and second and first != second:
         return "definitional"
     limit = limits.limits[np.searchsorted(limits.cosines, cosine)]
     return "associated" if abs(leaning) > limit else "other"

@@ -80,8 +80,11 @@ def test_five_in_a_hundred_controls_lean_further_than_the_limit_of_their_bin():
 @pytest.mark.parametrize(
     ("pair", "leaning", "kind"),
     [
-        (("king", "boss"), 0.0, "definitional"),
-        (("boss", "amy"), 0.0, "definitional"),
+        (("king", "queen"), 0.0, "definitional"),
+        (("john", "queen"), 0.0, "definitional"),
+        (("king", "john"), 0.0, "other"),
+        (("king", "boss"), 0.0, "other"),
+        (("boss", "queen"), 0.5, "associated"),
         (("blue", "pink"), 0.5, "associated"),
         (("blue", "pink"), -0.5, "associated"),
         (("blue", "red"), 0.1, "other"),
