@@ -28,8 +28,8 @@ def headline(summary: pl.DataFrame) -> Iterator[str]:
     for row in _overall(summary).drop_nulls("excess").iter_rows(named=True):
         yield (
             f"{row['victim']}, {direction_label(row['direction'])}: {percent(row['flip_rate'])} of "
-            f"{plural(row['num_texts'], 'verdict')} flip, {_more(row)} than along directions that have nothing to do "
-            f"with gender; {p_equals(row['p_value'])}, {p_equals(row['p_adjusted'])} after Holm. {_meaning(row)}"
+            f"{plural(row['num_texts'], 'verdict')} flip. The excess over directions that have nothing to do with "
+            f"gender is {_points(row)}; {p_equals(row['p_value'])}, {p_equals(row['p_adjusted'])} after Holm. {_meaning(row)}"
         )
 
 
@@ -37,12 +37,12 @@ def _overall(summary: pl.DataFrame) -> pl.DataFrame:
     return summary.filter(stratum="all", search="ladder")
 
 
-def _more(row: Row) -> str:
+def _points(row: Row) -> str:
     """In points, with the interval."""
     points = {name: None if row[name] is None else _POINTS * row[name] for name in ("excess_low", "excess_high")}
-    size = number(abs(_POINTS * row["excess"]), 1)
+    size = number(_POINTS * row["excess"], 1)
     ends = interval({"x_low": points["excess_low"], "x_high": points["excess_high"]}, "x", 1)
-    return f"{size} points {'more' if row['excess'] >= 0.0 else 'less'} {ends}"
+    return f"{size} points {ends}"
 
 
 def _meaning(row: Row) -> str:

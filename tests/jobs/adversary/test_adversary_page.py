@@ -17,7 +17,7 @@ def test_the_page_leads_with_the_excess_also_when_it_is_nothing():
     first, *_ = headline(SUMMARY)
     for part in (
         "14.0% of 200 verdicts",
-        "2.0 points less [−6.0, 3.0]",
+        "−2.0 points [−6.0, 3.0]",
         "p = 0.80",
         "p = 1.0 after Holm",
         "no evidence",
