@@ -29,7 +29,8 @@ def headline(summary: pl.DataFrame) -> Iterator[str]:
         yield (
             f"{row['victim']}, {direction_label(row['direction'])}: {percent(row['flip_rate'])} of "
             f"{plural(row['num_texts'], 'verdict')} flip. The excess over directions that have nothing to do with "
-            f"gender is {_points(row)}; {p_equals(row['p_value'])}, {p_equals(row['p_adjusted'])} after Holm. {_meaning(row)}"
+            f"gender is {_points(row)}; {p_equals(row['p_value'])}, {p_equals(row['p_adjusted'])} after Holm. "
+            f"{_meaning(row)}"
         )
 
 
