@@ -203,7 +203,7 @@ def test_a_missing_column_is_refused_with_those_that_there_are(run_job, file, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_cpus", [2, 4])
+@pytest.mark.parametrize("num_cpus", [1, 2, 4])
 def test_layout_changes_no_table(characterised, run_job, file, tmp_path, num_cpus):
     layout = ["job.unit_texts=150", "job.unit_permutations=70", f"cluster.num_cpus={num_cpus}"]
     run = run_job(*settings(file), "data.previous=before", *SMALL, *layout, f"store={tmp_path}/store")
