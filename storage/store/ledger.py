@@ -121,7 +121,7 @@ class Store:
     ``units/<operator>/<digest>/<table>.parquet`` holds the data, ``ledger/<operator>/<digest>.json`` says that all of
     it is there. The ledger row is written last: data without a row is redone. ``states/<operator>/<digest>.npz`` is how
     far a long unit has come. On a local disk the data is read-only, because the run directories share it.
-    What workers have half written lies in ``.partial`` of these folders (see :mod:`.partial_files`). Transient errors,
+    What workers have half written lies in ``.fences`` of these folders (see :mod:`.partial_files`). Transient errors,
     as of a server that is away, are waited for (see :mod:`.files.retries`).
 
     Args:

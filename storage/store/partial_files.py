@@ -17,7 +17,7 @@ from pathlib import Path
 from tiltmeter.storage.store import processes
 from tiltmeter.storage.store.processes import Process
 
-FENCES = ".partial"
+FENCES = ".fences"
 """Fences of the files below a folder lie in this one in it: it may be on another disk than the rest of the store."""
 
 _REMOVED = ".removed"

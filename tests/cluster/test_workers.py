@@ -130,7 +130,7 @@ def test_what_killed_workers_have_half_written_goes_with_the_pool(tmp_path, last
 def test_a_pool_at_work_renews_its_fence(tmp_path, lasting_workers):
     pool = lasting_workers(Store(str(tmp_path)), max_retries=0)
     with pool.started(1):
-        fences = [*tmp_path.glob("*/.partial/*")]
+        fences = [*tmp_path.glob("*/.fences/*")]
         for fence in fences:
             os.utime(fence, (0, 0))
         list(pool.run(each(square), Deck([units([1])])))

@@ -6,6 +6,9 @@ import time
 
 import psutil
 import pytest
+from pyarrow import fs
+
+from tiltmeter.storage.files.filesystems import files_below
 
 QUICK = ["embedding.num_replicas=8", "embedding.trainer.dimensions=8", "embedding.trainer.epochs=2"]
 
@@ -65,7 +68,8 @@ def test_more_replicas_train_only_the_new_ones(run_job, tmp_path):
 
 
 def num_finished(tmp_path):
-    return len(list((tmp_path / "store/ledger").rglob("*.json")))
+    files = files_below(fs.LocalFileSystem(), f"{tmp_path}/store/ledger")
+    return sum(file.path.endswith(".json") for file in files)
 
 
 def kill(process, victim, tmp_path, after):
@@ -116,7 +120,8 @@ def survive(tiltmeter, outcome_of, tmp_path, settings, victim, undisturbed):
         # One that has just finished its batch is replaced without a word.
         assert sum(stage["num_worker_deaths"] for stage in run.record["stages"]) <= 1
         assert run.record["units"] == {"done": num_units, "reused": 0, "failed": 0}
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and re.search(r"\.partial(/|$)", str(path))]
+    files = [str(path) for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if re.search(r"\.partial$|/\.fences/", path)]
     assert run.digests == undisturbed.digests
 
 

@@ -64,7 +64,7 @@ def files(store):
 
 
 def fence_in(store, folder, name):
-    return f"{store.path}/{folder}/.partial/{name}"
+    return f"{store.path}/{folder}/.fences/{name}"
 
 
 def test_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
@@ -186,7 +186,7 @@ def test_nor_one_that_is_killed_in_the_midst_of_a_file(store):
         fence = fence_in(store, "units", name)
         killed(HALF_WRITTEN, f"{store.path}/units/words.parquet", fence)
         [file] = files(store)
-        assert file.startswith(f"units/.partial/{name}/")
+        assert file.startswith(f"units/.fences/{name}/")
         assert stored_units(store) == []
     assert files(store) == []
 
