@@ -28,7 +28,8 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings
-from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
+from tiltmeter.operators.statistics.text_intervals import resampled_interval
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 PUBLISHED = "published"
@@ -53,7 +54,7 @@ def model_errors(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs)
         "seed": config.seed,
     }
     units = [
-        Unit("error_models/1", f"split {number}", settings | {"split": number}, inputs)
+        Unit("error_models/2", f"split {number}", settings | {"split": number}, inputs)
         for number in range(config.splits.number)
     ]
     done = runner.run_whole(Stage("error models", each(_split), {"texts": units}))["texts"]
@@ -153,17 +154,17 @@ def _error_rate(_: FloatArray, errors: BoolArray) -> float:
 
 def _precision(scores: Mapping[str, FloatArray], errors: BoolArray, config: Mapping[str, Any]) -> pa.Table:
     sizes, split = np.array(config["precision"]["sizes"], dtype=np.int64), config["split"]
-    num = config["precision"]["num_resamples"]
+    num, level, method = config["precision"]["num_resamples"], config["intervals"].level, config["intervals"].interval
     blocks = resampled_counts(np.zeros(len(errors), dtype=np.int64), config["seed"], split, num)
     counts = np.concatenate(list(blocks))
     rows = []
     for name, values in scores.items():
         [whole] = precision_at(values, errors, sizes)
-        interval = config["intervals"].around(whole, precision_at(values, errors, sizes, counts).T, LOGIT)
-        ends = zip(sizes.tolist(), whole.tolist(), interval.low.tolist(), interval.high.tolist(), strict=True)
+        resamples = precision_at(values, errors, sizes, counts).T
         rows += [
-            {"score": name, "split": split, "k": size, "precision": value, "low": low, "high": high}
-            for size, value, low, high in ends
+            {"score": name, "split": split, "k": size, "precision": value, "low": float(low), "high": float(high)}
+            for size, value, draws in zip(sizes.tolist(), whole.tolist(), resamples, strict=True)
+            for low, high, _ in [resampled_interval(Estimate(value, draws, size), level, method, LOGIT)]
             if not np.isnan(value)
         ]
     return pa.Table.from_pylist(rows)
