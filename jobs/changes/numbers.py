@@ -28,10 +28,16 @@ def interval_columns(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
     >>> interval_columns(["d", "d_low", "d_high", "p_low", "p_high", "k_rate", "k_low", "k_high", "n", "low", "high"])
     {'d': ('d_low', 'd_high'), 'k_rate': ('k_low', 'k_high'), 'n': ('low', 'high')}
+    >>> interval_columns(["flip_rate", "flip_rate_low", "flip_rate_high"])
+    {'flip_rate': ('flip_rate_low', 'flip_rate_high')}
     """
     low, high = ENDS
-    stems = {name: name.removesuffix("_rate") for name in names if name.removesuffix("_rate") not in {*names} - {name}}
-    named = {name: (f"{stem}_{low}", f"{stem}_{high}") for name, stem in stems.items()}
+    without_rate = {name: name.removesuffix("_rate") for name in names}
+    ends_of = {stem: (f"{stem}_{low}", f"{stem}_{high}") for stem in [*names, *without_rate.values()]}
+    named = {
+        name: ends_of[name if ends_of[name][0] in names or stem in names else stem]
+        for name, stem in without_rate.items()
+    }
     follows = {first: ENDS for first, *ends in zip(names, names[1:], names[2:], strict=False) if tuple(ends) == ENDS}
     return {name: ends for name, ends in (named | follows).items() if {*ends} <= {*names}}
 

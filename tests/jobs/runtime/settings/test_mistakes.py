@@ -61,10 +61,13 @@ def refused(confined):
         ([*PAIRS, "job.keep=4"], "is a setting of job=prune, not of job=entity_resolution"),
         (["job=prune", "pairs=x.csv"], "is a setting of job=entity_resolution, not of job=prune"),
         (["job=prune", "+pairs=x.csv"], "is a setting of job=entity_resolution, not of job=prune"),
-        (["job=compare", "corpus=enwiki"], "is a setting of job=association, bootstrap, gender_survey, psychophysics"),
+        (
+            ["job=compare", "corpus=enwiki"],
+            "is a setting of job=association, bootstrap, gender_adversary, gender_survey, psychophysics",
+        ),
         (
             ["job=compare", "embedding.path=x"],
-            "is a setting of job=association, bootstrap, gender_survey, psychophysics",
+            "is a setting of job=association, bootstrap, gender_adversary, gender_survey, private_vectors",
         ),
         ([*BOOTSTRAP, "embedding.allow_pickle=true"], "is a setting of embedding=file, not of what is chosen"),
         ([*PAIRS, "mentions.mean=1"], "is a setting of +mentions=study, not of what is chosen"),
