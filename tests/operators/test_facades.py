@@ -13,6 +13,7 @@ PACKAGES = [
     "embedding",
     "gender",
     "psychophysics",
+    "relations",
     "resolution",
     "sentiment",
     "statistics",
