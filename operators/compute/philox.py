@@ -46,6 +46,7 @@ class Stream(IntEnum):
     PRIVATE_STUDY = 22
     SUBSTITUTION = 23
     CONTROL_DIRECTION = 24
+    RELATION_RULES = 28
 
 
 @numba.njit(cache=True)
