@@ -2,14 +2,19 @@
 
 import json
 import re
+from collections.abc import Mapping
+from math import isfinite
 from typing import NamedTuple
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
-from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.ledger import ACCOUNTS, Store
 from tiltmeter.storage.store.tables import write_bytes
 
 _PLAIN = re.compile(r"\w[\w.-]*")
+_ENDING = ".json"
+_ROUNDING = 1 + 1e-12
+"""Sums of decimal amounts may exceed their limit by it."""
 
 
 class Balance(NamedTuple):
@@ -27,8 +32,10 @@ class Balance(NamedTuple):
 def enter(store: Store, account: str, entry: str, amount: float, limit: float) -> Balance | None:
     """Enter an amount, before it is spent, unless all entries together would pass a limit; None if they would.
 
-    An entry counts once however often it is entered, so that whoever goes on after a death spends nothing twice. Of two
-    that are entered at the same moment, both may be turned down, and never is more spent than the limit.
+    An entry counts once however often it is entered, so that whoever goes on after a death spends nothing twice. It
+    counts from its first moment, and allows nothing until it is confirmed: one that a death left unconfirmed is held
+    against the limit again. Of two that are entered at the same moment, both may be turned down, and never is more
+    spent than the limit.
 
     Args:
         account: its name.
@@ -41,26 +48,50 @@ def enter(store: Store, account: str, entry: str, amount: float, limit: float) -
     for name in (account, entry):
         if not _PLAIN.fullmatch(name):
             raise ValueError(f"{name!r}: must be letters, digits, dots, hyphens and underscores")
-    folder = f"{store.path}/accounts/{account}"
-    path = f"{folder}/{entry}.json"
-    is_new = path not in _entries(store, folder)
-    if is_new:
-        write_bytes(store.filesystem, path, json.dumps({"amount": amount}).encode(), setting=SETTING)
-    spent = sum(_entries(store, folder).values())
-    if is_new and spent > limit * (1 + 1e-12):
+    folder = f"{store.path}/{ACCOUNTS}/{account}"
+    path = f"{folder}/{entry}{_ENDING}"
+    entries = _entries(store, folder)
+    if path in entries and entries[path].is_confirmed:
+        return Balance(_total(entries), is_new=False)
+    if _total(entries | {path: _Entry(amount, False)}) > limit * _ROUNDING:
+        return None
+    _write(store, path, _Entry(amount, False))
+    entries = _entries(store, folder)
+    if _total(entries) > limit * _ROUNDING:
         delete_file(store.filesystem, path)
         return None
-    return Balance(spent, is_new)
+    _write(store, path, _Entry(amount, True))
+    return Balance(_total(entries), is_new=True)
 
 
-def _entries(store: Store, folder: str) -> dict[str, float]:
-    return {file.path: _amount(store, file.path) for file in files_below(store.filesystem, folder) if file.is_file}
+class _Entry(NamedTuple):
+    amount: float
+    is_confirmed: bool
 
 
-def _amount(store: Store, path: str) -> float:
+def _total(entries: Mapping[str, _Entry]) -> float:
+    return sum(entry.amount for entry in entries.values())
+
+
+def _write(store: Store, path: str, entry: _Entry) -> None:
+    content = json.dumps({"amount": entry.amount, "confirmed": entry.is_confirmed})
+    write_bytes(store.filesystem, path, content.encode(), setting=SETTING)
+
+
+def _entries(store: Store, folder: str) -> dict[str, _Entry]:
+    """All that are whole: beside them may lie what a killed process has half written."""
+    files = [file.path for file in files_below(store.filesystem, folder) if file.is_file]
+    return {path: _entry(store, path) for path in files if path.endswith(_ENDING)}
+
+
+def _entry(store: Store, path: str) -> _Entry:
     content = read_bytes(store.filesystem, path)
     try:
-        return float(json.loads(content)["amount"])
+        written = json.loads(content)
+        amount = float(written["amount"])
+        if not (isfinite(amount) and amount >= 0):
+            raise ValueError(f"an amount of {amount}")
+        return _Entry(amount, bool(written["confirmed"]))
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(
             f"{path}: is damaged ({error}); what was spent is not known, so nothing more may be"

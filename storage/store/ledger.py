@@ -44,7 +44,10 @@ _PLACE = re.compile(rf"{_PLAIN}(/{_PLAIN})*")
 _FENCED = ("units", "ledger", "states")
 """Folders in which workers write."""
 
-_UNFENCED = ("registry", "runs")
+ACCOUNTS = "accounts"
+"""Folder of what was spent, which nothing may remove."""
+
+_UNFENCED = ("registry", "runs", ACCOUNTS)
 """Folders in which a run writes for itself."""
 
 

@@ -1,8 +1,13 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.accounts import enter
 from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.processes import Process
 
 
 @pytest.fixture
@@ -41,5 +46,50 @@ def test_a_damaged_entry_stops_everything(store, tmp_path):
     enter(store, "people", "a", 1.0, 9.0)
     [entry] = tmp_path.rglob("a.json")
     entry.write_text("{}")
+    with pytest.raises(StorageError, match="nothing more may be"):
+        enter(store, "people", "b", 1.0, 9.0)
+
+
+def killed_before_it_is_confirmed(store, *entry):
+    """Killed between the entry and its confirmation, in a process of its own."""
+    script = (
+        "import os, sys\n"
+        "from tiltmeter.storage.store import accounts\n"
+        "from tiltmeter.storage.store.ledger import Store\n"
+        "write = accounts._write\n"
+        "def dying(store, path, entry):\n"
+        "    if entry.is_confirmed: os._exit(9)\n"
+        "    write(store, path, entry)\n"
+        "accounts._write = dying\n"
+        f"accounts.enter(Store({store.root!r}), *{entry!r})\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
+
+
+def test_an_entry_that_a_death_left_unconfirmed_counts_and_allows_nothing_by_itself(store):
+    killed_before_it_is_confirmed(store, "people", "a", 2.0, 5.0)
+    assert enter(store, "people", "b", 4.0, 5.0) is None
+    assert enter(store, "people", "b", 3.0, 5.0) == (5.0, True)
+    assert enter(store, "people", "a", 2.0, 4.0) is None
+    assert enter(store, "people", "a", 2.0, 5.0) == (5.0, True)
+    assert enter(store, "people", "a", 2.0, 1.0) == (5.0, False)
+
+
+def test_what_a_killed_process_has_half_written_stops_nothing_and_goes(store, tmp_path):
+    enter(store, "people", "a", 1.0, 9.0)
+    path = f"{store.path}/accounts/people/b.json"
+    half = Path(f"{path}.{Process(Process.current().host, 2**22 + 1, 1.0).name}-0123abcd.partial")
+    half.write_bytes(b"")
+    assert enter(store, "people", "b", 1.0, 9.0) == (2.0, True)
+    assert store.sweep() == 1
+    assert not half.exists()
+    assert enter(store, "people", "c", 1.0, 9.0) == (3.0, True)
+
+
+@pytest.mark.parametrize("amount", ["NaN", "-5", "Infinity", '"many"'])
+def test_an_amount_that_is_none_stops_everything(store, tmp_path, amount):
+    enter(store, "people", "a", 1.0, 9.0)
+    [entry] = tmp_path.rglob("a.json")
+    entry.write_text(f'{{"amount": {amount}, "confirmed": true}}')
     with pytest.raises(StorageError, match="nothing more may be"):
         enter(store, "people", "b", 1.0, 9.0)
