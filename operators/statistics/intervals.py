@@ -114,6 +114,7 @@ def bootstrap_interval(
     method: Method = DEFAULT_METHOD,
     scale: Scale = LINEAR,
     df: float | None = None,
+    spread: float = 1.0,
 ) -> Interval:
     """The interval of an estimate by its bootstrap replicas, as above.
 
@@ -125,6 +126,7 @@ def bootstrap_interval(
         scale: of the statistic; percentiles are the same on every scale. Where the estimate or a value lies on a
             border, which has no place on the scale, the interval is the linear one, cut at the borders.
         df: degrees of freedom of Student's t, if they are not those of the values.
+        spread: standard deviation of the estimate in units of that of the values; with Student's t only.
 
     Returns:
         NaN for both ends where fewer than 2 values are finite, and, but for percentiles, where the estimate is not.
@@ -154,7 +156,7 @@ def bootstrap_interval(
     if method == "reflected":
         return _on_scale(lambda t, among: _reflected(t, among, level), centre, replicas, scale)
     around = _averaged if method == "averaged" else _centred
-    low, high, num = _on_scale(lambda t, among: around(t, among, level, df), centre, replicas, scale)
+    low, high, num = _on_scale(lambda t, among: around(t, among, level, df, spread), centre, replicas, scale)
     # There and back, a number may come out a rounding away.
     return Interval(np.minimum(low, centre), np.maximum(high, centre), num)
 
@@ -181,17 +183,17 @@ def _reflected(centre: FloatArray, values: FloatArray, level: float) -> Interval
     return Interval(2.0 * centre - high, 2.0 * centre - low, num)
 
 
-def _centred(centre: FloatArray, values: FloatArray, level: float, df: float | None) -> Interval:
+def _centred(centre: FloatArray, values: FloatArray, level: float, df: float | None, spread: float) -> Interval:
     from scipy.special import stdtrit
 
     _, sd, num = _moments(values)
     freedom = np.where(num >= _MIN_VALUES, num - 1.0, np.nan) if df is None else df
-    reach = stdtrit(freedom, (1.0 + level) / 2.0) * sd
+    reach = stdtrit(freedom, (1.0 + level) / 2.0) * spread * sd
     return Interval(np.asarray(centre - reach), np.asarray(centre + reach), num)
 
 
-def _averaged(centre: FloatArray, values: FloatArray, level: float, df: float | None) -> Interval:
-    low, high, num = _centred(_moments(values)[0], values, level, df)
+def _averaged(centre: FloatArray, values: FloatArray, level: float, df: float | None, spread: float) -> Interval:
+    low, high, num = _centred(_moments(values)[0], values, level, df, spread)
     return Interval(np.minimum(low, centre), np.maximum(high, centre), num)
 
 

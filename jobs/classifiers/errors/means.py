@@ -13,7 +13,8 @@ from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
 from tiltmeter.jobs.classifiers.errors.error_models import BASELINES
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.classifiers.errors import splits
-from tiltmeter.operators.classifiers.errors.splits import Repeated, repeated
+from tiltmeter.operators.classifiers.errors.splits import repeated
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 ALL = "all"
@@ -26,7 +27,7 @@ def sum_up(
     names = ("measures", "precision", "coverage", "features")
     inputs = {name: [part[name] for part in parts] for name in names}
     settings = {"operator": splits.VERSION, "test": config.splits.test, "level": config.job.level}
-    unit = Unit("error_model_means/1", "means over splits", settings, inputs)
+    unit = Unit("error_model_means/2", "means over splits", settings, inputs)
     [done] = runner.run_whole(Stage("sum up", each(_sum), {"texts": [unit]}))["texts"]
     return {name: [ref] for name, ref in done.tables.items()}
 
@@ -61,7 +62,7 @@ def _sum(store: Store, unit: Unit) -> Tables:
 def _with_means(rows: pl.DataFrame, keys: list[str], name: str, test: float, level: float) -> Iterable[dict[str, Any]]:
     """The mean of each key over splits, and the splits."""
     for values, part in rows.group_by(keys, maintain_order=True):
-        mean = repeated(part[name].to_numpy(), test, level)
+        mean = repeated(part[name].to_numpy(), test, level, LOGIT)
         band = {f"{name}_band_low": mean.band_low, f"{name}_band_high": mean.band_high}
         ends = {"low": mean.low, "high": mean.high}
         yield dict(zip(keys, values, strict=True)) | {"split": ALL, name: mean.mean} | ends | band
@@ -74,7 +75,8 @@ def _differences(rows: pl.DataFrame, test: float, level: float) -> Iterable[dict
         paired = rows.join(rows.filter(score=baseline), on=["split", "k"], suffix="_of_baseline")
         others = paired.filter(pl.col("score") != baseline)
         for (score, size), part in others.group_by("score", "k", maintain_order=True):
-            mean = repeated((part["precision"] - part["precision_of_baseline"]).to_numpy(), test, level)
+            differences = part["precision"] - part["precision_of_baseline"]
+            mean = repeated(differences.to_numpy(), test, level, FISHER)
             yield {
                 "score": score,
                 "baseline": baseline,
@@ -89,7 +91,10 @@ def _power(rows: pl.DataFrame, test: float, level: float) -> Iterable[dict[str, 
     """Features by how far their AUROC alone lies from one half."""
     made = []
     for (feature,), part in rows.group_by("feature", maintain_order=True):
-        alone, falls = (_mean(part, name, test, level) for name in ("auroc", "importance"))
+        alone, falls = (
+            repeated(part[name].to_numpy(), test, level, scale)
+            for name, scale in {"auroc": LOGIT, "importance": FISHER}.items()
+        )
         made.append(
             {"feature": feature, "share": part["share"][0], "part": part["part"][0]}
             | {"auroc": alone.mean, "auroc_low": alone.low, "auroc_high": alone.high}
@@ -97,7 +102,3 @@ def _power(rows: pl.DataFrame, test: float, level: float) -> Iterable[dict[str, 
             | {"gini_importance": part["gini_importance"].mean()}
         )
     return sorted(made, key=lambda row: (-abs(np.nan_to_num(row["auroc"] - 0.5)), row["feature"]))
-
-
-def _mean(part: pl.DataFrame, name: str, test: float, level: float) -> Repeated:
-    return repeated(part[name].to_numpy(), test, level)

@@ -17,6 +17,7 @@ from tiltmeter.operators.classifiers.errors import forest as error_forest
 from tiltmeter.operators.classifiers.errors import rounds, word_model
 from tiltmeter.operators.classifiers.errors.rounds import STRATEGIES, Domain, play
 from tiltmeter.operators.classifiers.errors.splits import repeated
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -47,7 +48,7 @@ def play_rounds(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs, 
     ]
     played = runner.run_whole(Stage("rounds", each(_play), {"texts": units}))["texts"]
     unit = Unit(
-        "round_means/1", "rounds", {"level": config.job.level}, {"played": [part.tables["played"] for part in played]}
+        "round_means/2", "rounds", {"level": config.job.level}, {"played": [part.tables["played"] for part in played]}
     )
     return runner.run_whole(Stage("sum up rounds", each(_sum), {"texts": [unit]}))["texts"][0].tables["rounds"]
 
@@ -78,8 +79,8 @@ def _means(played: pl.DataFrame, level: float) -> Iterator[Row]:
     by_chance = played.filter(strategy=RANDOM).select("seed", "round", pl.col("accuracy").alias("random"))
     paired = played.join(by_chance, on=["seed", "round"], maintain_order="left")
     for (strategy, number), part in paired.group_by("strategy", "round", maintain_order=True):
-        accuracy = repeated(part["accuracy"].to_numpy(), 0.0, level)
-        over = repeated((part["accuracy"] - part["random"]).to_numpy(), 0.0, level)
+        accuracy = repeated(part["accuracy"].to_numpy(), 0.0, level, LOGIT)
+        over = repeated((part["accuracy"] - part["random"]).to_numpy(), 0.0, level, FISHER)
         yield {
             "strategy": strategy,
             "round": number,

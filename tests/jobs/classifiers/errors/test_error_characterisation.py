@@ -115,7 +115,13 @@ def test_scores_are_held_against_baselines_and_chance(characterised):
     precision = characterised.rows("precision_at_k", split="all", k=20)
     assert {row["score"] for row in precision} == set(means)
     assert all(
-        row["precision_band_low"] <= row["low"] <= row["precision"] <= row["high"] <= row["precision_band_high"]
+        0
+        <= row["precision_band_low"]
+        <= row["low"]
+        <= row["precision"]
+        <= row["high"]
+        <= row["precision_band_high"]
+        <= 1
         for row in precision
     )
     differences = characterised.rows("precision_differences", score="readable", k=20)

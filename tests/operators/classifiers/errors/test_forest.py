@@ -21,6 +21,7 @@ from tiltmeter.operators.classifiers.errors.word_model import (
     out_of_fold_probabilities,
     train_word_model,
 )
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
 
 SMALL = ForestConfig(num_trees=30, leaf_sizes=(1, 5), num_folds=3, num_search_trees=10)
 
@@ -97,6 +98,30 @@ def test_the_mean_of_splits_by_hand():
     assert result.high - 0.7 == pytest.approx(quantile * deviation * np.sqrt(0.5 + 1.0), rel=1e-4)
     assert result.band_high - 0.7 == pytest.approx(quantile * deviation * np.sqrt(1.5), rel=1e-4)
     assert np.isnan(repeated(np.array([0.6]), 0.5).low)
+
+
+def test_the_mean_of_splits_of_a_share_by_hand_on_its_scale():
+    values = np.array([0.6, 0.8])
+    result = repeated(values, 0.5, scale=LOGIT)
+    logits = np.log(values / (1 - values))
+    centre, deviation = np.log(0.7 / 0.3), np.abs(np.diff(logits))[0] / np.sqrt(2)
+    reach = 12.7062 * deviation * np.sqrt(1.5)
+    expected = [1 / (1 + np.exp(-(centre + side * reach))) for side in (-1, 1)]
+    assert result == pytest.approx((0.7, *expected, *expected), rel=1e-4)
+
+
+@pytest.mark.parametrize("values", [[0.97, 0.99, 0.8], [1.0, 0.98, 1.0], [1.0, 0.2], [0.0, 0.05]])
+def test_no_interval_or_band_of_a_share_leaves_its_range(values):
+    plain, share = (repeated(np.array(values), 0.2, scale=scale) for scale in (LINEAR, LOGIT))
+    assert plain.band_high > 1 or plain.band_low < 0
+    assert 0 <= share.band_low <= share.low <= share.mean <= share.high <= share.band_high <= 1
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=6), st.sampled_from([0.0, 0.2, 0.5]))
+def test_no_interval_of_a_difference_of_shares_leaves_its_range(values, test_share):
+    result = repeated(np.array(values), test_share, scale=FISHER)
+    assert -1 <= result.low <= result.mean <= result.high <= 1
+    assert -1 <= result.band_low <= result.band_high <= 1
 
 
 def test_rates_of_classes_are_those_of_training_texts():
