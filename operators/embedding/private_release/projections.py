@@ -67,9 +67,21 @@ def kept_variance(public: FloatArray, projection: FloatArray) -> float:
 def clipped(vectors: FloatArray, radius: float) -> FloatArray:
     """Vectors whose norm is at most a public radius; no two of them come further apart than they were.
 
+    Args:
+        vectors: ``[n, d]``, finite; of any size, also where squares of their entries are none that a double has.
+        radius: a positive normal number.
+
+    Raises:
+        ValueError: for any other radius, whose multiples may be rounded to more than it.
+
     >>> clipped(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0)
     array([[0.6, 0.8],
            [0.3, 0.4]])
     """
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors * np.minimum(1.0, radius / np.maximum(norms, np.finfo(np.float64).tiny)))
+    if not np.finfo(np.float64).tiny <= radius < np.inf:
+        raise ValueError(f"radius={radius}: must be a positive normal number")
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
+    units = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
+    lengths = np.linalg.norm(units, axis=1, keepdims=True)
+    limits = radius / np.where(lengths > 0, lengths, 1.0)
+    return np.asarray(np.where(largest > limits, units * limits, vectors))

@@ -1,3 +1,4 @@
+import math
 from math import log10
 
 import numpy as np
@@ -122,6 +123,27 @@ def test_clipping_takes_no_two_vectors_apart(vectors, radius):
     short = clipped(vectors, radius)
     assert np.linalg.norm(short, axis=1).max() <= radius * (1 + 1e-9)
     assert np.linalg.norm(short[0] - short[1]) <= np.linalg.norm(vectors[0] - vectors[1]) * (1 + 1e-9) + 1e-9
+
+
+@given(
+    arrays.arrays(np.float64, (3, 20), elements=st.floats(allow_nan=False, allow_infinity=False)),
+    st.floats(np.finfo(np.float64).tiny, np.finfo(np.float64).max),
+)
+def test_clipping_at_any_radius_of_vectors_of_any_size(vectors, radius):
+    """From the smallest floats to the largest, without a warning: of squares there are no floats."""
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        short = clipped(vectors, radius)
+    assert (np.abs(short) <= np.abs(vectors)).all()
+    for row, vector in zip(short, vectors, strict=True):
+        assert math.hypot(*row) <= radius * (1 + 1e-14)
+        if math.hypot(*vector) <= radius * (1 - 1e-14):
+            assert row.tolist() == vector.tolist()
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, 5e-324, np.nan, np.inf])
+def test_a_radius_that_is_none_is_refused(radius):
+    with pytest.raises(ValueError, match="must be a positive normal number"):
+        clipped(np.ones((1, 2)), radius)
 
 
 def test_distances_and_equal_vectors_by_hand():
