@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
@@ -12,7 +13,8 @@ from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.maps import map_of
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
 from tiltmeter.jobs.embedding.private_vectors.tables import AUDITS
-from tiltmeter.jobs.embedding.private_vectors.vocabulary import distinct_vectors
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import words_and_vectors
+from tiltmeter.jobs.embedding.vectors.selection import matrix, vector_column
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
@@ -40,39 +42,57 @@ def audit_mechanisms(
         if mechanism.compared_at == "nominal" and mechanism.epsilon == config.audit.epsilon
     ]
     pairs = [f"{kind} {number}" for number in range(config.audit.pairs) for kind in ("nearest", "random")]
-    units = {
-        f"{mechanism.name}, {pair}": _batches(config, vocabulary, mechanism, pair)
-        for mechanism in audited
-        for pair in pairs
-    }
-    if not units:
+    if not (audited and pairs):
         return []
+    words = _choose_pairs(runner, config, vocabulary, pairs)
+    units = {
+        f"{mechanism.name}, {pair}": _batches(config, words, mechanism, pair) for mechanism in audited for pair in pairs
+    }
     counted = runner.run_whole(Stage("draw releases", each(_draw), units, batch_size=None))
     by_group = {f"{mechanism.name}, {pair}": (mechanism, pair) for mechanism in audited for pair in pairs}
     family = len(units)
     judging = {
-        group: [_judging(config, vocabulary, *by_group[group], finished, family)] for group, finished in counted.items()
+        group: [_judging(config, words, *by_group[group], finished, family)] for group, finished in counted.items()
     }
     judged = runner.run_whole(Stage("judge", each(_judge), judging, batch_size=None))
     return [done.tables["audits"] for finished in judged.values() for done in finished]
 
 
-def _batches(config: PrivateVectorsRun, vocabulary: TableRef, mechanism: Mechanism, pair: str) -> list[Unit]:
+def _choose_pairs(runner: Runner, config: PrivateVectorsRun, vocabulary: TableRef, pairs: Sequence[str]) -> TableRef:
+    """The few words of all pairs: whoever draws releases need not read the others."""
+    unit = Unit("private_pairs/1", "pairs", {"pairs": pairs, "seed": config.seed}, {"vocabulary": [vocabulary]})
+    [done] = runner.run_whole(Stage("choose pairs", each(_choose), {"pairs": [unit]}))["pairs"]
+    return done.tables["pairs"]
+
+
+def _choose(store: Store, unit: Unit) -> Tables:
+    words, vectors = words_and_vectors(store, unit.input("vocabulary"))
+    rows = {pair: _pair_rows(vectors, pair, unit.config["seed"]) for pair in unit.config["pairs"]}
+    flat = [row for part in rows.values() for row in part]
+    columns = {
+        "pair": pa.array([pair for pair, part in rows.items() for _ in part], pa.string()),
+        "word": pa.array([words[row] for row in flat], pa.string()),
+        "vector": vector_column(vectors[flat]),
+    }
+    yield "pairs", pa.table(columns)
+
+
+def _batches(config: PrivateVectorsRun, words: TableRef, mechanism: Mechanism, pair: str) -> list[Unit]:
     about = _settings(config, mechanism, pair)
     return [
         Unit(
             scores.VERSION,
             f"{mechanism.name}, {pair}, {side} {batch}",
             about | {"side": side, "batch": batch, "draws": config.audit.batch},
-            _inputs(vocabulary, mechanism),
+            _inputs(words, mechanism),
         )
         for side in ("first", "second")
         for batch in range(config.audit.draws // config.audit.batch)
     ]
 
 
-def _inputs(vocabulary: TableRef, mechanism: Mechanism) -> dict[str, list[TableRef]]:
-    return {"vocabulary": [vocabulary]} | ({"map": [mechanism.map.ref]} if mechanism.map.ref else {})
+def _inputs(words: TableRef, mechanism: Mechanism) -> dict[str, list[TableRef]]:
+    return {"pairs": [words]} | ({"map": [mechanism.map.ref]} if mechanism.map.ref else {})
 
 
 def _settings(config: PrivateVectorsRun, mechanism: Mechanism, pair: str) -> dict[str, Any]:
@@ -90,16 +110,17 @@ class Study:
 
     def __init__(self, store: Store, unit: Unit) -> None:
         config = unit.config
-        vectors, words = distinct_vectors(store, unit.input("vocabulary"))
+        table = store.read(unit.input("pairs"))
+        table = table.filter(pc.equal(table["pair"], config["pair"]))
+        words, vectors = table["word"].to_pylist(), matrix(table["vector"])
         projection = map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1])
         self.specification = Specification(**config["mechanism"])
-        rows = _pair_rows(vectors, config["pair"], config["seed"])
-        images = vectors[rows] @ projection.T
+        images = vectors @ projection.T
         made = self.specification
         self.pair = Pair(images[0], images[1], made.law, made.scale, images[3:])
         self.companion = images[2]
-        self.words = f"{words[rows[0]]}, {words[rows[1]]}"
-        self.distance = float(np.linalg.norm(vectors[rows[0]] - vectors[rows[1]]))
+        self.words = f"{words[0]}, {words[1]}"
+        self.distance = float(np.linalg.norm(vectors[0] - vectors[1]))
         self.step = grid_step(made.deviation)
 
     def releases(self, generator: np.random.Generator, image: FloatArray, num: int) -> FloatArray:
@@ -146,7 +167,7 @@ def _draw(store: Store, unit: Unit) -> Tables:
 
 def _judging(
     config: PrivateVectorsRun,
-    vocabulary: TableRef,
+    words: TableRef,
     mechanism: Mechanism,
     pair: str,
     finished: Sequence[Finished],
@@ -163,7 +184,7 @@ def _judging(
     half = len(finished) // 2
     inputs = {"first": finished[:half], "second": finished[half:]}
     tables = {side: [done.tables["counts"] for done in parts] for side, parts in inputs.items()}
-    return Unit(VERSION, f"{mechanism.name}, {pair}", about, _inputs(vocabulary, mechanism) | tables)
+    return Unit(VERSION, f"{mechanism.name}, {pair}", about, _inputs(words, mechanism) | tables)
 
 
 def _judge(store: Store, unit: Unit) -> Tables:

@@ -10,7 +10,7 @@ from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.maps import map_of
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
 from tiltmeter.jobs.embedding.private_vectors.tables import DENIABILITY
-from tiltmeter.jobs.embedding.private_vectors.vocabulary import distinct_vectors
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import vectors_of
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -48,7 +48,7 @@ def _denying(config: PrivateVectorsRun, vocabulary: TableRef, item: Mechanism) -
 
 def _deny(store: Store, unit: Unit) -> Tables:
     config = unit.config
-    vectors, _ = distinct_vectors(store, unit.input("vocabulary"))
+    vectors = vectors_of(store, unit.input("vocabulary"))
     images = vectors @ map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1]).T
     made = Specification(**config["mechanism"])
     order = keyed_generator(config["seed"], Stream.PRIVATE_STUDY, document_key("deniability")).permutation(len(vectors))

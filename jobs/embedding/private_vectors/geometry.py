@@ -1,8 +1,8 @@
 """The stages that compare all words with each other: their distances, and how far maps stretch these."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, combinations_with_replacement
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,9 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap
-from tiltmeter.jobs.embedding.private_vectors.vocabulary import distinct_vectors, vectors_of
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import PublicVocabulary, rows_between, vectors_of
+from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
@@ -19,7 +21,7 @@ from tiltmeter.operators.embedding.private_release import sensitivity
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _SAMPLE = 1000
-_TILES_AT_ONCE = 8
+_PANEL_TILES = 4
 _GROUP = "vectors"
 
 
@@ -46,23 +48,14 @@ class Geometry:
     num_merged: int
 
 
-def measure(runner: Runner, config: PrivateVectorsRun, vocabulary: TableRef, maps: Sequence[PublicMap]) -> Geometry:
+def measure(
+    runner: Runner, config: PrivateVectorsRun, vocabulary: PublicVocabulary, maps: Sequence[PublicMap]
+) -> Geometry:
     """Distances and stretches over all pairs of words, tile by tile."""
-    refs = [item.ref for item in maps if item.ref]
-    size = config.vocabulary.tile_words
-    num_blocks = -(-vocabulary.num_rows // size)
-    inputs = {"vocabulary": [vocabulary], "maps": refs}
-    tiles = [(row, column) for row in range(num_blocks) for column in range(row, num_blocks)]
-    units = [
-        Unit(
-            sensitivity.VERSION,
-            f"tiles {start}",
-            {"tile_words": size, "tiles": tiles[start : start + _TILES_AT_ONCE]},
-            inputs,
-        )
-        for start in range(0, len(tiles), _TILES_AT_ONCE)
-    ]
-    compared = runner.run_whole(Stage("compare words", each(_compare), {_GROUP: units}))[_GROUP]
+    words, refs = vocabulary.table, [item.ref for item in maps if item.ref]
+    inputs = {"vocabulary": [words], "maps": refs}
+    units = list(_panels(words.num_rows, config.vocabulary.tile_words, inputs))
+    compared = runner.run_whole(Stage("compare words", each(_compare), {_GROUP: units}, batch_size=None))[_GROUP]
     typical = Unit("private_geometry/1", "typical", {"seed": config.seed, "sample": _SAMPLE}, inputs)
     [described] = runner.run_whole(Stage("describe maps", each(_describe), {_GROUP: [typical]}))[_GROUP]
     rows = list(chain.from_iterable(runner.store.read(done.tables["tiles"]).to_pylist() for done in compared))
@@ -77,29 +70,57 @@ def measure(runner: Runner, config: PrivateVectorsRun, vocabulary: TableRef, map
         best,
         [row["typical"] for row in about],
         [row["spectral"] for row in about],
-        about[0]["num_words"],
-        vocabulary.num_rows - about[0]["num_words"],
+        words.num_rows,
+        vocabulary.num_merged,
     )
 
 
+def _panels(num_words: int, tile_words: int, inputs: Mapping[str, Sequence[TableRef]]) -> Iterator[Unit]:
+    """Some blocks of words with some others: a worker reads these alone, however many there are."""
+    size = tile_words * _PANEL_TILES
+    starts = range(0, num_words, size)
+    for first, second in combinations_with_replacement(starts, 2):
+        settings = {"tile_words": tile_words, "size": size, "first": first, "second": second}
+        yield Unit(sensitivity.VERSION, f"words from {first} and {second}", settings, inputs)
+
+
 def _compare(store: Store, unit: Unit) -> Tables:
-    vectors, words = distinct_vectors(store, unit.input("vocabulary"))
-    maps = [vectors_of(store, ref) for ref in unit.inputs["maps"]]
-    size, rows = unit.config["tile_words"], []
-    for row, column in unit.config["tiles"]:
-        block, other = (vectors[number * size : (number + 1) * size] for number in (row, column))
-        if not len(block) or not len(other):
-            continue  # equal vectors are merged, which may leave the last block empty
-        largest = sensitivity.largest_distance(block, other)
-        pairs = sensitivity.largest_stretches(block, other, maps, is_diagonal=row == column)
-        for number, pair in enumerate(pairs):
-            first, second = (words[row * size + pair.first], words[column * size + pair.second])
-            names = (first, second) if pair.first >= 0 else ("", "")
-            rows.append(
-                {"map": number, "ratio": pair.ratio, "upper": pair.upper, "largest": largest}
-                | dict(zip(("first", "second"), names, strict=True))
-            )
-    yield "tiles", pa.Table.from_pylist(rows, _TILES)
+    config, ref = unit.config, unit.input("vocabulary")
+    maps = [vectors_of(store, map_ref) for map_ref in unit.inputs["maps"]]
+    starts, size = (config["first"], config["second"]), config["tile_words"]
+    panels = [rows_between(store, ref, start, start + config["size"]) for start in dict.fromkeys(starts)]
+    (words, vectors), (others, other_vectors) = panels[0], panels[-1]
+    rows = [
+        _tile_rows(_Block(words, vectors, row, size), _Block(others, other_vectors, column, size), maps, is_diagonal)
+        for row in range(0, len(words), size)
+        for column in range(0, len(others), size)
+        for is_diagonal in [len(panels) == 1 and row == column]
+        if len(panels) > 1 or row <= column
+    ]
+    yield "tiles", pa.Table.from_pylist([part for tile in rows for part in tile], _TILES)
+
+
+class _Block:
+    """Words of a panel from a row on."""
+
+    def __init__(self, words: Sequence[str], vectors: FloatArray, start: int, size: int) -> None:
+        self.words, self.vectors = words[start : start + size], vectors[start : start + size]
+
+
+def _tile_rows(block: _Block, other: _Block, maps: Sequence[FloatArray], is_diagonal: bool) -> list[Row]:
+    largest = sensitivity.largest_distance(block.vectors, other.vectors)
+    pairs = sensitivity.largest_stretches(block.vectors, other.vectors, maps, is_diagonal=is_diagonal)
+    return [
+        {
+            "map": number,
+            "ratio": pair.ratio,
+            "upper": pair.upper,
+            "largest": largest,
+            "first": block.words[pair.first] if pair.first >= 0 else "",
+            "second": other.words[pair.second] if pair.first >= 0 else "",
+        }
+        for number, pair in enumerate(pairs)
+    ]
 
 
 _TILES = pa.schema(
@@ -115,7 +136,7 @@ _TILES = pa.schema(
 
 
 def _describe(store: Store, unit: Unit) -> Tables:
-    vectors, _ = distinct_vectors(store, unit.input("vocabulary"))
+    vectors = vectors_of(store, unit.input("vocabulary"))
     generator = keyed_generator(unit.config["seed"], Stream.PRIVATE_STUDY, document_key("sample of words"))
     rows = generator.permutation(len(vectors))[: unit.config["sample"]]
     distances = sensitivity.typical_distances(vectors[rows], rows, vectors)
@@ -126,7 +147,6 @@ def _describe(store: Store, unit: Unit) -> Tables:
             "median": distances.median,
             "typical": sensitivity.typical_stretch(differences, projection),
             "spectral": sensitivity.spectral_sensitivity(projection),
-            "num_words": len(vectors),
         }
         for projection in (vectors_of(store, ref) for ref in unit.inputs["maps"])
     ]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.private_vectors.audits import audit_mechanisms
+from tiltmeter.jobs.embedding.private_vectors.checks import find_checked
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.deniability import deny
 from tiltmeter.jobs.embedding.private_vectors.geometry import measure
@@ -12,7 +13,7 @@ from tiltmeter.jobs.embedding.private_vectors.maps import draw_maps
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import sensitivity_rows, specify, wanted
 from tiltmeter.jobs.embedding.private_vectors.read_outs import read_distances
 from tiltmeter.jobs.embedding.private_vectors.release.stages import release
-from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, find_sources
+from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
 from tiltmeter.jobs.embedding.private_vectors.tables import TABLES
 from tiltmeter.jobs.embedding.private_vectors.utility import use
 from tiltmeter.jobs.embedding.private_vectors.vocabulary import read_vocabulary
@@ -33,11 +34,12 @@ def run(run: Run[PrivateVectorsRun, PrivateSources]) -> None:
 def _study(run: Run[PrivateVectorsRun, PrivateSources]) -> None:
     """From maps and their sensitivity to mechanisms, audits, and what vectors are still good for."""
     runner, config = run.runner, run.config
-    vocabulary = read_vocabulary(runner, config, run.sources)
+    public = read_vocabulary(runner, config, run.sources)
+    vocabulary = public.table
     width = runner.store.read(vocabulary.select("vector"))["vector"].type.list_size
     betas = config.distances.betas if config.distances.epsilons else ()
     maps = draw_maps(runner, config, vocabulary, width, betas)
-    geometry = measure(runner, config, vocabulary, [item for item in maps.values() if item.ref])
+    geometry = measure(runner, config, public, [item for item in maps.values() if item.ref])
     _publish_rows(run, "sensitivity", list(sensitivity_rows(maps, geometry)))
     mechanisms, tables = specify(runner, config, geometry, list(wanted(config, maps, geometry)))
     run.publish_all(tables)
@@ -58,4 +60,4 @@ def _write(_: Store, unit: Unit) -> Tables:
     yield unit.config["name"], table_of(unit.config["rows"], TABLES[unit.config["name"]])
 
 
-JOB = Job(PrivateVectorsRun, find_sources, run, TABLES, "tiltmeter.jobs.embedding.private_vectors.page.body:page")
+JOB = Job(PrivateVectorsRun, find_checked, run, TABLES, "tiltmeter.jobs.embedding.private_vectors.page.body:page")

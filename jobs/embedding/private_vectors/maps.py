@@ -59,9 +59,9 @@ def draw_maps(
     """
     wanted: dict[tuple[Projection, float], int] = {}
     for beta in (config.beta, *betas):
-        wanted["gaussian", beta] = _dimensions(config, beta, width)
+        wanted["gaussian", beta] = kept_dimensions(config, beta, width)
     for kind in ("haar", "public_pca"):
-        wanted[kind, config.beta] = _dimensions(config, config.beta, width)
+        wanted[kind, config.beta] = kept_dimensions(config, config.beta, width)
     units = {key: _map_unit(config, key, num, width, vocabulary) for key, num in wanted.items()}
     finished = runner.run_whole(Stage("draw maps", each(_draw), {_GROUP: list(units.values())}))[_GROUP]
     refs = {done.place: done.tables["map"] for done in finished}
@@ -72,7 +72,12 @@ def draw_maps(
     return {("none", config.beta): PublicMap("none", width, 0.0, None), **maps}
 
 
-def _dimensions(config: PrivateVectorsRun, beta: float, width: int) -> int:
+def kept_dimensions(config: PrivateVectorsRun, beta: float, width: int) -> int:
+    """Dimensions of a map for vectors of a width.
+
+    Raises:
+        InputError: if it would keep more than there are.
+    """
     fixed = config.dimensions if beta == config.beta else None
     num = fixed or min(published_dimensions(width, beta), width)
     if num > width:

@@ -11,7 +11,7 @@ from tiltmeter.jobs.embedding.private_vectors.geometry import Geometry
 from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap, map_of
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism, stretch_of
 from tiltmeter.jobs.embedding.private_vectors.tables import DISTANCES
-from tiltmeter.jobs.embedding.private_vectors.vocabulary import distinct_vectors
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import vectors_of
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
@@ -72,7 +72,7 @@ def _unit(config: PrivateVectorsRun, vocabulary: TableRef, mechanism: Mechanism,
 
 def _read(store: Store, unit: Unit) -> Tables:
     config = unit.config
-    vectors, _ = distinct_vectors(store, unit.input("vocabulary"))
+    vectors = vectors_of(store, unit.input("vocabulary"))
     projection = map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1])
     about = config["row"]
     scale = config["sensitivity"] / about["epsilon"]

@@ -13,7 +13,7 @@ from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
 from tiltmeter.jobs.embedding.private_vectors.tables import UTILITY
 from tiltmeter.jobs.embedding.private_vectors.task_data import TaskData, read_task
-from tiltmeter.jobs.embedding.private_vectors.vocabulary import distinct_vectors
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import words_and_vectors
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
@@ -86,7 +86,7 @@ def _unit(
 
 def _use(store: Store, unit: Unit) -> Tables:
     config = unit.config
-    vectors, words = distinct_vectors(store, unit.input("vocabulary"))
+    words, vectors = words_and_vectors(store, unit.input("vocabulary"))
     data = read_task(config, words)
     if why := data.unusable(config["folds"]):
         row = config["row"] | {"measure": "accuracy"} | failed("too_little_data", why)

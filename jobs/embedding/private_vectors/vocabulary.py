@@ -1,9 +1,12 @@
 """The stage that reads the public vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
@@ -12,51 +15,82 @@ from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
 from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding, encode
 from tiltmeter.jobs.embedding.vectors.selection import Selection, matrix, vector_column
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release import sensitivity
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
 
+_VERSION = "private_vocabulary/2"
 _MIN_WORDS = 3
 _GROUP = "vectors"
 
 
-def read_vocabulary(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources) -> TableRef:
-    """Words and their vectors, in the order of the file; the table ``vocabulary``."""
-    embedding, num_words = config.embedding, config.vocabulary.words
-    if isinstance(embedding, FileEmbedding):
-        file = sources.vectors
-        assert file  # noqa: S101
-        settings = {"file": file.identity, "format": embedding.format, "allow_pickle": embedding.allow_pickle}
-        units = [Unit("private_vocabulary/1", "vectors", settings | {"words": num_words})]
-        [done] = runner.run_whole(Stage("read vectors", each(_read), {_GROUP: units}))[_GROUP]
-        return done.tables["vocabulary"]
-    return _encoded(runner, embedding, sources)
+@dataclass(frozen=True)
+class PublicVocabulary:
+    """Attributes:
+    table: words and vectors, of which no two are equal, in the order of the file, with their ``row``.
+    num_merged: words that are left out, as another word before them has their vector.
+    """
+
+    table: TableRef
+    num_merged: int
 
 
-def _encoded(runner: Runner, embedding: EncoderEmbedding, sources: PrivateSources) -> TableRef:
-    assert sources.words  # noqa: S101
+def read_vocabulary(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources) -> PublicVocabulary:
+    """Read the words once, for all who work with them."""
+    unit = vocabulary_unit(config, sources) if sources.vectors else _encoded(runner, config, sources)
+    [done] = runner.run_whole(Stage("read vectors", each(_read), {_GROUP: [unit]}))[_GROUP]
+    return PublicVocabulary(done.tables["vocabulary"], done.tables["merged"].num_rows)
+
+
+def vocabulary_unit(config: PrivateVectorsRun, sources: PrivateSources) -> Unit:
+    """Of a file of vectors."""
+    embedding, file = config.embedding, sources.vectors
+    assert isinstance(embedding, FileEmbedding) and file  # noqa: S101, PT018
+    settings = {"file": file.identity, "format": embedding.format, "allow_pickle": embedding.allow_pickle}
+    return Unit(_VERSION, "vectors", settings | {"words": config.vocabulary.words})
+
+
+def _encoded(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources) -> Unit:
+    assert sources.words and isinstance(config.embedding, EncoderEmbedding)  # noqa: S101, PT018
     with opened(sources.words.uri) as file:
         words = tuple(dict.fromkeys(line.strip() for line in file.read().decode("utf-8").splitlines() if line.strip()))
-    [[done]] = encode(runner, embedding, sources.checkpoints, Selection(words)).values()
-    return done.tables["vectors"].select("word", "vector")
+    [[done]] = encode(runner, config.embedding, sources.checkpoints, Selection(words)).values()
+    return Unit(_VERSION, "vectors", {}, {"encoded": [done.tables["vectors"].select("word", "vector")]})
 
 
-def _read(_: Store, unit: Unit) -> Tables:
-    config = unit.config
-    words, vectors = read_embedding(config["file"]["uri"], config["format"], config["allow_pickle"])
-    words, vectors = words[: config["words"]], vectors[: config["words"]]
-    check_vectors(words, vectors.astype(np.float64), "embedding.path")
-    yield "vocabulary", pa.table({"word": pa.array(words, pa.string()), "vector": vector_column(vectors)})
+def _read(store: Store, unit: Unit) -> Tables:
+    words, vectors = _encoded_words(store, unit) if unit.inputs else words_of_file(unit.config)
+    rows = checked_rows(words, vectors, "vocabulary.word_file" if unit.inputs else "embedding.path")
+    kept = [words[row] for row in rows]
+    columns = {"row": np.arange(len(rows)), "word": pa.array(kept, pa.string()), "vector": vector_column(vectors[rows])}
+    yield "vocabulary", pa.table(columns)
+    left_out = np.delete(np.array(words, dtype=object), rows)
+    yield "merged", pa.table({"word": pa.array(left_out, pa.string())})
 
 
-def check_vectors(words: Sequence[str], vectors: FloatArray, setting: str) -> None:
-    """Refuse vectors that no noise could be made for.
+def words_of_file(settings: Mapping[str, Any]) -> tuple[Sequence[str], NDArray[np.floating]]:
+    """The first words of a file, and their vectors.
 
     Raises:
-        InputError: naming the first that is not finite, or if there are too few.
+        InputError: naming the line or row that is wrong.
+    """
+    words, vectors = read_embedding(settings["file"]["uri"], settings["format"], settings["allow_pickle"])
+    return words[: settings["words"]], vectors[: settings["words"]]
+
+
+def _encoded_words(store: Store, unit: Unit) -> tuple[Sequence[str], NDArray[np.floating]]:
+    table = store.read(unit.input("encoded"))
+    return table["word"].to_pylist(), matrix(table["vector"])
+
+
+def checked_rows(words: Sequence[str], vectors: NDArray[np.floating], setting: str) -> IntArray:
+    """Rows of which no two have the same vector.
+
+    Raises:
+        InputError: naming the first that is not finite, or if there are too few for a pair and a third.
     """
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
@@ -64,8 +98,10 @@ def check_vectors(words: Sequence[str], vectors: FloatArray, setting: str) -> No
         raise InputError(
             f"{setting}: the vector of {words[row]!r}, row {row:,}, is not finite: leave it out of the file"
         )
-    if len(words) < _MIN_WORDS:
-        raise InputError(f"{setting}: has {len(words)} words with a vector, and must have {_MIN_WORDS} at least")
+    rows = sensitivity.distinct_rows(vectors)
+    if len(rows) < _MIN_WORDS:
+        raise InputError(f"{setting}: has {len(rows)} different vectors, and must have {_MIN_WORDS} at least")
+    return rows
 
 
 def vectors_of(store: Store, ref: TableRef) -> FloatArray:
@@ -73,9 +109,13 @@ def vectors_of(store: Store, ref: TableRef) -> FloatArray:
     return matrix(store.read(ref.select("vector"))["vector"]).astype(np.float64)
 
 
-def distinct_vectors(store: Store, ref: TableRef) -> tuple[FloatArray, Sequence[str]]:
-    """Vectors of which no two are equal, and their words."""
-    table = store.read(ref)
-    vectors = matrix(table["vector"]).astype(np.float64)
-    rows = sensitivity.distinct_rows(vectors)
-    return vectors[rows], table["word"].take(pa.array(rows)).to_pylist()
+def words_and_vectors(store: Store, ref: TableRef) -> tuple[Sequence[str], FloatArray]:
+    """All of a vocabulary."""
+    table = store.read(ref.select("word", "vector"))
+    return table["word"].to_pylist(), matrix(table["vector"]).astype(np.float64)
+
+
+def rows_between(store: Store, ref: TableRef, low: int, high: int) -> tuple[Sequence[str], FloatArray]:
+    """Some of a vocabulary, of which no more is read than they need."""
+    table = store.read_between(ref, "row", low, high)
+    return table["word"].to_pylist(), matrix(table["vector"]).astype(np.float64)

@@ -182,13 +182,16 @@ def failure_bound(num_words: int, num_dimensions: int, beta: float) -> float:
     return min(1.0, exp(log(num_words) + log(max(num_words - 1, 1) / 2) + log_tail)) if num_words > 1 else 0.0
 
 
-def distinct_rows(vectors: FloatArray) -> IntArray:
+def distinct_rows(vectors: NDArray[np.floating]) -> IntArray:
     """The first row of each different vector, in order.
 
-    >>> distinct_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0]]))
+    >>> distinct_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0], [-0.0, 0.0]]))
     array([0, 1])
     """
-    _, rows = np.unique(vectors, axis=0, return_index=True)
+    # Bytes are sorted several times as fast as rows of numbers; a sum with 0 has no negative zero.
+    plain = np.ascontiguousarray(vectors + vectors.dtype.type(0))
+    whole = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
+    _, rows = np.unique(whole, return_index=True)
     return np.sort(rows)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.geometry import measure
-from tiltmeter.jobs.embedding.private_vectors.maps import draw_maps
+from tiltmeter.jobs.embedding.private_vectors.maps import draw_maps, kept_dimensions
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import GUARANTEES, stretch_of
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
 from tiltmeter.jobs.embedding.private_vectors.vocabulary import read_vocabulary, vectors_of
@@ -16,10 +16,8 @@ from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.private_release.mechanisms import DESIGNS, Anchor, Specification, specified
-from tiltmeter.operators.embedding.private_release.noise import published_dimensions
 from tiltmeter.operators.embedding.private_release.projections import gaussian_projection, haar_projection
 from tiltmeter.operators.embedding.private_release.sensitivity import spectral_sensitivity
-from tiltmeter.storage.errors import InputError
 
 
 class ReleaseMechanism(NamedTuple):
@@ -51,11 +49,7 @@ def for_any_vectors(config: PrivateVectorsRun, width: int) -> ReleaseMechanism:
     """
     chosen = config.release
     design = DESIGNS[chosen.mechanism]
-    num = width
-    if design.projection != "none":
-        num = config.dimensions or min(published_dimensions(width, config.beta), width)
-    if num > width:
-        raise InputError(f"dimensions={num}: is more than the vectors have; set it to less, or leave it out")
+    num = width if design.projection == "none" else kept_dimensions(config, config.beta, width)
     projection = _map(design.projection, num, width, config.seed)
     stretch = spectral_sensitivity(projection) if projection is not None and design.sensitivity == "spectral" else 1.0
     anchor = Anchor(2 * (chosen.radius or 1.0), 1.0, config.deltas[0])
@@ -67,8 +61,8 @@ def for_words(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources
     """A mechanism certified for a public vocabulary, which the stages of a study read and compare."""
     chosen = config.release
     vocabulary = read_vocabulary(runner, config, sources)
-    vectors = vectors_of(runner.store, vocabulary)
-    maps = draw_maps(runner, config, vocabulary, vectors.shape[1], ())
+    vectors = vectors_of(runner.store, vocabulary.table)
+    maps = draw_maps(runner, config, vocabulary.table, vectors.shape[1], ())
     geometry = measure(runner, config, vocabulary, [item for item in maps.values() if item.ref])
     item = stretch_of(chosen.mechanism, config.beta, maps, geometry)
     projection = vectors_of(runner.store, item.map.ref) if item.map.ref else None

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tests.jobs.embedding.private_vectors.places import NUM_WORDS, settings
-from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.embedding.private_vectors.job import JOB
 from tiltmeter.storage.errors import InputError, Refusal
 
 SMALL = [
@@ -103,19 +104,54 @@ def test_settings_that_make_no_sense_are_refused(configured, folder, override, m
         configured("job=private_vectors", f"embedding.path={folder}/vectors.bin", override)
 
 
-def test_more_dimensions_than_there_are_are_refused(run_job, folder):
-    with pytest.raises(InputError, match="dimensions=13: the vectors have 12"):
-        run_job(*SMALL, *settings(folder, "wide", "dimensions=13"))
+BAD_FILES = {
+    "nan": ("a 1 2\nb nan 1\nc 2 2\nd 1 5\n", "holds a number that is not finite"),
+    "infinite": ("a 1 2\nb 1 inf\nc 2 2\nd 1 5\n", "not finite"),
+    "twice": ("a 1 2\na 1 1\nc 2 2\nd 1 5\n", "'a' has come before"),
+    "alike": ("a 1 2\nb 1 2\nc 1 2\nd 2 2\n", "has 2 different vectors, and must have 3 at least"),
+    "few": ("a 1 2\nb 2 2\n", "has 2 different vectors"),
+    "ragged": ("a 1 2\nb 2\nc 2 1\n", "line 2"),
+}
 
 
-@pytest.mark.parametrize(
-    ("second", "message"),
-    [("b nan 1", "holds a number that is not finite"), ("b 1 inf", "not finite"), ("a 1 2", "'a' has come before")],
-)
-def test_bad_vectors_are_refused(run_job, folder, second, message):
-    (folder / "bad.vec").write_text(f"a 1 2\n{second}\nc 2 2\nd 1 5\n")
-    with pytest.raises(UnitsFailed, match=message):
-        run_job(*SMALL, *settings(folder, "bad", file="bad.vec"))
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_vectors_are_refused_before_any_work(configured, folder, name):
+    content, message = BAD_FILES[name]
+    (folder / "bad.vec").write_text(content)
+    config = configured(*SMALL, *settings(folder, "bad", "dimensions=2", file="bad.vec"))
+    with pytest.raises(Refusal, match=message):
+        JOB.find_sources(config)
+
+
+def test_more_dimensions_than_there_are_are_refused_before_any_work_and_after(configured, folder, study):
+    """The second store has the vectors already, which are not read again."""
+    for store in ("wide", "study"):
+        with pytest.raises(InputError, match="dimensions=13: the vectors have 12"):
+            execute(configured(*SMALL, *settings(folder, store, "dimensions=13", f"run_dir={folder}/wide_run")))
+    assert not (folder / "wide").exists()
+
+
+def test_a_refusal_ends_the_command_with_status_2(tiltmeter, folder):
+    (folder / "refused.vec").write_text(BAD_FILES["infinite"][0])
+    process = tiltmeter(*SMALL, *settings(folder, "refused_store", file="refused.vec"))
+    _, errors = process.communicate()
+    assert process.returncode == 2
+    assert "not finite" in errors
+    assert not (folder / "refused_store").exists()
+    assert not (folder / "refused_store_run").exists()
+
+
+def test_words_of_the_same_vector_are_merged_and_counted(run_job, folder, words, vectors, write_vectors):
+    """The same as without them, and a block of words that is not the last is whole."""
+    doubled = [*words, *(f"again{number}" for number in range(20))]
+    write_vectors(folder / "doubled.bin", doubled, np.concatenate([vectors, vectors[:20]]))
+    quick = ["mechanisms=[M2 exact]", "exact_epsilons=[]", "audit.pairs=0", "distances.epsilons=[]"]
+    given = [*SMALL, *quick, "deniability.words=0", "vocabulary.tile_words=3"]
+    plain = run_job(*given, *settings(folder, "plain"))
+    merged = run_job(*given, *settings(folder, "doubled", file="doubled.bin"))
+    assert {(row["num_words"], row["num_merged"]) for row in merged.rows("sensitivity")} == {(NUM_WORDS, 20)}
+    assert merged.digests["mechanisms"] == plain.digests["mechanisms"]
+    assert [row | {"num_merged": 20} for row in plain.rows("sensitivity")] == merged.rows("sensitivity")
 
 
 @pytest.mark.slow
