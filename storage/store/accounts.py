@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import NamedTuple
 
-from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.errors import Refusal, StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
 from tiltmeter.storage.store.ledger import ACCOUNTS, Store
 from tiltmeter.storage.store.tables import write_bytes
@@ -29,7 +29,9 @@ class Balance(NamedTuple):
     is_new: bool
 
 
-def enter(store: Store, account: str, entry: str, amount: float, limit: float) -> Balance | None:
+def enter(
+    store: Store, account: str, entry: str, amount: float, limit: float, *, unit: str, setting: str
+) -> Balance | None:
     """Enter an amount, before it is spent, unless all entries together would pass a limit; None if they would.
 
     An entry counts once however often it is entered, so that whoever goes on after a death spends nothing twice. It
@@ -40,8 +42,11 @@ def enter(store: Store, account: str, entry: str, amount: float, limit: float) -
     Args:
         account: its name.
         entry: what tells the entry from others.
+        unit: of the amount; those of other units can't be added.
+        setting: that names the account, for messages.
 
     Raises:
+        Refusal: if the account has an entry of another unit.
         ValueError: if a name leads out of the account's folder.
         StorageError: if the store can't be written, or an entry can't be read.
     """
@@ -50,22 +55,28 @@ def enter(store: Store, account: str, entry: str, amount: float, limit: float) -
             raise ValueError(f"{name!r}: must be letters, digits, dots, hyphens and underscores")
     folder = f"{store.path}/{ACCOUNTS}/{account}"
     path = f"{folder}/{entry}{_ENDING}"
-    entries = _entries(store, folder)
+    entries, new = _entries(store, folder), _Entry(amount, unit, is_confirmed=False)
+    if other := next((known.unit for known in entries.values() if known.unit != unit), None):
+        raise Refusal(
+            f"{setting}={account}: what was spent of it is measured in {other}, to which {unit} can't be added; "
+            f"set {setting} to a name of its own, and count both"
+        )
     if path in entries and entries[path].is_confirmed:
         return Balance(_total(entries), is_new=False)
-    if _total(entries | {path: _Entry(amount, False)}) > limit * _ROUNDING:
+    if _total(entries | {path: new}) > limit * _ROUNDING:
         return None
-    _write(store, path, _Entry(amount, False))
+    _write(store, path, new)
     entries = _entries(store, folder)
     if _total(entries) > limit * _ROUNDING:
         delete_file(store.filesystem, path)
         return None
-    _write(store, path, _Entry(amount, True))
+    _write(store, path, new._replace(is_confirmed=True))
     return Balance(_total(entries), is_new=True)
 
 
 class _Entry(NamedTuple):
     amount: float
+    unit: str
     is_confirmed: bool
 
 
@@ -74,7 +85,7 @@ def _total(entries: Mapping[str, _Entry]) -> float:
 
 
 def _write(store: Store, path: str, entry: _Entry) -> None:
-    content = json.dumps({"amount": entry.amount, "confirmed": entry.is_confirmed})
+    content = json.dumps({"amount": entry.amount, "unit": entry.unit, "confirmed": entry.is_confirmed})
     write_bytes(store.filesystem, path, content.encode(), setting=SETTING)
 
 
@@ -91,7 +102,7 @@ def _entry(store: Store, path: str) -> _Entry:
         amount = float(written["amount"])
         if not (isfinite(amount) and amount >= 0):
             raise ValueError(f"an amount of {amount}")
-        return _Entry(amount, bool(written["confirmed"]))
+        return _Entry(amount, str(written["unit"]), bool(written["confirmed"]))
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(
             f"{path}: is damaged ({error}); what was spent is not known, so nothing more may be"

@@ -1,12 +1,14 @@
 """What is listed, and what is removed when told to."""
 
+from functools import partial
+
 import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import StorageError
-from tiltmeter.storage.store.accounts import enter
+from tiltmeter.storage.store import accounts
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.registry import Registry
 
@@ -92,11 +94,12 @@ def test_nothing_is_removed_while_a_run_is_at_work(store, prune):
 def test_what_was_spent_of_an_account_is_never_removed_or_forgotten(store, prune):
     """Not by forgetting every series, nor with every unit of the release gone."""
     release = finished(store, 1)
-    assert enter(store, "people", "first", 8.0, 10.0) == (8.0, True)
+    enter = partial(accounts.enter, store, "people", limit=10.0, unit="1/distance", setting="release.input")
+    assert enter(entry="first", amount=8.0) == (8.0, True)
     ran(store, [release], series="given")
     removed = prune("job.forget=[survey/given]", "job.remove=true")
     assert [row["action"] for row in removed.rows("units")] == ["removed"]
     assert store.find(release) is None
     store.sweep()
-    assert enter(store, "people", "second", 3.0, 10.0) is None
-    assert enter(store, "people", "first", 8.0, 10.0) == (8.0, False)
+    assert enter(entry="second", amount=3.0) is None
+    assert enter(entry="first", amount=8.0) == (8.0, False)

@@ -4,10 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tiltmeter.storage.errors import StorageError
-from tiltmeter.storage.store.accounts import enter
+from tiltmeter.storage.errors import Refusal, StorageError
+from tiltmeter.storage.store import accounts
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.processes import Process
+
+
+def enter(store, account, entry, amount, limit, unit="1/distance"):
+    return accounts.enter(store, account, entry, amount, limit, unit=unit, setting="release.input")
 
 
 @pytest.fixture
@@ -36,6 +40,13 @@ def test_accounts_know_nothing_of_each_other(store):
     assert enter(store, "places", "a", 3.0, 3.0) == (3.0, True)
 
 
+def test_amounts_of_two_units_are_not_added(store):
+    enter(store, "people", "a", 3.0, 9.0)
+    with pytest.raises(Refusal, match=r"release.input=people: .* measured in 1/distance, to which bits can't be added"):
+        enter(store, "people", "b", 1.0, 9.0, "bits")
+    assert enter(store, "others", "b", 1.0, 9.0, "bits") == (1.0, True)
+
+
 @pytest.mark.parametrize("name", ["../x", "", "a/b"])
 def test_a_name_that_leads_elsewhere_is_refused(store, name):
     with pytest.raises(ValueError, match="must be letters"):
@@ -61,7 +72,7 @@ def killed_before_it_is_confirmed(store, *entry):
         "    if entry.is_confirmed: os._exit(9)\n"
         "    write(store, path, entry)\n"
         "accounts._write = dying\n"
-        f"accounts.enter(Store({store.root!r}), *{entry!r})\n"
+        f"accounts.enter(Store({store.root!r}), *{entry!r}, unit='1/distance', setting='')\n"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
 
@@ -90,6 +101,6 @@ def test_what_a_killed_process_has_half_written_stops_nothing_and_goes(store, tm
 def test_an_amount_that_is_none_stops_everything(store, tmp_path, amount):
     enter(store, "people", "a", 1.0, 9.0)
     [entry] = tmp_path.rglob("a.json")
-    entry.write_text(f'{{"amount": {amount}, "confirmed": true}}')
+    entry.write_text(f'{{"amount": {amount}, "unit": "1/distance", "confirmed": true}}')
     with pytest.raises(StorageError, match="nothing more may be"):
         enter(store, "people", "b", 1.0, 9.0)

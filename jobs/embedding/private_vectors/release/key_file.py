@@ -9,6 +9,8 @@ from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store
 
 _SETTING = "release.key_file"
+_FEWEST_DIFFERENT = 8
+"""Of 32 random bytes fewer are different with a chance below 1e-30."""
 
 
 def check_key_file(config: PrivateVectorsRun) -> None:
@@ -40,9 +42,11 @@ def read_key(path: Path) -> bytes:
     """The secret bytes.
 
     Raises:
-        InputError: if there are not as many as there must be.
+        InputError: if there are not as many as there must be, or they can't have been drawn.
     """
     key = path.read_bytes()
     if len(key) != KEY_BYTES:
         raise InputError(f"{_SETTING}={path}: has {len(key)} bytes, and must have {KEY_BYTES} random ones")
+    if len(set(key)) < _FEWEST_DIFFERENT:
+        raise InputError(f"{_SETTING}={path}: has the same few bytes again and again, which are not random")
     return key

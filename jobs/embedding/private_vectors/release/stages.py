@@ -5,7 +5,7 @@ the word. One stage reads, perturbs and writes, so that the store never holds wh
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.embedding.private_release.mechanisms import DESIGNS
 from tiltmeter.operators.embedding.private_release.noise import norm_quantile
 from tiltmeter.operators.embedding.private_release.secrets import (
     BLOCK_ROWS,
@@ -41,6 +42,8 @@ from tiltmeter.storage.store.ledger import Store, Unit
 
 _BLOCKS_AT_ONCE = 16
 _UNLIKELY = 1e-12
+_UNITS = {"norm": "epsilon per unit of distance", "gaussian": "epsilon at the largest distance, with slack"}
+"""Of what is spent, by the noise's law."""
 
 
 def release(run: Run[PrivateVectorsRun, PrivateSources]) -> None:
@@ -57,7 +60,7 @@ def release(run: Run[PrivateVectorsRun, PrivateSources]) -> None:
     starts = range(0, num_rows, BLOCK_ROWS * _BLOCKS_AT_ONCE)
     units = [Unit(VERSION, f"rows from {start}", {"release": name, "start": start}) for start in starts]
     work = _Releasing(key_path(config), files, about, mechanism.projection)
-    finished = runner.run_whole(Stage("release", each(work), {"rows": units}))["rows"]
+    finished = runner.run_whole(Stage("release", work, {"rows": units}, batch_size=None))["rows"]
     run.publish("released", [done.tables["released"] for done in finished])
     account = _row(config, mechanism, spent, num_rows, width)
     unit = Unit("releases/2", "account", {"row": account})
@@ -85,7 +88,9 @@ def _derivation(config: PrivateVectorsRun, content: str, mechanism: ReleaseMecha
 
 def _spend(run: Run[PrivateVectorsRun, PrivateSources], name: str) -> float:
     chosen = run.config.release
-    balance = enter(run.runner.store, chosen.input, name, chosen.epsilon, chosen.max_epsilon)
+    unit = _UNITS[DESIGNS[chosen.mechanism].law]
+    limit = chosen.max_epsilon
+    balance = enter(run.runner.store, chosen.input, name, chosen.epsilon, limit, unit=unit, setting="release.input")
     if balance is None:
         raise ConfigError(
             f"release.epsilon={chosen.epsilon:g}: with what other releases of {chosen.input!r} have spent, this is "
@@ -109,12 +114,13 @@ class _Releasing:
     about: Mapping[str, Any]
     projection: FloatArray | None
 
-    def __call__(self, _: Store, unit: Unit) -> Tables:
-        """The table ``released`` of some blocks of rows."""
+    def __call__(self, _: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
+        """The table ``released`` of some blocks of rows for each unit; the rows are read once for all."""
         key, rows = read_key(self.key_file), self.files.read()
         if rows.digest(key) != self.about["content"]:
-            raise InputError("embedding.path: what is released has changed since the run began; start it again")
-        yield "released", pa.concat_tables(list(self._blocks(key, rows, unit.config["start"])))
+            raise InputError("what is released has changed since the run began; start it again")
+        for unit in units:
+            yield unit, [("released", pa.concat_tables(list(self._blocks(key, rows, unit.config["start"]))))]
 
     def _blocks(self, key: bytes, rows: Rows, start: int) -> Iterator[pa.Table]:
         law, scale, step = (self.about[name] for name in ("law", "scale", "step"))

@@ -63,6 +63,12 @@ def test_a_release_past_its_account_is_refused(run_job, released, folder):
         run_job("job=private_vectors", *settings(folder, "given", *other))
 
 
+def test_normal_noise_is_not_added_to_what_is_spent_per_distance(run_job, released, folder):
+    normal = ["release.name=normal", "release.mechanism=gaussian", "release.radius=5", "release.epsilon=1.0"]
+    with pytest.raises(Refusal, match="measured in epsilon per unit of distance"):
+        run_job("job=private_vectors", *settings(folder, "given", f"release.key_file={folder}/key", *normal))
+
+
 def refusal(configured, folder, *more):
     from tiltmeter.jobs.embedding.private_vectors.sources import find_sources
 
@@ -73,6 +79,7 @@ def test_keys_that_are_not_safe_are_refused(configured, folder, tmp_path):
     for name, mode, content, message in [
         ("open", 0o644, KEY, "may be read or written by others"),
         ("short", 0o600, b"abc", "has 3 bytes, and must have 32"),
+        ("zeros", 0o600, bytes(32), "which are not random"),
     ]:
         (tmp_path / name).write_bytes(content)
         (tmp_path / name).chmod(mode)

@@ -15,15 +15,25 @@ from tiltmeter.operators.embedding.private_release.noise import (
 NUM_DRAWS = 100_000
 
 
+MANY = pytest.param(1_000_000, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("num_draws", [NUM_DRAWS, MANY])
 @pytest.mark.parametrize("num_dimensions", [1, 2, 10, 54, pytest.param(300, marks=pytest.mark.slow)])
-def test_radius_and_cosine_have_their_laws(num_dimensions):
-    noise = norm_noise(np.random.default_rng(num_dimensions), (NUM_DRAWS, num_dimensions), 2.0)
-    radii = np.linalg.norm(noise, axis=1)
+def test_radius_and_cosine_have_their_laws(num_dimensions, num_draws):
+    generator = np.random.default_rng([num_dimensions, num_draws])
+    parts = [radius_and_cosine(generator, num_dimensions) for _ in range(num_draws // NUM_DRAWS)]
+    radii, cosines = np.concatenate(parts, axis=1)
     assert stats.kstest(radii, stats.gamma(num_dimensions, scale=2.0).cdf).pvalue > 0.001
     if num_dimensions > 1:
-        cosines = noise[:, 0] / radii
         half = (num_dimensions - 1) / 2
         assert stats.kstest(cosines, stats.beta(half, half, loc=-1, scale=2).cdf).pvalue > 0.001
+
+
+def radius_and_cosine(generator, num_dimensions):
+    noise = norm_noise(generator, (NUM_DRAWS, num_dimensions), 2.0)
+    radii = np.linalg.norm(noise, axis=1)
+    return radii, noise[:, 0] / radii
 
 
 @pytest.mark.parametrize("law", ["norm", "gaussian"])
