@@ -1,0 +1,1 @@
+"""Rules of other languages, as far as published rules need them, in ours."""
