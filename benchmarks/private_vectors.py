@@ -1,18 +1,21 @@
 """How fast private vectors are drawn, and what an audit says of another package's noise.
 
-    python -m benchmarks.private_vectors [--vectors 100000] [--rounds 3] [--draws 100000] [--words 39319]
+    python -m benchmarks.private_vectors [--vectors 100000] [--rounds 3] [--draws 100000] [--words 39319] [--workers 2]
 
 Noise: M1 in 300 dimensions and M2 from 300 to 54, whole: map, noise, and the grid that vectors are published on, with
 numpy's generator and with ChaCha20 under a key; and the noise alone. Beside them pypantera's `CMP`, which is M1 without
 a grid and draws one vector per call; it is timed on fewer vectors of the same dimensions, as it needs milliseconds for
-each. Rounds alternate and the best of each counts, in CPU time: run it with OMP_NUM_THREADS=1.
+each. Rounds alternate and the best of each counts, in CPU time: run it with OMP_NUM_THREADS=1. Then the same by several
+processes at once, each with vectors of its own, as workers of a run have them: by the clock from when all are ready to
+when the last is done, and in their CPU time, which is the same where each has a core of its own.
 
 Audit: the noise of pypantera's `Mahalanobis` for words in two dimensions, of which one varies 100 times as much, at
 lambda = 1. A mechanism as it claims has a bound below epsilon times the Mahalanobis distance of the pair with a chance
 of 95 %. Its direction is made a unit vector again after it was stretched, so the density jumps at 0. The same audit of
 our M1 stands beside it.
 
-Sensitivity: all pairs of so many vectors in 300 dimensions, mapped to 54, and by brute force on 2,000 of them.
+Sensitivity: all pairs of so many vectors in 300 dimensions, mapped to 54, by as many processes, which hold two blocks
+of vectors each at a time; and by brute force on 2,000 of them.
 
 pypantera 1.0.2 is no dependency: without it the lines that need it say so. It installs as a package named `src`:
 
@@ -21,8 +24,11 @@ pypantera 1.0.2 is no dependency: without it the lines that need it say so. It i
 
 import argparse
 import importlib.util
+import multiprocessing
+import resource
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,12 +53,13 @@ CONDITION = 100.0
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, usual in {"vectors": 100_000, "rounds": 3, "draws": 100_000, "words": 39_319}.items():
+    for name, usual in {"vectors": 100_000, "rounds": 3, "draws": 100_000, "words": 39_319, "workers": 2}.items():
         parser.add_argument(f"--{name}", type=int, default=usual)
     asked = parser.parse_args()
     speeds(asked.vectors, asked.rounds)
+    together(asked.vectors, asked.rounds, asked.workers)
     audits(asked.draws)
-    sensitivities(asked.words)
+    sensitivities(asked.words, asked.workers)
 
 
 # --- speed ----------------------------------------------------------------------------------------------------------
@@ -83,29 +90,83 @@ def speeds(num: int, num_rounds: int) -> None:
         print(f"M1 is {first / slowest:,.0f} times as fast as pypantera's CMP")
 
 
+WAYS = {"M1": (None, EPSILON, 300_000), "M2": (KEPT, EPSILON / DELTA, 700_000)}
+"""Dimensions that are kept, epsilon, and vectors per second that two cores should give."""
+
+
+def together(num: int, num_rounds: int, num_workers: int) -> None:
+    """Vectors per second of several processes at once."""
+    with Workers(num_workers, num) as workers:
+        for name, (_, _, wanted) in WAYS.items():
+            rounds = [workers.run(name) for _ in range(num_rounds)]
+            clock = max(num_workers * num / elapsed for elapsed, _ in rounds)
+            cores = max(sum(num / used for used in seconds) for _, seconds in rounds)
+            print(
+                f"{name} by {num_workers} processes: {clock:12,.0f} vectors/s by the clock, {cores:12,.0f} in their "
+                f"CPU time; {wanted:,} wanted of two"
+            )
+
+
+class Workers:
+    """Processes that draw when all are ready."""
+
+    def __init__(self, num_workers: int, num: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._barrier = context.Barrier(num_workers + 1)
+        pairs = [context.Pipe() for _ in range(num_workers)]
+        self._pipes = [ours for ours, _ in pairs]
+        self._processes = [
+            context.Process(target=drawing, args=(theirs, self._barrier, num), daemon=True) for _, theirs in pairs
+        ]
+
+    def __enter__(self) -> "Workers":
+        for process in self._processes:
+            process.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.terminate()
+
+    def run(self, name: str) -> tuple[float, list[float]]:
+        """Seconds by the clock, and CPU seconds of each."""
+        for pipe in self._pipes:
+            pipe.send(name)
+        self._barrier.wait()
+        start = time.perf_counter()
+        used = [pipe.recv() for pipe in self._pipes]
+        return time.perf_counter() - start, used
+
+
+def drawing(pipe: Any, barrier: Any, num: int) -> None:
+    """What a process does: whole releases of its own vectors."""
+    vectors = np.random.default_rng(0).standard_normal((num, WIDTH))
+    while True:
+        kept, epsilon, _ = WAYS[pipe.recv()]
+        rows = projection() if kept else None
+        barrier.wait()
+        pipe.send(seconds(partial(released, vectors, rows, epsilon)))
+
+
 def projection() -> Vectors:
     return gaussian_projection(np.random.default_rng(2), KEPT, WIDTH)
 
 
-def released(vectors: Vectors, rows: Vectors | None, epsilon: float) -> Vectors:
+def released(vectors: Vectors, rows: Vectors | None, epsilon: float) -> None:
     """As the study draws: block by block, so that a block stays in the cache."""
     generator = np.random.default_rng(3)
     step = grid_step((KEPT if rows is not None else WIDTH) ** 0.5 / epsilon)
-    return np.concatenate(
-        [
-            on_grid(image + norm_noise(generator, image.shape, 1 / epsilon), step)
-            for image in images(vectors, rows, BLOCK_ROWS)
-        ]
-    )
+    for image in images(vectors, rows, BLOCK_ROWS):
+        noise = norm_noise(generator, image.shape, 1 / epsilon)
+        noise += image
+        on_grid(noise, step)
 
 
-def released_under_key(vectors: Vectors, rows: Vectors | None, epsilon: float) -> Vectors:
+def released_under_key(vectors: Vectors, rows: Vectors | None, epsilon: float) -> None:
     """As a release draws."""
     step = grid_step((KEPT if rows is not None else WIDTH) ** 0.5 / epsilon)
-    blocks = enumerate(images(vectors, rows, BLOCK_ROWS))
-    return np.concatenate(
-        [noisy_block(image, KEY, {"name": "speed"}, number, "norm", 1 / epsilon, step) for number, image in blocks]
-    )
+    for number, image in enumerate(images(vectors, rows, BLOCK_ROWS)):
+        noisy_block(image, KEY, {"name": "speed"}, number, "norm", 1 / epsilon, step)
 
 
 def images(vectors: Vectors, rows: Vectors | None, size: int) -> Iterator[Vectors]:
@@ -123,7 +184,7 @@ def seconds(way: Callable[[], object]) -> float:
 def pantera(name: str, vectors: Vectors, epsilon: float) -> Any:
     """A mechanism of pypantera on words of our own; None where it is not installed."""
     module = f"src.EmbeddingPerturbationMechanism.{name.lower()}"
-    if importlib.util.find_spec("src") is None or importlib.util.find_spec(module) is None:
+    if not is_installed(module):
         print(f"pypantera's {name}: not installed")
         return None
     mechanism = getattr(importlib.import_module(module), name)
@@ -131,6 +192,14 @@ def pantera(name: str, vectors: Vectors, epsilon: float) -> Any:
     made = mechanism.__new__(mechanism)
     made.embMatrix, made.epsilon = vectors, epsilon
     return made
+
+
+def is_installed(module: str) -> bool:
+    """A folder of the same name where this is run is no such package."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 # --- audits ---------------------------------------------------------------------------------------------------------
@@ -192,25 +261,40 @@ def log_density(root: Vectors, offsets: Vectors) -> Vectors:
 # --- sensitivity ----------------------------------------------------------------------------------------------------
 
 
-def sensitivities(num: int) -> None:
+def sensitivities(num: int, num_workers: int) -> None:
     """The largest stretch over all pairs, by tiles, and by brute force."""
-    vectors, rows = np.random.default_rng(6).standard_normal((num, WIDTH)), projection()
-    few = vectors[:BRUTE]
-    by_tiles = tiled(few, rows)
+    few, rows = block_of(0)[:BRUTE], projection()
+    by_tiles = largest_stretches(few, few, [rows], is_diagonal=True)[0].ratio
     explicit = max(stretch(few[row], few[row + 1 :], rows) for row in range(len(few) - 1))
     print(f"largest stretch of {len(few):,} vectors: {by_tiles:.12f} by tiles, {explicit:.12f} by brute force")
-    start = time.process_time()
-    largest = tiled(vectors, rows)
-    print(f"of {num:,} vectors: {largest:.6f}, in {time.process_time() - start:.1f} s of CPU time")
-
-
-def tiled(vectors: Vectors, rows: Vectors) -> float:
-    blocks = [vectors[start : start + TILE] for start in range(0, len(vectors), TILE)]
-    return max(
-        largest_stretches(block, other, [rows], is_diagonal=place == second)[0].ratio
-        for place, block in enumerate(blocks)
-        for second, other in enumerate(blocks[place:], place)
+    sizes = [min(TILE, num - start) for start in range(0, num, TILE)]
+    tasks = [(row, sizes[row], sizes[row:]) for row in range(len(sizes))]
+    start, largest, used, memory = time.perf_counter(), 0.0, 0.0, 0
+    with multiprocessing.get_context("spawn").Pool(num_workers) as pool:
+        for done, (ratio, taken, peak) in enumerate(pool.imap_unordered(row_of_tiles, tasks), 1):
+            largest, used, memory = max(largest, ratio), used + taken, max(memory, peak)
+            if done % 20 == 0:
+                print(f"  {done} of {len(tasks)} rows of tiles, {used:,.0f} s of CPU time", flush=True)
+    elapsed = time.perf_counter() - start
+    print(
+        f"of {num:,} vectors: {largest:.6f}, in {used:,.1f} s of CPU time and {elapsed:,.1f} s by the clock, by "
+        f"{num_workers} processes of at most {memory / 1e6:,.0f} MB"
     )
+
+
+def row_of_tiles(task: tuple[int, int, list[int]]) -> tuple[float, float, int]:
+    """One block against all from it on, each made anew as a worker reads it: the ratio, CPU seconds, peak memory."""
+    place, size, sizes = task
+    start, rows, block = time.process_time(), projection(), block_of(place)[:size]
+    ratios = [
+        largest_stretches(block, block_of(second)[:length], [rows], is_diagonal=second == place)[0].ratio
+        for second, length in enumerate(sizes, place)
+    ]
+    return max(ratios), time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def block_of(place: int) -> Vectors:
+    return np.random.default_rng([6, place]).standard_normal((TILE, WIDTH))
 
 
 def stretch(vector: Vectors, others: Vectors, rows: Vectors) -> float:

@@ -126,7 +126,9 @@ class Study:
     def releases(self, generator: np.random.Generator, image: FloatArray, num: int) -> FloatArray:
         """Of one image, on the grid."""
         made = self.specification
-        return on_grid(image + draw_noise(generator, made.law, (num, len(image)), made.scale), self.step)
+        noise = draw_noise(generator, made.law, (num, len(image)), made.scale)
+        noise += image
+        return on_grid(noise, self.step)
 
 
 def _pair_rows(vectors: FloatArray, pair: str, seed: int) -> list[int]:

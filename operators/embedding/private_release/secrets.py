@@ -93,10 +93,13 @@ def on_grid(values: FloatArray, step: float) -> FloatArray:
     >>> on_grid(np.array([0.3, 0.375, -0.1]), 0.25)
     array([0.25, 0.5 , 0.  ])
     """
-    quotients = values / step
-    if not (np.abs(quotients) < _LARGEST).all():
+    placed = np.asarray(values / step)
+    if placed.size and not (placed.max() < _LARGEST and placed.min() > -_LARGEST):
         raise ValueError("a vector is not finite, or too long for the grid of what is published")
-    return np.rint(quotients) * step + 0.0
+    np.rint(placed, out=placed)
+    placed *= step
+    placed += 0.0
+    return placed
 
 
 def off_grid_chance(num_dimensions: int, magnitude: float, step: float, num_terms: int) -> float:
@@ -133,5 +136,6 @@ def noisy_block(
         ``[n, m]`` multiples of the step.
     """
     generator = secret_generator(key, about, block)
-    noise = draw_noise(generator, law, (BLOCK_ROWS, images.shape[1]), scale)
-    return on_grid(images + noise[: len(images)], step)
+    noise = draw_noise(generator, law, (BLOCK_ROWS, images.shape[1]), scale)[: len(images)]
+    noise += images
+    return on_grid(noise, step)
