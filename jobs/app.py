@@ -12,10 +12,11 @@ from hydra._internal.utils import get_args_parser
 
 from tiltmeter.jobs.help import print_help
 from tiltmeter.jobs.runtime.redaction import RedactedStream
-from tiltmeter.storage.errors import Refusal, WorkFailed
+from tiltmeter.storage.errors import LimitExceeded, Refusal, WorkFailed
 
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
+EXIT_LIMIT = 3
 EXIT_INTERRUPTED = 130
 
 
@@ -24,12 +25,15 @@ def exit_status() -> Iterator[None]:
     """End the process as what happens inside ends: with a message, and a status that tells failures from refusals.
 
     Raises:
-        SystemExit: for units or jobs that failed, for what the user can fix, and when the user interrupts.
+        SystemExit: for units or jobs that failed, for what the user can fix, for a limit that results exceed, and when
+            the user interrupts.
     """
     try:
         yield
     except WorkFailed as error:
         _stop(EXIT_FAILED, str(error))
+    except LimitExceeded as error:
+        _stop(EXIT_LIMIT, str(error))
     except Refusal as error:
         _stop(EXIT_REFUSED, str(error))
     except KeyboardInterrupt:

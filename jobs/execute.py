@@ -23,7 +23,7 @@ from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.provenance import RECORDED_PACKAGES, peak_memory_bytes, provenance
-from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.errors import LimitExceeded, StorageError
 from tiltmeter.storage.files.redaction import redacted_text, redacted_values
 from tiltmeter.storage.store.identity import canonical, digest
 from tiltmeter.storage.store.ledger import Store
@@ -106,6 +106,10 @@ def _recorded(run: Run[Any, Any]) -> Iterator[None]:
     started, directory = time.monotonic(), run.directory
     try:
         yield
+    except LimitExceeded:
+        # All work was done.
+        _end(run, "succeeded", started)
+        raise
     except BaseException as error:
         directory.record["error"] = {
             "error": redacted_text(f"{type(error).__name__}: {error}"),

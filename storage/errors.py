@@ -12,6 +12,10 @@ class WorkFailed(RuntimeError):
     """Part of the work failed, and the rest was done; the message names what failed."""
 
 
+class LimitExceeded(RuntimeError):
+    """All work was done, and what came of it exceeds a limit that the user set; the message says which and how."""
+
+
 class InputError(Refusal, ValueError):
     """A file that the user names can't be used; the message names it and, where known, the line, page, row or byte.
 

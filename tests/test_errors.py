@@ -12,8 +12,8 @@ import pytest
 import tiltmeter
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs import app
-from tiltmeter.jobs.upkeep.overnight.config import JobsFailed
-from tiltmeter.storage.errors import InputError, Refusal, StorageError
+from tiltmeter.jobs.upkeep.overnight.outcome import JobsFailed
+from tiltmeter.storage.errors import InputError, LimitExceeded, Refusal, StorageError
 
 NAMES = [module.name for module in pkgutil.walk_packages(tiltmeter.__path__, "tiltmeter.")]
 MODULES = [importlib.import_module(name) for name in NAMES]
@@ -59,7 +59,13 @@ def test_a_refusal_ends_the_command_with_its_message_and_status_2(kind, capsys):
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(UnitsFailed([]), 1), (JobsFailed("one of two jobs"), 1), (KeyboardInterrupt(), 130)]
+    ("error", "status"),
+    [
+        (UnitsFailed([]), 1),
+        (JobsFailed("one of two jobs"), 1),
+        (LimitExceeded("one gate"), 3),
+        (KeyboardInterrupt(), 130),
+    ],
 )
 def test_failures_and_interrupts_have_statuses_of_their_own(error, status):
     with pytest.raises(SystemExit) as ended, app.exit_status():

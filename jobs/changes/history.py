@@ -22,11 +22,13 @@ class History:
 
     Attributes:
         since: when that run started, in words.
+        runs: that run and this one, for closer looks.
         changes: see :data:`.tables.CHANGES`.
         num_tables: tables that both runs have.
     """
 
     since: str | None = None
+    runs: tuple[PastRun, PastRun] | None = None
     changes: pa.Table = field(default_factory=CHANGES.empty_table)
     num_tables: int = 0
 
@@ -43,7 +45,7 @@ def history(store: Store, registered: RegisteredRun, run: PastRun) -> History:
     if last is None:
         return History()
     before = as_past_run(store, last)
-    return History(before.moment, compare(before, run, _DETAIL), len(common_tables(before, run)))
+    return History(before.moment, (before, run), compare(before, run, _DETAIL), len(common_tables(before, run)))
 
 
 def as_past_run(store: Store, registered: RegisteredRun) -> PastRun:

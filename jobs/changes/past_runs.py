@@ -84,8 +84,8 @@ def _night(run: PastRun, path: Path) -> PastRun:
         job, _, table = name.rpartition("/")
         return jobs[job].read(table) if job else run.read(name)
 
-    # What changed since the nights before them tells nothing of what changed from one to the other.
-    entries = {name: entry for name, entry in run.tables.items() if name != "changes"}
+    # What moved since the nights before them tells nothing of what changed from one to the other.
+    entries = {name: entry for name, entry in run.tables.items() if name not in ("changes", "gates")}
     record = {"inputs": {**run.record.get("inputs", {}), **inputs}, "tables": entries | tables}
     settings = {name: job.settings for name, job in jobs.items()}
     return replace(run, record={**run.record, **record}, settings={**run.settings, **settings}, read=read)

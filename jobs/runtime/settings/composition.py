@@ -84,6 +84,10 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
         return message
     shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={value}"
     if details["type"] == "unexpected_keyword_argument":
+        match details["loc"][named:]:
+            case (int(index), name):
+                advice = _advice(key, kind, details["loc"][:named])
+                return f"{key}[{index}].{name}={value}: there is no such setting; {advice}"
         return f"{key}{shown}: {known.without(key).no_such(key)}"
     if details["type"] == "literal_error":
         return f"{key}{shown}: {_one_of(details['ctx']['expected'], str(value))}"

@@ -10,17 +10,14 @@ import yaml
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.jobs.upkeep.overnight.gates import Gate, check_gates
+from tiltmeter.jobs.upkeep.overnight.notifying import check_notification
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.errors import WorkFailed
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.store.registry import is_series
 
 _RESERVED = ("run_dir", "series", "store")
 _NOT_NIGHTLY = ("compare", "overnight")
-
-
-class JobsFailed(WorkFailed):
-    """Some jobs of the night did not succeed; the others did."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -29,10 +26,12 @@ class OvernightJob:
 
     Attributes:
         max_hours: of a job of the list; one that takes longer is stopped, and has failed.
+        notify: ``webhook``, or the words of a command that reads what came of the night; None: nobody is told.
     """
 
     name: Literal["overnight"] = "overnight"
     max_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    notify: Annotated[str, Field(min_length=1)] | None = None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -41,10 +40,12 @@ class OvernightRun(CommonConfig):
 
     Attributes:
         jobs: YAML file with a name for each job, and the words that follow ``tiltmeter`` on its command line.
+        fail_if: gates: numbers that may move only so far.
     """
 
     job: OvernightJob
     jobs: Annotated[str, Field(min_length=1)]
+    fail_if: tuple[Gate, ...] = ()
 
 
 class ListedJob(NamedTuple):
@@ -86,11 +87,14 @@ def find_jobs(config: OvernightRun) -> JobList:
 
     Raises:
         InputError: if there is no such file.
-        ConfigError: if it is not a list of names and command lines, or a line sets what the night sets.
+        ConfigError: if it is not a list of names and command lines, or a line sets what the night sets; for a gate
+            that none of the jobs can fail, and what nobody could be told by.
     """
+    check_notification(config.job.notify)
     file = find_file(config.jobs, "jobs")
     with opened(file.uri) as source:
         jobs = read_jobs(source.read().decode(errors="replace"), config.jobs)
+    check_gates(config.fail_if, {listed.name: listed.job for listed in jobs})
     return JobList(file, jobs)
 
 

@@ -5,31 +5,40 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tiltmeter.jobs.catalogue import job
 from tiltmeter.jobs.changes.history import History, as_past_run, history
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.jobs.upkeep.overnight import tables
 from tiltmeter.jobs.upkeep.overnight.child import Ended, run_job
-from tiltmeter.jobs.upkeep.overnight.config import JobList, JobsFailed, ListedJob, OvernightRun, find_jobs
+from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_jobs
+from tiltmeter.jobs.upkeep.overnight.gates import verdicts
+from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
+from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, notify
+from tiltmeter.jobs.upkeep.overnight.outcome import as_json, failure_of, outcome, sentences
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Registry
 from tiltmeter.storage.store.runs import read_run_table
 
 
 def run(run: Run[OvernightRun, JobList]) -> None:
-    """Run each job as a process of its own, compare those that succeeded; publish tables."""
-    rows, changes = [], []
+    """Run each job as a process of its own, compare those that succeeded, judge them by the gates; publish tables."""
+    rows, changes, gates = [], [], []
     for listed in run.sources.jobs:
         run.console.print(f"{listed.name}: job={listed.job}", highlight=False)
         ended = _run(run, listed)
         comparison = _since_last_time(run.runner.store, listed) if ended.status == "ok" else History()
         rows.append(_row(listed, ended, comparison))
+        gates += _verdicts(run, listed, ended, comparison)
         names = pa.array([listed.name] * comparison.changes.num_rows, pa.string())
         changes.append(comparison.changes.add_column(0, tables.CHANGES.field("name"), names))
         _print_summary(run, listed, ended, comparison)
     run.directory.write_table("jobs", pa.Table.from_pylist(rows, tables.JOBS))
+    run.directory.write_table("gates", pa.Table.from_pylist(gates, tables.GATES))
     run.directory.write_table("changes", pa.concat_tables(changes))
+    run.directory.export_bytes("junit.xml", junit_xml(rows, gates))
+    run.directory.export_bytes("outcome.json", as_json(outcome(run.directory.path, rows, gates)))
 
 
 def _run(run: Run[OvernightRun, JobList], listed: ListedJob) -> Ended:
@@ -43,6 +52,14 @@ def _since_last_time(store: Store, listed: ListedJob) -> History:
     """Nothing for a job that does no units, such as ``prune``."""
     last = Registry(store).last_succeeded(listed.job, listed.name)
     return history(store, last, as_past_run(store, last)) if last else History()
+
+
+def _verdicts(
+    run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, comparison: History
+) -> list[dict[str, Any]]:
+    if not run.config.fail_if:
+        return []
+    return verdicts(run.config.fail_if, listed.name, job(listed.job).tables, comparison, ended.status)
 
 
 def _row(listed: ListedJob, ended: Ended, comparison: History) -> dict[str, Any]:
@@ -76,15 +93,23 @@ def _print_summary(run: Run[OvernightRun, JobList], listed: ListedJob, ended: En
     run.console.print("\n  ".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
-def _refuse_failures(run: Run[OvernightRun, JobList]) -> None:
-    """After all have run, and the page says so.
+def _conclude(run: Run[OvernightRun, JobList]) -> None:
+    """After all have run, and the page says so: tell people, and end as the worst of what happened.
 
     Raises:
         JobsFailed: if a job did not succeed.
+        LimitExceeded: if all did, and a gate failed.
+        NotificationFailed: if nobody could be told; of a night that failed otherwise, a note says so.
     """
-    rows = read_run_table(run.directory.path, "jobs").select(["name", "status"]).to_pylist()
-    if failed := [f"{row['name']} ({row['status']})" for row in rows if row["status"] != "ok"]:
-        raise JobsFailed(f"{len(failed)} of {plural(len(rows), 'job')} did not succeed: {', '.join(failed)}")
+    jobs, gates = (read_run_table(run.directory.path, name).to_pylist() for name in ("jobs", "gates"))
+    failure = failure_of(jobs, gates)
+    try:
+        if run.config.job.notify:
+            notify(run.config.job.notify, sentences(jobs, gates), outcome(run.directory.path, jobs, gates))
+    except NotificationFailed as error:
+        raise (type(failure)(f"{failure}; {error}") if failure else error) from error
+    if failure:
+        raise failure
 
 
 JOB = Job(
@@ -93,6 +118,6 @@ JOB = Job(
     run,
     tables.TABLES,
     "tiltmeter.jobs.upkeep.overnight.page:page",
-    check=_refuse_failures,
+    check=_conclude,
     has_units=False,
 )

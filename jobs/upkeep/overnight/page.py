@@ -22,9 +22,10 @@ def page(_: Run[Any, Any], frames: Frames) -> Body:
     return Body(
         "What the night brought",
         {"job": "overnight", "jobs": f"{jobs.height}"},
-        Lead([Paragraph(_ASKED)], [*_moves(jobs, by_name), _outcome(jobs)]),
+        Lead([Paragraph(_ASKED)], [*_failed_gates(frames["gates"]), *_moves(jobs, by_name), _outcome(jobs)]),
         [
             Section("jobs", "The jobs", [_by_job(jobs), *_reasons(jobs)]),
+            *_gates(frames["gates"]),
             *(changes_of(name, rows) for name, rows in by_name.items()),
         ],
     )
@@ -77,3 +78,33 @@ def _by_job(jobs: pl.DataFrame) -> Grid:
 def _reasons(jobs: pl.DataFrame) -> list[Block]:
     failed = jobs.filter(pl.col("status") != "ok")
     return [Paragraph(f"{row['name']}: {row['reason']}", "warning") for row in failed.to_dicts()]
+
+
+def _failed_gates(gates: pl.DataFrame) -> Iterator[Block]:
+    for row in gates.filter(status="failed").to_dicts():
+        yield Paragraph(f"A gate failed in {row['name']}: {row['reason']}", "warning")
+
+
+def _gates(gates: pl.DataFrame) -> Iterator[Section]:
+    """What each gate says, those first that failed."""
+    if gates.is_empty():
+        return
+    ordered = gates.sort(
+        pl.col("status").replace_strict({"failed": 0, "passed": 1, "not_compared": 2}), maintain_order=True
+    )
+    table = grid(
+        "From fail_if, against each job's last success.",
+        ordered,
+        "name",
+        "table",
+        "column",
+        "fails_if",
+        "status",
+        count("num_failed", "numbers that moved so"),
+        count("num_compared", "numbers judged"),
+        "row",
+        number("before"),
+        number("after"),
+        number("half_widths"),
+    )
+    yield Section("gates", "Gates", [table])

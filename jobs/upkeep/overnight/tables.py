@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from tiltmeter.jobs.changes.tables import CHANGES as OF_ONE_JOB
+from tiltmeter.jobs.runtime.columns import count, number, text
 from tiltmeter.storage.store.tables import column
 
 JOBS = pa.schema(
@@ -26,4 +27,23 @@ JOBS = pa.schema(
 CHANGES = OF_ONE_JOB.insert(0, column("name", pa.string(), "the job's name in the list", key=True))
 """Of all jobs, each since it last succeeded."""
 
-TABLES = {"jobs": JOBS, "changes": CHANGES}
+GATES = pa.schema(
+    [
+        text("name", "the job's name in the list", key=True),
+        text("table", "table of its numbers", key=True),
+        text("column", "of its numbers", key=True),
+        text("fails_if", "what fails it, in words", key=True),
+        text("status", "passed; failed: a number moved so, is gone, or it could not be judged; or not_compared"),
+        text("reason", "why it failed, or what there is to compare with; empty if it passed"),
+        text("row", "the row whose number moved most, in words; null if it did not fail by one"),
+        number("before", "its number in the earlier run"),
+        number("after", "its number now; null if it is gone"),
+        number("difference", "after less before"),
+        number("half_widths", "their distance in units of half the earlier interval", "half-widths"),
+        count("num_failed", "numbers that moved so, or are gone; null: not compared", "numbers"),
+        count("num_compared", "numbers that were judged; null: not compared", "numbers"),
+    ]
+)
+"""What each gate says of each job that it is about."""
+
+TABLES = {"jobs": JOBS, "gates": GATES, "changes": CHANGES}

@@ -16,7 +16,8 @@ from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.report.html.elements import Bullets
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.upkeep.overnight import tables
-from tiltmeter.jobs.upkeep.overnight.config import JobsFailed, read_jobs
+from tiltmeter.jobs.upkeep.overnight.config import read_jobs
+from tiltmeter.jobs.upkeep.overnight.outcome import JobsFailed
 from tiltmeter.jobs.upkeep.overnight.page import page
 from tiltmeter.storage.store.runs import opened
 
@@ -153,6 +154,7 @@ def lead_of(rows, changes=()):
     """What the page of a night says first, in sentences."""
     frames = {
         "jobs": pl.DataFrame(pa.Table.from_pylist(rows, tables.JOBS)),
+        "gates": pl.DataFrame(tables.GATES.empty_table()),
         "changes": pl.DataFrame(pa.Table.from_pylist(list(changes), tables.CHANGES)),
     }
     blocks = page(None, frames).lead.findings
