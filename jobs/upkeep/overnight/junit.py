@@ -39,8 +39,8 @@ def _ended(job: Mapping[str, Any]) -> TestCase:
 def _judged(gate: Mapping[str, Any]) -> TestCase:
     case = TestCase(f"no number of {gate['column']} {gate['fails_if'].removeprefix('a number ')}", _place(gate), 0.0)
     kinds = {"failed": Failure, "not_compared": Skipped}
-    if gate["status"] in kinds:
-        case.result = [_outcome(kinds[gate["status"]], gate["reason"], gate["status"])]
+    if gate["verdict"] in kinds:
+        case.result = [_outcome(kinds[gate["verdict"]], gate["reason"], gate["verdict"])]
     return case
 
 

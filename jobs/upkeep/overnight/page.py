@@ -81,7 +81,7 @@ def _reasons(jobs: pl.DataFrame) -> list[Block]:
 
 
 def _failed_gates(gates: pl.DataFrame) -> Iterator[Block]:
-    for row in gates.filter(status="failed").to_dicts():
+    for row in gates.filter(verdict="failed").to_dicts():
         yield Paragraph(f"A gate failed in {row['name']}: {row['reason']}", "warning")
 
 
@@ -90,7 +90,7 @@ def _gates(gates: pl.DataFrame) -> Iterator[Section]:
     if gates.is_empty():
         return
     ordered = gates.sort(
-        pl.col("status").replace_strict({"failed": 0, "passed": 1, "not_compared": 2}), maintain_order=True
+        pl.col("verdict").replace_strict({"failed": 0, "passed": 1, "not_compared": 2}), maintain_order=True
     )
     table = grid(
         "From fail_if, against each job's last success.",
@@ -99,7 +99,7 @@ def _gates(gates: pl.DataFrame) -> Iterator[Section]:
         "table",
         "column",
         "fails_if",
-        "status",
+        "verdict",
         count("num_failed", "numbers that moved so"),
         count("num_compared", "numbers judged"),
         "row",

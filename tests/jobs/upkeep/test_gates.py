@@ -40,9 +40,9 @@ def judged(history):
 def test_a_number_beyond_its_interval_fails_a_gate_and_one_within_does_not(judged):
     before = {"a": {}, "b": {}}
     [passed] = judged(before, {"a": {"d": 1.9}, "b": {"d": 0.1}}, Gate("tests", "d"))
-    assert (passed["status"], passed["num_failed"], passed["num_compared"]) == ("passed", 0, 2)
+    assert (passed["verdict"], passed["num_failed"], passed["num_compared"]) == ("passed", 0, 2)
     [failed] = judged(before, {"a": {"d": 1.9}, "b": {"d": 4.0}}, Gate("tests", "d"))
-    assert (failed["status"], failed["num_failed"], failed["num_compared"]) == ("failed", 1, 2)
+    assert (failed["verdict"], failed["num_failed"], failed["num_compared"]) == ("failed", 1, 2)
     assert (failed["before"], failed["after"], failed["difference"], failed["half_widths"]) == (1.0, 4.0, 3.0, 3.0)
     assert failed["reason"] == "tests: d of word b went from 1 to 4."
     assert failed["fails_if"] == "a number moves beyond its interval"
@@ -64,7 +64,7 @@ def test_a_number_beyond_its_interval_fails_a_gate_and_one_within_does_not(judge
 )
 def test_how_far_and_which_way_a_number_may_move(judged, after, limits, fails):
     [verdict] = judged({"a": {}}, {"a": {"d": after}}, Gate("tests", "d", **limits))
-    assert (verdict["status"] == "failed") is fails
+    assert (verdict["verdict"] == "failed") is fails
 
 
 def test_columns_without_an_interval_are_judged_by_their_difference(judged):
@@ -78,13 +78,13 @@ def test_columns_without_an_interval_are_judged_by_their_difference(judged):
 @pytest.mark.parametrize("after", [{"a": {}}, {"a": {}, "b": {"d": None}}, {"a": {}, "b": {"d": math.nan}}])
 def test_a_number_that_is_gone_fails_its_gate(judged, after):
     [verdict] = judged({"a": {}, "b": {}}, after, Gate("tests", "d", difference=100.0))
-    assert (verdict["status"], verdict["after"], verdict["num_failed"]) == ("failed", None, 1)
+    assert (verdict["verdict"], verdict["after"], verdict["num_failed"]) == ("failed", None, 1)
     assert "word b was 1 and is gone." in verdict["reason"]
 
 
 def test_a_number_that_is_new_has_not_moved(judged):
     [verdict] = judged({"a": {}, "b": {"d": None}}, {"a": {}, "b": {}, "c": {}}, Gate("tests", "d", difference=0.0))
-    assert (verdict["status"], verdict["num_compared"]) == ("passed", 1)
+    assert (verdict["verdict"], verdict["num_compared"]) == ("passed", 1)
 
 
 def test_what_cannot_be_judged_is_not_passed(judged, history):
@@ -92,18 +92,18 @@ def test_what_cannot_be_judged_is_not_passed(judged, history):
     runs = history.run({"tests": twice}), history.run({"tests": history.table({"a": {}})})
     gates, schemas = [Gate("tests", "d")], {"tests": history.schema}
     [unmatched] = verdicts(gates, "bias", schemas, History("then", runs), "ok")
-    assert unmatched["status"] == "failed"
+    assert unmatched["verdict"] == "failed"
     assert unmatched["reason"].startswith("can't be judged: in the earlier run, 1 row of it has the key of another")
     runs = history.run({}), history.run({"tests": history.table({"a": {}})})
     [absent] = verdicts(gates, "bias", schemas, History("then", runs), "ok")
-    assert (absent["status"], absent["reason"]) == ("failed", "can't be judged: the earlier run has no table tests")
+    assert (absent["verdict"], absent["reason"]) == ("failed", "can't be judged: the earlier run has no table tests")
 
 
 def test_gates_of_a_first_night_and_of_a_job_that_failed_are_not_compared(judged, history):
     [first] = verdicts([Gate("tests", "d")], "bias", {"tests": history.schema}, History(), "ok")
-    assert (first["status"], first["reason"]) == ("not_compared", "there is no earlier run to compare with")
+    assert (first["verdict"], first["reason"]) == ("not_compared", "there is no earlier run to compare with")
     [failed] = judged({"a": {}}, {"a": {}}, Gate("tests", "d"), status="refused")
-    assert (failed["status"], failed["reason"]) == ("not_compared", "the job refused")
+    assert (failed["verdict"], failed["reason"]) == ("not_compared", "the job refused")
 
 
 def test_a_gate_is_about_its_job_only(judged):
@@ -235,6 +235,17 @@ def test_a_webhook_is_posted_the_outcome(webhook, gates, tmp_path):
     ]
 
 
+def test_the_text_says_each_thing_once(gates):
+    assert sentences(NIGHT[:1], []) == [
+        "All jobs succeeded.",
+        "bias: 1 number moved beyond its interval since yesterday.",
+    ]
+    assert sentences(NIGHT[:1], gates[:1])[:2] == [
+        "1 of 1 gate failed.",
+        "bias: tests: d of model en, word a went from 1 to 9.",
+    ]
+
+
 def test_a_webhook_that_refuses_is_named_without_its_secrets(webhook, tmp_path):
     webhook.statuses.extend([403] * 3)
     with pytest.raises(NotificationFailed, match=r"^job.notify=webhook: 127.0.0.1 answered 403 Forbidden$") as failure:
@@ -276,14 +287,14 @@ def test_a_night_whose_gate_fails_ends_with_a_status_of_its_own(configured, join
     gate = "fail_if=[{table: components, column: num_records, difference: 0}]"
     pairs.write_text("left,right,weight\na,b,1.0\nb,c,0.5\na,c,-0.2\n")
     first = outcome_of(execute(configured(*settings, gate, f"run_dir={tmp_path}/first")))
-    assert [row["status"] for row in first.table("gates").to_pylist()] == ["not_compared"]
+    assert [row["verdict"] for row in first.table("gates").to_pylist()] == ["not_compared"]
     pairs.write_text("left,right,weight\na,b,1.0\nb,c,0.5\na,c,-0.2\nc,d,2.0\n")
     with pytest.raises(SystemExit) as ended, exit_status():
         execute(configured(*settings, gate, f"run_dir={tmp_path}/second"))
     assert ended.value.code == 3
     second = outcome_of(tmp_path / "second")
     [failed] = second.table("gates").to_pylist()
-    assert (failed["status"], failed["before"], failed["after"]) == ("failed", 3.0, 4.0)
+    assert (failed["verdict"], failed["before"], failed["after"]) == ("failed", 3.0, 4.0)
     assert second.record["status"] == "succeeded"
     assert JUnitXml.fromfile(str(second.path / "exports/junit.xml")).failures == 1
     assert json.loads((second.path / "exports/outcome.json").read_text())["status"] == "gates_failed"
