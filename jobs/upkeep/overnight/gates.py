@@ -143,7 +143,7 @@ def verdicts(
 
 
 def _not_judged(reason: str) -> dict[str, Any]:
-    return {"verdict": "not_compared", "reason": reason}
+    return {"verdict": "not_compared", "sentence": reason}
 
 
 def _verdict(gate: Gate, history: History) -> dict[str, Any]:
@@ -152,21 +152,21 @@ def _verdict(gate: Gate, history: History) -> dict[str, Any]:
     try:
         moved = moves(*history.runs, gate.table, gate.column)
     except UnmatchableError as error:
-        return {"verdict": "failed", "reason": f"can't be judged: {error}"}
+        return {"verdict": "failed", "sentence": f"can't be judged: {error}"}
     judged = moved.numbers.with_columns(exceeds=gate.exceeds())
     failing = judged.filter("exceeds").sort(
         "is_gone", "half_widths", pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True
     )
     counts = {"num_failed": failing.height, "num_compared": judged["exceeds"].count()}
     if failing.is_empty():
-        return {"verdict": "passed", "reason": ""} | counts
+        return {"verdict": "passed", "sentence": ""} | counts
     worst = failing.row(0, named=True)
     numbers = {key: worst[key] for key in ("before", "difference", "half_widths")}
     numbers["after"] = None if worst["is_gone"] else worst["after"]
     row = moved.row(worst)
     others = f", the largest move of {plural(failing.height, 'number')}" if failing.height > 1 else ""
     reason = f"{gate.table}: {gate.column} of {row} {_move(worst)}{others}."
-    return {"verdict": "failed", "reason": reason, "row": row} | numbers | counts
+    return {"verdict": "failed", "sentence": reason, "row": row} | numbers | counts
 
 
 def _move(number: Mapping[str, Any]) -> str:

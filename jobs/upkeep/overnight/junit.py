@@ -40,7 +40,7 @@ def _judged(gate: Mapping[str, Any]) -> TestCase:
     case = TestCase(f"no number of {gate['column']} {gate['fails_if'].removeprefix('a number ')}", _place(gate), 0.0)
     kinds = {"failed": Failure, "not_compared": Skipped}
     if gate["verdict"] in kinds:
-        case.result = [_outcome(kinds[gate["verdict"]], gate["reason"], gate["verdict"])]
+        case.result = [_outcome(kinds[gate["verdict"]], gate["sentence"], gate["verdict"])]
     return case
 
 

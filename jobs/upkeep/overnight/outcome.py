@@ -23,7 +23,7 @@ def failure_of(jobs: Rows, gates: Rows) -> JobsFailed | LimitExceeded | None:
     """
     if failed := [f"{row['name']} ({row['status']})" for row in jobs if row["status"] != "ok"]:
         return JobsFailed(f"{len(failed)} of {plural(len(jobs), 'job')} did not succeed: {', '.join(failed)}")
-    if failed := [f"{row['name']}: {row['reason'].removesuffix('.')}" for row in gates if row["verdict"] == "failed"]:
+    if failed := [f"{row['name']}: {row['sentence'].removesuffix('.')}" for row in gates if row["verdict"] == "failed"]:
         return LimitExceeded(f"{len(failed)} of {plural(len(gates), 'gate')} failed: {'; '.join(failed)}")
     return None
 
@@ -37,7 +37,7 @@ def sentences(jobs: Rows, gates: Rows) -> list[str]:
         for row in jobs
         if row["num_beyond"]
     ]
-    failed = [f"{row['name']}: {row['reason']}" for row in gates if row["verdict"] == "failed"]
+    failed = [f"{row['name']}: {row['sentence']}" for row in gates if row["verdict"] == "failed"]
     reasons = [f"{row['name']} {row['status']}: {row['reason']}" for row in jobs if row["status"] != "ok"]
     headline = str(failure).partition(": ")[0] if failed and not reasons else str(failure or "all jobs succeeded")
     return [f"{headline[0].upper()}{headline[1:]}.", *reasons, *failed, *moved]

@@ -82,7 +82,7 @@ def _reasons(jobs: pl.DataFrame) -> list[Block]:
 
 def _failed_gates(gates: pl.DataFrame) -> Iterator[Block]:
     for row in gates.filter(verdict="failed").to_dicts():
-        yield Paragraph(f"A gate failed in {row['name']}: {row['reason']}", "warning")
+        yield Paragraph(f"A gate failed in {row['name']}: {row['sentence']}", "warning")
 
 
 def _gates(gates: pl.DataFrame) -> Iterator[Section]:

@@ -34,7 +34,7 @@ GATES = pa.schema(
         text("column", "of its numbers", key=True),
         text("fails_if", "what fails it, in words", key=True),
         text("verdict", "passed; failed: a number moved so, is gone, or it could not be judged; or not_compared"),
-        text("reason", "why it failed, or what there is to compare with; empty if it passed"),
+        text("sentence", "why it failed, or what there is to compare with; empty if it passed"),
         text("row", "the row whose number moved most, in words; null if it did not fail by one"),
         number("before", "its number in the earlier run"),
         number("after", "its number now; null if it is gone"),

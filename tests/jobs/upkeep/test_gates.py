@@ -44,7 +44,7 @@ def test_a_number_beyond_its_interval_fails_a_gate_and_one_within_does_not(judge
     [failed] = judged(before, {"a": {"d": 1.9}, "b": {"d": 4.0}}, Gate("tests", "d"))
     assert (failed["verdict"], failed["num_failed"], failed["num_compared"]) == ("failed", 1, 2)
     assert (failed["before"], failed["after"], failed["difference"], failed["half_widths"]) == (1.0, 4.0, 3.0, 3.0)
-    assert failed["reason"] == "tests: d of word b went from 1 to 4."
+    assert failed["sentence"] == "tests: d of word b went from 1 to 4."
     assert failed["fails_if"] == "a number moves beyond its interval"
 
 
@@ -72,14 +72,14 @@ def test_columns_without_an_interval_are_judged_by_their_difference(judged):
     moved = words | {"c": {"count": 12}, "d": {"count": 9}}
     [verdict] = judged(words, moved, Gate("tests", "count", difference=1))
     assert (verdict["num_failed"], verdict["num_compared"], verdict["difference"]) == (2, 13, 5)
-    assert verdict["reason"].endswith("count of word c went from 7 to 12, the largest move of 2 numbers.")
+    assert verdict["sentence"].endswith("count of word c went from 7 to 12, the largest move of 2 numbers.")
 
 
 @pytest.mark.parametrize("after", [{"a": {}}, {"a": {}, "b": {"d": None}}, {"a": {}, "b": {"d": math.nan}}])
 def test_a_number_that_is_gone_fails_its_gate(judged, after):
     [verdict] = judged({"a": {}, "b": {}}, after, Gate("tests", "d", difference=100.0))
     assert (verdict["verdict"], verdict["after"], verdict["num_failed"]) == ("failed", None, 1)
-    assert "word b was 1 and is gone." in verdict["reason"]
+    assert "word b was 1 and is gone." in verdict["sentence"]
 
 
 def test_a_number_that_is_new_has_not_moved(judged):
@@ -93,17 +93,17 @@ def test_what_cannot_be_judged_is_not_passed(judged, history):
     gates, schemas = [Gate("tests", "d")], {"tests": history.schema}
     [unmatched] = verdicts(gates, "bias", schemas, History("then", runs), "ok")
     assert unmatched["verdict"] == "failed"
-    assert unmatched["reason"].startswith("can't be judged: in the earlier run, 1 row of it has the key of another")
+    assert unmatched["sentence"].startswith("can't be judged: in the earlier run, 1 row of it has the key of another")
     runs = history.run({}), history.run({"tests": history.table({"a": {}})})
     [absent] = verdicts(gates, "bias", schemas, History("then", runs), "ok")
-    assert (absent["verdict"], absent["reason"]) == ("failed", "can't be judged: the earlier run has no table tests")
+    assert (absent["verdict"], absent["sentence"]) == ("failed", "can't be judged: the earlier run has no table tests")
 
 
 def test_gates_of_a_first_night_and_of_a_job_that_failed_are_not_compared(judged, history):
     [first] = verdicts([Gate("tests", "d")], "bias", {"tests": history.schema}, History(), "ok")
-    assert (first["verdict"], first["reason"]) == ("not_compared", "there is no earlier run to compare with")
+    assert (first["verdict"], first["sentence"]) == ("not_compared", "there is no earlier run to compare with")
     [failed] = judged({"a": {}}, {"a": {}}, Gate("tests", "d"), status="refused")
-    assert (failed["verdict"], failed["reason"]) == ("not_compared", "the job refused")
+    assert (failed["verdict"], failed["sentence"]) == ("not_compared", "the job refused")
 
 
 def test_a_gate_is_about_its_job_only(judged):
