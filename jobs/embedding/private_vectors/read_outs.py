@@ -39,6 +39,8 @@ def read_distances(
     geometry: Geometry,
 ) -> list[TableRef]:
     """The table ``distances``: M1, and M2 with each beta, at each epsilon."""
+    if not config.distances.epsilons:
+        return []
     mechanisms = [stretch_of("M1", config.beta, maps, geometry)]
     mechanisms += [stretch_of("M2", beta, maps, geometry) for beta in config.distances.betas]
     units = [
@@ -46,8 +48,6 @@ def read_distances(
         for mechanism in mechanisms
         for epsilon in config.distances.epsilons
     ]
-    if not units:
-        return []
     finished = runner.run_whole(Stage("read distances", each(_read), {"distances": units}))["distances"]
     return [done.tables["distances"] for done in finished]
 

@@ -145,7 +145,13 @@ def test_words_of_the_same_vector_are_merged_and_counted(run_job, folder, words,
     """The same as without them, and a block of words that is not the last is whole."""
     doubled = [*words, *(f"again{number}" for number in range(20))]
     write_vectors(folder / "doubled.bin", doubled, np.concatenate([vectors, vectors[:20]]))
-    quick = ["mechanisms=[M2 exact]", "exact_epsilons=[]", "audit.pairs=0", "distances.epsilons=[]"]
+    quick = [
+        "mechanisms=[M2 exact]",
+        "exact_epsilons=[]",
+        "audit.pairs=0",
+        "distances.epsilons=[]",
+        "distances.betas=[0.5]",
+    ]
     given = [*SMALL, *quick, "deniability.words=0", "vocabulary.tile_words=3"]
     plain = run_job(*given, *settings(folder, "plain"))
     merged = run_job(*given, *settings(folder, "doubled", file="doubled.bin"))
