@@ -73,11 +73,14 @@ class _Tile(NamedTuple):
     """Squared distances of all pairs of two blocks, in single precision.
 
     Attributes:
+        squares: of the distances.
+        sizes: sums of the two squared norms, in units of which the products are wrong.
         is_near: pairs whose distance the products can't give.
         is_counted: pairs whose distance they give.
     """
 
     squares: Singles
+    sizes: Singles
     is_near: BoolArray
     is_counted: BoolArray
 
@@ -90,7 +93,7 @@ class _Tile(NamedTuple):
             below = np.tri(len(block), dtype=np.bool_)
             is_near &= ~below
             is_counted &= ~below
-        return cls(squares, is_near, is_counted)
+        return cls(squares, sizes, is_near, is_counted)
 
 
 def _squared_distances(block: FloatArray, other: FloatArray) -> tuple[Singles, Singles]:
@@ -104,20 +107,22 @@ def _squared_distances(block: FloatArray, other: FloatArray) -> tuple[Singles, S
 
 
 def _candidates(block: FloatArray, other: FloatArray, projection: FloatArray, tile: _Tile) -> IntArray:
-    """Pairs whose ratio comes so near to the highest by products that either may be the larger."""
-    images, _ = _squared_distances(block @ projection.T, other @ projection.T)
-    ratios = np.divide(images, tile.squares, out=np.zeros_like(images), where=tile.is_counted)
-    highest = float(ratios.max(initial=0.0))
-    return np.argwhere(tile.is_counted & (ratios >= highest - 2 * _slack(projection, highest)))
-
-
-def _slack(projection: FloatArray, highest: float) -> float:
-    """How wrong a squared ratio by products in single precision can be.
+    """Pairs whose ratio comes so near to the highest by products that either may be the larger.
 
     ``|fl(a'b) - a'b| <= d u |a| |b|``, twice for the distance and its image, each at most sigma^2 as large.
     """
-    unit = float(np.finfo(np.float32).eps)
-    return 2.0 * (int(projection.shape[1]) + 4) * unit / _NEAR * (spectral_sensitivity(projection) ** 2 + highest)
+    images, _ = _squared_distances(block @ projection.T, other @ projection.T)
+    ratios = np.divide(images, tile.squares, out=np.zeros_like(images), where=tile.is_counted)
+    highest, squared_sigma = float(ratios.max(initial=0.0)), spectral_sensitivity(projection) ** 2
+    unit = 2.0 * (projection.shape[1] + 4) * float(np.finfo(np.float32).eps)
+    widest = unit / _NEAR * (squared_sigma + highest)
+    places = np.argwhere(tile.is_counted & (ratios >= highest - 2 * widest))
+    # The further apart two vectors are, the fewer digits the products lose; of a map that keeps nearly all of all
+    # distances, whole tiles would come near the maximum otherwise.
+    rows, columns = places.T
+    values = ratios[rows, columns].astype(np.float64)
+    slacks = unit * (squared_sigma + values) * tile.sizes[rows, columns] / tile.squares[rows, columns]
+    return places[values + slacks >= (values - slacks).max(initial=0.0)]
 
 
 def _explicit(block: FloatArray, other: FloatArray, projection: FloatArray, pairs: IntArray) -> Stretch:

@@ -55,6 +55,16 @@ def test_exact_sensitivity_is_that_of_brute_force(words, num_kept):
     assert np.linalg.norm(projection @ difference) / np.linalg.norm(difference) == pytest.approx(pair.ratio)
 
 
+@pytest.mark.parametrize("num_kept", [30, 38, 40])
+def test_the_worst_pair_is_found_where_a_map_keeps_nearly_all_of_all_distances(num_kept):
+    """Principal components of vectors with a long tail: single precision can't tell the best from others."""
+    vectors = np.random.default_rng(3).standard_normal((300, 40)) * np.geomspace(1, 0.005, 40)
+    projection = principal_projection(vectors, num_kept)
+    [pair] = largest_stretches(vectors, vectors, [projection], is_diagonal=True)
+    assert pair.ratio == pytest.approx(brute_force(vectors, vectors, projection), rel=1e-13)
+    assert 0.999 < pair.ratio <= pair.upper < 1 + 1e-9
+
+
 def test_tiles_together_are_the_whole(words):
     projections = [gaussian_projection(np.random.default_rng(seed), 5, 40) for seed in range(2)]
     blocks = [words[start : start + 700] for start in range(0, 2000, 700)]
