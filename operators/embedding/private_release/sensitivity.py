@@ -122,7 +122,8 @@ def _candidates(block: FloatArray, other: FloatArray, projection: FloatArray, ti
     rows, columns = places.T
     values = ratios[rows, columns].astype(np.float64)
     slacks = unit * (squared_sigma + values) * tile.sizes[rows, columns] / tile.squares[rows, columns]
-    return places[values + slacks >= (values - slacks).max(initial=0.0)]
+    is_candidate = values + slacks >= (values - slacks).max(initial=0.0)
+    return np.asarray(places[is_candidate])
 
 
 def _explicit(block: FloatArray, other: FloatArray, projection: FloatArray, pairs: IntArray) -> Stretch:
