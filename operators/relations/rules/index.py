@@ -23,7 +23,7 @@ from tiltmeter.operators.relations.rules.grammar import (
 )
 from tiltmeter.operators.relations.rules.matching import matches_reading
 from tiltmeter.operators.relations.rules.reading import Reading
-from tiltmeter.operators.relations.rules.regexes import alternatives
+from tiltmeter.operators.relations.rules.regexes import RegexTimeout, alternatives
 
 _FAR = 10**6
 _MOST_KEYS = 60
@@ -76,7 +76,7 @@ class RuleIndex:
         """The rules that match an instance, in their order; the same as :func:`.matching.matches` says of each.
 
         Raises:
-            RegexTimeout: if the match of an expression takes too long.
+            RegexTimeout: naming the rule, if the match of one of its expressions takes too long.
         """
         return tuple(self.rules[number] for number in self.matching_numbers(instance))
 
@@ -84,7 +84,14 @@ class RuleIndex:
         """Their places in ``rules``, from 0."""
         reading = Reading(instance)
         candidates = {*self._candidates(reading), *(self._in_trees if instance.sentence.heads is not None else ())}
-        return [number for number in sorted(candidates) if matches_reading(self.rules[number].rule, reading)]
+        return [number for number in sorted(candidates) if self._matches(number, reading)]
+
+    def _matches(self, number: int, reading: Reading) -> bool:
+        named = self.rules[number]
+        try:
+            return matches_reading(named.rule, reading)
+        except RegexTimeout as error:
+            raise RegexTimeout(f"rule {named.rule_id!r}: {error}; leave it out, or write it more plainly") from error
 
     def _file(self, number: int, rule: SurfaceRule, keys: Sequence[_Key]) -> None:
         least, most = _lengths(rule.sides[1]) if len(rule.arguments) > 1 else (0, _FAR)

@@ -4,6 +4,8 @@ from tiltmeter.operators.relations.rules.foreign.odin import rules_of_odin
 from tiltmeter.operators.relations.rules.foreign.semgrex import rule_of_semgrex
 from tiltmeter.operators.relations.rules.foreign.tokensregex import rule_of_tokensregex
 from tiltmeter.operators.relations.rules.foreign.translation import Written, rules_of, translated
+from tiltmeter.operators.relations.rules.foreign.writing import foreign_print
+from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.rules.printing import printed
 from tiltmeter.operators.relations.rules.regexes import RuleError
 
@@ -148,3 +150,19 @@ def test_those_that_are_not_understood_are_listed_with_the_reason():
     ]
     assert [(other.rule_id, other.relation) for other in others] == [("s", "b"), ("x", "d")]
     assert "'perl' is no language of rules" in others[1].reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SUBJ "," [lemma=~/wife/] OBJ[ner="PERSON"]',
+        'OBJ{1} "\\"" "a\\\\b" /1\\/2/ + SUBJ[word=~/[0-9]+/]',
+        'SUBJ ( "a" "b" | /c/ ) {2,} ( "d" ) ? [] {0,4} OBJ /[^x]/',
+        'SUBJ [lemma="be" & pos=~/VB.?/] OBJ',
+        'SUBJ >appos ( [lemma="wife" & pos="NN"] >/nmod|of/ OBJ )',
+        '"tied" >nsubj SUBJ ?>cop [lemma="be"] ( >a OBJ | >b OBJ >c [] ) <acl [ner=~/X|Y/]',
+    ],
+)
+def test_a_rule_in_the_language_of_the_released_ones_is_read_as_the_same_rule(text):
+    rule = parsed(text)
+    assert rules_of(foreign_print(rule)) == [rule]

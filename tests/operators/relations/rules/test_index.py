@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -6,9 +7,11 @@ from tests.operators.relations.strategies import dependency_rules, instances, su
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.relations.instances import Instance, Sentence, Span
+from tiltmeter.operators.relations.rules import regexes
 from tiltmeter.operators.relations.rules.grammar import NamedRule
 from tiltmeter.operators.relations.rules.index import RuleIndex
 from tiltmeter.operators.relations.rules.parsing import parsed
+from tiltmeter.operators.relations.rules.regexes import RegexTimeout
 
 WORDS = ["wife", "of", "the", ",", "born", "company"]
 TYPES = ["PERSON", "ORGANIZATION", "CITY"]
@@ -78,3 +81,11 @@ def test_rules_in_trees_wait_for_trees():
 
 def test_an_index_of_no_rules_finds_none():
     assert RuleIndex([]).matching(Instance(Sentence(("a", "b")), Span(0, 1), Span(1, 2))) == ()
+
+
+def test_a_rule_that_takes_too_long_is_named(monkeypatch):
+    monkeypatch.setattr(regexes, "SECONDS", 0.05)
+    index = RuleIndex([NamedRule("slow", "x", parsed("SUBJ /(?:[ab]|[ab][ab])+c/ OBJ"))])
+    instance = Instance(Sentence(("x", "b" * 61 + "xc", "y")), Span(0, 1), Span(2, 3))
+    with pytest.raises(RegexTimeout, match=r"rule 'slow': .* takes more than 0.05 seconds with 'bbbb"):
+        index.matching(instance)
