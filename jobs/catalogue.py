@@ -35,6 +35,7 @@ OURS = {
     "psychophysics": "tiltmeter.jobs.psychophysics.job:JOB",
     "sentiment_rating": "tiltmeter.jobs.sentiment.rating.job:JOB",
     "survey": "tiltmeter.jobs.survey.job:JOB",
+    "word_influence": "tiltmeter.jobs.classifiers.influence.job:JOB",
 }
 
 

@@ -24,7 +24,8 @@ _NUMBERS = (
 def interval_columns(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """The columns that have an interval, with those of its ends.
 
-    ``x_low`` and ``x_high`` are the ends of ``x`` or ``x_rate``; plain ``low`` and ``high`` those of the column before.
+    ``x_low`` and ``x_high`` are the ends of ``x``, ``x_rate`` or ``x_ratio``; plain ``low`` and ``high`` those of the
+    column before.
 
     >>> interval_columns(["d", "d_low", "d_high", "p_low", "p_high", "k_rate", "k_low", "k_high", "n", "low", "high"])
     {'d': ('d_low', 'd_high'), 'k_rate': ('k_low', 'k_high'), 'n': ('low', 'high')}
@@ -32,7 +33,7 @@ def interval_columns(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     {'flip_rate': ('flip_rate_low', 'flip_rate_high')}
     """
     low, high = ENDS
-    without_rate = {name: name.removesuffix("_rate") for name in names}
+    without_rate = {name: name.removesuffix("_rate").removesuffix("_ratio") for name in names}
     ends_of = {stem: (f"{stem}_{low}", f"{stem}_{high}") for stem in [*names, *without_rate.values()]}
     named = {
         name: ends_of[name if ends_of[name][0] in names or stem in names else stem]

@@ -85,10 +85,20 @@ def trained_model(ref: TableRef) -> ExplainedModel:
     return ExplainedModel(partial(_load_trained, ref), trained=ref)
 
 
-def _load_trained(ref: TableRef, store: Store, device: str) -> TextClassifier:
+def described_model(ref: TableRef, store: Store) -> tuple[Model, Weights]:
+    """What a unit has trained: what it is, and its weights.
+
+    Args:
+        ref: of the table :func:`model_table`.
+        store: that holds it.
+    """
     [content] = store.read(ref)[_CONTENT].to_pylist()
     description, weights = parse_weights(content, _KIND)
-    model = TypeAdapter(Model).validate_python(description)
+    return TypeAdapter(Model).validate_python(description), weights
+
+
+def _load_trained(ref: TableRef, store: Store, device: str) -> TextClassifier:
+    model, weights = described_model(ref, store)
     if isinstance(model, SmallModel):
         return small_classifier(model, weights, device)
     folder = find_checkpoint(model.checkpoint, model.version, CHECKPOINT_SETTING).folder

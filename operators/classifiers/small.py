@@ -102,9 +102,13 @@ class Vocabulary:
         """A token for each word; a text without any word has none."""
         return [self._tokenised(words_of(text)) for text in texts]
 
+    def number(self, word: str) -> int:
+        """Of a word as texts write it; ``UNKNOWN`` of one without a vector."""
+        return self._numbers.get(self.normalised(word), UNKNOWN)
+
     def _tokenised(self, words: Sequence[str]) -> TokenisedText:
         read = words[: self._max_words]
-        numbers = [self._numbers.get(self.normalised(word), UNKNOWN) for word in read]
+        numbers = [self.number(word) for word in read]
         return TokenisedText(tuple(words), {"input_ids": numbers}, np.arange(len(read)), len(words) > len(read))
 
 

@@ -47,6 +47,7 @@ class Stream(IntEnum):
     SUBSTITUTION = 23
     CONTROL_DIRECTION = 24
     RELATION_RULES = 28
+    INFLUENCE = 31
 
 
 @numba.njit(cache=True)

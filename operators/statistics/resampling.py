@@ -108,6 +108,33 @@ def resampled_mean(
         return Estimate(float(values[known].mean()), (drawn @ values[known]) / drawn.sum(axis=1), num)
 
 
+def resampled_cluster_mean(
+    values: NDArray[np.floating] | NDArray[np.integer] | NDArray[np.bool_],
+    clusters: NDArray[np.integer],
+    counts: NDArray[np.integer],
+) -> Estimate:
+    """Mean over texts where whole clusters are drawn, such as the phrases of a sentence: a ratio of two sums.
+
+    Args:
+        values: ``[texts]``.
+        clusters: ``[texts]``, the number of each one's cluster.
+        counts: ``[resamples, clusters]``, how often each resample has each cluster.
+
+    Returns:
+        It counts for as many clusters as would spread as much if all were of one size; NaN in a resample that has no
+        text.
+
+    >>> resampled_cluster_mean(np.array([1, 1, 4]), np.array([0, 0, 1]), np.array([[1, 1], [0, 2], [2, 0]]))
+    Estimate(value=2.0, resamples=array([2., 4., 1.]), num_texts=1.8)
+    """
+    num = counts.shape[1]
+    sums = np.bincount(clusters, weights=values, minlength=num)
+    sizes = np.bincount(clusters, minlength=num).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        value = float(np.mean(values)) if values.size else np.nan
+        return Estimate(value, (counts @ sums) / (counts @ sizes), effective_number(sizes))
+
+
 class _Layout(NamedTuple):
     """Attributes:
     order: ``[units]``, the units stratum by stratum.

@@ -114,6 +114,31 @@ def resampled_interval(
     return _holding(value, np.maximum(low, scale.low), np.minimum(high, scale.high), num)
 
 
+def score_interval(
+    value: float, variance: float, num_texts: float, level: float, scale: Scale, df: float | None = None
+) -> tuple[float, float]:
+    """The interval of the score, as above, of a mean between two borders whose variance is known otherwise.
+
+    Args:
+        value: the mean; what lies beyond a border is taken for the border.
+        variance: of the mean.
+        num_texts: that would agree if nothing spreads.
+        level: nominal coverage.
+        scale: of the mean, with its borders.
+        df: degrees of freedom of Student's t; None: the texts less one.
+
+    >>> [round(end, 3) for end in score_interval(0.9, 0.9 * 0.1 / 20, 20, 0.95, LOGIT)]
+    [0.682, 0.974]
+    """
+    from scipy.special import stdtrit
+
+    width = scale.high - scale.low
+    share = np.clip(np.asarray((value - scale.low) / width), 0.0, 1.0)
+    quantile = stdtrit(max(num_texts - 1.0 if df is None else df, 1.0), (1.0 + level) / 2.0)
+    low, high = _score_ends(share, np.asarray(variance / width**2), num_texts, quantile)
+    return min(scale.low + width * float(low), value), max(scale.low + width * float(high), value)
+
+
 def _extended(estimate: Estimate, level: float, method: Method, scale: Scale) -> Interval:
     """Of one number that may be infinite, or some of its resamples."""
     value, resamples, _ = estimate

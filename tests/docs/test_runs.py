@@ -41,6 +41,11 @@ _SMALL = {
     ),
     "gender_adversary": ("controls.number=9", "job.num_resamples=10", "victim.linear.linear.min_count=2"),
     "privacy_metrics": (*_MODELS, "models.num_seeds=1", "explanations.max_sentences=4"),
+    "word_influence": (
+        *("models.training.max_epochs=1", "num_students=1", "student.max_epochs=1", "ratios.num_contexts=20"),
+        *("ratios.max_words=20", "masking.max_texts=4", "masking.num_samples=10", "masking.max_words=10"),
+        *("intervals.num_resamples=10", "student.hidden=4"),
+    ),
 } | dict.fromkeys(("compare", "prune", "overnight"), ())
 """Settings that make a job small."""
 

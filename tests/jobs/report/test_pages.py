@@ -32,6 +32,7 @@ NUM_CHARTS = {
     "private_release": 0,
     "error_characterisation": 3,
     "gender_adversary": 1,
+    "word_influence": 1,
 }
 TOGETHER = [kind for kind in NUM_CHARTS if kind != "survey"][::-1]
 """Kinds that have all charts among them."""

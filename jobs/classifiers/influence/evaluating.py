@@ -1,0 +1,156 @@
+"""How well students follow their teachers, on development and test texts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun
+from tiltmeter.jobs.classifiers.influence.dividing import part_rows
+from tiltmeter.jobs.classifiers.influence.learning import load_student
+from tiltmeter.jobs.classifiers.influence.tables import STUDENTS
+from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy, on_gpu
+from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.operators.classifiers.influence import clusters
+from tiltmeter.operators.classifiers.influence.all_correct import Agreement, all_correct, length_groups, per_word
+from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
+from tiltmeter.operators.classifiers.influence.records import Context
+from tiltmeter.operators.compute.arrays import BoolArray, IntArray
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_ONE_CLUSTER = failed("one_sentence", "all texts are of one sentence: there is no interval")
+
+
+def evaluate_students(
+    runner: Runner,
+    config: WordInfluenceRun,
+    teachers: Sequence[TaughtBy],
+    prepared: TableRef,
+    students: Mapping[str, Sequence[Mapping[str, TableRef]]],
+) -> list[TableRef]:
+    """Tables ``students``."""
+    settings = {"student": config.student, "intervals": config.intervals, "run_seed": config.seed}
+    settings |= {"language": config.models.encoder.language, "rates": clusters.VERSION}
+    units = {
+        taught.name: [
+            Unit(
+                "influence_agreement/1",
+                f"student {seed} of teacher {taught.name}",
+                {**taught.identity, **settings, "seed": seed},
+                {"texts": [prepared], **student_inputs(refs), **taught.inputs},
+            )
+            for seed, refs in enumerate(students[taught.name])
+        ]
+        for taught in teachers
+        if taught.name in students
+    }
+    by_name = {taught.name: taught for taught in teachers}
+    done = runner.run_whole(Stage("evaluate students", each(_Evaluating(by_name)), units, on_gpu=on_gpu(teachers)))
+    return [unit.tables["students"] for finished in done.values() for unit in finished]
+
+
+def student_inputs(refs: Mapping[str, TableRef]) -> dict[str, list[TableRef]]:
+    """For the inputs of a unit; see :func:`student_refs`."""
+    return {f"student_{name}": [refs[name]] for name in ("weights", "words")}
+
+
+def student_refs(unit: Unit) -> dict[str, TableRef]:
+    """The tables of the student that a unit has among its inputs."""
+    return {name: unit.input(f"student_{name}") for name in ("weights", "words")}
+
+
+@dataclass(frozen=True)
+class _Places:
+    """What both say of all places of a part.
+
+    Attributes:
+        texts, clusters, lengths, tags, gold: ``[places]``, of each one's text or word.
+        given: ``[places]``, the teacher's class of the text.
+        student, context_only: ``[places]``, the student's class, and the teacher's without the word.
+    """
+
+    texts: IntArray
+    clusters: IntArray
+    lengths: IntArray
+    tags: Any
+    gold: IntArray
+    given: IntArray
+    student: IntArray
+    context_only: IntArray
+
+
+@dataclass(frozen=True)
+class _Evaluating:
+    teachers: Mapping[str, TaughtBy]
+
+    def __call__(self, store: Store, unit: Unit) -> Tables:
+        config = unit.config
+        teacher = self.teachers[config["teacher"]].load(store).teacher
+        student = load_student(store, student_refs(unit), config["student"], config["language"])
+        rows = []
+        for part in ("development", "test"):
+            places = _places(part_rows(store, unit.input("texts"), part), teacher, student, config["student"])
+            about = document_key(f"{config['teacher']}\n{part}")
+            sampled = SampledClusters(int(places.clusters.max()) + 1, config["intervals"], config["run_seed"], about)
+            for split, measure, agreement in _agreements(places, part, sampled):
+                status = OK if np.isfinite(agreement.low) else _ONE_CLUSTER
+                rows.append(
+                    {"model": config["teacher"], "seed": config["seed"], "split": split, "measure": measure}
+                    | agreement._asdict()
+                    | status
+                )
+        yield "students", table_of(rows, STUDENTS)
+
+
+def _places(rows: Sequence[Row], teacher: Any, student: Any, settings: Any) -> _Places:
+    from tiltmeter.operators.classifiers.influence.student_training import base_states
+
+    contexts = [Context(tuple(row["words"]), place) for row in rows for place in range(len(row["words"]))]
+    lengths = np.array([len(row["words"]) for row in rows])
+    texts = np.repeat(np.arange(len(rows)), lengths)
+    classes = {label: number for number, label in enumerate(teacher.classes)}
+    masked = teacher.states([context.replaced() for context in contexts])
+    base = masked if settings.convention == "masked" else base_states(teacher, contexts, settings)
+    changes = student.changes(student.contexts(contexts), student.words([context.word for context in contexts]))
+    return _Places(
+        texts,
+        np.unique([row["cluster"] for row in rows], return_inverse=True)[1][texts],
+        lengths[texts],
+        np.array([tag for row in rows for tag in row["tags"]]),
+        np.array([classes.get(row["label"], -1) for row in rows])[texts],
+        teacher.labels([row["words"] for row in rows])[texts],
+        teacher.logits(base + changes).argmax(axis=1),
+        teacher.logits(masked).argmax(axis=1),
+    )
+
+
+def _agreements(places: _Places, part: str, sampled: SampledClusters) -> Iterator[tuple[str, str, Agreement]]:
+    """Split, measure and share."""
+    groups = {f"{part}:{name}": group for name, group in length_groups(places.lengths).items()}
+    for split, group in {part: np.ones(places.texts.size, bool), **groups}.items():
+        if group.any():
+            yield from ((split, *rest) for rest in _shares(places, group, sampled, has_gold=split == part))
+    for tag in sorted(set(places.tags.tolist())):
+        group = places.tags == tag
+        for name, labels in (("per_word", places.student), ("per_word_context_only", places.context_only)):
+            is_right = (labels == places.given)[group]
+            yield f"{part}:{tag}", name, per_word(is_right, places.clusters[group], sampled)
+
+
+def _shares(
+    places: _Places, group: BoolArray, sampled: SampledClusters, *, has_gold: bool
+) -> Iterator[tuple[str, Agreement]]:
+    texts, sentences = places.texts[group], places.clusters[group]
+    for ending, labels in (("", places.student), ("_context_only", places.context_only)):
+        is_right = (labels == places.given)[group]
+        yield f"all_correct{ending}", all_correct(is_right, texts, sentences, sampled)
+        yield f"per_word{ending}", per_word(is_right, sentences, sampled)
+    if has_gold:
+        is_right = places.student == places.gold
+        yield "all_correct_gold", all_correct(is_right, texts, sentences, sampled)
+        yield "teacher_accuracy", all_correct(places.given == places.gold, texts, sentences, sampled)
+        yield "teacher_accuracy_masked", per_word(places.context_only == places.gold, sentences, sampled)

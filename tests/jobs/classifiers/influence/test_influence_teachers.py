@@ -1,0 +1,123 @@
+"""The job `word_influence` on several checkpoints at once, with three classes."""
+
+import csv
+import random
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from tiltmeter.jobs.classifiers.influence.findings import sentences, teacher_name
+from tiltmeter.operators.classifiers.influence.parts_of_speech import tagged
+from tiltmeter.operators.classifiers.influence.teachers import transformers_teacher
+from tiltmeter.storage.models.load import load_classifier
+
+NOUNS = ("film", "plot", "cast", "music", "movie", "scene", "story", "ending")
+ADJECTIVES = ("lovely", "awful", "red", "wooden", "early", "local", "round", "modern")
+OTHERS = ("the", "a", "has", "one", "no", ".")
+CLASSES = ("bad", "good", "mixed")
+SETTINGS = [
+    *(
+        "num_students=1",
+        "student.hidden=8",
+        "student.max_epochs=10",
+        "student.dimensions=8",
+        "student.random_words=2",
+        "student.learning_rate=0.02",
+    ),
+    *("ratios.num_contexts=30", "ratios.max_words=20", "ratios.parts_of_speech=[NOUN, ADJ]", "masking.num_samples=20"),
+    *("masking.max_texts=10", "masking.max_words=8", "intervals.num_resamples=50", "probes.positive=good"),
+    *("probes.control=[lovely]", "probes.probe=[awful, modern]", "probes.num_checked=12", "probes.num_random=4"),
+    *("probes.clearly_positive=[]", "probes.clearly_negative=[]"),
+]
+
+
+@pytest.fixture(scope="module")
+def checkpoints(write_bert, tmp_path_factory):
+    """Two versions of a classifier that have learnt nothing, and so turn with nearly any word."""
+    place = tmp_path_factory.mktemp("checkpoints")
+    names = {"id2label": dict(enumerate(CLASSES)), "label2id": {name: number for number, name in enumerate(CLASSES)}}
+    words, head = [*NOUNS, *ADJECTIVES, *OTHERS], "BertForSequenceClassification"
+    folders = {
+        name: write_bert(place / name, words, head, initializer_range=spread, **names)
+        for name, spread in (("before", 1.0), ("after", 1.5))
+    }
+    for folder in folders.values():
+        make_classes_equally_likely(folder)
+    return folders
+
+
+def make_classes_equally_likely(folder):
+    model, tokenizer = load_classifier(folder, "cpu", "models.checkpoint")
+    teacher, rng = transformers_teacher(model, tokenizer), random.Random(1)
+    logits = teacher.logits(teacher.states([review(rng).split() for _ in range(60)]))
+    model.classifier.bias.data -= torch.tensor(np.median(logits, axis=0), dtype=torch.float32)
+    model.save_pretrained(folder)
+
+
+def review(rng):
+    kinds = (ADJECTIVES, NOUNS, ADJECTIVES, NOUNS)
+    return "the {} {} has one {} {}".format(*(rng.choice(words) for words in kinds))
+
+
+@pytest.fixture(scope="module")
+def versions(run_job, checkpoints, tmp_path_factory):
+    rng, place = random.Random(0), tmp_path_factory.mktemp("versions")
+    rows = [(review(rng), label) for label in CLASSES * 40]
+    with (place / "texts.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "label"], *rows])
+    named = ", ".join(f"{name}: {folder}" for name, folder in checkpoints.items())
+    texts = ("job=word_influence", f"data.path={place}/texts.csv", f"models.checkpoints={{{named}}}")
+    return run_job(*texts, *SETTINGS, f"store={place}/store", f"run_dir={place}/run")
+
+
+def test_every_table_has_both_versions(versions):
+    for name in ("students", "influences", "unlike_ratios", "counterfactuals", "masking", "probes", "vocabularies"):
+        assert {row["model"] for row in versions.rows(name)} == {"before", "after"}, name
+
+
+def test_ratios_are_those_of_the_checkpoint_itself(versions, checkpoints):
+    """By brute force: all words of the part of speech, put into the text."""
+    teacher = transformers_teacher(*load_classifier(checkpoints["after"], "cpu", "models.checkpoint"))
+    texts = {row["row"]: row["text"].split() for row in versions.rows("texts")}
+    words = {row["word"]: row["part_of_speech"] for row in versions.rows("vocabularies", model="after", status="ok")}
+    rows = versions.rows("unlike_ratios", model="after", status="ok")
+    assert len(rows) == 30
+    for row in rows:
+        text, place = texts[row["row"]], row["place"]
+        others = [word for word, tag in words.items() if tag == row["part_of_speech"] and word != text[place]]
+        labels = teacher.labels([[*text[:place], word, *text[place + 1 :]] for word in others])
+        expected = np.mean(np.array(teacher.classes)[labels] != row["label"])
+        assert row["teacher_low"] == row["teacher_ratio"] == row["teacher_high"] == pytest.approx(expected)
+        assert row["num_checked"] == row["num_words"] == len(others)
+
+
+def test_words_of_more_classes_have_log_odds_of_the_texts_class(versions):
+    rows = versions.rows("influences")
+    assert all(row["score"] == row["support"] for row in rows)
+    assert len({round(row["score"], 3) for row in rows}) > len(rows) / 2
+    assert {row["label"] for row in rows} <= set(CLASSES)
+    assert len({row["label"] for row in rows}) > 1
+
+
+def test_probes_are_of_a_sample_that_the_student_corrects(versions):
+    kept = {row["model"]: row["num_contexts"] for row in versions.rows("probe_contexts", step="changeable")}
+    rows = versions.rows("probes", status="ok")
+    assert {row["model"] for row in rows} == {model for model, num in kept.items() if num > 1} != set(), kept
+    for row in rows:
+        assert 12 <= row["num_checked"] < row["num_contexts"]
+        assert 0.0 <= row["low"] <= row["rate"] <= row["high"] <= 1.0
+        assert -1.0 <= row["difference_low"] <= row["difference"] <= row["difference_high"] <= 1.0
+        assert 0.0 <= row["p_value"] <= row["p_holm"] <= 1.0
+
+
+def test_sentences_name_each_version(versions):
+    frames = {name: pl.DataFrame(versions.rows(name)) for name in ("students", "unlike_ratios", "probes")}
+    text = " ".join(sentences(frames))
+    assert all(teacher_name(name) in text for name in ("before", "after"))
+
+
+def test_the_words_are_tagged_as_they_are_meant():
+    [tags] = tagged([["the", "red", "film", "has", "one", "lovely", "plot"]])
+    assert (tags[1], tags[2], tags[6]) == ("ADJ", "NOUN", "NOUN")

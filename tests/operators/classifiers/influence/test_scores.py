@@ -1,0 +1,158 @@
+"""Influence scores, unlike ratios, counterfactuals, agreement, masking, clusters: by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from tiltmeter.operators.classifiers.influence.all_correct import all_correct, length_groups, per_word
+from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
+from tiltmeter.operators.classifiers.influence.masking import coverage, masking_order, num_masked, random_scores
+from tiltmeter.operators.classifiers.influence.nested_texts import containment_clusters
+from tiltmeter.operators.classifiers.influence.parts_of_speech import TAGS, tagged, tagged_vocabulary
+from tiltmeter.operators.classifiers.influence.records import MASK, Teacher
+from tiltmeter.operators.classifiers.influence.scores import (
+    counterfactuals,
+    hybrid,
+    influence_scores,
+    log_odds,
+    support,
+    unlike_ratios,
+)
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+
+
+def test_scores_of_two_classes_are_twice_the_probability_less_one():
+    rng = np.random.default_rng(0)
+    changes, weight = rng.normal(size=(6, 4)), rng.normal(size=(2, 4))
+    expected = 2 * softmax(changes @ weight.T, axis=1)[:, 1] - 1
+    np.testing.assert_allclose(influence_scores(changes, weight), expected)
+    assert influence_scores(np.zeros((1, 4)), weight).tolist() == [0.0]
+
+
+def test_the_published_form_gives_a_word_that_changes_nothing_the_score_of_the_bias():
+    bias = np.array([0.0, 1.0])
+    published = influence_scores(np.zeros((1, 3)), np.ones((2, 3)), bias)
+    assert published[0] == pytest.approx(2 / (1 + np.exp(-1)) - 1)
+
+
+def test_more_classes_have_log_odds():
+    logits = np.array([[0.3, -1.0, 2.0]])
+    p = softmax(logits)
+    np.testing.assert_allclose(influence_scores(logits, np.eye(3)), np.log(p / (1 - p)))
+    np.testing.assert_allclose(support(log_odds(logits), 2), np.log(p[:, 2] / (1 - p[:, 2])))
+
+
+@given(st.integers(0, 1), st.lists(st.integers(0, 1), min_size=1, max_size=9))
+def test_ratios_of_both_classes_add_up_to_one(label, labels):
+    [one], [other] = (unlike_ratios(np.array([labels]), np.array([given])) for given in (label, 1 - label))
+    assert one + other == pytest.approx(1.0)
+
+
+def test_words_that_do_not_count_change_no_ratio():
+    labels = np.array([[1, 0, 1, 1]])
+    assert unlike_ratios(labels, np.array([1]), np.array([[True, True, True, False]])).tolist() == [1 / 3]
+
+
+def test_ratios_are_backed_by_influence_only_where_all_say_nothing():
+    supports = np.array([0.4, -0.2])
+    assert hybrid(np.array([np.nan, 0.0]), supports, of_places=False).tolist() == [0.4, -0.2]
+    assert hybrid(np.array([np.nan, 0.1]), supports, of_places=False).tolist() == [0.0, 0.1]
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.7]), st.floats(-1, 1)), min_size=1, max_size=9))
+def test_places_whose_ratio_says_nothing_follow_by_their_influence(pairs):
+    ratios, supports = (np.array(values) for values in zip(*pairs, strict=True))
+    order = masking_order(hybrid(ratios, supports)).tolist()
+    expected = sorted(range(len(pairs)), key=lambda place: (-ratios[place], -supports[place] * (ratios[place] == 0)))
+    assert [pairs[place][0] for place in order] == [pairs[place][0] for place in expected]
+    silent = [supports[place] for place in order if ratios[place] == 0]
+    assert silent == pytest.approx(sorted(silent, reverse=True), abs=1e-12)
+
+
+def test_counterfactuals_are_the_surest_that_count():
+    logits = np.array([[0.0, 4.0], [0.0, 1.0], [3.0, 0.0], [0.0, 2.0]])
+    allowed = np.array([False, True, True, True])
+    result = counterfactuals(logits, 0, allowed, most=1)
+    assert (result.words.tolist(), result.num) == ([3], 2)
+    assert counterfactuals(logits[2:3], 0).num == 0
+
+
+def test_a_counterfactual_is_sure_if_another_class_is_ahead_by_the_cut():
+    logits = np.array([[0.0, 0.3, -2.0], [0.0, -1.0, 0.5], [0.0, -0.1, -0.2]])
+    assert counterfactuals(logits, 0, cut=0.4) == (pytest.approx([1]), 2, 1)
+    assert counterfactuals(logits, 0, cut=1.0).words.size == 0
+    assert counterfactuals(logits, 0).num_sure == 2
+
+
+def test_counterfactuals_of_three_classes_go_by_the_texts_own_class():
+    logits = np.array([[0.0, 5.0, 4.9], [0.0, 5.0, 0.0]])
+    # p(0) = 1 / (1 + e^5 + e^4.9) against 1 / (1 + e^5 + 1): the first is surer that it is not 0
+    assert counterfactuals(logits, 0).words.tolist() == [0, 1]
+
+
+def test_a_text_counts_if_all_its_places_do():
+    is_right = np.array([True, True, False, True, True, True])
+    texts, clusters = np.array([5, 5, 7, 7, 9, 9]), np.array([0, 0, 0, 0, 1, 1])
+    sampled = SampledClusters(2, ResampleSettings(num_resamples=50), 0, 1)
+    agreement = all_correct(is_right, texts, clusters, sampled)
+    assert (agreement.value, agreement.num) == (pytest.approx(2 / 3), 3)
+    assert per_word(is_right, clusters, sampled).value == pytest.approx(5 / 6)
+
+
+def test_each_length_is_in_one_group():
+    lengths = np.arange(1, 60)
+    assert (sum(group.astype(int) for group in length_groups(lengths).values()) == 1).all()
+
+
+@pytest.fixture
+def counting():
+    """A teacher whose state is the number of words 'good' less that of 'bad': positive above zero."""
+
+    def states(texts):
+        return np.array([[sum((word == "good") - (word == "bad") for word in text)] for text in texts], np.float32)
+
+    weight, bias = np.array([[0.0], [1.0]], np.float32), np.array([0.0, -0.5], np.float32)
+    return Teacher(states, weight, bias, ("negative", "positive"), lambda word: word != "unheard")
+
+
+def test_words_are_left_out_until_the_class_changes(counting):
+    texts = [("good", "film", "good"), ("a", "good", "film"), ("good",) * 4]
+    orders = [np.array([0, 2, 1]), np.array([0, 1, 2]), np.arange(4)]
+    assert num_masked(counting, texts, orders, budget=3).tolist() == [2, 2, 0]
+    assert num_masked(counting, texts, orders, budget=4).tolist() == [2, 2, 4]
+    covered = coverage(np.array([2, 2, 4]), budget=3)
+    assert (covered.coverage, covered.mean_masked) == (pytest.approx(2 / 3), 2.0)
+
+
+def test_the_best_order_needs_the_fewest_words(counting):
+    text = ("a", "good", "film", "good")
+    best = num_masked(counting, [text], [masking_order(np.array([0.0, 1.0, 0.0, 0.9]))], budget=4)
+    worst = num_masked(counting, [text], [masking_order(np.array([1.0, 0.0, 1.0, 0.0]))], budget=4)
+    assert (best.tolist(), worst.tolist()) == ([2], [4])
+
+
+def test_random_scores_belong_to_the_text():
+    assert random_scores(("a", "b"), 0).tolist() == random_scores(["a", "b"], 0).tolist()
+    assert random_scores(("a", "b"), 0).tolist() != random_scores(("a", "c"), 0).tolist()
+
+
+def test_phrases_belong_to_their_sentence():
+    sentence = ["the", "film", "is", "a", "lovely", ",", "quiet", "thing"]
+    texts = [sentence[2:5], sentence, ["nothing"], sentence[:1], [*sentence[3:6], "odd"]]
+    assert containment_clusters(texts).tolist() == [1, 1, 2, 1, 4]
+
+
+def test_tags_are_those_of_the_universal_set():
+    texts = [["The", "iditarod", "lasts", "for", "days", "."], ["charming", "and", "3", "n't"]]
+    tags = tagged(texts)
+    assert [len(row) for row in tags] == [6, 4]
+    assert {tag for row in tags for tag in row} <= set(TAGS)
+    assert tags[0][0] == "DET"
+    assert sum(word.count for word in tagged_vocabulary(texts, tags)) == 10
+
+
+def test_the_mask_is_no_word_of_a_text():
+    assert len(MASK) == 1
+    assert not MASK.isalnum()

@@ -1,0 +1,256 @@
+"""Students and teachers: the folded form against equation 3 as it stands, the local teacher against the whole one."""
+
+import numpy as np
+import pytest
+import torch
+
+from tiltmeter.operators.classifiers.influence.exact import LocalTeacher
+from tiltmeter.operators.classifiers.influence.folded import Folded, margin_labels, margin_logits
+from tiltmeter.operators.classifiers.influence.records import MASK, Context, StudentConfig, Teacher
+from tiltmeter.operators.classifiers.influence.student import Student, StudentNetwork
+from tiltmeter.operators.classifiers.influence.student_training import (
+    Lesson,
+    base_states,
+    draw_lessons,
+    margin_error,
+    train_student,
+)
+from tiltmeter.operators.classifiers.influence.teachers import small_teacher, transformers_teacher
+from tiltmeter.operators.classifiers.networks import small_network
+from tiltmeter.operators.classifiers.records import Head
+from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary, initial_vectors
+from tiltmeter.operators.compute.generators import torch_random
+
+WORDS = ("a", "fine", "film", "dull", "lovely", "not", "plot", "the", "awful", ".")
+CONFIG = StudentConfig(dimensions=6, hidden=5, width=3, max_epochs=3, batch_size=16, random_words=3)
+
+
+def encoder(width=3):
+    return SmallEncoderConfig(dimensions=6, hidden=7, width=width, dropout=0.0)
+
+
+def drawn_texts(num=40, seed=0):
+    rng = np.random.default_rng(seed)
+    return [tuple(rng.choice(WORDS, size=rng.integers(1, 9)).tolist()) for _ in range(num)]
+
+
+def network_of(num_classes, width=3):
+    vocabulary = Vocabulary(WORDS, encoder(width))
+    head = {"label": Head(tuple("xyz"[:num_classes]))}
+    network = small_network(vocabulary, encoder(width), head, 0)
+    with torch_random(0, 99, 1), torch.no_grad():
+        for weight in network.parameters():
+            weight.add_(0.5 * torch.randn_like(weight))
+        network.encoder.embedding.weight[0] = 0.0
+    return network.train(False), vocabulary
+
+
+def teacher_of(num_classes=2, width=3):
+    network, vocabulary = network_of(num_classes, width)
+    return small_teacher(network, vocabulary, tuple("xyz"[:num_classes])), network, vocabulary
+
+
+def contexts_of(texts):
+    return [Context(text, place) for text in texts for place in range(len(text))]
+
+
+def untrained(vocabulary, size):
+    with torch_random(0, 99, 2):
+        network = StudentNetwork(initial_vectors(vocabulary, encoder(), 3) * 10, size, CONFIG)
+    return Student(network.train(False), vocabulary)
+
+
+def test_states_are_those_of_the_classifier():
+    teacher, network, vocabulary = teacher_of()
+    texts = drawn_texts()
+    for text, logits in zip(texts, teacher.logits(teacher.states(texts)), strict=True):
+        [tokenised] = vocabulary.tokenise([" ".join(text)])
+        inputs = {"input_ids": torch.tensor([tokenised.inputs["input_ids"]])}
+        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+        np.testing.assert_allclose(network(**inputs)[0].detach().numpy(), logits, atol=1e-5)
+
+
+def test_a_word_that_is_left_out_has_the_vector_of_padding():
+    teacher, network, vocabulary = teacher_of()
+    ids = torch.tensor([[vocabulary.number("a"), 0, vocabulary.number("film")]])
+    state = network.representation(input_ids=ids, attention_mask=torch.ones_like(ids))
+    np.testing.assert_allclose(teacher.states([("a", MASK, "film")]), state.detach().numpy(), atol=1e-6)
+    assert teacher.is_known("Fine")
+    assert not teacher.is_known("unheard")
+
+
+@pytest.mark.parametrize(("num_classes", "width"), [(2, 1), (2, 3), (3, 5), (2, 7)])
+def test_the_local_teacher_is_the_teacher(num_classes, width):
+    teacher, network, vocabulary = teacher_of(num_classes, width)
+    contexts = contexts_of(drawn_texts(6))
+    words = [*WORDS, "unheard"]
+    for context, logits in zip(contexts, LocalTeacher(network, vocabulary, words).logits(contexts), strict=True):
+        whole = teacher.logits(teacher.states([context.replaced(word) for word in words]))
+        np.testing.assert_allclose(logits, whole, atol=2e-5)
+
+
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_the_folded_student_is_equation_three(num_classes):
+    teacher, _, vocabulary = teacher_of(num_classes)
+    student = untrained(vocabulary, 7)
+    contexts = contexts_of(drawn_texts(8))
+    states, vectors, words = base_states(teacher, contexts, CONFIG), student.contexts(contexts), student.words(WORDS)
+    folded = Folded(student.network, teacher)
+    for row, margins in enumerate(folded.margins(vectors, states, folded.words(words))):
+        changes = student.changes(np.tile(vectors[row], (len(WORDS), 1)), words)
+        direct = teacher.logits(states[row] + changes)
+        np.testing.assert_allclose(margins, direct[:, 1:] - direct[:, :1], atol=1e-5)
+        np.testing.assert_array_equal(margin_labels(margins), direct.argmax(axis=1))
+        np.testing.assert_allclose(margin_logits(margins)[:, 0], 0.0)
+
+
+def test_whoever_takes_only_some_contexts_can_train_afterwards():
+    teacher, network, vocabulary = teacher_of()
+    student, contexts = untrained(vocabulary, 7), contexts_of(drawn_texts(3))
+    folded = Folded(student.network, teacher)
+    states = base_states(teacher, contexts, CONFIG)
+    margins = folded.margins(student.contexts(contexts), states, folded.words(student.words(WORDS)))
+    truth = LocalTeacher(network, vocabulary, WORDS).logits(contexts)
+    next(margins), next(truth)
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_the_combination_is_the_equation_in_numpy():
+    _, _, vocabulary = teacher_of()
+    student = untrained(vocabulary, 7)
+    rng = np.random.default_rng(0)
+    c, t = rng.normal(size=(2, 4, 5)).astype(np.float32)
+    first, second = student.network.first, student.network.second
+    q = np.concatenate([c + t, c - t, c * t], axis=1)
+    hidden = np.tanh(q @ first.weight.detach().numpy().T + first.bias.detach().numpy())
+    expected = hidden @ second.weight.detach().numpy().T + second.bias.detach().numpy()
+    np.testing.assert_allclose(student.changes(c, t), expected, atol=1e-5)
+    assert first.weight.shape == (15, 15)
+
+
+def test_a_context_does_not_know_its_word():
+    _, _, vocabulary = teacher_of()
+    student = untrained(vocabulary, 7)
+    one, other = student.contexts([Context(("a", "fine", "film"), 1), Context(("a", "dull", "film"), 1)])
+    np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_padding_changes_no_context():
+    _, _, vocabulary = teacher_of()
+    student = untrained(vocabulary, 7)
+    short, long = Context(("a", "fine"), 0), Context(("the",) * 9, 4)
+    np.testing.assert_allclose(student.contexts([short, long])[0], student.contexts([short])[0], atol=1e-6)
+
+
+def trained(seed=0, epochs=50):
+    teacher, _, vocabulary = teacher_of()
+    config = StudentConfig(**{**CONFIG.__dict__, "max_epochs": epochs, "batch_size": 32, "learning_rate": 0.02})
+    texts = drawn_texts(120)
+    lessons = draw_lessons(texts, lambda _, share: WORDS[int(share * len(WORDS))], config, seed, 0)
+    vectors = initial_vectors(vocabulary, encoder(), 3)
+    return train_student(teacher, vocabulary, vectors, lambda _: lessons, config, seed), teacher, config
+
+
+def test_a_student_learns_what_words_do_that_it_has_not_seen_there():
+    (student, losses), teacher, config = trained()
+    assert losses[-1] < 0.2 * losses[0]
+    contexts = contexts_of(drawn_texts(30, seed=9))
+    words = [WORDS[(row * 7) % len(WORDS)] for row in range(len(contexts))]
+    states = base_states(teacher, contexts, config)
+    changes = student.changes(student.contexts(contexts), student.words(words))
+    truth = teacher.labels([context.replaced(word) for context, word in zip(contexts, words, strict=True)])
+    follows = (teacher.logits(states + changes).argmax(axis=1) == truth).mean()
+    by_context = (teacher.logits(states).argmax(axis=1) == truth).mean()
+    assert follows > by_context + 0.1
+    assert follows > 0.9
+
+
+def test_a_student_knows_how_wrong_it_is():
+    (student, _), teacher, config = trained(epochs=5)
+    texts = drawn_texts(30, seed=9)
+    lessons = draw_lessons(texts, lambda _, share: WORDS[int(share * len(WORDS))], config, 0, 1)
+    contexts, words = (
+        list(column) for column in zip(*((lesson.context, lesson.words[2]) for lesson in lessons), strict=True)
+    )
+    alone = [Lesson(context, (word,)) for context, word in zip(contexts, words, strict=True)]
+    changes = student.changes(student.contexts(contexts), student.words(words))
+    predicted = teacher.logits(base_states(teacher, contexts, config) + changes)
+    truth = teacher.logits(
+        teacher.states([context.replaced(word) for context, word in zip(contexts, words, strict=True)])
+    )
+    errors = (predicted - truth) @ np.array([-1.0, 1.0])
+    assert margin_error(teacher, student, alone, config) == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-6)
+    assert float(student.network.margin_error) == 0.0
+    assert margin_error(teacher, student, lessons, config) > 0.0
+
+
+def test_the_loss_is_that_of_the_paper_where_margins_weigh_nothing():
+    """Errors across what tells classes apart count in both, errors along it only more by the weight."""
+    losses = {}
+    for weight in (0.0, 1.0):
+        config = StudentConfig(**{**CONFIG.__dict__, "max_epochs": 1, "margin_weight": weight})
+        teacher, _, vocabulary = teacher_of()
+        lessons = draw_lessons(drawn_texts(4), lambda _, share: WORDS[int(share * 10)], config, 0, 0)
+        one_step = StudentConfig(**{**config.__dict__, "batch_size": len(lessons)})
+        vectors = initial_vectors(vocabulary, encoder(), 3)
+        _, [losses[weight]] = train_student(teacher, vocabulary, vectors, lambda _, some=lessons: some, one_step, 0)
+    assert losses[1.0] > losses[0.0] > 0.0
+
+
+def test_one_seed_gives_one_student():
+    weights = [trained(epochs=2)[0][0].network.first.weight.detach().numpy() for _ in range(2)]
+    np.testing.assert_array_equal(*weights)
+    assert (trained(seed=1, epochs=2)[0][0].network.first.weight.detach().numpy() != weights[0]).any()
+
+
+def test_lessons_are_different_places_of_each_text():
+    texts = drawn_texts(30)
+    lessons = draw_lessons(texts, lambda _, share: WORDS[int(share * 10)], CONFIG, 0, 0)
+    places = [(lesson.context.text, lesson.context.place) for lesson in lessons]
+    assert len(lessons) == sum(min(2, len(text)) for text in texts)
+    assert all(lesson.words[0] == lesson.context.word and len(lesson.words) == 4 for lesson in lessons)
+    again = draw_lessons(texts, lambda _, share: WORDS[int(share * 10)], CONFIG, 0, 1)
+    assert [(lesson.context.text, lesson.context.place) for lesson in again] != places
+
+
+def test_the_published_student_adds_to_the_whole_text():
+    teacher, _, _ = teacher_of()
+    contexts = contexts_of(drawn_texts(3))
+    config = StudentConfig(**{**CONFIG.__dict__, "convention": "published"})
+    np.testing.assert_array_equal(
+        base_states(teacher, contexts, config), teacher.states([context.text for context in contexts])
+    )
+
+
+@pytest.fixture(scope="module")
+def bert():
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    tokenizer = BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=len(pieces), hidden_size=12, num_hidden_layers=1, num_attention_heads=2)
+    return BertForSequenceClassification(config).train(False), tokenizer
+
+
+def test_a_transformer_teaches_what_enters_its_last_layer(bert):
+    model, tokenizer = bert
+    teacher = transformers_teacher(model, tokenizer)
+    texts = [("a", "fine", "film"), ("a", MASK, "film", "."), ("dull",)]
+    written = ["a fine film", "a [MASK] film .", "dull"]
+    for logits, text in zip(teacher.logits(teacher.states(texts)), written, strict=True):
+        expected = model(**tokenizer(text, return_tensors="pt")).logits[0].detach().numpy()
+        np.testing.assert_allclose(logits, expected, atol=1e-5)
+    assert teacher.is_known("film")
+    assert not teacher.is_known("qqq")
+    assert isinstance(teacher, Teacher)
+
+
+def test_a_tokenizer_without_a_mask_is_refused(bert):
+    from transformers import BertTokenizer
+
+    tokenizer = BertTokenizer(vocab={"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3}, mask_token=None)
+    if tokenizer.mask_token is not None:
+        tokenizer.mask_token = None
+    with pytest.raises(ValueError, match="has no mask token"):
+        transformers_teacher(bert[0], tokenizer)
