@@ -30,7 +30,7 @@ bench: .venv/ready ## the whole path against word2vec, on the Simple English Wik
 	touch $@
 
 lock: ## resolve pyproject.toml anew; needs uv
-	uv pip compile --quiet --python-version 3.11 --extra dev --upgrade pyproject.toml --output-file requirements.lock
+	uv pip compile --quiet --python-version 3.11 --extra dev --extra posterior --upgrade pyproject.toml --output-file requirements.lock
 
 clean:
 	rm -rf .venv
