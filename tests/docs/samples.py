@@ -37,6 +37,7 @@ def provide(folder: Path) -> None:
     secret(folder)
     encoder(folder / "models/bert")
     texts(folder)
+    opinions(folder)
     spoken(folder)
     predicted(folder)
     rated(folder)
@@ -133,6 +134,16 @@ def encoder(folder: Path) -> None:
     BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=40, **sizes)).save_pretrained(folder)
     write(folder / "vocab.txt", "\n".join(vocabulary))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+
+
+def opinions(folder: Path) -> None:
+    """Made-up reviews, and the words that they are made of."""
+    from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE, reviews
+
+    rows = [f"{review.text},{review.label}" for review in reviews(200, 25, seed=0)]
+    write(folder / "reviews.csv", "\n".join(["text,label", *rows]) + "\n")
+    polarities = [f"{word},positive" for word in POSITIVE] + [f"{word},negative" for word in NEGATIVE]
+    write(folder / "lexicon.csv", "\n".join(["word,polarity", *polarities]) + "\n")
 
 
 def texts(folder: Path) -> None:

@@ -32,6 +32,7 @@ NOT_RUN = {
     "source .venv/bin/activate": "is for a shell",
     "sbatch": "needs SLURM; tests/cluster/deploy/test_slurm.py runs its script",
     "docker": "needs a registry",
+    "pip install 'tiltmeter[posterior]'": "needs a registry",
     "kubectl": "needs Kubernetes",
     "tiltmeter cluster=existing": "needs a cluster",
     "tiltmeter job=survey cluster=existing": "needs a cluster",
@@ -217,6 +218,7 @@ RUNS = {
     "decoyed": ("decoy_benchmark",),
     "errors": ("error_characterisation",),
     "attacked": ("gender_adversary",),
+    "expected": ("sentiment_posterior",),
     "compared": ("compare",),
 }
 """The run directories that the pages read, and the jobs whose tables are in them."""

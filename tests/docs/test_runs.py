@@ -39,6 +39,11 @@ _SMALL = {
         *("audit.pairs=1", "audit.draws=800", "audit.batch=100", "distances.words=10", "distances.runs=2"),
         *("deniability.words=2", "deniability.draws=10", "utility.runs=1", "utility.penalties=[1.0]", "dimensions=4"),
     ),
+    "sentiment_posterior": (
+        *("vectors.trainer.epochs=1", "vectors.trainer.dimensions=8", "classifier.hidden=[4]", "classifier.seeds=1"),
+        *("classifier.folds=2", "exact.draws=200", "exact.proposals=500", "nuts.chains=2", "nuts.warmup=50"),
+        *("nuts.draws=50", "gibbs.sweeps=10", "gibbs.warmup=2"),
+    ),
     "gender_adversary": ("controls.number=9", "job.num_resamples=10", "victim.linear.linear.min_count=2"),
     "privacy_metrics": (*_MODELS, "models.num_seeds=1", "explanations.max_sentences=4"),
     "word_influence": (

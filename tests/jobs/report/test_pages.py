@@ -33,6 +33,7 @@ NUM_CHARTS = {
     "error_characterisation": 3,
     "gender_adversary": 1,
     "word_influence": 1,
+    "sentiment_posterior": 3,
 }
 TOGETHER = [kind for kind in NUM_CHARTS if kind != "survey"][::-1]
 """Kinds that have all charts among them."""

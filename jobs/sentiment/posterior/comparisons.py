@@ -1,0 +1,140 @@
+"""Words by their means over classifiers, held against the lexicon and in groups; words are the units."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
+from tiltmeter.jobs.sentiment.posterior.distances import Measured
+from tiltmeter.jobs.sentiment.posterior.tables import GROUPS, LEXICON, WORDS
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.sentiment.posterior import groups
+from tiltmeter.operators.sentiment.posterior.groups import group_difference, lexicon_agreement, without_frequency
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+MEASURES = ("distance_positive", "distance_negative", "contrast", "log_odds", "in_context")
+MEAN = -1
+"""In the place of a classifier's number: the mean over all."""
+
+_COMPARED = ("distance_positive", "contrast", "log_odds", "in_context")
+_BY_FREQUENCY = ", by frequency"
+
+
+def compare(
+    runner: Runner, config: SentimentPosteriorRun, measured: Mapping[tuple[str, str], Measured], asked: TableRef
+) -> list[Mapping[str, TableRef]]:
+    """Parts of the tables ``words``, ``lexicon`` and ``groups``, by prior and sampler."""
+    settings = {
+        "operator": groups.VERSION,
+        "groups": {
+            name: [[side, list(words)] for side, words in sides.items()] for name, sides in config.groups.items()
+        },
+        "level": config.job.level,
+    }
+    units = [
+        Unit(
+            "posterior_comparisons/1",
+            f"{prior}, {sampler}",
+            settings | {"prior": prior, "sampler": sampler},
+            {"distances": parts.tables, "diagnostics": parts.diagnostics, "asked": [asked]},
+        )
+        for (prior, sampler), parts in measured.items()
+    ]
+    done = runner.run_whole(Stage("compare words", each(_compare), {"words": units}))["words"]
+    return [unit.tables for unit in done]
+
+
+def _compare(store: Store, unit: Unit) -> Tables:
+    config = unit.config
+    asked = pl.DataFrame(store.read(unit.input("asked")))
+    by_seed = [pl.DataFrame(store.read(ref)) for ref in unit.inputs["distances"]]
+    keys = {"prior": config["prior"], "sampler": config["sampler"]}
+    joined = [
+        asked.join(part, on="number", how="left", maintain_order="left").with_columns(_valid()) for part in by_seed
+    ]
+    faults = _faults(store, unit.inputs["diagnostics"])
+    words = _means(asked, joined)
+    yield "words", table_of([keys | row | (_status(row, faults)) for row in words.to_dicts()], WORDS)
+    yield "lexicon", table_of([keys | row for row in _lexicon([*joined, words], config["level"])], LEXICON)
+    yield "groups", table_of([keys | row for row in _groups(words, joined, config)], GROUPS)
+
+
+def _valid() -> list[pl.Expr]:
+    """Nothing of words that are left out, though they share a number with others."""
+    return [pl.when(pl.col("status") == "ok").then(pl.col(name)).alias(name) for name in MEASURES]
+
+
+def _faults(store: Store, refs: Sequence[TableRef]) -> str:
+    """Why the chains behind the words have not converged; empty if they have."""
+    rows = [row for ref in refs for row in store.read(ref.select("label", "status", "reason")).to_pylist()]
+    return "; ".join(dict.fromkeys(f"{row['label']}: {row['reason']}" for row in rows if row["status"] != "ok"))
+
+
+def _means(asked: pl.DataFrame, joined: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Of all classifiers: means, the Monte Carlo error of their mean, and how they vary."""
+    columns: dict[str, FloatArray] = {name: _stacked(joined, name).mean(axis=0) for name in MEASURES}
+    columns["contrast_se"] = np.sqrt((_stacked(joined, "contrast_se") ** 2).sum(axis=0)) / len(joined)
+    contrasts = _stacked(joined, "contrast")
+    columns["contrast_sd"] = contrasts.std(axis=0, ddof=1) if len(joined) > 1 else np.full(contrasts.shape[1], np.nan)
+    gaps, errors = _stacked(joined, "identity_gap"), _stacked(joined, "identity_se")
+    columns["identity_z"] = np.abs(gaps / np.where(errors > 0, errors, np.nan)).max(axis=0)
+    return asked.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
+
+
+def _stacked(joined: Sequence[pl.DataFrame], name: str) -> FloatArray:
+    """``[classifiers, words]``, NaN for a word without a number."""
+    return np.stack([part[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for part in joined])
+
+
+def _status(row: Row, faults: str) -> Row:
+    status = {"status": row["status"], "reason": row["reason"]}
+    return failed("not_converged", faults) if faults and status["status"] == "ok" else status
+
+
+def _lexicon(parts: Sequence[pl.DataFrame], level: float) -> Iterator[Row]:
+    *_, words = parts
+    for number, part in enumerate(parts):
+        listed = part.filter(pl.col("polarity").is_not_null() & (pl.col("status") == "ok"))
+        is_positive = (listed["polarity"] == "positive").to_numpy()
+        for measure in MEASURES:
+            values = _stacked([listed], measure)[0]
+            seed = MEAN if part is words else number
+            yield {"seed": seed, "measure": measure} | lexicon_agreement(values, is_positive, level)._asdict()
+
+
+def _groups(words: pl.DataFrame, joined: Sequence[pl.DataFrame], config: Mapping[str, object]) -> Iterator[Row]:
+    comparisons, level = config["groups"], config["level"]
+    assert isinstance(comparisons, Mapping)  # noqa: S101
+    assert isinstance(level, float)  # noqa: S101
+    rows = {word: row for row, word in enumerate(words["word"].to_list())}
+    counts = words["count"].to_numpy().astype(np.float64)
+    for measure in _COMPARED:
+        means, by_seed = _stacked([words], measure)[0], _stacked(joined, measure)
+        adjusted = {
+            measure: (means, by_seed),
+            f"{measure}{_BY_FREQUENCY}": (
+                without_frequency(means, counts),
+                np.stack([without_frequency(values, counts) for values in by_seed]),
+            ),
+        }
+        for name, sides in comparisons.items():
+            (first, one), (second, other) = sides
+            places = [np.array([rows[word] for word in side], dtype=np.int64) for side in (one, other)]
+            for kind, (values, of_seeds) in adjusted.items():
+                row = {"comparison": name, "measure": kind, "first": first, "second": second}
+                yield row | _difference(values, of_seeds, places, level)
+
+
+def _difference(values: FloatArray, by_seed: FloatArray, places: Sequence[np.ndarray], level: float) -> Row:
+    difference = group_difference(values[places[0]], values[places[1]], level)
+    row = difference._asdict()
+    row |= {"difference_low": row.pop("low"), "difference_high": row.pop("high")}
+    if min(difference.num_first, difference.num_second) < 2:
+        return row | failed("too_few_words", "a group has fewer than two words with a vector")
+    each_seed = [np.nanmean(part[places[0]]) - np.nanmean(part[places[1]]) for part in by_seed]
+    spread = float(np.std(each_seed, ddof=1)) if len(each_seed) > 1 else float("nan")
+    return row | {"seed_sd": spread} | OK

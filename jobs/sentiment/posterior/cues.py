@@ -1,0 +1,107 @@
+"""Cues of gender added to texts near the border: at which mixture their verdicts change."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.jobs.sentiment.posterior.classifiers import Labelled, labelled_vectors, load_network
+from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
+from tiltmeter.jobs.sentiment.posterior.tables import CUES
+from tiltmeter.jobs.sentiment.posterior.texts import Texts
+from tiltmeter.jobs.sentiment.posterior.vectors import WHOLE, Vectors, word_vectors
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.psychophysics import forced_choice
+from tiltmeter.operators.psychophysics.forced_choice import curve
+from tiltmeter.operators.sentiment.posterior import cues
+from tiltmeter.operators.sentiment.posterior.cues import CueResponses, border_texts, cue_responses
+from tiltmeter.operators.sentiment.posterior.networks import Network
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+_NUM_RESAMPLES = 1000
+
+
+class _Border(NamedTuple):
+    """A classifier, and the texts near its border."""
+
+    network: Network
+    vectors: FloatArray
+    num_words: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
+
+
+def ask_cues(
+    runner: Runner, config: SentimentPosteriorRun, models: Sequence[TableRef], texts: Texts, vectors: Vectors
+) -> list[TableRef]:
+    """The table ``cues``; none without pairs."""
+    settings = {
+        "operators": [cues.VERSION, forced_choice.VERSION],
+        "cues": config.cues,
+        "level": config.job.level,
+        "seed": config.seed,
+    }
+    inputs = {
+        "models": models,
+        "rows": [texts.rows.select("is_positive", "fold")],
+        "texts": [vectors.texts[WHOLE]],
+        "vocabulary": [texts.vocabulary.select("word")],
+        "words": [vectors.words[WHOLE]],
+    }
+    units = [Unit("posterior_cues/1", "cues", settings, inputs)] if config.cues.pairs else []
+    done = runner.run_whole(Stage("ask cues", each(_ask), {"cues": units}))["cues"] if units else []
+    return [unit.tables["cues"] for unit in done]
+
+
+def _ask(store: Store, unit: Unit) -> Tables:
+    config = unit.config
+    texts = labelled_vectors(store, unit.input("rows"), unit.input("texts"))
+    borders = [_border(load_network(store, ref), texts, config["cues"].texts) for ref in unit.inputs["models"]]
+    words = store.read(unit.input("vocabulary"))["word"].to_pylist()
+    vectors = dict(zip(words, word_vectors(store, unit.input("words")), strict=True))
+    known = {word: vector for word, vector in vectors.items() if np.isfinite(vector).all()}
+    rows = [
+        {"first": first, "second": second} | _row(borders, known, first, second, config)
+        for first, second in config["cues"].pairs
+    ]
+    yield "cues", table_of(rows, CUES)
+
+
+def _border(network: Network, texts: Labelled, number: int) -> _Border:
+    rows = border_texts(network, texts.vectors, number)
+    return _Border(network, texts.vectors[rows], texts.num_words[rows])
+
+
+def _row(borders: Sequence[_Border], known: dict[str, FloatArray], first: str, second: str, config: Row) -> Row:
+    missing = [word for word in (first, second) if word not in known]
+    if missing:
+        return failed("no_vector", f"there is no vector for {' and '.join(missing)}")
+    responses = [cue_responses(*border, known[first], known[second]) for border in borders]
+    flips = np.concatenate([response.flips for response in responses])
+    flips = flips[np.isfinite(flips)]
+    if flips.size < 2:
+        return failed("no_border", "the classifier puts all texts on one side")
+    generator = keyed_generator(config["seed"], Stream.RESAMPLING, document_key(f"cues {first} {second}"))
+    resamples = flips[generator.integers(flips.size, size=(_NUM_RESAMPLES, flips.size))]
+    tail = (1.0 - config["level"]) / 2.0
+    low, high = np.quantile(curve(resamples).pse, [tail, 1.0 - tail])
+    estimate = curve(flips[np.newaxis])
+    return {
+        "pse": float(estimate.pse[0]),
+        "pse_low": float(low),
+        "pse_high": float(high),
+        "jnd": float(estimate.jnd[0]),
+        **_positive(responses),
+        "num_texts": flips.size,
+    } | OK
+
+
+def _positive(responses: Sequence[CueResponses]) -> Row:
+    return {
+        "positive_first": float(np.mean([response.first for response in responses])),
+        "positive_second": float(np.mean([response.second for response in responses])),
+    }

@@ -1,0 +1,92 @@
+"""The classifier of vectors, and reviews whose words speak for a label by design."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+
+from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE, reviews
+from tiltmeter.operators.sentiment.posterior.networks import arrays, network_of, scores
+from tiltmeter.operators.sentiment.posterior.training import (
+    ClassifierConfig,
+    area,
+    cooled,
+    quality,
+    temperature,
+    trained,
+)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    """Labels by a known score, vectors far from standardised."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(2000, 4)) * [1, 5, 0.1, 2] + [3, -10, 0, 1]
+    logits = (vectors - [3, -10, 0, 1]) @ [1.5, 0.2, -5, 0.5]
+    return vectors, rng.random(2000) < 1 / (1 + np.exp(-logits)), logits
+
+
+@pytest.mark.parametrize("hidden", [(), (8,)])
+def test_a_known_score_is_learnt(linear, hidden):
+    vectors, is_positive, logits = linear
+    network = trained(vectors, is_positive, ClassifierConfig(hidden=hidden, learning_rate=0.02), 0, 0)
+    assert np.corrcoef(scores(network, vectors), logits)[0, 1] > 0.97
+
+
+def test_training_follows_its_seed_and_number(linear):
+    vectors, is_positive, _ = linear
+    config = ClassifierConfig(hidden=(3,), max_epochs=2)
+    one, same, other = (trained(vectors, is_positive, config, 0, number) for number in (1, 1, 2))
+    assert (one.weights[0] == same.weights[0]).all()
+    assert (one.weights[0] != other.weights[0]).any()
+
+
+def test_one_label_is_refused(linear):
+    with pytest.raises(ValueError, match="two labels"):
+        trained(linear[0], np.ones(2000, dtype=bool), ClassifierConfig(), 0, 0)
+
+
+def test_weights_come_back(linear):
+    vectors, is_positive, _ = linear
+    network = trained(vectors, is_positive, ClassifierConfig(hidden=(3,), max_epochs=1), 0, 0)
+    again = network_of(arrays(network), "softplus")
+    assert (scores(again, vectors) == scores(network, vectors)).all()
+    with pytest.raises(ValueError, match="layers that follow each other"):
+        network_of({"weights_0": np.ones((4, 3)), "biases_0": np.ones(3)}, "relu")
+    with pytest.raises(ValueError, match="no biases_0"):
+        network_of({"weights_0": np.ones((4, 1))}, "relu")
+
+
+def test_temperature_is_what_logits_were_multiplied_by(linear):
+    _, is_positive, logits = linear
+    assert temperature(3 * logits, is_positive) == pytest.approx(3, rel=0.1)
+
+
+def test_cooling_divides_the_score(linear):
+    vectors, is_positive, _ = linear
+    network = trained(vectors, is_positive, ClassifierConfig(hidden=(3,), max_epochs=1), 0, 0)
+    assert scores(cooled(network, 2.5), vectors) == pytest.approx(scores(network, vectors) / 2.5)
+
+
+def test_quality_is_that_of_scikit_learn(linear):
+    _, is_positive, logits = linear
+    found = quality(logits, is_positive)
+    assert found.auc == pytest.approx(roc_auc_score(is_positive, logits))
+    assert found.log_loss == pytest.approx(log_loss(is_positive, 1 / (1 + np.exp(-logits))))
+    assert found.calibration_error < 0.03 < quality(5 * logits, is_positive).calibration_error
+    assert area(np.ones(4), np.array([True, True, False, False])) == 0.5
+
+
+def test_made_up_words_speak_for_a_label_as_they_were_made_to():
+    texts = reviews(2000, 20, seed=0)
+    words = {
+        label: [word for text in texts if text.label == label for word in text.text.split()]
+        for label in ("positive", "negative")
+    }
+    odds = {
+        side: np.log(
+            sum(word in chosen for word in words["positive"]) / sum(word in chosen for word in words["negative"])
+        )
+        for side, chosen in {"positive": set(POSITIVE), "negative": set(NEGATIVE)}.items()
+    }
+    assert odds["positive"] == pytest.approx(np.log(4), abs=0.1)
+    assert odds["negative"] == pytest.approx(-np.log(4), abs=0.1)

@@ -1,0 +1,205 @@
+"""Words against posteriors: distances, the law of total expectation, enumeration, bags, and groups."""
+
+from itertools import islice, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tiltmeter.operators.sentiment.posterior.bags import gibbs_bags
+from tiltmeter.operators.sentiment.posterior.cues import border_texts, cue_responses
+from tiltmeter.operators.sentiment.posterior.distances import identity, mean_distances
+from tiltmeter.operators.sentiment.posterior.groups import group_difference, lexicon_agreement, without_frequency
+from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, nearest_texts
+from tiltmeter.operators.sentiment.posterior.networks import Network, Target, log_likelihoods, scores
+from tiltmeter.operators.sentiment.posterior.priors import of_bags, of_texts, of_words, share_beyond, standard
+from tiltmeter.operators.sentiment.posterior.samplers.exact import evidence, exact_draws
+from tiltmeter.operators.sentiment.posterior.words import context_scores, word_posterior
+
+
+def network(inputs=5, hidden=4, seed=0, activation="softplus"):
+    rng = np.random.default_rng(seed)
+    shapes = ((inputs, hidden), (hidden, 1))
+    return Network(
+        tuple(rng.normal(size=shape) for shape in shapes), (rng.normal(size=hidden), rng.normal(size=1)), activation
+    )
+
+
+def test_mean_distances_are_those_of_each_pair():
+    rng = np.random.default_rng(0)
+    draws, words = rng.normal(size=(2, 300, 5)), rng.normal(size=(4, 5))
+    flat = draws.reshape(-1, 5)
+    cosines = (flat @ words.T) / np.linalg.norm(flat, axis=1)[:, None] / np.linalg.norm(words, axis=1)
+    assert mean_distances(draws, words).mean == pytest.approx((np.arccos(cosines) / np.pi).mean(axis=0), abs=1e-12)
+    half = mean_distances(draws, words, "half_cosine")
+    assert half.mean == pytest.approx(((1 - cosines) / 2).mean(axis=0), abs=1e-12)
+
+
+def test_errors_of_distances_are_how_far_means_are_from_each_other():
+    """Of chains that depend on what they were before, too."""
+    words, means, errors = np.eye(3), [], []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        steps = rng.normal(size=(1, 2000, 3))
+        for place in range(1, 2000):
+            steps[:, place] = 0.5 * steps[:, place - 1] + steps[:, place]
+        measured = mean_distances(steps, words)
+        means.append(measured.mean)
+        errors.append(measured.standard_error)
+    assert np.mean(errors) == pytest.approx(np.std(means), rel=0.12)
+
+
+@pytest.mark.parametrize("prior", ["standard", "shifted"])
+def test_the_law_of_total_expectation_holds_for_every_word(prior):
+    rng, classifier, words = np.random.default_rng(1), network(), np.random.default_rng(2).normal(size=(200, 5))
+    before = standard(5) if prior == "standard" else of_texts(rng.normal(size=(500, 5)) + 1.0)
+    means = {}
+    for sign in (1, -1):
+        found = evidence(rng, before, Target(classifier, sign), 50_000)
+        draws = exact_draws(rng, before, Target(classifier, sign), 5000, found.probability)
+        means[sign] = found, mean_distances(draws[np.newaxis], words)
+    base = mean_distances(before.draws(rng, 5000)[np.newaxis], words)
+    if prior == "standard":
+        assert np.abs(base.mean - 0.5).max() < 4 * base.standard_error.max()
+    held = identity(means[1][1], means[-1][1], base, *means[1][0])
+    assert np.abs(held.gap / held.standard_error).max() < 4
+    wrong = identity(means[1][1], means[1][1], base, *means[1][0])
+    assert np.abs(wrong.gap / wrong.standard_error).max() > 10
+
+
+def test_the_posterior_of_words_is_bayes_rule():
+    classifier, words, counts = network(), np.random.default_rng(0).normal(size=(6, 5)), np.arange(1, 7)
+    posterior = word_posterior(classifier, words, counts)
+    likelihood = 1 / (1 + np.exp(-scores(classifier, words)))
+    joint = likelihood * counts / 21
+    assert posterior.evidence == pytest.approx(joint.sum())
+    assert posterior.positive == pytest.approx(joint / joint.sum())
+    negative = (1 - likelihood) * counts / 21
+    assert posterior.log_odds == pytest.approx(np.log((joint / joint.sum()) / (negative / negative.sum())))
+
+
+def test_a_word_in_context_takes_the_place_of_one():
+    classifier, rng = network(), np.random.default_rng(1)
+    words, text = rng.normal(size=(3, 5)), rng.normal(size=5)
+    replaced = [scores(classifier, ((9 * text + word) / 10)[np.newaxis])[0] for word in words]
+    expected = np.array(replaced) - scores(classifier, text[np.newaxis])[0]
+    assert context_scores(classifier, words, text, 10) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("activation", ["softplus", "relu"])
+def test_bags_have_the_distribution_of_enumeration(activation):
+    """12 words, three at a time: 1,728 ordered bags; 200,000 sweeps are in the benchmarks."""
+    rng = np.random.default_rng(0)
+    words, counts, classifier = rng.normal(size=(12, 5)) * 2, rng.integers(1, 20, 12), network(activation=activation)
+    target = Target(classifier, 1)
+    bags = np.array(list(product(range(12), repeat=3)))
+    weights = np.exp(log_likelihoods(target, words[bags].mean(axis=1))) * (counts[bags] / counts.sum()).prod(axis=1)
+    drawn = np.stack(list(islice(gibbs_bags(rng, target, words, counts, 3), 50, 8050)))
+    shares = np.bincount(drawn.ravel(), minlength=12) / drawn.size
+    expected = np.zeros(12)
+    np.add.at(expected, bags, (weights / weights.sum())[:, np.newaxis] / 3)
+    assert np.abs(shares - expected).sum() / 2 < 0.015
+    assert np.abs(shares - counts / counts.sum()).sum() / 2 > 0.03
+    drawn_scores, mean = scores(classifier, words[drawn].mean(axis=1)), weights / weights.sum()
+    assert drawn_scores.mean() == pytest.approx(mean @ scores(classifier, words[bags].mean(axis=1)), abs=0.1)
+
+
+def test_nearest_texts_are_those_of_all_pairs():
+    rng = np.random.default_rng(0)
+    draws, texts = rng.normal(size=(3, 4)), rng.normal(size=(50, 4))
+    found = nearest_texts(draws, texts, 2)
+    distances = np.linalg.norm(draws[:, None] - texts[None], axis=2)
+    assert (found.rows == np.argsort(distances, axis=1)[:, :2]).all()
+    assert found.distances == pytest.approx(np.sort(distances, axis=1)[:, :2])
+    assert ((found.quantiles >= 0) & (found.quantiles <= 1)).all()
+
+
+def test_what_is_far_from_all_words_has_a_residual():
+    words = np.random.default_rng(0).normal(size=(50, 3))
+    assert mixture_residual(words[:7].mean(axis=0), words) < 1e-3
+    assert mixture_residual(np.array([30.0, 0.0, 0.0]), words) > 0.5
+
+
+def test_texts_are_within_their_support_and_a_sphere_is_not():
+    rng = np.random.default_rng(0)
+    texts = rng.normal(size=(2000, 10)) * 0.1 + 2.0
+    assert share_beyond(texts, texts) == pytest.approx(0.001, abs=0.0005)
+    assert share_beyond(standard(10).draws(rng, 500), texts) == 1.0
+
+
+def test_moments_of_words_are_those_of_their_occurrences():
+    rng = np.random.default_rng(0)
+    words, counts = rng.normal(size=(40, 3)), rng.integers(1, 9, 40)
+    occurrences = np.repeat(words, counts, axis=0)
+    prior = of_words(words, counts)
+    assert prior.mean == pytest.approx(occurrences.mean(axis=0))
+    assert prior.factor @ prior.factor.T == pytest.approx(np.cov(occurrences.T, bias=True), abs=1e-7)
+    texts = rng.normal(size=(100, 3)) / 5
+    bag = of_bags(words, counts, texts)
+    assert np.trace(bag.factor @ bag.factor.T) == pytest.approx(texts.var(axis=0).sum(), rel=1e-6)
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+def test_p_of_groups_is_uniform_where_they_are_shuffled():
+    rng, values = np.random.default_rng(0), np.random.default_rng(1).normal(size=24)
+    shuffled = [rng.permutation(values) for _ in range(150)]
+    p_values = [group_difference(part[:12], part[12:]).p for part in shuffled]
+    assert stats.kstest(p_values, "uniform").pvalue > 0.01
+    assert np.mean([p < 0.1 for p in p_values]) < 0.18
+
+
+def test_p_of_groups_is_that_of_all_divisions():
+    first, second = np.array([1.0, 2.5, 3.0]), np.array([0.2, 0.9, 1.1, 2.0])
+    every = np.concatenate([first, second])
+    from itertools import combinations
+
+    differences = [every[list(rows)].mean() - np.delete(every, list(rows)).mean() for rows in combinations(range(7), 3)]
+    row = group_difference(first, second)
+    assert row.p == pytest.approx(np.mean(np.abs(differences) >= abs(row.difference) - 1e-12))
+    assert row.low < row.difference < row.high
+
+
+def test_words_without_a_value_are_left_out_of_groups():
+    row = group_difference(np.array([1.0, np.nan, 2.0]), np.array([0.0, 1.0]))
+    assert (row.num_first, row.num_second) == (2, 2)
+    assert np.isnan(group_difference(np.array([1.0]), np.array([0.0, 1.0])).p)
+
+
+@given(st.lists(st.booleans(), min_size=5, max_size=30), st.integers(0, 2**32 - 1))
+def test_agreement_with_a_lexicon_turns_with_its_sign(sides, seed):
+    is_positive = np.array([True, False, *sides])
+    values = np.random.default_rng(seed).normal(size=len(is_positive))
+    one, other = lexicon_agreement(values, is_positive), lexicon_agreement(-values, is_positive)
+    assert one.pearson == pytest.approx(-other.pearson)
+    assert one.auc == pytest.approx(1 - other.auc)
+    assert one.low <= one.pearson <= one.high
+
+
+def test_frequency_is_taken_out():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 10_000, 300).astype(float)
+    noise = rng.normal(size=300)
+    left = without_frequency(3 + 2 * np.log(counts) - np.log(counts) ** 2 + noise, counts)
+    assert abs(np.corrcoef(left, np.log(counts))[0, 1]) < 1e-6
+    assert np.corrcoef(left, noise)[0, 1] > 0.98
+
+
+# --- cues -------------------------------------------------------------------------------------------------------------
+
+
+def test_texts_flip_where_the_score_is_zero():
+    linear, rng = Network((np.array([[1.0], [0.5]]),), (np.array([0.1]),)), np.random.default_rng(0)
+    texts, first, second = rng.normal(size=(20, 2)), np.array([-2.0, 1.0]), np.array([3.0, 0.0])
+    response = cue_responses(linear, texts, np.full(20, 4), first, second)
+    mixtures = (1 - response.flips)[:, None] * first + response.flips[:, None] * second
+    assert scores(linear, (4 * texts + mixtures) / 5) == pytest.approx(np.zeros(20), abs=1e-9)
+
+
+def test_texts_near_the_border_are_of_both_sides():
+    linear = Network((np.array([[1.0]]),), (np.zeros(1),))
+    texts = np.array([[0.1], [5.0], [-0.2], [0.3], [-7.0], [-0.4]])
+    assert border_texts(linear, texts, 4).tolist() == [0, 2, 3, 5]
