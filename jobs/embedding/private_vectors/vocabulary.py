@@ -64,11 +64,12 @@ def _encoded(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources)
 def _read(store: Store, unit: Unit) -> Tables:
     words, vectors = _encoded_words(store, unit) if unit.inputs else words_of_file(unit.config)
     rows = checked_rows(words, vectors, "vocabulary.word_file" if unit.inputs else "embedding.path")
-    kept = [words[row] for row in rows]
-    columns = {"row": np.arange(len(rows)), "word": pa.array(kept, pa.string()), "vector": vector_column(vectors[rows])}
+    column = pa.array(words, pa.string())
+    yield "merged", pa.table({"word": column.filter(pa.array(~np.isin(np.arange(len(words)), rows)))})
+    # Few vocabularies have equal vectors, and a copy of the others is large.
+    different = vectors[rows] if len(rows) < len(words) else vectors
+    columns = {"row": np.arange(len(rows)), "word": column.take(pa.array(rows)), "vector": vector_column(different)}
     yield "vocabulary", pa.table(columns)
-    left_out = np.delete(np.array(words, dtype=object), rows)
-    yield "merged", pa.table({"word": pa.array(left_out, pa.string())})
 
 
 def words_of_file(settings: Mapping[str, Any]) -> tuple[Sequence[str], NDArray[np.floating]]:
