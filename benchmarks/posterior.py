@@ -11,7 +11,7 @@ compiled already; effective draws are the least over all dimensions and f(s). Ex
 Pyro: its NUTS on the same classifier and label, with its own warm-up; it runs under the Python that is named, of a
 virtual environment of its own, since it is no dependency:
 
-    python -m venv pyro && pyro/bin/pip install pyro-ppl==1.9.2 arviz-stats==0.8.0 torch==2.13.0
+    python -m venv pyro && pyro/bin/pip install pyro-ppl==1.9.2 torch==2.13.0
 
 Bags: Gibbs sampling against enumeration of 12 words, three at a time, and a sweep over 20 words of 10,000 candidates.
 Seconds are those of the CPU. Run it with OMP_NUM_THREADS=1.

@@ -13,6 +13,7 @@ LEAN = Lean("difference")
 
 _CONTRAST, _WITHOUT_DRAWS = "contrast", "log_odds"
 _NUM_WORDS = 5
+_SIDES = {"above": "first", "below": "second"}
 
 
 def findings(frames: Frames) -> Iterator[str]:
@@ -74,15 +75,16 @@ def _groups(rows: pl.DataFrame) -> Iterator[str]:
     """A sentence for each comparison, over all priors."""
     shown = rows.filter(sampler="exact", measure=_CONTRAST, status="ok")
     for (comparison,), part in shown.group_by("comparison", maintain_order=True):
-        verdicts = [_verdict(row) for row in part.to_dicts()]
-        yield f"{comparison}, with words as units: {'; '.join(verdicts)}."
+        verdicts = [_verdict(row) for row in part.to_dicts() if LEAN.side(row) in _SIDES]
+        least = float(str(part["p"].min()))
+        neither = f"neither side is surely nearer to positive under any prior, smallest {p_equals(least)}"
+        yield f"{comparison}, with words as units: {'; '.join(verdicts) or neither}."
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
-    side = {"above": row["first"], "below": row["second"]}.get(LEAN.side(row))
-    nearer = f"{side} words are nearer to positive" if side else "neither side is surely nearer to positive"
     difference = f"contrast of {row['first']} less {row['second']} {estimate(row, 'difference', 4)}"
-    return f"under {row['prior']!r}, {nearer} ({difference}, {p_equals(row['p'])})"
+    side = row[_SIDES[LEAN.side(row)]]
+    return f"under {row['prior']!r}, {side} words are nearer to positive ({difference}, {p_equals(row['p'])})"
 
 
 def doubts(frames: Frames, *, made_up: bool) -> Iterator[str]:
