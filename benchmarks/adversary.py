@@ -26,8 +26,8 @@ from scipy.stats import kstest
 
 from benchmarks.command import DATA
 from tiltmeter.jobs.adversary.texts import stop_words
-from tiltmeter.operators.classifiers.adversary.candidates import NONE, nearest_candidates, shifted_candidates
-from tiltmeter.operators.classifiers.adversary.controls import excess, matched_pairs
+from tiltmeter.operators.classifiers.adversary.candidates import NONE, Crossings, nearest_candidates, shifted_candidates
+from tiltmeter.operators.classifiers.adversary.controls import excess, matched_pairs, without_gender
 from tiltmeter.operators.classifiers.adversary.fitting import LinearConfig, analyser, fitted
 from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, genetic
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, ladder, single_fall
@@ -38,6 +38,7 @@ from tiltmeter.operators.classifiers.adversary.victims import LinearReader
 from tiltmeter.operators.classifiers.adversary.words import (
     folded,
     gender_of,
+    gender_signs,
     gendered_words,
     replaceable_word,
     replaced,
@@ -100,9 +101,13 @@ def neighbours(texts: Sequence[Attacked], embedding: Embedding) -> dict[str, lis
     return {word: [embedding.words[row] for row in rows] for word, rows in zip(words, near.tolist(), strict=True)}
 
 
-def along(texts: Sequence[Attacked], embedding: Embedding, shifts: NDArray[np.float64]) -> list[dict[str, list[str]]]:
+def along(
+    texts: Sequence[Attacked], embedding: Embedding, shifts: NDArray[np.float64], crossings: Crossings
+) -> list[dict[str, list[str]]]:
     words = sorted({word for text in texts for word in text.words.values()})
-    near = shifted_candidates(embedding.vectors, np.array([embedding.rows[word] for word in words]), shifts)
+    rows = np.array([embedding.rows[word] for word in words])
+    signs = gender_signs(embedding.words, GENDERED)
+    near = shifted_candidates(embedding.vectors, rows, shifts, genders=signs, crossings=crossings)
     return [
         {w: [embedding.words[at] for at in row if at != NONE] for w, row in zip(words, rows, strict=True)}
         for rows in near.words.tolist()
@@ -206,7 +211,7 @@ def rates(
     return flips[0].mean(axis=1), flips[1].mean(axis=1)
 
 
-def drawn(embedding: Embedding, number: int, seed: int) -> NDArray[np.float64]:
+def drawn(embedding: Embedding, number: int, seed: int, kind: str = "neutral_pairs") -> NDArray[np.float64]:
     """Control directions, as long as that of the pair."""
     barred = {*GENDERED.genders, *stop_words()}
     pool = np.array([row for word, row in embedding.rows.items() if word not in barred])
@@ -214,6 +219,8 @@ def drawn(embedding: Embedding, number: int, seed: int) -> NDArray[np.float64]:
     pairs = matched_pairs(number, pair, pool, 200, seed)
     shifts = embedding.vectors[pairs[:, 1]] - embedding.vectors[pairs[:, 0]]
     length = np.linalg.norm(gender(embedding))
+    if kind == "neutral_pairs":
+        shifts = without_gender(shifts, gender(embedding)[None])
     return np.asarray(shifts * (length / np.linalg.norm(shifts, axis=1, keepdims=True)))
 
 
@@ -223,7 +230,7 @@ def gender(embedding: Embedding) -> NDArray[np.float64]:
 
 def controls(victim: LinearReader, texts: Sequence[Attacked], embedding: Embedding) -> None:
     start, shifts = time.process_time(), drawn(embedding, 99, 0)
-    candidates = along(texts, embedding, np.concatenate([shifts, -shifts]))
+    candidates = along(texts, embedding, np.concatenate([shifts, -shifts]), "barred")
     middle = time.process_time()
     flips, _ = rates(victim, texts, candidates)
     end = time.process_time()
@@ -238,13 +245,15 @@ def calibration(rows: Sequence[tuple[str, str]], texts: Sequence[Attacked], embe
     draws = np.random.default_rng(0)
     labels = draws.permutation([label for _, label in rows]).tolist()
     victim = reader(list(zip([text for text, _ in rows], labels, strict=True)))
-    _, falls = rates(victim, texts, along(texts, embedding, drawn(embedding, 300, 1)))
+    _, falls = rates(victim, texts, along(texts, embedding, drawn(embedding, 300, 1), "barred"))
     others = [draws.permutation(np.delete(np.arange(300), number))[:99] for number in range(200)]
     values = np.array([excess(falls[number], falls[row]).p_value for number, row in enumerate(others)])
     print(f"labels permuted: KS p = {kstest(values, 'uniform').pvalue:.3f}, {(values < 0.05).mean():.1%} below 0.05")
 
 
-def planted(rows: Sequence[tuple[str, str]], texts: Sequence[Attacked], embedding: Embedding) -> None:
+def planted(
+    rows: Sequence[tuple[str, str]], texts: Sequence[Attacked], embedding: Embedding, kind: str, crossings: Crossings
+) -> None:
     """Of 30 in 100 training texts, class 1 where a man's word is put before them, and 2 where a woman's is."""
     draws, tied = np.random.default_rng(0), []
     for text, label in rows:
@@ -254,8 +263,10 @@ def planted(rows: Sequence[tuple[str, str]], texts: Sequence[Attacked], embeddin
     about = [
         Attacked(["man", *text.tokens], {0: "man", **{at + 1: w for at, w in text.words.items()}}) for text in texts
     ]
-    shifts = np.concatenate([gender(embedding)[None], drawn(embedding, 99, 0)])
-    candidates = along(about, embedding, shifts)
+    candidates = along(about, embedding, gender(embedding)[None], crossings)
+    candidates += along(
+        about, embedding, drawn(embedding, 99, 0, kind), "barred" if kind == "neutral_pairs" else "excluded"
+    )
     flips, falls = rates(victim, about, candidates)
     shares = np.zeros(2)
     for place, text in enumerate(about):
@@ -270,7 +281,7 @@ def planted(rows: Sequence[tuple[str, str]], texts: Sequence[Attacked], embeddin
                     is_swap = {gender_of(text.tokens[at], GENDERED), gender_of(other, GENDERED)} == {"male", "female"}
                     shares[int(is_swap)] += values[number]
     print(
-        f"planted: {flips[0]:.1%} flip, controls {flips[1:].mean():.1%}; "
+        f"planted, {kind}, {crossings}: {flips[0]:.1%} flip, controls {flips[1:].mean():.1%}; "
         f"p = {excess(flips[0], flips[1:]).p_value:.3f}, "
         f"of falls {excess(falls[0], falls[1:]).p_value:.3f}; {shares[1] / (shares.sum() or 1.0):.1%} definitional"
     )
@@ -289,7 +300,10 @@ def main() -> None:
         "search": lambda: search(victim, texts, embedding),
         "controls": lambda: controls(victim, texts, embedding),
         "calibration": lambda: calibration(rows, texts[:200], embedding),
-        "planted": lambda: planted(rows, texts[:200], embedding),
+        "planted": lambda: [
+            planted(rows, texts[:200], embedding, *kinds)
+            for kinds in (("neutral_pairs", "kept"), ("word_pairs", "kept"), ("word_pairs", "excluded"))
+        ],
     }
     for name in options.parts:
         parts[name]()

@@ -115,6 +115,8 @@ class CandidateConfig:
         min_cosine: with the word; None: any.
         inflections: whether a word's own forms may replace it, such as its plural.
         antonyms: file with a pair of opposites on each line, which may not replace each other.
+        keep_counterparts: whether a word of the other gender may be taken along gender though it is one of the m
+            nearest to the word itself, as *woman* is to *man*; False: it is left out, as published.
     """
 
     top: Annotated[int, Field(ge=1)] = 2
@@ -125,6 +127,7 @@ class CandidateConfig:
     min_cosine: Annotated[float, Field(ge=-1.0, le=1.0)] | None = None
     inflections: bool = True
     antonyms: _Path | None = None
+    keep_counterparts: bool = True
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -150,13 +153,14 @@ class Controls:
 
     Attributes:
         number: of them; fewer than 99 leave p-values above 0.01.
-        kind: differences of ``word_pairs`` as frequent as the pair, or drawn from a ``sphere``.
+        kind: ``word_pairs``, differences of words as frequent as the pair; ``neutral_pairs``, the same made orthogonal
+            to gender, along which no word becomes one of the other gender; or drawn from a ``sphere``.
         window: words of like frequency that each of a pair is drawn from.
         equal: whether no word has more candidates along them than along the direction that they are controls of.
     """
 
     number: Annotated[int, Field(ge=1, le=10_000)] = 99
-    kind: Literal["word_pairs", "sphere"] = "word_pairs"
+    kind: Literal["neutral_pairs", "word_pairs", "sphere"] = "neutral_pairs"
     window: Annotated[int, Field(ge=2)] = 200
     equal: bool = False
 

@@ -26,13 +26,14 @@ from tiltmeter.operators.classifiers.adversary import candidates as adversary_ca
 from tiltmeter.operators.classifiers.adversary import controls as adversary_controls
 from tiltmeter.operators.classifiers.adversary.candidates import (
     Candidates,
+    Crossings,
     nearest_candidates,
     shifted_candidates,
     unit_rows,
 )
 from tiltmeter.operators.classifiers.adversary.constraints import Constraints
-from tiltmeter.operators.classifiers.adversary.controls import matched_pairs, sphere_directions
-from tiltmeter.operators.classifiers.adversary.words import Gender
+from tiltmeter.operators.classifiers.adversary.controls import matched_pairs, sphere_directions, without_gender
+from tiltmeter.operators.classifiers.adversary.words import Gender, gender_signs
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -81,12 +82,13 @@ def find_candidates(
         "direction": config.direction,
         "candidates": config.candidates,
         "lists": {name: file.identity for name, file in sources.lists.files.items()},
+        "words": config.words,
     }
     units = [
         _unit(f"replica {number}", settings, {"replica": number}, words, ref) for number, ref in enumerate(vectors)
     ]
     starts = range(0, config.controls.number if config.direction.shifts else 0, _CONTROLS_OF_UNIT)
-    drawn = {"controls": config.controls, "gendered": sorted(config.words.gendered().genders), "seed": config.seed}
+    drawn = {"controls": config.controls, "seed": config.seed}
     controls = [
         _unit(f"controls from {start}", settings, {"replica": 0, "start": start, **drawn}, words, vectors[0])
         for start in starts
@@ -153,12 +155,15 @@ def _drawn(
     if settings.kind == "sphere":
         return sphere_directions(end, vocabulary.vectors.shape[1], 1.0, config["seed"]), [""] * end
     pair = vocabulary.known(config["direction"].pairs_of(kind))[0]
-    barred = {*config["gendered"], *stop_words(), *pair}
+    barred = {*config["words"].gendered().genders, *stop_words(), *pair}
     pool = np.array([row for word, row in vocabulary.rows.items() if word not in barred], dtype=np.int64)
     ranks = vocabulary.rows[pair[0]], vocabulary.rows[pair[1]]
     pairs = matched_pairs(end, ranks, pool, settings.window, config["seed"])
     names = [f"{vocabulary.words[second]} \u2212 {vocabulary.words[first]}" for first, second in pairs]
-    return vocabulary.vectors[pairs[:, 1]] - vocabulary.vectors[pairs[:, 0]], names
+    drawn = vocabulary.vectors[pairs[:, 1]] - vocabulary.vectors[pairs[:, 0]]
+    if settings.kind == "neutral_pairs":
+        drawn = without_gender(drawn, vocabulary.subspace(config["direction"]))
+    return drawn, names
 
 
 def _along(
@@ -169,8 +174,23 @@ def _along(
     settings: CandidateConfig = config["candidates"]
     rows = np.array([vocabulary.rows[word] for word in words], dtype=np.int64)
     stacked = np.stack([shift.shift for shift in shifts])
-    near = shifted_candidates(vocabulary.vectors, rows, stacked, top=settings.top, exclude=settings.exclude)
+    near = shifted_candidates(
+        vocabulary.vectors,
+        rows,
+        stacked,
+        top=settings.top,
+        exclude=settings.exclude,
+        genders=gender_signs(vocabulary.words, config["words"].gendered()),
+        crossings=_crossings(config),
+    )
     yield from _rows(vocabulary, words, shifts, near, config)
+
+
+def _crossings(config: Mapping[str, Any]) -> Crossings:
+    """What becomes of words of the other gender, along gender or along the controls."""
+    if "controls" in config:
+        return "barred" if config["controls"].kind == "neutral_pairs" else "excluded"
+    return "kept" if config["candidates"].keep_counterparts else "excluded"
 
 
 def _neighbours(vocabulary: Vocabulary, words: Sequence[str], config: Mapping[str, Any]) -> Iterator[Row]:

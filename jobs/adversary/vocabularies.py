@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import regex
 
-from tiltmeter.jobs.adversary.config import DirectionKind, Directions
+from tiltmeter.jobs.adversary.config import SHIFTS, DirectionKind, Directions
 from tiltmeter.operators.classifiers.adversary.candidates import pair_direction, unit_rows
 from tiltmeter.operators.compute.arrays import FloatArray
 
@@ -37,6 +37,11 @@ class Vocabulary(NamedTuple):
         pairs = self.known(config.pairs_of(kind))
         males, females = (self.vectors[[self.rows[pair[end]] for pair in pairs]] for end in (0, 1))
         return pair_direction(females, males, "mean" if kind == "pair" else "principal_component")
+
+    def subspace(self, config: Directions) -> FloatArray:
+        """What gender is, by every pair that has vectors: ``[directions, dims]``, of the pair and of the component."""
+        kinds = [kind for kind in SHIFTS if self.known(config.pairs_of(kind))]
+        return np.stack([self.direction(kind, config) for kind in kinds])
 
     def known(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         return [pair for pair in pairs if pair[0] in self.rows and pair[1] in self.rows]

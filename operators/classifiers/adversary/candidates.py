@@ -6,6 +6,10 @@ After the code that Lantavos and Sushil released with their project on gender bi
 
 where d is v(woman) - v(man), or what several pairs have in common, and s = 1 or -1. Without the second set w itself
 and its inflections would come back. A word without a vector has no candidate and is none.
+
+Where *woman* is one of the words nearest to *man*, as in most embeddings, the second set takes away what the shift was
+made for: no *man* ever becomes a *woman*. Words of the other gender can therefore be exempt from it. Of a direction
+that is to have nothing to do with gender they can be left out altogether, and the next nearest words take their place.
 """
 
 from typing import Literal, NamedTuple
@@ -19,6 +23,9 @@ VERSION = "adversary_candidates/1"
 
 NONE = -1
 """In place of a candidate that there is not."""
+
+Crossings = Literal["excluded", "kept", "barred"]
+"""Candidates of the other gender than the word: as all others (published), not excluded as near to it, or not taken."""
 
 _MAX_COSINES = 4_000_000
 """In memory at once; numbers of 8 bytes for each are 32 MB."""
@@ -67,7 +74,14 @@ def pair_direction(
 
 
 def shifted_candidates(
-    vectors: NDArray[np.floating], words: NDArray[np.int64], shifts: FloatArray, *, top: int = 2, exclude: int = 4
+    vectors: NDArray[np.floating],
+    words: NDArray[np.int64],
+    shifts: FloatArray,
+    *,
+    top: int = 2,
+    exclude: int = 4,
+    genders: NDArray[np.int8] | None = None,
+    crossings: Crossings = "excluded",
 ) -> Candidates:
     """P(w) of each word along each direction.
 
@@ -79,22 +93,43 @@ def shifted_candidates(
         shifts: ``[shifts, dims]``, each an s d.
         top: k.
         exclude: m; w is one of them.
+        genders: ``[vocabulary]``, 1 and -1 of words of either gender, 0 of all others.
+        crossings: what becomes of candidates whose gender is the other one than the word's.
     """
     table = unit_rows(np.asarray(vectors, dtype=np.float64))
+    signs = np.zeros(len(table), dtype=np.int8) if genders is None else genders
     parts = [np.empty((len(shifts), 0, width)) for width in (top, top, 1)]
     size = max(1, _MAX_COSINES // max(len(table), 1))
     for start in range(0, len(words), size):
-        bases = vectors[words[start : start + size]].astype(np.float64)
-        block = _of_block(table, bases, np.asarray(shifts, dtype=np.float64), top, exclude)
+        rows = words[start : start + size]
+        places = np.nonzero(signs[rows][:, None] * signs == -1)
+        bases = vectors[rows].astype(np.float64)
+        block = _of_block(
+            table, bases, np.asarray(shifts, dtype=np.float64), (top, exclude), _Crossings(crossings, places)
+        )
         parts = [np.concatenate(pair, axis=1) for pair in zip(parts, block, strict=True)]
     return Candidates(parts[0].astype(np.int64), parts[1], parts[2][:, :, 0].astype(np.int64))
 
 
+class _Crossings(NamedTuple):
+    """What becomes of candidates of the other gender, and where they stand: rows and columns of the cosines."""
+
+    kind: Crossings
+    places: tuple[NDArray[np.int64], ...]
+
+
 def _of_block(
-    table: FloatArray, bases: FloatArray, shifts: FloatArray, top: int, exclude: int
+    table: FloatArray, bases: FloatArray, shifts: FloatArray, sizes: tuple[int, int], crossings: _Crossings
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    top, exclude = sizes
     products = bases @ table.T
     near = _largest(products, exclude)
+    if crossings.kind == "kept":
+        is_crossing = np.zeros(products.shape, dtype=bool)
+        is_crossing[crossings.places] = True
+        near = np.where(np.take_along_axis(is_crossing, near, axis=1), NONE, near)
+    if crossings.kind == "barred":
+        products[crossings.places] = -np.inf
     rows = [_of_shift(products, table @ shift, near, top) for shift in shifts]
     lengths = np.linalg.norm(bases + shifts[:, None], axis=2)[:, :, None]
     ranked, sums, num_excluded = (np.stack(part) for part in zip(*rows, strict=True))
@@ -107,7 +142,8 @@ def _of_shift(
     """(w + s d) v(c) is w v(c) + s d v(c), of which the second is the same for every word."""
     sums = products + gains
     shifted = _largest(sums, top)
-    excluded = (shifted[:, :, None] == near[:, None, :]).any(axis=2)
+    is_barred = np.isneginf(np.take_along_axis(sums, shifted, axis=1))
+    excluded = (shifted[:, :, None] == near[:, None, :]).any(axis=2) | is_barred
     order = np.argsort(excluded, axis=1, kind="stable")
     kept = np.take_along_axis(~excluded, order, axis=1)
     ranked = np.take_along_axis(shifted, order, axis=1)

@@ -52,24 +52,101 @@ class LinearModel:
             others: features of the words that stay.
         """
         table = _Text(self, _repeated(options, others))
-        fixed = table.terms([others])
         terms = [table.terms(row) for row in options]
+        return LinearVictim(self, table.terms([others])[0], terms, table.num_repeated)
 
-        def probabilities(choices: Choices) -> FloatArray:
-            blocks = [choices[start : start + _BLOCK] for start in range(0, len(choices), _BLOCK)]
-            return np.concatenate([self._read(fixed, terms, table.num_repeated, block) for block in blocks])
 
-        return probabilities
+@dataclass(frozen=True)
+class LinearVictim:
+    """The classifier, for the choices of one text; what its words add to sums is known beforehand.
 
-    def _read(self, fixed: FloatArray, terms: Sequence[FloatArray], num_repeated: int, choices: Choices) -> FloatArray:
-        sums = np.repeat(fixed, len(choices), axis=0)
-        for position, rows in enumerate(terms):
+    Attributes:
+        model: the classifier.
+        fixed: ``[sums]`` of the words that stay: squared length, values of repeated features, scores.
+        terms: of each position, ``[options, sums]``, the same of its word and of each candidate.
+        num_repeated: features that may come more than once.
+    """
+
+    model: LinearModel
+    fixed: FloatArray
+    terms: Sequence[FloatArray]
+    num_repeated: int
+
+    def __call__(self, choices: Choices) -> FloatArray:
+        blocks = [choices[start : start + _BLOCK] for start in range(0, len(choices), _BLOCK)]
+        return np.concatenate([self._read(block) for block in blocks])
+
+    def _read(self, choices: Choices) -> FloatArray:
+        sums = np.repeat(self.fixed[None], len(choices), axis=0)
+        for position, rows in enumerate(self.terms):
             sums += rows[choices[:, position]]
-        squares = sums[:, 0] + (sums[:, 1 : 1 + num_repeated] ** 2).sum(axis=1)
+        squares = _squares(sums, self.num_repeated)
         lengths = np.where(squares > 0.0, np.sqrt(squares), 1.0)
-        scores = (sums[:, 1 + num_repeated :] / lengths[:, None]).reshape(-1, *self.biases.shape) + self.biases
-        mean: FloatArray = _normalised(expit(-(self.slopes * scores + self.offsets))).mean(axis=1)
+        scores = sums[:, 1 + self.num_repeated :] / lengths[:, None]
+        model = self.model
+        margins = -(model.slopes * (scores.reshape(-1, *model.biases.shape) + model.biases) + model.offsets)
+        mean: FloatArray = _normalised(expit(margins)).mean(axis=1)
         return mean
+
+    def lead_bounds(self, low: FloatArray, high: FloatArray, label: int) -> FloatArray:
+        """By how much another class can be more probable than that of the label at most, given what sums lie between.
+
+        With N between N- and N+, and the length between L- and L+, a score N / L + b is at most N+ / L- + b if N+ is
+        positive, and N+ / L+ + b if not. A sigmoid rises or falls with its score throughout. In one fold,
+        (a - y) / (a + y + o), for a class, the label's and the sum of all others, rises with a, falls with y, and falls
+        with o where a > y. Bounds of the folds add up to one of their mean.
+
+        Args:
+            low, high: ``[texts, sums]``.
+            label: of the original text.
+
+        Returns:
+            ``[texts]``: below 0 where no text between the sums is of another class.
+        """
+        least, most = (self._lengths(sums) for sums in (low, high))
+        scores = slice(1 + self.num_repeated, None)
+        lower, upper = _quotients(low[:, scores], high[:, scores], least, most)
+        model = self.model
+        ends = [
+            expit(-(model.slopes * (part.reshape(-1, *model.biases.shape) + model.biases) + model.offsets))
+            for part in (lower, upper)
+        ]
+        return _lead(np.minimum(*ends), np.maximum(*ends), label).mean(axis=1).max(axis=1)
+
+    def _lengths(self, sums: FloatArray) -> FloatArray:
+        lengths: FloatArray = np.sqrt(_squares(np.maximum(sums[:, : 1 + self.num_repeated], 0.0), self.num_repeated))
+        return lengths[:, None]
+
+
+def _squares(sums: FloatArray, num_repeated: int) -> FloatArray:
+    squares: FloatArray = sums[:, 0] + (sums[:, 1 : 1 + num_repeated] ** 2).sum(axis=1)
+    return squares
+
+
+def _quotients(low: FloatArray, high: FloatArray, least: FloatArray, most: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Between which scores lie; a length that may be 0, or that of an empty text, which is 1, bounds nothing."""
+    is_bounded = least > 1e-9
+    shortest, longest = np.where(is_bounded, least, 1.0), np.maximum(most, 1e-9)
+    lower = np.where(low >= 0.0, low / longest, low / shortest)
+    upper = np.where(high >= 0.0, high / shortest, high / longest)
+    return np.where(is_bounded, lower, -np.inf), np.where(is_bounded, upper, np.inf)
+
+
+def _lead(low: FloatArray, high: FloatArray, label: int) -> FloatArray:
+    """``[texts, folds, classes - 1]``; of sigmoids between bounds, of classes that they are normalised over."""
+    if low.shape[-1] == 1:  # of the second of two classes
+        return 1.0 - 2.0 * low if label == 1 else 2.0 * high - 1.0
+    others = np.delete(np.arange(low.shape[-1]), label)
+    first, last = high[..., others], low[..., [label]]
+    gains = first - last
+    rest = np.where(
+        gains > 0.0,
+        low[..., others].sum(axis=-1, keepdims=True) - low[..., others],
+        high[..., others].sum(axis=-1, keepdims=True) - high[..., others],
+    )
+    totals = first + last + rest
+    lead: FloatArray = np.where(totals > 0.0, gains / np.where(totals > 0.0, totals, 1.0), 1.0)
+    return lead
 
 
 class _Text:

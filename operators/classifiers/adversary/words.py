@@ -6,7 +6,9 @@ A text is cut at spaces, so that what else clings to a word stays with it: marks
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
 import regex
+from numpy.typing import NDArray
 
 from tiltmeter.operators.text.pronouns import COUNTERPARTS, as_written, swap_gender, token_parts
 
@@ -109,6 +111,16 @@ def gender_of(token: str, words: GenderedWords) -> Gender | None:
     """
     word = token_parts(token).word.lower().replace("\u2019", "'")
     return words.genders.get(word) or words.genders.get(word.partition("'")[0])
+
+
+def gender_signs(vocabulary: Sequence[str], words: GenderedWords) -> NDArray[np.int8]:
+    """``[vocabulary]``: 1 of women's words, -1 of men's, 0 of all others.
+
+    >>> gender_signs(["Queen", "river", "king"], gendered_words([("king", "queen")])).tolist()
+    [1, 0, -1]
+    """
+    signs = {"female": 1, "male": -1}
+    return np.array([signs.get(words.genders.get(word.lower(), ""), 0) for word in vocabulary], dtype=np.int8)
 
 
 def folded(tokens: Sequence[str]) -> list[str]:

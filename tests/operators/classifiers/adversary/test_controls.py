@@ -11,7 +11,13 @@ from tiltmeter.operators.classifiers.adversary.candidates import (
     pair_direction,
     shifted_candidates,
 )
-from tiltmeter.operators.classifiers.adversary.controls import asymmetry, excess, matched_pairs, sphere_directions
+from tiltmeter.operators.classifiers.adversary.controls import (
+    asymmetry,
+    excess,
+    matched_pairs,
+    sphere_directions,
+    without_gender,
+)
 
 VECTORS = np.random.default_rng(0).normal(size=(60, 8))
 
@@ -37,6 +43,58 @@ def test_without_a_shift_nothing_is_a_candidate():
     """What is nearest is the word itself and its synonyms, which are left out."""
     assert (shifted_candidates(VECTORS, np.arange(60), np.zeros((1, 8))).words == NONE).all()
     assert shifted_candidates(VECTORS, np.arange(0), np.zeros((3, 8))).words.shape == (3, 0, 2)
+
+
+GENDERS = np.zeros(60, dtype=np.int8)
+GENDERS[[3, 7, 20]], GENDERS[[5, 9, 30]] = 1, -1
+
+
+@pytest.mark.parametrize("crossings", ["excluded", "kept", "barred"])
+def test_words_of_the_other_gender_are_taken_as_told(crossings):
+    """By sorting all words, one at a time."""
+    shift = np.random.default_rng(1).normal(size=8)
+    options = {"genders": GENDERS, "crossings": crossings}
+    words = shifted_candidates(VECTORS, np.arange(60), shift[None], top=3, exclude=5, **options).words[0]
+    unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
+    for word in range(60):
+        crosses = GENDERS * GENDERS[word] == -1
+        order = sorted(range(60), key=lambda c: -(unit[c] @ (VECTORS[word] + shift)))
+        near = set(sorted(range(60), key=lambda c: -(unit[c] @ unit[word]))[:5])
+        if crossings == "kept":
+            near -= set(np.flatnonzero(crosses).tolist())
+        if crossings == "barred":
+            order = [c for c in order if not crosses[c]]
+        kept = [c for c in order[:3] if c not in near]
+        assert words[word].tolist() == kept + [NONE] * (3 - len(kept))
+
+
+def test_a_counterpart_next_to_the_word_is_taken_only_where_it_is_kept():
+    """In 2 dimensions: 0 a man, 1 a woman right beside him, 2 and 3 far away; the shift leads from 0 to 1."""
+    vectors = np.array([[1.0, 0.0], [1.0, 0.2], [-1.0, 0.1], [0.0, -1.0]])
+    genders = np.array([-1, 1, 0, 0], dtype=np.int8)
+    taken = {
+        kind: shifted_candidates(
+            vectors, np.array([0]), np.array([[0.0, 0.2]]), top=1, exclude=2, genders=genders, crossings=kind
+        )
+        .words[0, 0]
+        .tolist()
+        for kind in ("excluded", "kept", "barred")
+    }
+    assert taken == {"excluded": [NONE], "kept": [1], "barred": [NONE]}
+    barred = {"genders": genders, "crossings": "barred"}
+    every = shifted_candidates(vectors, np.array([0]), np.array([[0.0, 0.2]]), top=4, exclude=1, **barred)
+    assert every.words[0, 0].tolist() == [3, 2, NONE, NONE]
+
+
+def test_directions_without_gender_are_orthogonal_to_all_of_it_and_as_long_as_before():
+    gender = np.stack([VECTORS[0], VECTORS[1], VECTORS[0] + VECTORS[1]])
+    rest = without_gender(VECTORS[2:], gender)
+    np.testing.assert_allclose(rest @ gender.T, 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(rest, axis=1), np.linalg.norm(VECTORS[2:], axis=1))
+    basis = np.linalg.qr(gender[:2].T)[0]
+    projected = VECTORS[2] - basis @ (basis.T @ VECTORS[2])
+    np.testing.assert_allclose(rest[0], projected * np.linalg.norm(VECTORS[2]) / np.linalg.norm(projected))
+    np.testing.assert_array_equal(without_gender(VECTORS[:1], gender), np.zeros((1, 8)))
 
 
 def test_neighbours_are_the_nearest_words_without_the_word():
