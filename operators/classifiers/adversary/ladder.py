@@ -7,11 +7,12 @@ import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.operators.classifiers.adversary.bounded import BoundedVictim, bounded
 from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, genetic
 from tiltmeter.operators.classifiers.adversary.search import Attack, Status, exhaustive, greedy
-from tiltmeter.operators.classifiers.adversary.spaces import Choices, Queries, levels
+from tiltmeter.operators.classifiers.adversary.spaces import Choices, Queries, level_sizes, levels, levels_within
 
-VERSION = "adversary_ladder/1"
+VERSION = "adversary_ladder/2"
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -21,12 +22,14 @@ class SearchConfig:
     Attributes:
         max_share: of the words of a text, that may change; one always may.
         budget: queries about a text, for each search.
+        branches: of the exact search beyond it, for victims that can bound many texts at once; 0: none.
         greedy: whether the released pass runs too, as a reference.
         genetic: where all texts within the limit are more than the budget.
     """
 
     max_share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.2
     budget: Annotated[int, Field(ge=1)] = 20_000
+    branches: Annotated[int, Field(ge=0)] = 100_000
     greedy: bool = True
     genetic: GeneticConfig = Field(default_factory=GeneticConfig)
 
@@ -34,7 +37,8 @@ class SearchConfig:
 def ladder(
     queries: Queries, num_candidates: Sequence[int], max_changes: int, config: SearchConfig, seed: int, key: int
 ) -> Attack:
-    """:func:`.search.exhaustive` as far as the budget reaches, and :func:`.genetic.genetic` beyond.
+    """:func:`.search.exhaustive` as far as the budget reaches, :func:`.bounded.bounded` where the victim allows it, and
+    :func:`.genetic.genetic` beyond.
 
     Args:
         queries: the victim.
@@ -47,6 +51,11 @@ def ladder(
     attack = exhaustive(queries, num_candidates, max_changes, config.budget)
     if attack.status != "not_found":
         return attack
+    if isinstance(queries.victim, BoundedVictim):
+        sizes = level_sizes(num_candidates, min(max_changes, np.count_nonzero(num_candidates)))
+        beyond = range(levels_within(sizes, config.budget - 1) + 1, len(sizes) + 1)
+        if proven := bounded(queries, queries.victim, num_candidates, beyond, config.branches):
+            return proven
     return genetic(queries, num_candidates, max_changes, config.budget + queries.num_queries, config.genetic, seed, key)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from tiltmeter.operators.classifiers.adversary.spaces import Choices, Victim
+from tiltmeter.operators.classifiers.adversary.spaces import Choices
 from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "adversary_linear/1"
@@ -26,6 +26,8 @@ Features = Sequence[int]
 """Of a word: most have one, "don't" may have two."""
 
 _BLOCK = 4096
+_NO_BOUND = 1e9
+"""Beyond any score; infinity times a slope of 0 would be no number."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class LinearModel:
     slopes: FloatArray
     offsets: FloatArray
 
-    def victim(self, options: Sequence[Sequence[Features]], others: Features) -> Victim:
+    def victim(self, options: Sequence[Sequence[Features]], others: Features) -> "LinearVictim":
         """The classifier, for the choices of one text.
 
         Args:
@@ -129,7 +131,7 @@ def _quotients(low: FloatArray, high: FloatArray, least: FloatArray, most: Float
     shortest, longest = np.where(is_bounded, least, 1.0), np.maximum(most, 1e-9)
     lower = np.where(low >= 0.0, low / longest, low / shortest)
     upper = np.where(high >= 0.0, high / shortest, high / longest)
-    return np.where(is_bounded, lower, -np.inf), np.where(is_bounded, upper, np.inf)
+    return np.where(is_bounded, lower, -_NO_BOUND), np.where(is_bounded, upper, _NO_BOUND)
 
 
 def _lead(low: FloatArray, high: FloatArray, label: int) -> FloatArray:

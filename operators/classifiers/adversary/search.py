@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from tiltmeter.operators.classifiers.adversary.spaces import Choices, Queries, level_sizes, levels
+from tiltmeter.operators.classifiers.adversary.spaces import Choices, Queries, level_sizes, levels, levels_within
 
 VERSION = "adversary_search/1"
 
@@ -67,13 +67,9 @@ def exhaustive(queries: Queries, num_candidates: Sequence[int], max_changes: int
     before = after = float(queries(best[None])[0][0])
     if not any(num_candidates):
         return Attack("no_candidate", tuple(best.tolist()), before, before, queries.num_queries)
-    status: Status = "robust_proven"
-    for number, size in enumerate(level_sizes(num_candidates, min(max_changes, len(num_candidates))), start=1):
-        if queries.num_queries + size > budget:
-            status = "not_found"
-            break
-        if not size:
-            break
+    sizes = level_sizes(num_candidates, min(max_changes, np.count_nonzero(num_candidates)))
+    num_levels = levels_within(sizes, budget - queries.num_queries)
+    for number in range(1, num_levels + 1):
         texts = levels(num_candidates, number)
         values, flips = queries(texts)
         if flips.any():
@@ -81,6 +77,7 @@ def exhaustive(queries: Queries, num_candidates: Sequence[int], max_changes: int
             return Attack("flipped_minimal", _row(texts, chosen), before, float(values[chosen]), queries.num_queries)
         if values.min() < after:
             best, after = texts[values.argmin()], float(values.min())
+    status: Status = "robust_proven" if num_levels == len(sizes) else "not_found"
     return Attack(status, tuple(best.tolist()), before, after, queries.num_queries)
 
 

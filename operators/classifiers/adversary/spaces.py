@@ -7,6 +7,7 @@ polynomial.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,19 @@ def level_sizes(num_candidates: Sequence[int], max_changes: int) -> list[int]:
         for changes in range(max_changes, 0, -1):
             sizes[changes] += number * sizes[changes - 1]
     return sizes[1:]
+
+
+def levels_within(sizes: Sequence[int], budget: int) -> int:
+    """How many numbers of changes can be tried as a whole, from 1 on.
+
+    Args:
+        sizes: of :func:`level_sizes`.
+        budget: texts that may be read.
+
+    >>> levels_within([6, 11, 6], 17), levels_within([6, 11, 6], 16), levels_within([6, 0], 5)
+    (2, 1, 0)
+    """
+    return sum(total <= budget for total in accumulate(sizes))
 
 
 def change_limit(num_words: int, max_share: float) -> int:
