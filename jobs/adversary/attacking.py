@@ -21,10 +21,10 @@ from tiltmeter.jobs.adversary.victims import FoundVictim
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.jobs.runtime.rows import Row, table_of
-from tiltmeter.operators.classifiers.adversary import genetic, ladder, search, shares
+from tiltmeter.operators.classifiers.adversary import bounded, genetic, ladder, search, shares
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, all_at_once, greedy_attack, single_fall
 from tiltmeter.operators.classifiers.adversary.search import Attack
-from tiltmeter.operators.classifiers.adversary.shares import MAX_CHANGES, shapley_values
+from tiltmeter.operators.classifiers.adversary.shares import shares_of_fall
 from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit, level_sizes
 from tiltmeter.operators.classifiers.adversary.victims import Reader, Space
 from tiltmeter.operators.classifiers.adversary.words import (
@@ -61,7 +61,7 @@ def attack_texts(
         trained = {"model": [models[name]]} if name in models else {}
         units = [
             Unit(
-                "adversary_attack/1",
+                "adversary_attack/2",
                 f"{name} part {number}",
                 settings,
                 {"part": [part], "spaces": [space], "candidates": [candidates], **trained},
@@ -77,7 +77,7 @@ def attack_texts(
 
 def _settings(config: GenderAdversaryRun, name: str, victim: FoundVictim) -> Row:
     return {
-        "operators": [module.VERSION for module in (ladder, search, genetic, shares)],
+        "operators": [module.VERSION for module in (ladder, search, bounded, genetic, shares)],
         "victim": name,
         "identity": victim.identity,
         "search": config.search,
@@ -198,16 +198,15 @@ class _UnitAttacks:
     def _climb(self, text: Row, tokens: Sequence[str], case: _Case, queries: Queries) -> Row:
         settings: SearchConfig = self._config["search"]
         sizes, limit = _sizes(case), change_limit(len(tokens), settings.max_share)
-        key = document_key(f"{text['text']}\n{case.direction}\n{case.control}\n{case.replica}")
-        attack = ladder.ladder(queries, sizes, limit, settings, self._config["seed"], key)
+        attack = ladder.ladder(queries, sizes, limit, settings, self._config["seed"], _key(text, case))
         fall = single_fall(queries, sizes, attack.before)
+        size = log10(1 + sum(level_sizes(sizes, min(limit, len(sizes)))))
         if (case.control, case.replica) == (-1, 0):
-            size = log10(1 + sum(level_sizes(sizes, min(limit, len(sizes)))))
             self._keep(text, tokens, case, "ladder", attack, queries, {"log10_size": size, "fall": fall})
         is_flip = attack.status in ("flipped", "flipped_minimal")
         row = {"row": text["row"], "victim": self._config["victim"], "direction": case.direction}
         row |= {"control": case.control, "replica": case.replica}
-        return row | {"is_flip": is_flip, "fall": fall, "num_candidates": sum(sizes)}
+        return row | {"is_flip": is_flip, "fall": fall, "num_candidates": sum(sizes), "log10_size": size}
 
     def _refer(self, text: Row, tokens: Sequence[str], case: _Case, queries: Any) -> None:
         """The searches beside the ladder."""
@@ -230,10 +229,11 @@ class _UnitAttacks:
         row |= {"num_queries": attack.num_queries, "num_distinct": queries.num_distinct}
         row |= {"num_candidates": sum(_sizes(case)), "num_unlikely": case.num_unlikely}
         self._rows["attacks"].append(same | row)
-        values = _shapley(queries, attack)
+        settings, seed = self._config["search"], self._config["seed"]
+        shares = shares_of_fall(queries, np.array(attack.choices), settings.shapley_orders, seed, _key(text, case))
         for number, place in enumerate(case.space):
             if place in changes:
-                row = {"position": place, "shapley": values[number]}
+                row = {"position": place, "shapley": shares.values[number], "shapley_error": shares.errors[number]}
                 self._rows["substitutions"].append(
                     same | row | self._replacement(case, tokens[place], changes[place], attack)
                 )
@@ -249,6 +249,11 @@ class _UnitAttacks:
         }
 
 
+def _key(text: Row, case: _Case) -> int:
+    """Of the text and the direction, for draws."""
+    return document_key(f"{text['text']}\n{case.direction}\n{case.control}\n{case.replica}")
+
+
 def _sizes(case: _Case) -> list[int]:
     return [len(options) for options in case.space.values()]
 
@@ -257,13 +262,6 @@ def _changes(case: _Case, attack: Attack) -> dict[int, str]:
     """What stands at each position that has changed."""
     chosen = zip(case.space.items(), attack.choices, strict=True)
     return {place: options[choice - 1] for (place, options), choice in chosen if choice}
-
-
-def _shapley(queries: Queries, attack: Attack) -> list[float]:
-    if attack.num_changes > MAX_CHANGES:
-        return [np.nan] * len(attack.choices)
-    shapley: list[float] = shapley_values(queries, np.array(attack.choices, dtype=np.int64)).tolist()
-    return shapley
 
 
 def _flag(rows: Sequence[Row]) -> None:

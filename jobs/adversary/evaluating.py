@@ -15,7 +15,7 @@ from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.classifiers.adversary import controls as adversary_controls
 from tiltmeter.operators.classifiers.adversary import rates as adversary_rates
 from tiltmeter.operators.classifiers.adversary.controls import asymmetry, two_sided
-from tiltmeter.operators.classifiers.adversary.rates import Rates, flip_rates, share_of
+from tiltmeter.operators.classifiers.adversary.rates import Rates, flip_rates, share_of, sized_excess
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics import multiplicity
@@ -27,6 +27,7 @@ from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 STRATA = ("all", "female", "male", "neither")
 _FLIPPED = ("flipped", "flipped_minimal")
 _OTHER = {"female": "male", "male": "female"}
+_MEASURES = ("is_flip", "fall", "num_candidates", "log10_size")
 _KINDS = ("definitional", "associated", "other")
 
 
@@ -54,7 +55,7 @@ def evaluate(
         "seed": config.seed,
     }
     inputs = {name: list(refs) for name, refs in attacked.items()} | {"pairs": list(pairs)}
-    unit = Unit("adversary_summary/1", "summary", settings, inputs)
+    unit = Unit("adversary_summary/2", "summary", settings, inputs)
     [finished] = runner.run_whole(Stage("evaluate", each(_evaluate), {"texts": [unit]}))["texts"]
     return {name: [finished.tables[name]] for name in ("controls", "summary")}
 
@@ -73,9 +74,11 @@ class _Outcome(NamedTuple):
     flips: FloatArray
     falls: FloatArray
     numbers: FloatArray
+    sizes: FloatArray
     control_flips: FloatArray
     control_falls: FloatArray
     control_numbers: FloatArray
+    control_sizes: FloatArray
 
     def within(self, stratum: BoolArray) -> "_Outcome":
         """Of some of the texts."""
@@ -139,12 +142,8 @@ def _outcome(rows: pl.DataFrame, num_texts: int, direction: str, config: Mapping
     original = along.filter(replica=0)
     return _Outcome(
         _dense(along, "replica", "is_flip", (1 + num_replicas, num_texts)),
-        _dense(original, "replica", "fall", (1, num_texts))[0],
-        _dense(original, "replica", "num_candidates", (1, num_texts))[0],
-        *(
-            _dense(controls, "control", name, (num_controls, num_texts))
-            for name in ("is_flip", "fall", "num_candidates")
-        ),
+        *(_dense(original, "replica", name, (1, num_texts))[0] for name in _MEASURES[1:]),
+        *(_dense(controls, "control", name, (num_controls, num_texts)) for name in _MEASURES),
     )
 
 
@@ -169,6 +168,7 @@ def _controls(victims: Sequence[_Victim], pairs: pl.DataFrame | None, config: Ma
                     "flip_rate": _mean(outcome.control_flips[control]),
                     "fall": _mean(outcome.control_falls[control]),
                     "num_candidates": _mean(outcome.control_numbers[control]),
+                    "log10_size": _mean(outcome.control_sizes[control]),
                 }
 
 
@@ -208,9 +208,18 @@ def _ladder(victim: _Victim, direction: str, members: BoolArray, counts: FloatAr
     row |= _rates(flip_rates(outcome.flips, outcome.control_flips, counts, settings))
     row |= {"fall": falls.rate.value, "fall_excess": falls.excess.value, "fall_p_value": falls.p_value}
     row |= _proven(attacks, outcome.flips[0]) | _unflagged(victim, direction, "ladder", members)
-    row |= _asymmetry(victim, direction, members) | _shares(victim, direction, members)
+    row |= _asymmetry(victim, direction, members) | _shares(victim, direction, members) | _sized(outcome)
     row["mean_candidates"] = _mean(outcome.numbers)
     return row | {"mean_control_candidates": _mean(outcome.control_numbers)}
+
+
+def _sized(outcome: _Outcome) -> Row:
+    """The excess at equal size."""
+    if not outcome.control_flips.size:
+        return {}
+    controls, sizes = outcome.control_flips.mean(axis=1), outcome.control_sizes.mean(axis=1)
+    result = sized_excess(_mean(outcome.flips[0]), _mean(outcome.sizes), controls, sizes)
+    return {"size_slope": result.slope, "size_excess": result.excess, "size_p_value": result.p_value}
 
 
 def _rates(rates: Rates) -> Row:

@@ -79,7 +79,8 @@ SUBSTITUTIONS = pa.schema(
         text("word", "as it stands in the text"),
         text("replacement", "what stands there in the text that was found"),
         text("kind", "as in the table candidates"),
-        number("shapley", "its share in the fall of the probability; null with more than 12 changes"),
+        number("shapley", "its share in the fall of the probability"),
+        number("shapley_error", "standard error of shapley; 0 up to 12 changes, all of whose subsets are read"),
         column("is_flagged", pa.bool_(), "whether VADER's scores of the two differ in their sign"),
         column("is_known", pa.bool_(), "whether the victim knows the replacement; null where that can't be told"),
         column("is_flip", pa.bool_(), "whether the verdict flips"),
@@ -95,6 +96,7 @@ CONTROLS = pa.schema(
         number("flip_rate", "share of the texts that it flips"),
         number("fall", "mean of the largest fall by one change"),
         number("num_candidates", "mean number of candidates for a text"),
+        number("log10_size", "mean of log10 of the number of texts that a text can become"),
     ]
 )
 
@@ -125,6 +127,9 @@ SUMMARY = pa.schema(
         number("associated_share", "on replacements that lean to a gender"),
         number("other_share", "on all other words"),
         count("num_unproven", "texts of which it is open whether they can flip", "texts"),
+        number("size_slope", "by how much flip rates rise with log10_size, over the direction and its controls"),
+        number("size_excess", "flip_rate less that of controls with as many texts to become, by this slope"),
+        number("size_p_value", "one-sided, of size_excess, by randomisation"),
         number("mean_candidates", "mean number of candidates for a text"),
         number("mean_control_candidates", "the same along the control directions; more give more chances"),
     ]
@@ -184,6 +189,7 @@ OUTCOMES = pa.schema(
         column("is_flip", pa.bool_(), "whether the verdict flips"),
         number("fall", "largest fall by one change"),
         count("num_candidates", "replacements that may be taken", type=_SHORT),
+        number("log10_size", "log10 of the number of texts within the limit of changes"),
     ]
 )
 """What every direction came to, without what it found."""

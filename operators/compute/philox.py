@@ -51,6 +51,7 @@ class Stream(IntEnum):
     MADE_UP_REVIEW = 27
     RELATION_RULES = 28
     INFLUENCE = 31
+    SHAPLEY = 36
 
 
 @numba.njit(cache=True)

@@ -23,6 +23,7 @@ class SearchConfig:
         max_share: of the words of a text, that may change; one always may.
         budget: queries about a text, for each search.
         branches: of the exact search beyond it, for victims that can bound many texts at once; 0: none.
+        shapley_orders: of the changes of a text with more than 12, of which their shares are the means.
         greedy: whether the released pass runs too, as a reference.
         genetic: where all texts within the limit are more than the budget.
     """
@@ -30,6 +31,7 @@ class SearchConfig:
     max_share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.2
     budget: Annotated[int, Field(ge=1)] = 20_000
     branches: Annotated[int, Field(ge=0)] = 100_000
+    shapley_orders: Annotated[int, Field(ge=2)] = 100
     greedy: bool = True
     genetic: GeneticConfig = Field(default_factory=GeneticConfig)
 

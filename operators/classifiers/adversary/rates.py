@@ -12,7 +12,7 @@ from tiltmeter.operators.classifiers.adversary.controls import excess
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings, fisher
 
-VERSION = "adversary_rates/1"
+VERSION = "adversary_rates/2"
 
 
 class Estimated(NamedTuple):
@@ -65,6 +65,41 @@ def flip_rates(
     differences = resampled - _means(controls.mean(axis=0), counts)
     interval = settings.around(result.excess, differences, fisher(1.0))
     return Rates(estimated, Estimated(result.excess, float(interval.low), float(interval.high)), result.p_value)
+
+
+class SizedExcess(NamedTuple):
+    """Attributes:
+    slope: of rates over sizes.
+    excess: of the rate at the size that it has.
+    p_value: one-sided.
+    """
+
+    slope: float
+    excess: float
+    p_value: float
+
+
+def sized_excess(rate: float, size: float, controls: FloatArray, control_sizes: FloatArray) -> SizedExcess:
+    """The excess over controls beside which a direction has as many texts to choose from.
+
+    More candidates are more chances. One line through rates over sizes, of the direction and all of its controls
+    alike, is taken off each; what is left of them is exchangeable where the direction is one like its controls, so
+    that its rank is a p-value as that of the rates is.
+
+    Args:
+        rate: A, of the direction.
+        size: mean log10 of the number of texts that a text can become along it.
+        controls, control_sizes: ``[R]``, the same of its controls.
+
+    >>> sized_excess(0.5, 1.0, np.array([0.1, 0.6, 0.2]), np.ones(3))
+    SizedExcess(slope=0.0, excess=0.2, p_value=0.5)
+    """
+    sizes, rates = np.array([size, *control_sizes]), np.array([rate, *controls])
+    spread = sizes - sizes.mean()
+    slope = float(spread @ rates / (spread @ spread)) if spread.any() else 0.0
+    rest = rates - slope * spread
+    result = excess(float(rest[0]), rest[1:])
+    return SizedExcess(slope, result.excess, result.p_value)
 
 
 def _resampled(flips: FloatArray, counts: FloatArray) -> FloatArray:

@@ -84,6 +84,21 @@ def test_shares_add_up_to_the_fall(attacked):
             assert len(shares) == attack["num_changes"]
 
 
+def test_excess_at_equal_size_takes_the_line_through_the_controls_off(attacked):
+    rows, row = attacked.rows("controls", direction="pair_to_female"), summary(attacked, "pair_to_female")
+    sizes = {
+        attack["row"]: attack["log10_size"] or 0.0
+        for attack in attacked.rows("attacks", direction="pair_to_female", search="ladder")
+    }
+    mean = sum(sizes.values()) / len(sizes)
+    points = [(mean, row["flip_rate"]), *((control["log10_size"], control["flip_rate"]) for control in rows)]
+    slope = np.polyfit(*zip(*points, strict=True), 1)[0]
+    assert row["size_slope"] == pytest.approx(slope)
+    expected = row["excess"] - slope * (mean - np.mean([control["log10_size"] for control in rows]))
+    assert row["size_excess"] == pytest.approx(expected)
+    assert 0.05 <= row["size_p_value"] <= 1.0
+
+
 def test_no_search_changes_more_than_its_share(attacked):
     lengths = {row["row"]: row["num_words"] for row in attacked.rows("texts", victim="linear")}
     for attack in attacked.rows("attacks", search="ladder"):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 from tiltmeter.operators.classifiers.adversary.controls import two_sided
-from tiltmeter.operators.classifiers.adversary.rates import flip_rates, share_of
+from tiltmeter.operators.classifiers.adversary.rates import flip_rates, share_of, sized_excess
 from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings, fisher
 from tiltmeter.operators.statistics.resampling import resampled_counts
 
@@ -52,3 +53,25 @@ def test_without_texts_or_controls_there_is_nothing_to_say():
 
 def test_two_sided_p_values_count_sizes():
     assert two_sided(-0.2, np.array([0.1, -0.3, 0.2, 0.0])) == 3 / 5
+
+
+def test_rates_that_follow_their_sizes_have_no_excess_at_equal_size():
+    """A = 0.1 + 0.2 size for controls and direction alike, but for a jump of 0.05."""
+    sizes = np.array([1.0, 1.5, 2.0, 2.5, 3.0])
+    for jump in (0.0, 0.05):
+        result = sized_excess(0.1 + 0.2 * 3.5 + jump, 3.5, 0.1 + 0.2 * sizes, sizes)
+        line = np.polyfit([3.5, *sizes], [0.8 + jump, *(0.1 + 0.2 * sizes)], 1)
+        rest = np.array([0.8 + jump, *(0.1 + 0.2 * sizes)]) - np.polyval(line, [3.5, *sizes])
+        assert result.slope == pytest.approx(line[0])
+        assert result.excess == pytest.approx(rest[0] - rest[1:].mean(), abs=1e-12)
+    assert result.p_value == 1 / 6
+
+
+def test_p_values_at_equal_size_are_uniform_where_the_direction_is_one_of_its_controls():
+    draws = np.random.default_rng(3)
+    sizes = draws.normal(2.0, 0.4, size=(400, 100))
+    rates = 0.1 + 0.2 * sizes + draws.normal(0.0, 0.02, size=sizes.shape)
+    pairs = zip(rates, sizes, strict=True)
+    p_values = np.array([sized_excess(row[0], size[0], row[1:], size[1:]).p_value for row, size in pairs])
+    assert kstest(p_values, "uniform").pvalue > 0.01
+    assert (p_values <= 0.05).mean() <= 0.07

@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, genetic
 from tiltmeter.operators.classifiers.adversary.search import exhaustive, greedy, pruned
-from tiltmeter.operators.classifiers.adversary.shares import shapley_values
+from tiltmeter.operators.classifiers.adversary.shares import (
+    sampled_shapley_values,
+    shapley_values,
+    shares_of_fall,
+)
 from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit, level_sizes, levels
 
 SIZES = st.lists(st.integers(0, 3), min_size=1, max_size=5)
@@ -199,3 +203,36 @@ def test_shapley_values_add_up_to_the_fall_and_are_means_over_orders(seed):
 @pytest.mark.parametrize(("num_words", "expected"), [(1, 1), (4, 1), (5, 1), (10, 2), (15, 3), (100, 20)])
 def test_a_fifth_of_the_words_may_change_and_one_always(num_words, expected):
     assert change_limit(num_words, 0.2) == expected
+
+
+def test_sampled_shares_are_the_exact_ones_within_their_errors_and_add_up_to_the_fall():
+    sizes = [1] * 9
+    queries = Queries(drawn_victim(sizes, 4), 0)
+    choices = np.array([1, 1, 0, 1, 1, 1, 0, 1, 1])
+    exact, sampled = shapley_values(queries, choices), sampled_shapley_values(queries, choices, 2000, seed=0, key=9)
+    assert sampled.values.sum() == pytest.approx(exact.sum(), abs=1e-12)
+    errors = sampled.errors[choices > 0]
+    assert 0.0 < errors.max() < 0.01
+    assert (np.abs(sampled.values - exact)[choices > 0] < 4.0 * errors).all()
+    assert (sampled.values[choices == 0] == 0.0).all()
+    few = sampled_shapley_values(queries, choices, 20, seed=0, key=9)
+    assert few.errors[0] > 5.0 * sampled.errors[0]
+    np.testing.assert_array_equal(few.values, sampled_shapley_values(queries, choices, 20, seed=0, key=9).values)
+    assert (few.values != sampled_shapley_values(queries, choices, 20, seed=0, key=8).values).any()
+    with pytest.raises(ValueError, match=r"search\.shapley_orders=1: must be at least 2"):
+        sampled_shapley_values(queries, choices, 1, seed=0, key=9)
+
+
+def test_shares_of_changes_that_add_up_need_no_more_than_two_orders():
+    """Of a victim whose probability itself adds up, every order says the same."""
+
+    def victim(choices):
+        p = 0.9 - choices @ np.arange(15) / 500.0
+        return np.column_stack([p, 1.0 - p])
+
+    shares = shares_of_fall(Queries(victim, 0), np.ones(15, dtype=np.int64), 2, seed=0, key=0)
+    np.testing.assert_allclose(shares.values, np.arange(15) / 500.0, atol=1e-12)
+    np.testing.assert_allclose(shares.errors, 0.0, atol=1e-12)
+    exact = shares_of_fall(Queries(victim, 0), np.array([1] * 12 + [0] * 3), 2, seed=0, key=0)
+    assert (exact.errors == 0.0).all()
+    np.testing.assert_allclose(exact.values[:12], np.arange(12) / 500.0, atol=1e-12)
