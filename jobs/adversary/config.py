@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
 
+from tiltmeter.jobs.adversary.classes import check_file
 from tiltmeter.jobs.adversary.victims import FoundVictim, Victim, find_victim
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
@@ -244,11 +245,13 @@ def find_sources(config: GenderAdversaryRun) -> AdversarySources:
             f"embedding.path: names {len(embedding.files)} embeddings; give one, or set embedding.replicas=true if the "
             "files are replicas of one"
         )
+    labelled = find_labelled_data(config.data)
+    check_file(config.data, labelled)
     return AdversarySources(
         embedding.texts,
         embedding.files,
         embedding.checkpoints,
-        find_labelled_data(config.data),
+        labelled,
         {name: find_victim(name, victim, config.seed) for name, victim in config.victim.items()},
         Files(_lists(config.candidates)),
     )

@@ -1,6 +1,10 @@
 """Job `gender_adversary`: whether a classifier's verdict changes with gender more than with other things."""
 
+from collections.abc import Iterator
+
+from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.adversary.attacking import attack_texts
+from tiltmeter.jobs.adversary.classes import check_labels
 from tiltmeter.jobs.adversary.config import AdversarySources, GenderAdversaryRun, find_sources
 from tiltmeter.jobs.adversary.evaluating import evaluate
 from tiltmeter.jobs.adversary.finding import find_candidates
@@ -8,7 +12,7 @@ from tiltmeter.jobs.adversary.labelling import label_candidates
 from tiltmeter.jobs.adversary.resources import adversary_requests
 from tiltmeter.jobs.adversary.spaces import find_spaces
 from tiltmeter.jobs.adversary.tables import TABLES
-from tiltmeter.jobs.adversary.texts import check_classes, cut_texts
+from tiltmeter.jobs.adversary.texts import cut_texts
 from tiltmeter.jobs.adversary.training import train_victims
 from tiltmeter.jobs.adversary.vectors import whole_vectors
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
@@ -16,14 +20,15 @@ from tiltmeter.jobs.classifiers.splits import split_texts
 from tiltmeter.jobs.embedding import tables as embedding
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.storage.store.ledger import TableRef
 
 
 def run(run: Run[GenderAdversaryRun, AdversarySources]) -> None:
     """Find what words may be replaced by, attack the victims with it, and hold the outcome against controls."""
     config, runner, sources = run.config, run.runner, run.sources
     labelled = read_labelled_data(runner, config.data, sources.labelled, config.seed)
-    check_classes(runner, labelled)
     texts = split_texts(runner, labelled, config.seed)
+    check_labels(_learnt(runner, texts))
     vectors = whole_vectors(run)
     cut = cut_texts(runner, config, labelled, texts)
     near = find_candidates(runner, config, sources, cut.words, vectors)
@@ -35,6 +40,11 @@ def run(run: Run[GenderAdversaryRun, AdversarySources]) -> None:
     run.publish("texts", [*attacked["texts"], cut.left_out])
     run.publish_all({name: attacked[name] for name in ("attacks", "substitutions")})
     run.publish_all(evaluate(runner, config, attacked, near.pairs, len(vectors) - 1))
+
+
+def _learnt(runner: Runner, texts: TableRef) -> Iterator[str]:
+    rows = runner.store.read(texts.select("part", "label")).to_pylist()
+    return (row["label"] for row in rows if row["part"] == "training")
 
 
 JOB = Job(

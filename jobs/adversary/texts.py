@@ -13,7 +13,6 @@ from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.classifiers.adversary import words as adversary_words
 from tiltmeter.operators.classifiers.adversary.words import replaceable_word
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _PART = "part_"
@@ -36,21 +35,6 @@ def stop_words() -> frozenset[str]:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return frozenset({*ENGLISH_STOP_WORDS, "rt"})
-
-
-def check_classes(runner: Runner, texts: TableRef) -> None:
-    """Refuse data with one class.
-
-    Raises:
-        InputError: naming the class.
-    """
-    table = runner.store.read(texts.select("part", "label"))
-    labels = {row["label"] for row in table.to_pylist() if row["part"] == "training"}
-    if len(labels) < 2:
-        raise InputError(
-            f"data.label: all texts that a victim learns are of the class {', '.join(sorted(labels))!r}, so that "
-            "nothing could flip it; choose another column, or a file with several classes"
-        )
 
 
 def cut_texts(runner: Runner, config: GenderAdversaryRun, labelled: TableRef, texts: TableRef) -> AttackedTexts:

@@ -43,8 +43,9 @@ def train_victims(
 
 
 def _linear(runner: Runner, config: GenderAdversaryRun, texts: TableRef) -> dict[str, TableRef]:
+    inputs = {"texts": [texts]}
     units = {
-        name: [Unit(fitting.VERSION, name, {"linear": victim.linear}, {"texts": [texts]})]
+        name: [Unit(fitting.VERSION, name, {"linear": victim.linear, "masked": _masked(config, victim)}, inputs)]
         for name, victim in config.victim.items()
         if isinstance(victim, LinearVictim)
     }
@@ -52,9 +53,15 @@ def _linear(runner: Runner, config: GenderAdversaryRun, texts: TableRef) -> dict
     return {name: finished.tables["model"] for name, [finished] in done.items()}
 
 
+def _masked(config: GenderAdversaryRun, victim: LinearVictim) -> list[str]:
+    return sorted(config.words.gendered().genders) if victim.masked else []
+
+
 def _fit(store: Store, unit: Unit) -> Tables:
     rows = [row for row in store.read(unit.input("texts")).to_pylist() if row["part"] == "training"]
-    model = fitted([row["text"] for row in rows], [row["label"] for row in rows], unit.config["linear"])
+    model = fitted(
+        [row["text"] for row in rows], [row["label"] for row in rows], unit.config["linear"], unit.config["masked"]
+    )
     arrays = {name: np.asarray(getattr(model.model, name), dtype=np.float64) for name in _ARRAYS}
     yield "model", model_table(_Described(model.classes, model.vocabulary), arrays)
 

@@ -32,10 +32,15 @@ _ASKED = {"vader", "textblob", "gru", "transformer"}
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
 class LinearVictim:
-    """TF-IDF of words, support vector machines and calibration, learnt from the training texts."""
+    """TF-IDF of words, support vector machines and calibration, learnt from the training texts.
+
+    Attributes:
+        masked: whether it neither learns nor reads gendered words, so that it can't be biased by them: a control.
+    """
 
     kind: Literal["linear"]
     linear: LinearConfig = Field(default_factory=LinearConfig)
+    masked: bool = False
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
@@ -134,7 +139,7 @@ def find_victim(name: str, victim: Victim, seed: int) -> FoundVictim:
     """
     match victim:
         case LinearVictim():
-            return FoundVictim({"operator": victims.VERSION, "linear": victim.linear})
+            return FoundVictim({"operator": victims.VERSION, "linear": victim.linear, "masked": victim.masked})
         case EncoderVictim():
             encoder = find_encoder(victim)
             return FoundVictim({"operator": victims.VERSION}, None, victim.device, encoder, encoder.record())

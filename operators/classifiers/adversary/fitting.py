@@ -1,7 +1,7 @@
 """The published victim: words by TF-IDF, linear support vector machines, and Platt's sigmoids by cross-validation."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -41,8 +41,15 @@ class FittedModel(NamedTuple):
     vocabulary: tuple[str, ...]
 
 
-def fitted(texts: Sequence[str], labels: Sequence[str], config: LinearConfig) -> FittedModel:
+def fitted(
+    texts: Sequence[str], labels: Sequence[str], config: LinearConfig, masked: Collection[str] = ()
+) -> FittedModel:
     """A linear classifier of texts.
+
+    Args:
+        texts, labels: that it learns.
+        config: of the classifier.
+        masked: terms that it neither learns nor reads.
 
     Raises:
         ValueError: if there is one class, a class has fewer than 3 texts, or no word is in enough texts.
@@ -51,7 +58,7 @@ def fitted(texts: Sequence[str], labels: Sequence[str], config: LinearConfig) ->
     from sklearn.svm import LinearSVC
 
     _check(labels)
-    vectorizer = _vectorizer(config.min_count)
+    vectorizer = _vectorizer(config.min_count, masked)
     try:
         features = vectorizer.fit_transform(texts)
     except ValueError as error:
@@ -86,10 +93,10 @@ def analyser() -> Callable[[str], Sequence[str]]:
     return analyse
 
 
-def _vectorizer(min_count: int) -> Any:
+def _vectorizer(min_count: int, masked: Collection[str] = ()) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return TfidfVectorizer(min_df=min_count, strip_accents="unicode")
+    return TfidfVectorizer(min_df=min_count, strip_accents="unicode", stop_words=sorted(masked) or None)
 
 
 def _check(labels: Sequence[str]) -> None:

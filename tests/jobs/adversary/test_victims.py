@@ -1,0 +1,123 @@
+"""Every kind of victim in one run, each held against itself outside of it; and what is refused before a run."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from tests.storage.models.test_gru_files import network
+from tiltmeter.jobs.adversary.victims import find_victim
+from tiltmeter.operators.classifiers.adversary.victims import class_weights
+from tiltmeter.operators.sentiment.lexicons import vader_scores
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.models.gru_files import gru_content
+
+from .conftest import FEMALE, MALE, NOUNS, OTHERS
+
+VICTIMS = ("linear_masked", "vader", "textblob", "small_encoder", "transformer", "gru")
+CUTS = [-0.05, 0.05]
+
+
+@pytest.fixture(scope="module")
+def settings(adversary, write_bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("victims")
+    words = ["the", "of", "a", "no", *MALE, *FEMALE, *NOUNS, *OTHERS]
+    bert = write_bert(folder / "bert", words, "BertForSequenceClassification", num_labels=2, initializer_range=0.8)
+    gru = network()
+    vocabulary = words[: gru.weights["embedding.weight"].shape[0] - 1]
+    embedding = np.random.default_rng(0).normal(size=(len(vocabulary) + 1, 3)).astype(np.float32)
+    content = network({**gru.description, "vocabulary": vocabulary}, embedding__weight=embedding)
+    (folder / "gru.safetensors").write_bytes(gru_content(content))
+    training = [f"victim.small_encoder.training.{name}" for name in ("max_epochs=12", "learning_rate=0.02")]
+    return [
+        *(setting for setting in adversary if not setting.startswith("victim.linear")),
+        f"victim=[{','.join(VICTIMS)}]",
+        *("victim.linear_masked.linear.min_count=2", "direction.kinds=[pair, swap]", "controls.number=2"),
+        *(f"victim.transformer.model={bert}", f"victim.gru.system.path={folder}/gru.safetensors", *training),
+    ]
+
+
+@pytest.fixture(scope="module")
+def victims(run_job, settings, tmp_path_factory):
+    place = tmp_path_factory.mktemp("victims")
+    return run_job(*settings, f"store={place}/store", f"run_dir={place}/run")
+
+
+@pytest.mark.slow
+def test_every_victim_is_asked_about_every_text(victims):
+    for victim in VICTIMS:
+        texts = victims.rows("texts", victim=victim)
+        assert {row["status"] for row in texts} == {"ok", "no_candidate"}
+        assert all(row["predicted"] for row in texts)
+        assert {row["direction"] for row in victims.rows("summary", victim=victim)} == {
+            f"{kind}_to_{gender}" for kind in ("pair", "swap") for gender in ("female", "male")
+        }
+        for row in victims.rows("attacks", victim=victim, search="ladder"):
+            is_flip = row["status"] in ("flipped", "flipped_minimal")
+            assert not is_flip or row["probability_after"] < row["probability_before"]
+
+
+@pytest.mark.slow
+def test_what_cannot_read_gender_is_not_moved_by_it(victims):
+    swaps = [row for row in victims.rows("attacks", victim="linear_masked") if row["direction"].startswith("swap")]
+    for row in swaps:
+        assert row["status"] in ("robust_proven", "not_found", "no_candidate")
+        if row["status"] != "no_candidate":
+            assert row["probability_after"] == row["probability_before"]
+    assert {row["status"] for row in swaps} >= {"robust_proven"}
+    changes = victims.rows("substitutions", victim="linear_masked", kind="definitional")
+    assert {row["is_known"] for row in changes} == {False}
+
+
+@pytest.mark.slow
+def test_an_encoder_that_has_learnt_gender_is_moved_by_it(victims):
+    rates = {
+        victim: victims.rows("summary", victim=victim, direction="swap_to_female", stratum="male", search="swap")
+        for victim in ("small_encoder", "linear_masked", "vader")
+    }
+    [learnt], [masked], [vader] = rates.values()
+    assert learnt["flip_rate"] > 0.8
+    assert (masked["flip_rate"], vader["flip_rate"]) == (0.0, 0.0)
+
+
+@pytest.mark.slow
+def test_probabilities_are_those_of_the_victim_on_the_texts_themselves(victims, configured, settings):
+    """Those that are as they are, loaded once more and asked about the text and what it became."""
+    config = configured(*settings)
+    texts = {row["row"]: row["text"] for row in victims.rows("texts", victim="vader")}
+    for name in ("vader", "textblob", "transformer", "gru"):
+        reader = find_victim(name, config.victim[name], config.seed).load(None, "cpu")
+        rows = [row for row in victims.rows("attacks", victim=name) if row["changed_text"]][:40]
+        for column, read in (
+            ("before", [texts[row["row"]] for row in rows]),
+            ("after", [r["changed_text"] for r in rows]),
+        ):
+            found = np.array([row[f"probability_{column}"] for row in rows])
+            values = reader.read([" ".join(text.split()) for text in read])
+            labels = reader.read([" ".join(texts[row["row"]].split()) for row in rows]).argmax(axis=1)
+            np.testing.assert_allclose(found, values[np.arange(len(rows)), labels], rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_verdict_of_a_score_is_the_class_that_it_lies_in(victims):
+    rows = victims.rows("texts", victim="vader")
+    weights = class_weights(np.asarray(vader_scores([" ".join(row["text"].split()) for row in rows])), CUTS)
+    names = np.array(["negative", "neutral", "positive"])
+    assert [row["predicted"] for row in rows] == names[weights.argmax(axis=1)].tolist()
+
+
+@pytest.mark.slow
+def test_layout_changes_no_table_of_any_victim(victims, run_job, settings, tmp_path):
+    run = run_job(*settings, "cluster.num_cpus=2", "unit_texts=11", f"store={tmp_path}")
+    assert run.digests == victims.digests
+
+
+def test_a_file_of_one_class_is_refused_before_anything_is_started(configured, adversary, tmp_path):
+    from tiltmeter.jobs.adversary.config import find_sources
+
+    path = tmp_path / "one.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "label", "author"], *([f"film {at}", " good ", "a"] for at in range(9))])
+    config = configured(*adversary, f"data.path={path}")
+    with pytest.raises(InputError, match=r"data\.label: all texts that a victim learns are of the class 'good'"):
+        find_sources(config)
