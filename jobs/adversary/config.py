@@ -17,6 +17,7 @@ from tiltmeter.jobs.runtime.config import each_once
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
 from tiltmeter.operators.classifiers.adversary.words import GenderedWords, gendered_words
+from tiltmeter.operators.embedding.counter_fitting import CounterFittingConfig
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
@@ -27,6 +28,7 @@ _Word = Annotated[str, Field(min_length=1)]
 _Pair = tuple[_Word, _Word]
 
 DirectionKind = Literal["pair", "component", "swap", "names", "neighbours"]
+_LISTS = ("neighbour_vectors", "antonyms", "parts_of_speech", "synonyms")
 SHIFTS: tuple[DirectionKind, ...] = ("pair", "component")
 """Along a direction of the embedding, which alone have controls."""
 
@@ -116,6 +118,11 @@ class CandidateConfig:
         min_cosine: with the word; None: any.
         inflections: whether a word's own forms may replace it, such as its plural.
         antonyms: file with a pair of opposites on each line, which may not replace each other.
+        parts_of_speech: file with a word and a part of speech on each line, as often as it can be several; words that
+            share none may not replace each other.
+        synonyms: file with a pair of synonyms on each line; with it, the vectors that neighbours are near in are
+            counter-fitted to these and to the antonyms.
+        counter_fitting: how.
         keep_counterparts: whether a word of the other gender may be taken along gender though it is one of the m
             nearest to the word itself, as *woman* is to *man*; False: it is left out, as published.
     """
@@ -128,6 +135,9 @@ class CandidateConfig:
     min_cosine: Annotated[float, Field(ge=-1.0, le=1.0)] | None = None
     inflections: bool = True
     antonyms: _Path | None = None
+    parts_of_speech: _Path | None = None
+    synonyms: _Path | None = None
+    counter_fitting: CounterFittingConfig = Field(default_factory=CounterFittingConfig)
     keep_counterparts: bool = True
 
 
@@ -258,5 +268,5 @@ def find_sources(config: GenderAdversaryRun) -> AdversarySources:
 
 
 def _lists(config: CandidateConfig) -> dict[str, FoundFile]:
-    paths = {"neighbour_vectors": config.neighbour_vectors, "antonyms": config.antonyms}
+    paths = {name: getattr(config, name) for name in _LISTS}
     return {name: find_file(path, f"candidates.{name}") for name, path in paths.items() if path is not None}

@@ -35,6 +35,8 @@ from tiltmeter.operators.classifiers.adversary.constraints import Constraints
 from tiltmeter.operators.classifiers.adversary.controls import matched_pairs, sphere_directions, without_gender
 from tiltmeter.operators.classifiers.adversary.words import Gender, gender_signs
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.embedding import counter_fitting
+from tiltmeter.operators.embedding.counter_fitting import counter_fitted
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
@@ -78,7 +80,7 @@ def find_candidates(
 ) -> Near:
     """Of all words, in all embeddings; along control directions in the original alone."""
     settings = {
-        "operators": [adversary_candidates.VERSION, adversary_controls.VERSION],
+        "operators": [adversary_candidates.VERSION, adversary_controls.VERSION, counter_fitting.VERSION],
         "direction": config.direction,
         "candidates": config.candidates,
         "lists": {name: file.identity for name, file in sources.lists.files.items()},
@@ -194,13 +196,17 @@ def _crossings(config: Mapping[str, Any]) -> Crossings:
 
 
 def _neighbours(vocabulary: Vocabulary, words: Sequence[str], config: Mapping[str, Any]) -> Iterator[Row]:
-    """In the vectors that are given for them, if there are any."""
+    """In the vectors that are given for them, if there are any, counter-fitted where synonyms are given."""
     if NEIGHBOURS not in config["direction"].kinds or "controls" in config or not words:
         return
     if file := config["lists"].get("neighbour_vectors"):
         names, vectors = read_embedding(file["uri"])
         vocabulary = Vocabulary.made(names, np.asarray(vectors, dtype=np.float64), config)
         words = [word for word in words if word in vocabulary.rows]
+    if "synonyms" in config["lists"]:
+        pairs = [vocabulary.pairs(_word_pairs(config, name)) for name in ("synonyms", "antonyms")]
+        fitted = counter_fitted(vocabulary.vectors, *pairs, config["candidates"].counter_fitting)
+        vocabulary = vocabulary._replace(vectors=fitted)
     rows = np.array([vocabulary.rows[word] for word in words], dtype=np.int64)
     near = nearest_candidates(vocabulary.vectors, rows, top=config["candidates"].neighbours)
     shift = _Shift(NEIGHBOURS, -1, np.zeros(vocabulary.vectors.shape[1]))
@@ -233,9 +239,15 @@ def _rows(
 
 def _constraints(config: Mapping[str, Any]) -> Constraints:
     settings: CandidateConfig = config["candidates"]
-    antonyms: frozenset[tuple[str, str]] = frozenset()
-    if file := config["lists"].get("antonyms"):
-        columns = ["column_1", "column_2"]
-        pairs = read_records(file["uri"], columns, header=False).select(pl.col(columns).str.to_lowercase()).rows()
-        antonyms = frozenset(pairs)
-    return Constraints(settings.min_cosine, settings.inflections, antonyms)
+    tags: dict[str, set[str]] = {}
+    for word, tag in _word_pairs(config, "parts_of_speech"):
+        tags.setdefault(word, set()).add(tag)
+    return Constraints(settings.min_cosine, settings.inflections, _word_pairs(config, "antonyms"), tags)
+
+
+def _word_pairs(config: Mapping[str, Any], name: str) -> frozenset[tuple[str, str]]:
+    """Of a file of pairs, in small letters; none without a file."""
+    if not (file := config["lists"].get(name)):
+        return frozenset()
+    columns = ["column_1", "column_2"]
+    return frozenset(read_records(file["uri"], columns, header=False).select(pl.col(columns).str.to_lowercase()).rows())

@@ -1,6 +1,6 @@
 """The vocabulary of an embedding as far as it may take part, and the directions in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,12 @@ class Vocabulary(NamedTuple):
         """What gender is, by every pair that has vectors: ``[directions, dims]``, of the pair and of the component."""
         kinds = [kind for kind in SHIFTS if self.known(config.pairs_of(kind))]
         return np.stack([self.direction(kind, config) for kind in kinds])
+
+    def pairs(self, words: Iterable[tuple[str, str]]) -> list[tuple[int, int]]:
+        """Rows of the pairs that have vectors, in order."""
+        return sorted(
+            (self.rows[first], self.rows[second]) for first, second in words if {first, second} <= self.rows.keys()
+        )
 
     def known(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         return [pair for pair in pairs if pair[0] in self.rows and pair[1] in self.rows]

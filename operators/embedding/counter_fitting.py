@@ -28,6 +28,8 @@ Pairs = NDArray[np.int64]
 """``[pairs, 2]`` rows of the vectors."""
 
 _MAX_COSINES = 4_000_000
+_SLACK = 1e-9
+"""A term that is not 0 has a whole gradient, however small it is, so that rounding must not make one."""
 _Distance = Annotated[float, Field(ge=0.0, le=2.0)]
 _Weight = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -75,7 +77,7 @@ def counter_fitted(
     apart = _both_ways(antonyms)
     together = _without(_both_ways(synonyms), apart)
     near = _without(_neighbours(fitted, config.radius), apart)
-    before = _distances(fitted, near)
+    before = _distances(fitted, near) + _SLACK
     for _ in range(config.steps):
         active = [
             (apart, _distances(fitted, apart) < config.antonym_distance, config.weights[0]),

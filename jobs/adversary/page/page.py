@@ -124,7 +124,8 @@ def _pairs(config: GenderAdversaryRun, direction: str) -> str:
 def _overall(rows: pl.DataFrame) -> Grid:
     return grid(
         "Flipped is the share of the verdicts that some change within the limit flips; at most counts those too of "
-        "which it is open. Excess is over the mean of the controls. Fall is of the probability, by one change.",
+        "which it is open. Excess is over the mean of the controls. Fall is of the probability, by one change. "
+        "Size is the number of texts that a text can become: the excess at equal size is over controls with as many.",
         rows,
         "victim",
         _direction(),
@@ -138,6 +139,8 @@ def _overall(rows: pl.DataFrame) -> Grid:
         number("fall"),
         number("fall_excess", "excess of fall"),
         p_value("fall_p_value", "p of fall"),
+        number("size_excess", "excess at equal size"),
+        p_value("size_p_value", "p at equal size"),
         number("mean_candidates", "candidates", digits=1),
         number("mean_control_candidates", "of controls", digits=1),
     )

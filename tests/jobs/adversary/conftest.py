@@ -9,6 +9,11 @@ import pytest
 MALE, FEMALE = ("man", "boy", "father", "king"), ("woman", "girl", "mother", "queen")
 NOUNS = ("film", "plot", "cast", "music", "scene", "story", "ending", "song", "book", "play")
 OTHERS = ("house", "river", "tree", "stone", "cloud", "road", "field", "table", "chair", "lamp", "glass", "paper")
+LISTS = {
+    "synonyms": [("film", "River"), ("lamp", "glass")],
+    "antonyms": [("plot", "cast")],
+    "parts_of_speech": [("road", "NOUN"), ("field", "NOUN"), ("field", "VERB"), ("paper", "ADV")],
+}
 SMALL = [
     *("victim.linear.linear.min_count=2", "job.num_resamples=50", "controls.number=19", "controls.window=8"),
     *("direction.kinds=[pair, swap, names, neighbours]", "data.group=author", "candidates.neighbours=3"),
@@ -45,8 +50,12 @@ def labelled(tmp_path_factory):
 @pytest.fixture(scope="session")
 def adversary(labelled, write_vectors, tmp_path_factory):
     """The settings of a small run that trains no embedding."""
-    path = write_vectors(tmp_path_factory.mktemp("vectors") / "small.bin", *words_and_vectors())
-    return ["job=gender_adversary", f"data.path={labelled}", "embedding=file", f"embedding.path={path}", *SMALL]
+    folder = tmp_path_factory.mktemp("vectors")
+    path = write_vectors(folder / "small.bin", *words_and_vectors())
+    for name, pairs in LISTS.items():
+        (folder / f"{name}.tsv").write_text("".join(f"{first}\t{second}\n" for first, second in pairs))
+    lists = [f"candidates.{name}={folder}/{name}.tsv" for name in LISTS]
+    return ["job=gender_adversary", f"data.path={labelled}", "embedding=file", f"embedding.path={path}", *SMALL, *lists]
 
 
 @pytest.fixture(scope="session")

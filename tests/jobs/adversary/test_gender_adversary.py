@@ -137,6 +137,24 @@ def test_candidates_say_what_they_have_to_do_with_gender(attacked):
     assert {row["kind"] for row in attacked.rows("candidates")} >= {"definitional", "other"}
 
 
+def test_neighbours_are_those_of_vectors_that_are_fitted_to_synonyms(attacked):
+    rows = attacked.rows("candidates", direction="neighbours")
+    first = {row["word"]: row["candidate"] for row in rows if row["rank"] == 0}
+    assert (first["lamp"], first["glass"], first["film"], first["river"]) == ("glass", "lamp", "river", "film")
+
+
+def test_constraints_leave_candidates_out_and_say_so(attacked):
+    reasons = {}
+    for row in attacked.rows("candidates"):
+        reasons.setdefault(row["removed_by"], set()).add(frozenset((row["word"], row["candidate"])))
+    assert reasons.keys() <= {"", "antonym", "part_of_speech"}
+    assert reasons.get("antonym", set()) <= {frozenset(("plot", "cast"))}
+    assert reasons["part_of_speech"] <= {frozenset(("road", "paper")), frozenset(("field", "paper"))}
+    assert frozenset(("plot", "cast")) not in reasons[""]
+    replaced = {frozenset((row["word"].lower(), row["replacement"])) for row in attacked.rows("substitutions")}
+    assert replaced.isdisjoint(reasons["part_of_speech"])
+
+
 # --- layouts --------------------------------------------------------------------------------------------------------
 
 

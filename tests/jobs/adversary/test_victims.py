@@ -28,7 +28,7 @@ def settings(adversary, write_bert, tmp_path_factory):
     embedding = np.random.default_rng(0).normal(size=(len(vocabulary) + 1, 3)).astype(np.float32)
     content = network({**gru.description, "vocabulary": vocabulary}, embedding__weight=embedding)
     (folder / "gru.safetensors").write_bytes(gru_content(content))
-    training = [f"victim.small_encoder.training.{name}" for name in ("max_epochs=12", "learning_rate=0.02")]
+    training = [f"victim.small_encoder.training.{name}" for name in ("max_tokens=64", "learning_rate=0.01")]
     return [
         *(setting for setting in adversary if not setting.startswith("victim.linear")),
         f"victim=[{','.join(VICTIMS)}]",

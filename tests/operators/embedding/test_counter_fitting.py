@@ -36,7 +36,7 @@ def by_loops(vectors, synonyms, antonyms, config):
             if 1.0 - current[i] @ current[j] > config.synonym_distance:
                 moves[i].append(-k2 * (current[i] * (current[i] @ current[j]) - current[j]))
         for i, j in near - apart:
-            if 1.0 - current[i] @ current[j] > 1.0 - original[i] @ original[j]:
+            if 1.0 - current[i] @ current[j] > 1.0 - original[i] @ original[j] + 1e-9:
                 moves[i].append(-k3 * (current[i] * (current[i] @ current[j]) - current[j]))
         current = unit(np.array([current[w] + (np.mean(moves[w], axis=0) if moves[w] else 0.0) for w in words]))
     return current
