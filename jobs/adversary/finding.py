@@ -204,8 +204,8 @@ def _neighbours(vocabulary: Vocabulary, words: Sequence[str], config: Mapping[st
         vocabulary = Vocabulary.made(names, np.asarray(vectors, dtype=np.float64), config)
         words = [word for word in words if word in vocabulary.rows]
     if "synonyms" in config["lists"]:
-        pairs = [vocabulary.pairs(_word_pairs(config, name)) for name in ("synonyms", "antonyms")]
-        fitted = counter_fitted(vocabulary.vectors, *pairs, config["candidates"].counter_fitting)
+        synonyms, antonyms = (vocabulary.pairs(_word_pairs(config, name)) for name in ("synonyms", "antonyms"))
+        fitted = counter_fitted(vocabulary.vectors, synonyms, antonyms, config["candidates"].counter_fitting)
         vocabulary = vocabulary._replace(vectors=fitted)
     rows = np.array([vocabulary.rows[word] for word in words], dtype=np.int64)
     near = nearest_candidates(vocabulary.vectors, rows, top=config["candidates"].neighbours)

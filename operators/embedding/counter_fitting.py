@@ -121,7 +121,8 @@ def _both_ways(pairs: Iterable[tuple[int, int]]) -> Pairs:
 def _without(pairs: Pairs, others: Pairs) -> Pairs:
     barred = {tuple(pair) for pair in others.tolist()}
     kept = np.array([tuple(pair) not in barred for pair in pairs.tolist()], dtype=bool)
-    return pairs[kept]
+    rest: Pairs = pairs[kept]
+    return rest
 
 
 def _distances(vectors: FloatArray, pairs: Pairs) -> FloatArray:
@@ -131,4 +132,5 @@ def _distances(vectors: FloatArray, pairs: Pairs) -> FloatArray:
 
 def _unit(vectors: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0.0)
+    unit: FloatArray = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0.0)
+    return unit

@@ -67,7 +67,7 @@ class _Branches(NamedTuple):
     def best(self, number: int) -> "_Branches":
         """Those that may lead most."""
         chosen = np.argsort(-self.bounds, kind="stable")[:number]
-        return _Branches(*(part[chosen] for part in self))
+        return _Branches(self.choices[chosen], self.sums[chosen], self.places[chosen], self.bounds[chosen])
 
 
 class _Bounded:
@@ -129,7 +129,8 @@ class _Bounded:
 
     def _num_children(self, branches: _Branches, missing: int) -> NDArray[np.int64]:
         last = self._starts[len(self._order) - missing]
-        return np.maximum(last - self._starts[branches.places], 0)
+        numbers: NDArray[np.int64] = np.maximum(last - self._starts[branches.places], 0)
+        return numbers
 
     def _bounds(
         self,
@@ -181,5 +182,6 @@ def _ordered(singles: Choices, values: FloatArray, num_positions: int) -> NDArra
     """Positions that have candidates; that whose change leaves the smallest p(y0) first."""
     smallest = np.full(num_positions, np.inf)
     np.minimum.at(smallest, singles.argmax(axis=1), values)
-    order: NDArray[np.int64] = np.argsort(smallest, kind="stable")
-    return order[np.isfinite(smallest[order])]
+    order = np.argsort(smallest, kind="stable")
+    kept: NDArray[np.int64] = order[np.isfinite(smallest[order])]
+    return kept

@@ -54,7 +54,7 @@ def ladder(
     if attack.status != "not_found":
         return attack
     if isinstance(queries.victim, BoundedVictim):
-        sizes = level_sizes(num_candidates, min(max_changes, np.count_nonzero(num_candidates)))
+        sizes = level_sizes(num_candidates, min(max_changes, int(np.count_nonzero(num_candidates))))
         beyond = range(levels_within(sizes, config.budget - 1) + 1, len(sizes) + 1)
         if proven := bounded(queries, queries.victim, num_candidates, beyond, config.branches):
             return proven

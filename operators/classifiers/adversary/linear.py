@@ -113,7 +113,8 @@ class LinearVictim:
             expit(-(model.slopes * (part.reshape(-1, *model.biases.shape) + model.biases) + model.offsets))
             for part in (lower, upper)
         ]
-        return _lead(np.minimum(*ends), np.maximum(*ends), label).mean(axis=1).max(axis=1)
+        bounds: FloatArray = _lead(np.minimum(*ends), np.maximum(*ends), label).mean(axis=1).max(axis=1)
+        return bounds
 
     def _lengths(self, sums: FloatArray) -> FloatArray:
         lengths: FloatArray = np.sqrt(_squares(np.maximum(sums[:, : 1 + self.num_repeated], 0.0), self.num_repeated))

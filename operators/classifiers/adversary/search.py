@@ -67,7 +67,7 @@ def exhaustive(queries: Queries, num_candidates: Sequence[int], max_changes: int
     before = after = float(queries(best[None])[0][0])
     if not any(num_candidates):
         return Attack("no_candidate", tuple(best.tolist()), before, before, queries.num_queries)
-    sizes = level_sizes(num_candidates, min(max_changes, np.count_nonzero(num_candidates)))
+    sizes = level_sizes(num_candidates, min(max_changes, int(np.count_nonzero(num_candidates))))
     num_levels = levels_within(sizes, budget - queries.num_queries)
     for number in range(1, num_levels + 1):
         texts = levels(num_candidates, number)

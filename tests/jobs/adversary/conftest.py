@@ -12,7 +12,7 @@ OTHERS = ("house", "river", "tree", "stone", "cloud", "road", "field", "table", 
 LISTS = {
     "synonyms": [("film", "River"), ("lamp", "glass")],
     "antonyms": [("plot", "cast")],
-    "parts_of_speech": [("road", "NOUN"), ("field", "NOUN"), ("field", "VERB"), ("paper", "ADV")],
+    "parts_of_speech": [*((word, "NOUN") for word in NOUNS), *((word, "ADV") for word in OTHERS[3:])],
 }
 SMALL = [
     *("victim.linear.linear.min_count=2", "job.num_resamples=50", "controls.number=19", "controls.window=8"),
