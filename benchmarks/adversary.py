@@ -287,6 +287,13 @@ def planted(
     )
 
 
+def plant(rows: Sequence[tuple[str, str]], texts: Sequence[Attacked], embedding: Embedding) -> None:
+    """By controls and candidates as they are usually, with unfiltered controls, and with both as published."""
+    planted(rows, texts, embedding, "neutral_pairs", "kept")
+    planted(rows, texts, embedding, "word_pairs", "kept")
+    planted(rows, texts, embedding, "word_pairs", "excluded")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("vectors")
@@ -300,10 +307,7 @@ def main() -> None:
         "search": lambda: search(victim, texts, embedding),
         "controls": lambda: controls(victim, texts, embedding),
         "calibration": lambda: calibration(rows, texts[:200], embedding),
-        "planted": lambda: [
-            planted(rows, texts[:200], embedding, *kinds)
-            for kinds in (("neutral_pairs", "kept"), ("word_pairs", "kept"), ("word_pairs", "excluded"))
-        ],
+        "planted": lambda: plant(rows, texts[:200], embedding),
     }
     for name in options.parts:
         parts[name]()
