@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
@@ -18,6 +17,7 @@ from tiltmeter.jobs.adversary.config import (
     Directions,
     GenderAdversaryRun,
 )
+from tiltmeter.jobs.adversary.lists import constraints_of, word_pairs
 from tiltmeter.jobs.adversary.texts import stop_words
 from tiltmeter.jobs.adversary.vocabularies import Vocabulary
 from tiltmeter.jobs.embedding.vectors.selection import matrix
@@ -31,13 +31,11 @@ from tiltmeter.operators.classifiers.adversary.candidates import (
     shifted_candidates,
     unit_rows,
 )
-from tiltmeter.operators.classifiers.adversary.constraints import Constraints
 from tiltmeter.operators.classifiers.adversary.controls import matched_pairs, sphere_directions, without_gender
 from tiltmeter.operators.classifiers.adversary.words import Gender, gender_signs
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding import counter_fitting
 from tiltmeter.operators.embedding.counter_fitting import counter_fitted
-from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
 
@@ -204,7 +202,7 @@ def _neighbours(vocabulary: Vocabulary, words: Sequence[str], config: Mapping[st
         vocabulary = Vocabulary.made(names, np.asarray(vectors, dtype=np.float64), config)
         words = [word for word in words if word in vocabulary.rows]
     if "synonyms" in config["lists"]:
-        synonyms, antonyms = (vocabulary.pairs(_word_pairs(config, name)) for name in ("synonyms", "antonyms"))
+        synonyms, antonyms = (vocabulary.pairs(word_pairs(config, name)) for name in ("synonyms", "antonyms"))
         fitted = counter_fitted(vocabulary.vectors, synonyms, antonyms, config["candidates"].counter_fitting)
         vocabulary = vocabulary._replace(vectors=fitted)
     rows = np.array([vocabulary.rows[word] for word in words], dtype=np.int64)
@@ -218,7 +216,7 @@ def _rows(
 ) -> Iterator[Row]:
     unit = unit_rows(vocabulary.vectors)
     leanings = unit @ vocabulary.leaning(config["direction"])
-    constraints = _constraints(config)
+    constraints = constraints_of(config)
     for number, shift in enumerate(shifts):
         same = {"direction": shift.direction, "control": shift.control, "replica": config["replica"]}
         for place, word in enumerate(words):
@@ -235,19 +233,3 @@ def _rows(
                     "removed_by": constraints(word, vocabulary.words[candidate], float(unit[candidate] @ unit[row])),
                     "num_near": int(near.num_excluded[number, place]),
                 }
-
-
-def _constraints(config: Mapping[str, Any]) -> Constraints:
-    settings: CandidateConfig = config["candidates"]
-    tags: dict[str, set[str]] = {}
-    for word, tag in _word_pairs(config, "parts_of_speech"):
-        tags.setdefault(word, set()).add(tag)
-    return Constraints(settings.min_cosine, settings.inflections, _word_pairs(config, "antonyms"), tags)
-
-
-def _word_pairs(config: Mapping[str, Any], name: str) -> frozenset[tuple[str, str]]:
-    """Of a file of pairs, in small letters; none without a file."""
-    if not (file := config["lists"].get(name)):
-        return frozenset()
-    columns = ["column_1", "column_2"]
-    return frozenset(read_records(file["uri"], columns, header=False).select(pl.col(columns).str.to_lowercase()).rows())

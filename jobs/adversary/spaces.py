@@ -93,11 +93,15 @@ def _near(store: Store, unit: Unit, words: pl.Series) -> pl.DataFrame:
     parts = [pl.DataFrame(store.read(ref.select(*columns))) for ref in unit.inputs["near"]]
     near = pl.concat([part.filter(pl.col("word").is_in(words.implode())) for part in parts])
     near = near.filter(removed_by="").drop("removed_by")
-    return _equal(near) if unit.config["equal"] else near
+    return equalised(near) if unit.config["equal"] else near
 
 
-def _equal(near: pl.DataFrame) -> pl.DataFrame:
-    """Along controls, of each word as many at most as along the direction itself."""
+def equalised(near: pl.DataFrame) -> pl.DataFrame:
+    """Along controls, of each word as many candidates at most as along the direction itself: the nearest ones.
+
+    Args:
+        near: of the schema ``NEAR``, without those that are removed.
+    """
     numbers = near.filter(control=-1, replica=0).group_by("direction", "word").len()
     place = pl.col("rank").rank("ordinal").over("direction", "control", "replica", "word")
     joined = near.with_columns(place.alias("place")).join(numbers, on=["direction", "word"], how="left")
