@@ -27,8 +27,10 @@ NONE = -1
 Crossings = Literal["excluded", "kept", "barred"]
 """Candidates of the other gender than the word: as all others (published), not excluded as near to it, or not taken."""
 
-_MAX_COSINES = 4_000_000
-"""In memory at once; numbers of 8 bytes for each are 32 MB."""
+_MAX_COSINES = 200_000
+"""At once; numbers of 8 bytes for each stay in a core's cache, through which every shift goes three times."""
+_FEW = 8
+"""Largest numbers that are found one after the other, which is faster than to part a row."""
 
 
 class Candidates(NamedTuple):
@@ -98,17 +100,23 @@ def shifted_candidates(
     """
     table = unit_rows(np.asarray(vectors, dtype=np.float64))
     signs = np.zeros(len(table), dtype=np.int8) if genders is None else genders
-    parts = [np.empty((len(shifts), 0, width)) for width in (top, top, 1)]
+    moved = _Shifts(np.asarray(shifts, dtype=np.float64), np.asarray(shifts, dtype=np.float64) @ table.T)
     size = max(1, _MAX_COSINES // max(len(table), 1))
-    for start in range(0, len(words), size):
+    blocks = []
+    for start in range(0, max(len(words), 1), size):
         rows = words[start : start + size]
         places = np.nonzero(signs[rows][:, None] * signs == -1)
         bases = vectors[rows].astype(np.float64)
-        block = _of_block(
-            table, bases, np.asarray(shifts, dtype=np.float64), (top, exclude), _Crossings(crossings, places)
-        )
-        parts = [np.concatenate(pair, axis=1) for pair in zip(parts, block, strict=True)]
-    return Candidates(parts[0].astype(np.int64), parts[1], parts[2][:, :, 0].astype(np.int64))
+        blocks.append(_of_block(table, bases, moved, (top, exclude), _Crossings(crossings, places)))
+    ranked, cosines, num_excluded = (np.concatenate(part, axis=1) for part in zip(*blocks, strict=True))
+    return Candidates(ranked.astype(np.int64), cosines, num_excluded[:, :, 0].astype(np.int64))
+
+
+class _Shifts(NamedTuple):
+    """``[shifts, dims]``, and what each adds to the product with every word, ``[shifts, vocabulary]``."""
+
+    vectors: FloatArray
+    gains: FloatArray
 
 
 class _Crossings(NamedTuple):
@@ -119,7 +127,7 @@ class _Crossings(NamedTuple):
 
 
 def _of_block(
-    table: FloatArray, bases: FloatArray, shifts: FloatArray, sizes: tuple[int, int], crossings: _Crossings
+    table: FloatArray, bases: FloatArray, shifts: _Shifts, sizes: tuple[int, int], crossings: _Crossings
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     top, exclude = sizes
     products = bases @ table.T
@@ -130,8 +138,8 @@ def _of_block(
         near = np.where(np.take_along_axis(is_crossing, near, axis=1), NONE, near)
     if crossings.kind == "barred":
         products[crossings.places] = -np.inf
-    rows = [_of_shift(products, table @ shift, near, top) for shift in shifts]
-    lengths = np.linalg.norm(bases + shifts[:, None], axis=2)[:, :, None]
+    rows = [_of_shift(products, row, near, top) for row in shifts.gains]
+    lengths = np.linalg.norm(bases + shifts.vectors[:, None], axis=2)[:, :, None]
     ranked, sums, num_excluded = (np.stack(part) for part in zip(*rows, strict=True))
     return ranked, np.divide(sums, lengths, out=np.full_like(sums, np.nan), where=lengths > 0.0), num_excluded
 
@@ -177,11 +185,26 @@ def nearest_candidates(vectors: NDArray[np.floating], words: NDArray[np.int64], 
 def _largest(values: FloatArray, number: int) -> NDArray[np.int64]:
     """Columns of the largest values of each row, the largest first; of equal ones the first column."""
     number = min(number, values.shape[1])
+    if number <= _FEW:
+        return _one_by_one(values, number)
     least = np.partition(values, values.shape[1] - number, axis=1)[:, values.shape[1] - number]
     rows, columns = np.nonzero(values >= least[:, None])
     order = np.lexsort((columns, -values[rows, columns], rows))
     starts = np.searchsorted(rows, np.arange(len(values)))
     chosen: NDArray[np.int64] = columns[order][starts[:, None] + np.arange(number)]
+    return chosen
+
+
+def _one_by_one(values: FloatArray, number: int) -> NDArray[np.int64]:
+    """Where all that are left are -inf, the first of these comes more than once."""
+    rest, rows = values.copy(), np.arange(len(values))
+    chosen = np.empty((len(values), number), dtype=np.int64)
+    for place in range(number):
+        chosen[:, place] = rest.argmax(axis=1)
+        is_left = rest[rows, chosen[:, place]] > -np.inf
+        if not is_left.all():
+            chosen[:, place] = np.where(is_left, chosen[:, place], values.argmin(axis=1))
+        rest[rows, chosen[:, place]] = -np.inf
     return chosen
 
 
