@@ -1,14 +1,17 @@
-"""The vocabulary of an embedding as far as it may take part, and the directions in it."""
+"""The vocabulary of an embedding as far as it may take part, the directions in it, and what leaves its words out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import regex
 
-from tiltmeter.jobs.adversary.config import SHIFTS, DirectionKind, Directions
+from tiltmeter.jobs.adversary.config import SHIFTS, CandidateConfig, DirectionKind, Directions
 from tiltmeter.operators.classifiers.adversary.candidates import pair_direction, unit_rows
+from tiltmeter.operators.classifiers.adversary.constraints import Constraints
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.storage.records import read_records
 
 _LETTERS = regex.compile(r"\p{L}+(['\u2019-]\p{L}+)*")
 
@@ -61,3 +64,20 @@ class Vocabulary(NamedTuple):
         difference = unit[self.rows[pairs[0][1]]] - unit[self.rows[pairs[0][0]]]
         direction: FloatArray = unit_rows(difference[None])[0]
         return direction
+
+
+def constraints_of(config: Mapping[str, Any]) -> Constraints:
+    """What leaves candidates out, by the settings of a unit."""
+    settings: CandidateConfig = config["candidates"]
+    tags: dict[str, set[str]] = {}
+    for word, tag in word_pairs(config, "parts_of_speech"):
+        tags.setdefault(word, set()).add(tag)
+    return Constraints(settings.min_cosine, settings.inflections, word_pairs(config, "antonyms"), tags)
+
+
+def word_pairs(config: Mapping[str, Any], name: str) -> frozenset[tuple[str, str]]:
+    """Of a file of pairs, in small letters; none without a file."""
+    if not (file := config["lists"].get(name)):
+        return frozenset()
+    columns = ["column_1", "column_2"]
+    return frozenset(read_records(file["uri"], columns, header=False).select(pl.col(columns).str.to_lowercase()).rows())
