@@ -150,10 +150,11 @@ def _edge_bits(edge: Edge, reading: Reading) -> int:
     sentence = reading.instance.sentence
     for dependent, (head, name) in enumerate(zip(sentence.heads or (), sentence.deprels or (), strict=True)):
         start, target = (dependent, head) if edge.is_to_head else (head, dependent)
-        if head != ROOT and targets >> target & 1 and _is_named(edge.relation, name):
+        if head != ROOT and targets >> target & 1 and is_named(edge.relation, name):
             bits |= 1 << start
     return bits
 
 
-def _is_named(relation: Value, name: str) -> bool:
+def is_named(relation: Value, name: str) -> bool:
+    """Whether the name of a dependency is what a rule says."""
     return full_match(relation.text, name) if relation.is_regex else relation.text == name

@@ -132,6 +132,13 @@ def parsed_quantifier(symbol: str) -> Quantifier:
     return Quantifier(int(low), int(high) if high else None if comma else int(low))
 
 
+def parsed_edge(symbol: str, target: Node | None = None) -> Edge:
+    """The dependency of a symbol of the kind ``edge``; without a target, to any token."""
+    name = symbol.lstrip("?")
+    relation = Value(name[1:]) if name[1] not in '/"' else _value(name[1:])
+    return Edge(relation, target or Node(Token()), is_to_head=name[0] == "<", is_optional=symbol[0] == "?")
+
+
 def _tests(text: str) -> tuple[Test, ...]:
     return tuple(Test(_field(match["field"]), _value(match["value"])) for match in _TESTS.finditer(text))
 
@@ -200,9 +207,7 @@ class _Parser:
 
     def _edge(self) -> Edge:
         symbol = self._next()
-        name = symbol.lstrip("?")
-        relation = Value(name[1:]) if name[1] not in '/"' else _value(name[1:])
-        return Edge(relation, self._target(), is_to_head=name[0] == "<", is_optional=symbol[0] == "?")
+        return parsed_edge(symbol, self._target())
 
     def _target(self) -> Node:
         if self._text == "(":
