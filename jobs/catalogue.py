@@ -33,6 +33,7 @@ OURS = {
     "private_vectors": "tiltmeter.jobs.embedding.private_vectors.job:JOB",
     "prune": "tiltmeter.jobs.upkeep.prune.job:JOB",
     "psychophysics": "tiltmeter.jobs.psychophysics.job:JOB",
+    "relation_rules": "tiltmeter.jobs.relations.job:JOB",
     "sentiment_posterior": "tiltmeter.jobs.sentiment.posterior.job:JOB",
     "sentiment_rating": "tiltmeter.jobs.sentiment.rating.job:JOB",
     "survey": "tiltmeter.jobs.survey.job:JOB",

@@ -50,6 +50,8 @@ class Stream(IntEnum):
     WORD_BAG = 26
     MADE_UP_REVIEW = 27
     RELATION_RULES = 28
+    RELATION_TRAINING = 29
+    RELATION_STUDY = 30
     INFLUENCE = 31
     SHAPLEY = 36
 

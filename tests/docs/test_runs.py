@@ -45,6 +45,10 @@ _SMALL = {
         *("nuts.draws=50", "gibbs.sweeps=10", "gibbs.warmup=2"),
     ),
     "gender_adversary": ("controls.number=9", "job.num_resamples=10", "victim.linear.linear.min_count=2"),
+    "relation_rules": (
+        *("data.sentences=60", "seeds=1", "training.max_epochs=2", "job.num_resamples=10", "encoder.words=8"),
+        *("encoder.lstm=8", "encoder.gcn=8", "encoder.ffn=8", "decoder.hidden=8", "decoder.max_length=12"),
+    ),
     "privacy_metrics": (*_MODELS, "models.num_seeds=1", "explanations.max_sentences=4"),
     "word_influence": (
         *("models.training.max_epochs=1", "num_students=1", "student.max_epochs=1", "ratios.num_contexts=20"),

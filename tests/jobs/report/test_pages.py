@@ -34,6 +34,7 @@ NUM_CHARTS = {
     "gender_adversary": 1,
     "word_influence": 1,
     "sentiment_posterior": 3,
+    "relation_rules": 2,
 }
 TOGETHER = [kind for kind in NUM_CHARTS if kind != "survey"][::-1]
 """Kinds that have all charts among them."""

@@ -1,0 +1,162 @@
+"""The config of `relation_rules`: instances, rules, the network, and what is asked of it."""
+
+from typing import Annotated, Literal, Self
+
+import pydantic
+from pydantic import AfterValidator, ConfigDict, Field
+
+from tiltmeter.jobs.runtime.config import CommonConfig, each_once
+from tiltmeter.operators.relations.induction import Induction
+from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+
+_CONFIG = ConfigDict(extra="forbid")
+_Path = Annotated[str, Field(min_length=1)]
+_Share = Annotated[float, Field(gt=0.0, le=1.0)]
+_Count = Annotated[int, Field(ge=1)]
+
+Split = Literal["training", "development", "test"]
+SPLITS: tuple[Split, ...] = ("training", "development", "test")
+
+Ablation = Literal["no_decoder", "no_classifier"]
+DecoderKind = Literal["published", "constrained", "retrieval"]
+Model = Literal["joint", "no_decoder", "no_classifier"]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+class RelationRulesJob(ResampleSettings):
+    """``job=relation_rules``; intervals over resamples of sentences.
+
+    Attributes:
+        unit_instances: instances whose rules are matched, or written, in a unit of work.
+    """
+
+    name: Literal["relation_rules"] = "relation_rules"
+    unit_instances: _Count = 500
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class Data:
+    """Instances.
+
+    Attributes:
+        path, development, test: files of the three parts; ``path`` None: sentences that are made up.
+        sentences: how many of these the training part has; the others have half as many.
+        mode: whether labels are learnt from beside rules, or what rules say alone.
+    """
+
+    path: _Path | None = None
+    development: _Path | None = None
+    test: _Path | None = None
+    sentences: Annotated[int, Field(ge=10)] = 200
+    mode: Literal["rules", "rules+labels"] = "rules+labels"
+
+    @property
+    def files(self) -> dict[Split, str | None]:
+        """Of each part."""
+        return {"training": self.path, "development": self.development, "test": self.test}
+
+    @pydantic.model_validator(mode="after")
+    def _has_all_parts(self) -> Self:
+        given = [name for name, path in self.files.items() if path is not None]
+        if given and len(given) < len(SPLITS):
+            missing = next(name for name in SPLITS if name not in given)
+            setting = "path" if missing == "training" else missing
+            raise ValueError(f"data.{setting}: must name the file of the {missing} part, as the others are named")
+        return self
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class Tags:
+    """What rules say of each instance, where they were run elsewhere: a line for each, with a relation and tokens."""
+
+    training: _Path | None = None
+    development: _Path | None = None
+    test: _Path | None = None
+
+    @property
+    def files(self) -> dict[Split, str | None]:
+        """Of each part."""
+        return {"training": self.training, "development": self.development, "test": self.test}
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class Rules:
+    """Where rules come from.
+
+    Attributes:
+        source: a ``file``, or those ``induced`` from the training part, or made of ``tags``.
+        path: of the file: JSON or YAML with id, relation and pattern.
+        tags: files of what rules say.
+        induction: how they are mined.
+        share: of the rules that match something in training, the most frequent first.
+    """
+
+    source: Literal["file", "induced", "tags"] = "file"
+    path: _Path | None = None
+    tags: Tags = Tags()
+    induction: Induction = Induction()
+    share: _Share = 1.0
+
+    @pydantic.model_validator(mode="after")
+    def _has_files(self) -> Self:
+        if self.source == "tags" and None in self.tags.files.values():
+            raise ValueError("rules.tags: must name a file for training, development and test with rules.source=tags")
+        if self.source == "induced" and self.path is not None:
+            raise ValueError("rules.path: no file is read with rules.source=induced; leave one of them out")
+        return self
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class Decoding:
+    """How rules are written.
+
+    Attributes:
+        kinds: decoders: the ``published`` one, which is free, that under the ``constrained`` beam search, and
+            ``retrieval`` of known rules that match.
+        seeds: models of so many seeds write; None: all.
+        max_rows: instances of the test part, the first of those that are asked about; None: all.
+    """
+
+    kinds: Annotated[tuple[DecoderKind, ...], Field(min_length=1), AfterValidator(each_once)] = (
+        "published",
+        "constrained",
+        "retrieval",
+    )
+    seeds: _Count | None = None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class RelationRulesRun(CommonConfig):
+    """A run of ``relation_rules``.
+
+    Attributes:
+        seeds: models that are trained of each kind.
+        ablations: models without one of the two parts.
+        shares: of rules, for the learning curve.
+    """
+
+    job: RelationRulesJob
+    data: Data
+    rules: Rules
+    encoder: EncoderConfig
+    decoder: DecoderConfig
+    training: TrainingConfig
+    decoding: Decoding
+    seeds: Annotated[int, Field(ge=1)] = 5
+    ablations: Annotated[tuple[Ablation, ...], AfterValidator(each_once)] = ()
+    shares: Annotated[tuple[_Share, ...], AfterValidator(each_once)] = ()
+
+    @pydantic.model_validator(mode="after")
+    def _fits(self) -> Self:
+        width = 2 * self.encoder.gcn
+        if self.decoder.layers * self.decoder.hidden != width:
+            raise ValueError(
+                f"decoder.hidden={self.decoder.hidden}: {self.decoder.layers} layers must start from the vectors of "
+                f"both arguments, {width} numbers; set it to {width // self.decoder.layers}"
+            )
+        if self.data.path is not None and self.rules.source == "file" and self.rules.path is None:
+            raise ValueError(
+                "rules.path: must name a file of rules; or set rules.source=induced, which mines them from data.path"
+            )
+        return self

@@ -1,0 +1,121 @@
+"""The sections of the page: tables, and charts of them."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tiltmeter.jobs.report.grids import count, estimate, grid, number, optional, p_value, percent, text, yes
+from tiltmeter.jobs.report.html.elements import Block, Chart, Section
+from tiltmeter.jobs.report.plots.curves import curves
+from tiltmeter.jobs.report.plots.dots import dots
+from tiltmeter.jobs.runtime.published import Frames
+
+_MOST = 40
+
+
+def sections(frames: Frames) -> Iterator[Section]:
+    """One for each table that there is."""
+    made = {
+        "measures": ("Relations, and what is written of them", _measures),
+        "learning_curve": ("More rules", _curve),
+        "explanations": ("What is written", _explanations),
+        "rules": ("Rules", _rules),
+        "training": ("Training", _training),
+    }
+    for name, (title, blocks) in made.items():
+        if name in frames:
+            yield Section(name, title, list(blocks(frames[name])))
+
+
+def _measures(rows: pl.DataFrame) -> Iterator[Block]:
+    ends = rows.rename({"low": "value_low", "high": "value_high"})
+    yield grid(
+        "Of all relations but no_relation, micro; intervals over resamples of sentences.",
+        ends.filter(relation="all", decoder=""),
+        "model",
+        "split",
+        "measure",
+        estimate("value"),
+        optional(number("sd_training", "sd of seeds")),
+        count("num", "instances"),
+        optional(p_value("p_value", "p, McNemar")),
+        optional(p_value("p_adjusted", "p, Holm")),
+    )
+    single = ends.filter((pl.col("relation") != "all") & (pl.col("measure") == "f1") & (pl.col("split") == "test"))
+    known = single.drop_nulls(["value", "value_low"])
+    if known.height:
+        figure = dots(known, "value", "relation", by="model")
+        yield Chart("F1 by relation on the test part.", "Intervals over resamples of sentences.", {"": figure})
+    written = ends.filter(pl.col("decoder") != "")
+    if written.height:
+        yield grid(
+            "Of rules that are written; the floor is what the most frequent training rule of the relation gives.",
+            written,
+            "model",
+            "decoder",
+            "measure",
+            estimate("value"),
+            optional(number("floor")),
+            count("num", "answers"),
+        )
+
+
+def _curve(rows: pl.DataFrame) -> Iterator[Block]:
+    ends = rows.rename({"low": "value_low", "high": "value_high"})
+    figure = curves(ends, "share", "value", by="measure", titles=("share of the rules", "on the development part"))
+    yield Chart("By the share of the rules, the most frequent first.", "Of the joint model.", {"": figure})
+    columns = (number("share", digits=2), "measure", estimate("value"), count("num_rules"), count("num_instances"))
+    yield grid("The same in numbers.", ends, *columns)
+
+
+def _explanations(rows: pl.DataFrame) -> Iterator[Block]:
+    yield grid(
+        "Of the first model.",
+        rows.filter((pl.col("seed") == 0) & (pl.col("model") == "joint")),
+        count("instance"),
+        "decoder",
+        "predicted",
+        text("rule"),
+        optional(text("implied_relation", "implies")),
+        optional(yes("matches")),
+        optional(yes("is_faithful", "faithful")),
+        optional(yes("is_exact", "exact")),
+        optional("reason"),
+        most=_MOST,
+        table="explanations",
+    )
+
+
+def _rules(rows: pl.DataFrame) -> Iterator[Block]:
+    is_new = pl.col("source") == "decoded"
+    for is_chosen, caption in ((is_new, "New rules, on the test part."), (~is_new, "Known rules, on the test part.")):
+        chosen = rows.filter((pl.col("split") == "test") & is_chosen).sort("support", descending=True, nulls_last=True)
+        if chosen.height:
+            yield grid(
+                caption,
+                chosen,
+                "relation",
+                text("text", "rule"),
+                count("support"),
+                optional(estimate("precision", digits=2)),
+                optional(percent("recall")),
+                optional("reason"),
+                most=_MOST,
+                table="rules",
+            )
+
+
+def _training(rows: pl.DataFrame) -> Iterator[Block]:
+    yield grid(
+        "The epochs whose weights are kept.",
+        rows.filter("is_best"),
+        "model",
+        number("share", digits=2),
+        count("seed"),
+        count("epoch"),
+        number("relation_loss"),
+        number("rule_loss"),
+        number("score"),
+        count("num_instances"),
+        count("num_with_rules"),
+    )

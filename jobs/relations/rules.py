@@ -1,0 +1,182 @@
+"""Rules: compiled from where they come from, run over every part, and counted."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.relations.config import SPLITS, RelationRulesRun
+from tiltmeter.jobs.relations.instances import Parts, read_instances
+from tiltmeter.jobs.relations.sources import RelationSources
+from tiltmeter.jobs.relations.tables import COMPILED, MATCHES, RULES
+from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.operators.relations import induction, synthetic, tagged
+from tiltmeter.operators.relations.induction import Induction, induced_rules
+from tiltmeter.operators.relations.instances import NO_RELATION
+from tiltmeter.operators.relations.rules.foreign.translation import Untranslated, Written, translated
+from tiltmeter.operators.relations.rules.grammar import LANGUAGE, NamedRule
+from tiltmeter.operators.relations.rules.index import RuleIndex
+from tiltmeter.operators.relations.rules.parsing import parsed
+from tiltmeter.operators.relations.rules.printing import printed
+from tiltmeter.operators.relations.synthetic import synthetic_rules
+from tiltmeter.operators.relations.tagged import tag_rule
+from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.storage.relations.rules import read_rules
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+
+def compile_rules(runner: Runner, config: RelationRulesRun, sources: RelationSources, parts: Parts) -> TableRef:
+    """Rules of the schema ``COMPILED``; one that is none of the language says why."""
+    source = "made_up" if config.rules.source == "file" and config.rules.path is None else config.rules.source
+    settings: dict[str, Any] = {"source": source, "language": LANGUAGE}
+    inputs = {} if source == "made_up" else {"instances": [parts["training"]]}
+    if source == "file":
+        settings["file"] = sources.rules.files["rules"].identity
+    if source == "made_up":
+        settings["operator"] = synthetic.VERSION
+    if source == "tags":
+        settings["operator"] = tagged.VERSION
+    if source == "induced":
+        settings |= {"operator": induction.VERSION, "induction": asdict(config.rules.induction), "seed": config.seed}
+    unit = Unit("compiled_rules/1", "rules", settings, inputs)
+    return runner.run_whole(Stage("compile rules", each(_compile), {"rules": [unit]}))["rules"][0].tables["rules"]
+
+
+def match_rules(runner: Runner, config: RelationRulesRun, rules: TableRef, parts: Parts) -> dict[str, list[TableRef]]:
+    """Which rules match which instances, of the schema ``MATCHES``, by the part."""
+    size = config.job.unit_instances
+    units: dict[str, list[Unit]] = {
+        split: [
+            Unit(
+                "rule_matches/1",
+                f"{split} from {low}",
+                {"low": low, "high": low + size, "language": LANGUAGE},
+                {"instances": [parts[split]], "rules": [rules]},
+            )
+            for low in range(0, parts[split].num_rows, size)
+        ]
+        for split in SPLITS
+    }
+    done = runner.run_whole(Stage("match rules", each(_match), units))
+    return {split: [finished.tables["matches"] for finished in done[split]] for split in SPLITS}
+
+
+def count_rules(
+    runner: Runner, config: RelationRulesRun, rules: TableRef, parts: Parts, matches: Mapping[str, Sequence[TableRef]]
+) -> TableRef:
+    """Support, precision and recall of each rule on each part, of the schema ``RULES``."""
+    inputs = {"rules": [rules]}
+    for split in SPLITS:
+        inputs |= {split: [parts[split]], f"{split}_matches": list(matches[split])}
+    settings = {"level": config.job.level, "share": config.rules.share}
+    unit = Unit("counted_rules/1", "rules", settings, inputs)
+    return runner.run_whole(Stage("count rules", each(_count), {"rules": [unit]}))["rules"][0].tables["rules"]
+
+
+def named_rules(store: Store, ref: TableRef) -> list[NamedRule]:
+    """Those that are of the language."""
+    rows = [row for row in store.read(ref).to_pylist() if row["status"] == "ok"]
+    return [NamedRule(row["rule_id"], row["relation"], parsed(row["text"]), row["source"]) for row in rows]
+
+
+def _compile(store: Store, unit: Unit) -> Tables:
+    source = unit.config["source"]
+    known = {row["relation"] for ref in unit.inputs.get("instances", ()) for row in store.read(ref).to_pylist()}
+    rules, others = _induced(store, unit) if source == "induced" else translated(_given(store, unit), source)
+    rows = [_judged(rule, known) for rule in rules]
+    rows += [
+        {"rule_id": rule_id, "relation": relation, "text": pattern, "source": source} | failed("no_rule", reason)
+        for rule_id, relation, pattern, reason in others
+    ]
+    yield "rules", table_of(rows, COMPILED)
+
+
+def _induced(store: Store, unit: Unit) -> tuple[list[NamedRule], list[Untranslated]]:
+    instances = [one for _, one in read_instances(store, unit.input("instances"))]
+    made = induced_rules(instances, Induction(**unit.config["induction"]), unit.config["seed"])
+    return [one.rule for one in made], []
+
+
+def _given(store: Store, unit: Unit) -> Iterator[Written]:
+    if unit.config["source"] == "made_up":
+        yield from (Written(*rule, "rules") for rule in synthetic_rules())
+    elif unit.config["source"] == "file":
+        for one in read_rules(unit.config["file"]["uri"]):
+            yield Written(one.rule_id, one.relation or "", one.pattern, one.language)
+    elif unit.config["source"] == "tags":
+        texts = Counter(
+            (printed(rule), row["tag"])
+            for row, instance in read_instances(store, unit.input("instances"))
+            if row["tag"] not in (None, NO_RELATION) and (rule := tag_rule(instance, row["tagged"]))
+        )
+        for number, (text, relation) in enumerate(sorted(texts), start=1):
+            yield Written(f"t{number}", relation, text, "rules")
+
+
+def _judged(rule: NamedRule, known: set[Any]) -> Row:
+    row = {"rule_id": rule.rule_id, "relation": rule.relation, "text": printed(rule.rule), "source": rule.source}
+    if known and rule.relation not in known:
+        return row | failed("unknown_relation", f"no training instance has the relation {rule.relation!r}")
+    return row | OK
+
+
+def _match(store: Store, unit: Unit) -> Tables:
+    index = RuleIndex(named_rules(store, unit.input("rules")))
+    low, high = unit.config["low"], unit.config["high"]
+    rows = [
+        {"split": row["split"], "instance": row["instance"], "rule_id": rule.rule_id}
+        for row, instance in read_instances(store, unit.input("instances"))
+        if low <= row["instance"] < high
+        for rule in index.matching(instance)
+    ]
+    yield "matches", table_of(rows, MATCHES)
+
+
+def _count(store: Store, unit: Unit) -> Tables:
+    rules = store.read(unit.input("rules")).to_pylist()
+    counted = {split: _counts(store, unit, split) for split in SPLITS}
+    used = used_rules(rules, counted["training"][0], unit.config["share"])
+    rows = []
+    for split in SPLITS:
+        hits, golds = counted[split]
+        rows += [_counted(row, split, hits, golds, unit.config["level"], row["rule_id"] in used) for row in rules]
+    yield "rules", table_of(rows, RULES)
+
+
+def _counts(store: Store, unit: Unit, split: str) -> tuple[dict[str, Counter[str]], Counter[str]]:
+    """Relations of the instances that each rule matches, and of all."""
+    relations = {row["instance"]: row["relation"] for row in store.read(unit.input(split)).to_pylist()}
+    hits: dict[str, Counter[str]] = defaultdict(Counter)
+    for ref in unit.inputs[f"{split}_matches"]:
+        for row in store.read(ref).to_pylist():
+            hits[row["rule_id"]][relations[row["instance"]]] += 1
+    return hits, Counter(relations.values())
+
+
+def used_rules(rules: Sequence[Row], hits: Mapping[str, Counter[str]], share: float) -> set[str]:
+    """The most frequent in training, of those that match something there; of equals, the first by name."""
+    counts = {row["rule_id"]: hits[row["rule_id"]].total() for row in rules if row["rule_id"] in hits}
+    order = sorted(counts, key=lambda name: (-counts[name], name))
+    return set(order[: max(1, round(share * len(order)))])
+
+
+def _counted(
+    row: Row, split: str, hits: Mapping[str, Counter[str]], golds: Counter[str], level: float, is_used: bool
+) -> Row:
+    hits_of_rule = hits.get(row["rule_id"], Counter())
+    return row | {"split": split, "is_used": is_used} | counted_columns(hits_of_rule, row["relation"], golds, level)
+
+
+def counted_columns(hits: Counter[str], relation: str, golds: Counter[str], level: float) -> Row:
+    """Support, precision with its interval, and recall."""
+    right, support = hits[relation], hits.total()
+    rates = clopper_pearson(right, support, level)
+    return {
+        "support": support,
+        "precision": float(rates.rate),
+        "precision_low": float(rates.low),
+        "precision_high": float(rates.high),
+        "recall": right / golds[relation] if golds[relation] else None,
+    }

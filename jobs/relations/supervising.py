@@ -1,0 +1,115 @@
+"""What rules say of instances, and what models learn of them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tiltmeter.jobs.relations.config import SPLITS
+from tiltmeter.jobs.relations.instances import read_instances
+from tiltmeter.jobs.relations.rules import used_rules
+from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.operators.relations.instances import NO_RELATION, Instance
+from tiltmeter.operators.relations.rules.parsing import parsed
+from tiltmeter.operators.relations.rules.printing import rule_symbols
+from tiltmeter.operators.relations.supervision import rule_relation, supervised_by_rules
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+
+Symbols = tuple[str, ...]
+
+
+class Supervised(NamedTuple):
+    """What is known of the instances of a part.
+
+    Attributes:
+        instances: each with its row.
+        labels: what models are told; of parts but the training one, the relation that holds.
+        rules: symbols of the rules that match and have the label.
+    """
+
+    instances: Sequence[tuple[Instance, Row]]
+    labels: Sequence[str]
+    rules: Sequence[Sequence[Symbols]]
+
+
+class Rule(NamedTuple):
+    """Attributes:
+    relation: that it stands for.
+    text: its print.
+    symbols: that it consists of.
+    """
+
+    relation: str
+    text: str
+    symbols: Symbols
+
+
+def supervised_parts(store: Store, unit: Unit, share: float, mode: str) -> dict[str, Supervised]:
+    """Of the training part and the development part.
+
+    Args:
+        unit: with inputs ``rules``, and of each part its rows and matches, the latter as ``<part>_matches``.
+        share: of the rules.
+        mode: whether labels are learnt from.
+    """
+    rules = read_rules(store, unit, share)
+    return {
+        "training": _supervised(store, unit, "training", rules, mode),
+        "development": _supervised(store, unit, "development", rules, "rules+labels"),
+    }
+
+
+def read_rules(store: Store, unit: Unit, share: float) -> dict[str, Rule]:
+    """Rules that models learn from, by name."""
+    rows = [row for row in store.read(unit.input("rules")).to_pylist() if row["status"] == "ok"]
+    hits: dict[str, Counter[str]] = defaultdict(Counter)
+    for names in matching_rules(store, unit.inputs["training_matches"]).values():
+        for name in names:
+            hits[name][""] += 1
+    used = used_rules(rows, hits, share)
+    return {
+        row["rule_id"]: Rule(row["relation"], row["text"], rule_symbols(parsed(row["text"])))
+        for row in rows
+        if row["rule_id"] in used
+    }
+
+
+def matching_rules(store: Store, refs: Sequence[TableRef]) -> dict[int, list[str]]:
+    """Names of the rules that match each instance that any matches."""
+    names: dict[int, list[str]] = defaultdict(list)
+    for ref in refs:
+        for row in store.read(ref).to_pylist():
+            names[row["instance"]].append(row["rule_id"])
+    return names
+
+
+def statement(row: Row, names: Sequence[str], rules: Mapping[str, Rule]) -> str:
+    """What rules say of an instance, or its tag."""
+    if row["tag"] is not None:
+        return str(row["tag"])
+    return rule_relation([rules[name].relation for name in names if name in rules])
+
+
+def _supervised(store: Store, unit: Unit, split: str, rules: Mapping[str, Rule], mode: str) -> Supervised:
+    rows = [(one, row) for row, one in read_instances(store, unit.input(split))]
+    names = matching_rules(store, unit.inputs[f"{split}_matches"])
+    if mode == "rules":
+        labels = [statement(row, names.get(row["instance"], ()), rules) for _, row in rows]
+        kept = supervised_by_rules([one for one, _ in rows], [row["sentence"] for _, row in rows], labels)
+        rows = [pair for pair, is_kept in zip(rows, kept, strict=True) if is_kept]
+        labels = [label for label, is_kept in zip(labels, kept, strict=True) if is_kept]
+    else:
+        labels = [row["relation"] or NO_RELATION for _, row in rows]
+    of_each = [
+        [
+            rules[name].symbols
+            for name in names.get(row["instance"], ())
+            if name in rules and rules[name].relation == label
+        ]
+        for (_, row), label in zip(rows, labels, strict=True)
+    ]
+    return Supervised(rows, labels, of_each)
+
+
+def evidence_of_rules(rules: TableRef, matches: Mapping[str, Sequence[TableRef]]) -> dict[str, Sequence[TableRef]]:
+    """Inputs of a unit that wants to know what rules say."""
+    return {"rules": [rules], **{f"{split}_matches": list(matches[split]) for split in SPLITS}}

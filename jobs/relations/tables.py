@@ -1,0 +1,189 @@
+"""Tables of `relation_rules`."""
+
+import pyarrow as pa
+
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, number, text
+from tiltmeter.storage.store.tables import column
+
+_SPLIT = text("split", "'training', 'development' or 'test'", key=True)
+_INSTANCE = count("instance", "number of the instance in its part, from 0", key=True)
+_SEED = count("seed", "number of the model, from 0", key=True)
+_MODEL = text("model", "'joint', an ablation, 'rules' alone, or a difference such as 'joint - no_decoder'", key=True)
+
+
+def _words(name: str, sentence: str) -> pa.Field:
+    return column(name, pa.list_(pa.string()), sentence)
+
+
+READ = pa.schema(
+    [
+        _SPLIT,
+        _INSTANCE,
+        text("document", "what the sentence is part of"),
+        count("sentence", "number of its sentence in its part, from 0"),
+        _words("tokens", "of the sentence"),
+        _words("lemma", "of the tokens; null without them"),
+        _words("pos", "parts of speech; null without them"),
+        _words("ner", "named entities; null without them"),
+        column("head", pa.list_(pa.int64()), "place of each token's head, from 1, 0 for roots; null without a tree"),
+        _words("deprel", "names of the dependencies; null without a tree"),
+        count("subject_start", "first token of the subject, from 0"),
+        count("subject_end", "token behind its last"),
+        count("object_start", "first token of the object, from 0"),
+        count("object_end", "token behind its last"),
+        text("subject_type", "of which kind the subject is; null if unknown"),
+        text("object_type", "of which kind the object is; null if unknown"),
+        text("relation", "that holds; null if unknown"),
+        text("tag", "relation that rules say, where they were run elsewhere; null otherwise"),
+        column("tagged", pa.list_(pa.int64()), "tokens that this rests on"),
+        STATUS,
+        REASON,
+    ]
+)
+"""Instances as they are read."""
+
+COMPILED = pa.schema(
+    [
+        text("rule_id", "name of the rule", key=True),
+        text("relation", "that it stands for"),
+        text("text", "its print; as it was given, where it is none of the language"),
+        text("source", "'file', 'induced', 'tags' or 'made_up'"),
+        STATUS,
+        REASON,
+    ]
+)
+
+MATCHES = pa.schema([_SPLIT, _INSTANCE, text("rule_id", "name of the rule that matches it", key=True)])
+
+PREDICTED = pa.schema(
+    [
+        _SPLIT,
+        _INSTANCE,
+        _SEED,
+        text("predicted", "likeliest relation"),
+        number("probability", "of it"),
+        number("gold_probability", "of the relation that holds"),
+    ]
+)
+
+INSTANCES = pa.schema(
+    [
+        _SPLIT,
+        _INSTANCE,
+        text("sentence", "its tokens"),
+        text("subject", "its tokens"),
+        text("object", "its tokens"),
+        text("relation", "that holds; null if unknown"),
+        text("rule_relation", "that most rules which match say, or tags; 'no_relation' where none does"),
+        _words("rules", "names of those that match"),
+        text("predicted", "by the joint models: the likeliest by their mean probability; null in training"),
+        number("probability", "of it, mean over the models"),
+        text("encoder", "'tree': the graph convolution has one; 'no tree': it leaves each token to itself"),
+        STATUS,
+        REASON,
+    ]
+)
+
+EXPLANATIONS = pa.schema(
+    [
+        _SPLIT,
+        _INSTANCE,
+        _MODEL,
+        _SEED,
+        text("decoder", "'published' (free), 'constrained' or 'retrieval'", key=True),
+        text("predicted", "relation that the model predicts; of a model without a classifier the one that holds"),
+        text("rule", "that is written; null if there is none"),
+        text("rule_id", "of the known rule with this print; null for a new one"),
+        column("parses", pa.bool_(), "whether it is a rule of the language"),
+        column("matches", pa.bool_(), "whether it matches the instance"),
+        number("log_probability", "of its symbols and the end", "nats"),
+        text(
+            "implied_relation", "of the known rule; of a new one, that of most training instances it matches; or null"
+        ),
+        column("is_faithful", pa.bool_(), "whether that is the predicted relation; null if it is unknown"),
+        column(
+            "is_exact",
+            pa.bool_(),
+            "whether it is a rule that matches and says the relation which holds; null where there is none",
+        ),
+        _words("tokens", "that it names"),
+        number("comprehensiveness", "fall of the probability of what is predicted where these are hidden"),
+        number("random_comprehensiveness", "the same of as many other tokens, drawn: what hiding anything does"),
+        number("sufficiency", "fall where all others but the arguments are hidden"),
+        STATUS,
+        REASON,
+    ]
+)
+
+RULES = pa.schema(
+    [
+        text("rule_id", "name of the rule", key=True),
+        text("split", "part on which it is counted", key=True),
+        text("relation", "that it stands for"),
+        text("text", "its print; as it was given, where it is none of the language"),
+        text("source", "'file', 'induced', 'tags', 'made_up', or 'decoded': written by a model, and new"),
+        count("support", "instances that it matches", "instances"),
+        number("precision", "share of them that have its relation"),
+        number("precision_low", "lower end of the interval of precision, by Clopper and Pearson"),
+        number("precision_high", "upper end of the interval of precision"),
+        number("recall", "share of the instances of its relation that it matches"),
+        column("is_used", pa.bool_(), "whether models learn from it: it is among the most frequent in training"),
+        STATUS,
+        REASON,
+    ]
+)
+
+MEASURES = pa.schema(
+    [
+        _MODEL,
+        text("decoder", "that writes; empty where nothing is written", key=True),
+        _SPLIT,
+        text("relation", "'all' of them together, 'macro', 'official' (of SemEval), or one", key=True),
+        text("measure", "what is measured", key=True),
+        number("value", "mean over the seeds"),
+        number("low", "lower end of the interval over resamples of sentences"),
+        number("high", "upper end of the interval"),
+        number("floor", "what the most frequent training rule of the relation gives, without reading; or null"),
+        number("sd_training", "standard deviation over seeds"),
+        count("num", "instances that it rests on", "instances"),
+        number("p_value", "of McNemar's exact test, for differences"),
+        number("p_adjusted", "by Holm, over the ablations"),
+    ]
+)
+
+LEARNING_CURVE = pa.schema(
+    [
+        column("share", pa.float64(), "of the rules, the most frequent first", key=True),
+        text("measure", "'precision', 'recall' or 'f1', micro, on the development part", key=True),
+        number("value", "mean over the seeds"),
+        number("low", "lower end of the interval over resamples of sentences"),
+        number("high", "upper end of the interval"),
+        count("num_rules", "that models learn from", "rules"),
+        count("num_instances", "of the training part that have one of them", "instances"),
+    ]
+)
+
+TRAINING = pa.schema(
+    [
+        text("model", "'joint', or an ablation", key=True),
+        column("share", pa.float64(), "of the rules", key=True),
+        _SEED,
+        count("epoch", "from 1", key=True),
+        number("relation_loss", "mean cross entropy of relations", "nats"),
+        number("rule_loss", "mean cross entropy of a rule's symbol, over all instances", "nats"),
+        number("score", "micro F1 on the development part; less the loss of its rules without a classifier"),
+        number("rate", "of learning"),
+        column("is_best", pa.bool_(), "whether its weights are kept"),
+        count("num_instances", "that are learnt from", "instances"),
+        count("num_with_rules", "of them that have a rule", "instances"),
+    ]
+)
+
+TABLES = {
+    "instances": INSTANCES,
+    "explanations": EXPLANATIONS,
+    "rules": RULES,
+    "measures": MEASURES,
+    "learning_curve": LEARNING_CURVE,
+    "training": TRAINING,
+}

@@ -1,0 +1,181 @@
+"""Models: trained from labels and rules, and what they predict."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.relations.config import Model, RelationRulesRun
+from tiltmeter.jobs.relations.instances import Parts, read_instances
+from tiltmeter.jobs.relations.material import Variant
+from tiltmeter.jobs.relations.supervising import Supervised, supervised_parts
+from tiltmeter.jobs.relations.tables import PREDICTED, TRAINING
+from tiltmeter.jobs.runtime.rows import Row, table_of
+from tiltmeter.operators.relations import supervision
+from tiltmeter.operators.relations.instances import Instance
+from tiltmeter.operators.relations.learning import training
+from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
+from tiltmeter.operators.relations.learning.training import Labelled, build, relation_probabilities, train
+from tiltmeter.operators.relations.learning.vocabularies import Vocabulary, vocabulary_of
+from tiltmeter.storage.models.described_weights import DescribedWeights, parse_weights, weights_content
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
+
+if TYPE_CHECKING:
+    from tiltmeter.operators.relations.learning.networks import RelationNetwork
+
+_CONTENT = "content"
+
+
+def variants(config: RelationRulesRun) -> list[Variant]:
+    """All that are trained."""
+    models: list[Model] = ["joint", *config.ablations]
+    shares = [share for share in config.shares if share != config.rules.share]
+    kinds: list[tuple[Model, float]] = [(model, config.rules.share) for model in models]
+    kinds += [("joint", share) for share in shares]
+    return [Variant(model, share, seed) for model, share in kinds for seed in range(config.seeds)]
+
+
+def train_models(
+    runner: Runner, config: RelationRulesRun, parts: Parts, evidence: Mapping[str, Sequence[TableRef]]
+) -> dict[Variant, Finished]:
+    """A unit for each variant, with tables ``model`` (one cell), ``training`` and ``predicted``.
+
+    Args:
+        evidence: inputs that say what rules say, by their roles.
+    """
+    wanted = variants(config)
+    units = [_unit(config, variant, parts, evidence) for variant in wanted]
+    done = runner.run_whole(Stage("train", each(_train), {"models": units}))["models"]
+    return dict(zip(wanted, done, strict=True))
+
+
+def _unit(config: RelationRulesRun, variant: Variant, parts: Parts, evidence: Mapping[str, Sequence[TableRef]]) -> Unit:
+    settings = {
+        "operators": [training.VERSION, supervision.VERSION],
+        "model": variant.model,
+        "share": variant.share,
+        "number": variant.seed,
+        "seed": config.seed,
+        "mode": config.data.mode,
+        "encoder": asdict(config.encoder),
+        "decoder": asdict(config.decoder),
+        "training": asdict(config.training),
+    }
+    name = f"{variant.model}, {variant.share:g} of the rules, seed {variant.seed}"
+    return Unit("relation_model/1", name, settings, {**{split: [ref] for split, ref in parts.items()}, **evidence})
+
+
+def _train(store: Store, unit: Unit) -> Tables:
+    config = unit.config
+    supervised = supervised_parts(store, unit, config["share"], config["mode"])
+    encoder = EncoderConfig(**config["encoder"])
+    seed = config["seed"] + config["number"]
+    data = supervised["training"]
+    everything = [one for _, one in read_instances(store, unit.input("training"))]  # words need no label
+    symbols = [rule for rules in data.rules for rule in rules]
+    vocabulary = vocabulary_of(everything, data.labels, symbols, encoder.min_count)
+    decoder = None if config["model"] == "no_decoder" else DecoderConfig(**config["decoder"])
+    settings = TrainingConfig(**config["training"])
+    classifies = config["model"] != "no_classifier"
+    network = build(encoder, decoder, settings, vocabulary.sizes, seed, classifies=classifies)
+    labelled = {split: _labelled(vocabulary, supervised[split], encoder.prune) for split in ("training", "development")}
+    history = train(network, labelled["training"], labelled["development"], settings, seed)
+    yield "model", _model_table(network, vocabulary, config)
+    yield "training", table_of(list(_history_rows(history, config, data)), TRAINING)
+    if classifies:
+        rows = [row for split in ("development", "test") for row in _predicted(network, vocabulary, store, unit, split)]
+        yield "predicted", table_of(rows, PREDICTED)
+
+
+def _labelled(vocabulary: Vocabulary, part: Supervised, prune: int | None) -> Labelled:
+    numbers = vocabulary.numbers["relations"]
+    return Labelled(
+        [vocabulary.example(one, prune) for one, _ in part.instances],
+        np.array([numbers.get(label, len(numbers)) for label in part.labels], dtype=np.int64),
+        [[vocabulary.rule(rule) for rule in rules] for rules in part.rules],
+    )
+
+
+def _history_rows(history: Sequence[training.Epoch], config: Mapping[str, Any], data: Supervised) -> Iterator[Row]:
+    best = int(np.argmax([epoch.score for epoch in history]))
+    for place, epoch in enumerate(history):
+        yield {
+            "model": config["model"],
+            "share": config["share"],
+            "seed": config["number"],
+            "epoch": place + 1,
+            **epoch._asdict(),
+            "is_best": place == best,
+            "num_instances": len(data.instances),
+            "num_with_rules": sum(map(bool, data.rules)),
+        }
+
+
+def _predicted(
+    network: "RelationNetwork", vocabulary: Vocabulary, store: Store, unit: Unit, split: str
+) -> Iterator[Row]:
+    rows = read_instances(store, unit.input(split))
+    prune = unit.config["encoder"]["prune"]
+    probabilities = relation_probabilities(network, [vocabulary.example(one, prune) for _, one in rows])
+    numbers = vocabulary.numbers["relations"]
+    for (row, _), shares in zip(rows, probabilities, strict=True):
+        gold = numbers.get(row["relation"])
+        yield {
+            "split": split,
+            "instance": row["instance"],
+            "seed": unit.config["number"],
+            "predicted": vocabulary.relations[int(shares.argmax())],
+            "probability": float(shares.max()),
+            "gold_probability": None if gold is None else float(shares[gold]),
+        }
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that a unit has trained."""
+
+    network: "RelationNetwork"
+    vocabulary: Vocabulary
+    encoder: EncoderConfig
+    decoder: DecoderConfig
+
+    def probabilities(self, instances: Sequence[Instance], hidden: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
+        """Of all relations, with tokens hidden: ``[instances, relations]``."""
+        pairs = zip(instances, hidden, strict=True)
+        return relation_probabilities(
+            self.network, [self.vocabulary.example(one, self.encoder.prune, tokens) for one, tokens in pairs]
+        )
+
+
+def _model_table(network: "RelationNetwork", vocabulary: Vocabulary, config: Mapping[str, Any]) -> pa.Table:
+    described = {"vocabulary": asdict(vocabulary)} | {name: config[name] for name in ("model", "encoder", "decoder")}
+    weights = {name: weight.numpy() for name, weight in network.state_dict().items()}
+    return pa.table(
+        {_CONTENT: pa.array([weights_content(DescribedWeights(described, weights), "network")], pa.binary())}
+    )
+
+
+def load_model(store: Store, ref: TableRef) -> Trained:
+    """The model of a table of one cell, ready to predict."""
+    import torch
+
+    [content] = store.read(ref)[_CONTENT].to_pylist()
+    described, weights = parse_weights(content, "network")
+    vocabulary = Vocabulary(**{name: tuple(entries) for name, entries in described["vocabulary"].items()})
+    encoder, decoder = EncoderConfig(**described["encoder"]), DecoderConfig(**described["decoder"])
+    kind = described["model"]
+    network = build(
+        encoder,
+        None if kind == "no_decoder" else decoder,
+        TrainingConfig(),
+        vocabulary.sizes,
+        seed=0,
+        classifies=kind != "no_classifier",
+    )
+    network.load_state_dict({name: torch.from_numpy(weight.copy()) for name, weight in weights.items()})
+    network.eval()
+    return Trained(network, vocabulary, encoder, decoder)

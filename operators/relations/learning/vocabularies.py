@@ -1,0 +1,147 @@
+"""Numbers for words, annotations, relations and symbols of rules, from the training part alone."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.operators.relations.instances import NO_RELATION, ROOT, Instance
+from tiltmeter.operators.relations.learning.examples import Example, Sizes
+
+_UNTYPED = "?"
+_NO_VALUE = ""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Attributes:
+    words, pos, ner: by their numbers; the first two stand for padding and what is unknown.
+    relations: by their numbers, ``no_relation`` first.
+    symbols: of rules; the first four stand for padding, what is unknown, the start and the end.
+    """
+
+    words: tuple[str, ...]
+    pos: tuple[str, ...]
+    ner: tuple[str, ...]
+    relations: tuple[str, ...]
+    symbols: tuple[str, ...]
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Mapping[str, int]]:
+        """Of each entry, by the name of the list."""
+        lists = {name: getattr(self, name) for name in ("words", "pos", "ner", "relations", "symbols")}
+        return {name: {entry: number for number, entry in enumerate(entries)} for name, entries in lists.items()}
+
+    @property
+    def sizes(self) -> Sizes:
+        """Of the network that reads and writes with these numbers."""
+        return Sizes(*(len(self.numbers[name]) for name in Sizes._fields))
+
+    def example(self, instance: Instance, prune: int | None = None, hidden: Iterable[int] = ()) -> Example:
+        """An instance as numbers, its arguments masked by their types.
+
+        Args:
+            prune: how far from the path between the arguments a token may be, for the tree to keep it; None: any way.
+            hidden: tokens that are taken for unknown words.
+        """
+        sentence, types = instance.sentence, instance.values
+        words = _masked(instance)
+        for place in hidden:
+            words[place] = "<unknown>"
+        neighbours, kept = _tree(instance, prune)
+        return Example(
+            self._coded("words", words),
+            self._coded("ner", types["ner"] or [_NO_VALUE] * len(words)),
+            self._coded("pos", sentence.pos or [_NO_VALUE] * len(words)),
+            (instance.subject.start, instance.subject.end),
+            (instance.object.start, instance.object.end),
+            neighbours,
+            kept,
+        )
+
+    def rule(self, symbols: Sequence[str]) -> list[int]:
+        """Numbers of the symbols of a rule."""
+        return [int(number) for number in self._coded("symbols", symbols)]
+
+    def _coded(self, name: str, entries: Iterable[str]) -> NDArray[np.int64]:
+        numbers = self.numbers[name]
+        return np.array([numbers.get(entry, 1) for entry in entries], dtype=np.int64)
+
+
+def vocabulary_of(
+    instances: Sequence[Instance], labels: Sequence[str], rules: Iterable[Sequence[str]], min_count: int
+) -> Vocabulary:
+    """What occurs in training.
+
+    Args:
+        instances: of the training part; several may be of one sentence, which counts once.
+        labels: their relations.
+        rules: symbols of the rules that match one.
+        min_count: of a word, for it to have a number.
+    """
+    sentences = {id(instance.sentence): instance.sentence for instance in instances}.values()
+    counts = Counter(word for sentence in sentences for word in sentence.tokens)
+    masks = {f"{role}-{kind or _UNTYPED}" for one in instances for role, kind in _roles(one)}
+    tags = {tag for one in instances for tag in one.values["ner"] or [_NO_VALUE]}
+    pos = {tag for sentence in sentences for tag in sentence.pos or [_NO_VALUE]}
+    symbols = {symbol for rule in rules for symbol in rule}
+    frequent = {word for word, count in counts.items() if count >= min_count}
+    return Vocabulary(
+        ("<padding>", "<unknown>", *sorted(masks), *sorted(frequent - masks)),
+        ("<padding>", "<unknown>", *sorted(pos)),
+        ("<padding>", "<unknown>", *sorted(tags)),
+        (NO_RELATION, *sorted({*labels} - {NO_RELATION})),
+        ("<padding>", "<unknown>", "<start>", "<end>", *sorted(symbols)),
+    )
+
+
+def _roles(instance: Instance) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
+    return ("SUBJ", instance.subject_type), ("OBJ", instance.object_type)
+
+
+def _masked(instance: Instance) -> list[str]:
+    words = list(instance.sentence.tokens)
+    for (role, kind), span in zip(_roles(instance), (instance.subject, instance.object), strict=True):
+        words[span.start : span.end] = [f"{role}-{kind or _UNTYPED}"] * (span.end - span.start)
+    return words
+
+
+def _tree(instance: Instance, prune: int | None) -> tuple[NDArray[np.int64] | None, NDArray[np.bool_]]:
+    """Arcs between tokens that are kept, and which are."""
+    heads = instance.sentence.heads
+    size = len(instance.sentence.tokens)
+    if heads is None:
+        return None, np.ones(size, dtype=np.bool_)
+    kept = np.ones(size, dtype=np.bool_) if prune is None else _near_path(heads, instance, prune)
+    arcs = [(place, head) for place, head in enumerate(heads) if head != ROOT and kept[place] and kept[head]]
+    return np.array(arcs, dtype=np.int64).reshape(-1, 2), kept
+
+
+def _near_path(heads: Sequence[int], instance: Instance, prune: int) -> NDArray[np.bool_]:
+    """Tokens at most so many arcs below the path between the arguments (Zhang et al. 2018, section 3.2), or part of
+    an argument; all, where the arguments are in different trees."""
+    arguments = [range(*span) for span in (instance.subject, instance.object)]
+    chains = [_chain(heads, place) for argument in arguments for place in argument]
+    common = set(chains[0]).intersection(*chains[1:])
+    kept = np.zeros(len(heads), dtype=np.bool_)
+    if not common:
+        return ~kept
+    lowest = next(place for place in chains[0] if place in common)
+    path = {lowest, *(place for chain in chains for place in chain if place not in common)}
+    for place in range(len(heads)):
+        steps = next((steps for steps, above in enumerate(_chain(heads, place)) if above in path), None)
+        kept[place] = steps is not None and steps <= prune
+    for argument in arguments:
+        kept[list(argument)] = True
+    return kept
+
+
+def _chain(heads: Sequence[int], place: int) -> list[int]:
+    """A token, its head, that one's head and so on, up to the root; circles end where they close."""
+    chain = [place]
+    while heads[chain[-1]] != ROOT and heads[chain[-1]] not in chain:
+        chain.append(heads[chain[-1]])
+    return chain

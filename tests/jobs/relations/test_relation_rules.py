@@ -1,0 +1,170 @@
+"""The job `relation_rules` on sentences that are made up, and on files."""
+
+import json
+
+import pytest
+
+from tests.jobs.relations.conftest import SMALL
+from tests.jobs.test_layouts import survive
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.operators.relations.rules.matching import matches
+from tiltmeter.operators.relations.rules.parsing import parsed
+from tiltmeter.operators.relations.synthetic import synthetic_instances
+
+ISSUE = {
+    "instances": "split instance relation predicted probability rules status",
+    "explanations": "instance decoder rule rule_id parses matches log_probability implied_relation",
+    "rules": "rule_id relation text source support precision precision_low precision_high recall",
+    "measures": "model split relation measure value low high floor",
+    "learning_curve": "share measure value low high",
+    "training": "model seed epoch relation_loss rule_loss",
+}
+
+
+def test_tables_have_what_was_asked_for(ruled):
+    assert ruled.published == set(ISSUE)
+    for name, columns in ISSUE.items():
+        assert set(columns.split()) <= set(ruled.table(name).column_names)
+
+
+def test_constrained_rules_parse_and_match_their_own_sentence(ruled):
+    """By the matcher itself, on the sentences from which they were written."""
+    instances = synthetic_instances(30, part=2, seed=0)
+    rows = ruled.rows("explanations", decoder="constrained")
+    written = [row for row in rows if row["rule"] is not None]
+    assert written
+    assert all(matches(parsed(row["rule"]), instances[row["instance"]]) for row in written)
+    assert all(row["parses"] and row["matches"] for row in written)
+    assert all(row["reason"] for row in rows if row["rule"] is None)
+
+
+def test_known_rules_are_picked_where_they_match(ruled):
+    known = {row["text"]: row for row in ruled.rows("rules", split="test") if row["source"] == "made_up"}
+    rows = [row for row in ruled.rows("explanations", decoder="retrieval") if row["rule"] is not None]
+    assert rows
+    assert all(row["matches"] and row["rule_id"] == known[row["rule"]]["rule_id"] for row in rows)
+    assert all(row["implied_relation"] == known[row["rule"]]["relation"] for row in rows)
+
+
+def test_new_rules_are_run_over_both_parts(ruled):
+    known = {row["text"] for row in ruled.rows("rules", split="test") if row["source"] == "made_up"}
+    new = {row["rule"] for row in ruled.rows("explanations") if row["matches"]} - known
+    rows = [row for row in ruled.rows("rules") if row["source"] == "decoded"]
+    assert {row["text"] for row in rows if row["support"]} >= {
+        row["text"] for row in rows if row["text"] in new and row["split"] == "test"
+    }
+    for row in rows:
+        assert row["precision"] is None or row["precision_low"] <= row["precision"] <= row["precision_high"]
+
+
+def test_rules_alone_are_as_good_as_their_matches_say(ruled):
+    """Every known wording is right, so that precision is 1 and recall the share of known wordings."""
+    test = [row for row in ruled.rows("instances", split="test") if row["relation"] != "no_relation"]
+    hit = sum(bool(row["rules"]) for row in test)
+    [precision] = ruled.rows("measures", model="rules", split="test", relation="all", measure="precision")
+    [recall] = ruled.rows("measures", model="rules", split="test", relation="all", measure="recall")
+    assert precision["value"] == 1.0
+    assert recall["value"] == pytest.approx(hit / len(test))
+    assert recall["low"] < recall["value"] < recall["high"]
+
+
+def test_ablations_lack_what_they_are_without(ruled):
+    assert not ruled.rows("explanations", model="no_decoder")
+    assert {row["rule_loss"] for row in ruled.rows("training", model="no_decoder")} == {0.0}
+    assert {row["relation_loss"] for row in ruled.rows("training", model="no_classifier")} == {0.0}
+    rows = ruled.rows("measures", measure="f1", split="test", relation="all")
+    assert {row["model"] for row in rows} == {"rules", "joint", "no_decoder", "joint - no_decoder", "joint - rules"}
+    for row in rows:
+        if " - " in row["model"]:
+            assert 0.0 <= row["p_value"] <= row["p_adjusted"] <= 1.0
+
+
+def test_curve_has_a_point_for_each_share(ruled):
+    points = {row["share"]: row["num_rules"] for row in ruled.rows("learning_curve", measure="f1")}
+    assert set(points) == {0.5, 1.0}
+    assert points[0.5] < points[1.0] <= 8
+
+
+def test_one_worker_gives_the_tables_of_two(ruled, run_job, tmp_path):
+    run = run_job(*SMALL, f"store={tmp_path}/store", f"run_dir={tmp_path}/run", "cluster.num_cpus=1")
+    assert run.digests == ruled.digests
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_four_workers_and_other_units_give_the_same_tables(ruled, run_job, tmp_path):
+    layout = ["cluster.num_cpus=4", "job.unit_instances=7"]
+    run = run_job(*SMALL, *layout, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    assert run.digests == ruled.digests
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("victim", ["driver", "worker"])
+def test_tables_survive_a_kill(tiltmeter, outcome_of, tmp_path, ruled, victim):
+    survive(tiltmeter, outcome_of, tmp_path, SMALL, victim, ruled)
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def sentence(**changes):
+    row = {"token": ["Ada", "married", "King", "."], "subj_start": 0, "subj_end": 0, "obj_start": 2, "obj_end": 2}
+    return row | {"relation": "per:spouse", "subj_type": "PERSON", "obj_type": "PERSON"} | changes
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A part with a span outside of its sentence and arguments that overlap, and rules of which some are none."""
+    good = [sentence(), sentence(relation="no_relation", token=["Ada", "met", "King", "."])] * 10
+    bad = [sentence(obj_end=9), sentence(obj_start=0, obj_end=1)]
+    (tmp_path / "part.json").write_text(json.dumps([*good, *bad]))
+    rules = [
+        {"id": "a", "relation": "per:spouse", "pattern": 'SUBJ "married" OBJ'},
+        {"id": "b", "relation": "per:title", "pattern": 'SUBJ "chairs" OBJ'},
+        {"id": "c", "relation": "per:spouse", "pattern": "SUBJ /(a+)+/ OBJ"},
+        {"id": "d", "relation": "per:spouse", "pattern": "SUBJ ("},
+    ]
+    (tmp_path / "rules.json").write_text(json.dumps(rules))
+    path = f"{tmp_path}/part.json"
+    parts = [f"data.path={path}", f"data.development={path}", f"data.test={path}"]
+    return [*SMALL[3:5], "job=relation_rules", "seeds=1", *parts, f"rules.path={tmp_path}/rules.json", *SMALL[7:]]
+
+
+def test_what_can_not_be_is_listed_with_its_reason(files, run_job, tmp_path):
+    run = run_job(*files, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    rows = {row["instance"]: row for row in run.rows("instances", split="test")}
+    assert "inside of 0 to 3" in rows[20]["reason"]
+    assert "overlap" in rows[21]["reason"]
+    reasons = {row["rule_id"]: row["reason"] for row in run.rows("rules", split="test")}
+    assert reasons["a"] == ""
+    assert "per:title" in reasons["b"]
+    assert "/(a+)+/" in reasons["c"]
+    assert reasons["d"]
+
+
+@pytest.mark.slow
+def test_rules_are_mined_from_the_training_part(run_job, tmp_path):
+    run = run_job(*SMALL, "rules.source=induced", "ablations=[]", "data.sentences=300", "seeds=1", f"store={tmp_path}")
+    rules = [row for row in run.rows("rules", split="training") if row["source"] == "induced"]
+    assert {row["relation"] for row in rules} <= {"born_in", "works_for", "married_to", "based_in"}
+    assert len({row["relation"] for row in rules}) >= 2
+    assert all(row["precision"] > 0.7 for row in rules)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (["data.path=a.json"], r"data\.development: must name the file"),
+        (["data.path=a", "data.development=b", "data.test=c"], r"rules\.path: must name a file of rules"),
+        (["rules.source=tags"], r"rules\.tags: must name a file"),
+        (["rules.source=induced", "rules.path=a"], r"rules\.path: no file is read"),
+        (["decoder.hidden=7"], r"decoder\.hidden=7: .*set it to 100"),
+        (["rules.share=0"], r"rules\.share=0: "),
+        (["ablations=[no_decoder, no_decoder]"], "named more than once"),
+        (["decoding.kinds=[]"], r"decoding\.kinds"),
+    ],
+)
+def test_settings_that_can_not_be_are_refused(configured, setting, message):
+    with pytest.raises(ConfigError, match=message):
+        configured("job=relation_rules", *setting)

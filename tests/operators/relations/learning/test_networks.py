@@ -1,0 +1,137 @@
+"""The network by hand: graph convolution, pooling, states that are each instance's own, and masked arguments."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.fixtures.relations import DECODER, ENCODER
+from tiltmeter.operators.relations.instances import Instance, Sentence, Span
+from tiltmeter.operators.relations.learning.examples import Example, batch_of
+from tiltmeter.operators.relations.learning.networks import RelationNetwork, Sizes
+from tiltmeter.operators.relations.learning.settings import DecoderConfig
+from tiltmeter.operators.relations.learning.training import rule_losses
+from tiltmeter.operators.relations.learning.vocabularies import vocabulary_of
+
+TREE = (1, -1, 1, 4, 2)
+"""Heads of: he says that Smith left"""
+
+
+def network(**settings):
+    torch.manual_seed(0)
+    return RelationNetwork(ENCODER, DECODER, Sizes(50, 4, 6, 3, 20), **settings).eval()
+
+
+def examples(lengths, seed=0):
+    draws = np.random.default_rng(seed)
+    return [
+        Example(
+            *(draws.integers(1, size, length) for size in (50, 6, 4)),
+            (0, 1),
+            (length - 1, length),
+            None,
+            np.ones(length, dtype=bool),
+        )
+        for length in lengths
+    ]
+
+
+def test_padding_changes_no_state():
+    net, rows = network(), examples([3, 9, 5])
+    together = net.encoder(batch_of(rows))
+    for place, row in enumerate(rows):
+        alone = net.encoder(batch_of([row]))
+        torch.testing.assert_close(together.pooled[place], alone.pooled[0], atol=1e-6, rtol=0)
+
+
+def test_decoder_starts_from_the_arguments_of_its_own_instance():
+    net, rows = network(), examples([4, 4, 4])
+    encoded = net.encoder(batch_of(rows))
+    hidden, cell = net.decoder.start(encoded)
+    for place in range(3):
+        torch.testing.assert_close(hidden[0, place], encoded.subject[place])
+        torch.testing.assert_close(hidden[1, place], encoded.object[place])
+    assert not cell.any()
+
+
+def test_probability_of_a_rule_depends_on_no_other_instance():
+    net, rows = network(), examples([6, 3, 8, 5])
+    rules = [[[5, 6, 7]], [[8]], [], [[4, 4, 4, 4, 9]]]
+    together = rule_losses(net, net.encoder(batch_of(rows)), rules)
+    alone = [rule_losses(net, net.encoder(batch_of([row])), [own]) for row, own in zip(rows, rules, strict=True) if own]
+    torch.testing.assert_close(together, torch.cat(alone), atol=1e-6, rtol=0)
+
+
+def test_loss_of_a_rule_is_divided_by_its_own_length_and_the_number_of_rules():
+    net, rows = network(), examples([6])
+    encoded = net.encoder(batch_of(rows))
+    one, two = (rule_losses(net, encoded, [[rule]])[0] for rule in ([5], [6, 7, 8]))
+    both = rule_losses(net, encoded, [[[5], [6, 7, 8]]])
+    torch.testing.assert_close(both, torch.stack([one, two]) / 2)
+    scores, _ = net.decoder(torch.tensor([[2, 5]]), net.decoder.start(encoded), encoded)
+    by_hand = -torch.log_softmax(scores[0], dim=1)[[0, 1], [5, 3]].mean()
+    torch.testing.assert_close(one, by_hand)
+
+
+def test_graph_convolution_is_the_mean_over_a_token_and_its_neighbours():
+    arcs = np.array([[0, 1], [1, 2]])
+    tree = examples([4])[0]
+    tree = Example(tree.words, tree.ner, tree.pos, (0, 1), (1, 2), arcs, np.array([True, True, True, False]))
+    batch = batch_of([tree])
+    expected = [[1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [0, 1 / 2, 1 / 2, 0], [0, 0, 0, 1]]
+    np.testing.assert_allclose(batch.adjacency[0].numpy(), expected, rtol=1e-6)
+    net = network()
+    states = net.encoder._recurrent(net.encoder._embedded(batch), batch.reversed_places)
+    by_hand = torch.relu(net.encoder.graph[0](batch.adjacency @ states))
+    encoded = net.encoder(batch)
+    torch.testing.assert_close(encoded.tokens, by_hand)
+    torch.testing.assert_close(encoded.pooled[0, :12], by_hand[0, :3].amax(dim=0))
+    assert not torch.allclose(encoded.pooled[0, :12], by_hand[0].amax(dim=0))
+
+
+def test_backward_lstm_reads_each_sentence_from_its_own_end():
+    net, [row] = network(), examples([5])
+    batch, turned = batch_of([row, *examples([8], seed=1)]), batch_of([row])
+    right = net.encoder.backwards[0](net.encoder._embedded(turned).flip(1))[0].flip(1)
+    states = net.encoder._recurrent(net.encoder._embedded(batch), batch.reversed_places)
+    torch.testing.assert_close(states[0, :5, ENCODER.lstm :], right[0], atol=1e-6, rtol=0)
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"set decoder\.hidden to 12"):
+        RelationNetwork(ENCODER, DecoderConfig(hidden=7), Sizes(5, 3, 3, 2, 6))
+
+
+def told(heads=TREE, subject=(0, 1), object_=(3, 4)):
+    deprels = None if heads is None else ("x",) * 5
+    sentence = Sentence(("he", "says", "that", "Smith", "left"), heads=heads, deprels=deprels)
+    return Instance(sentence, Span(*subject), Span(*object_), "r", "PERSON", None)
+
+
+def test_arguments_are_masked_by_type_and_unknown_words_are_unknown():
+    vocabulary = vocabulary_of([told()], ["r"], [("a",)], min_count=1)
+    words = [vocabulary.words[number] for number in vocabulary.example(told(), hidden=[1]).words]
+    assert words == ["SUBJ-PERSON", "<unknown>", "that", "OBJ-?", "left"]
+    assert vocabulary.rule(["a", "b"]) == [4, 1]
+
+
+@pytest.mark.parametrize("prune", [0, None])
+def test_path_between_the_arguments_is_kept(prune):
+    """From he over says, that and left to Smith, which is all there is."""
+    vocabulary = vocabulary_of([told()], ["r"], [], min_count=1)
+    assert vocabulary.example(told(), prune).kept.all()
+
+
+@pytest.mark.parametrize(("prune", "kept"), [(0, [1, 1, 0, 0, 0]), (1, [1, 1, 1, 0, 0]), (2, [1, 1, 1, 0, 1])])
+def test_tree_is_pruned_by_the_distance_from_the_path(prune, kept):
+    one = told(object_=(1, 2))
+    vocabulary = vocabulary_of([one], ["r"], [], min_count=1)
+    example = vocabulary.example(one, prune)
+    assert example.kept.tolist() == [bool(place) for place in kept]
+    assert all(example.kept[arc].all() for arc in example.neighbours)
+
+
+def test_without_a_tree_all_tokens_are_kept():
+    vocabulary = vocabulary_of([told(None)], ["r"], [], min_count=1)
+    example = vocabulary.example(told(None), 1)
+    assert example.neighbours is None
+    assert example.kept.all()

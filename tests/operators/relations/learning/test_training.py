@@ -1,0 +1,100 @@
+"""Training: the same bits, what it learns, when it stops, and what it refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tests.fixtures.relations import DECODER, ENCODER, TRAINING
+from tiltmeter.operators.relations.learning.training import (
+    Labelled,
+    _shorten,
+    build,
+    micro_f1,
+    relation_probabilities,
+    train,
+)
+
+QUICK = replace(TRAINING, max_epochs=2)
+
+
+def trained(made, config=QUICK, seed=0, decoder=DECODER, **settings):
+    vocabulary, data, development = made
+    network = build(ENCODER, decoder, config, vocabulary.sizes, seed, **settings)
+    return network, train(network, data, development, config, seed)
+
+
+def test_same_seed_gives_the_same_bits_and_another_seed_others(made):
+    (one, first), (two, second), (three, _) = trained(made), trained(made), trained(made, seed=1)
+    assert first == second
+    for name, weight in one.state_dict().items():
+        assert torch.equal(weight, two.state_dict()[name])
+    assert not torch.equal(one.encoder.words.weight, three.encoder.words.weight)
+
+
+def test_relations_of_made_up_sentences_are_learnt_and_the_best_epoch_is_kept(made):
+    network, history = trained(made, TRAINING)
+    _, _, development = made
+    assert history[-1].relation_loss < history[0].relation_loss / 3
+    assert history[-1].rule_loss < history[0].rule_loss / 2
+    predicted = relation_probabilities(network, development.examples).argmax(axis=1)
+    best = max(epoch.score for epoch in history)
+    assert micro_f1(development.relations, predicted) == best
+    assert best > 0.8
+
+
+def test_training_ends_after_epochs_without_a_better_score(made):
+    history = trained(made, replace(TRAINING, rate=1e-9, patience=2, max_epochs=5), classifies=False)[1]
+    assert len(history) == 3
+
+
+def test_training_goes_on_while_no_relation_has_been_told_right(made):
+    vocabulary, data, development = made
+    without = Labelled(development.examples, np.zeros_like(development.relations), development.rules)
+    config = replace(TRAINING, patience=1, max_epochs=3)
+    history = train(build(ENCODER, DECODER, config, vocabulary.sizes, 0), data, without, config, 0)
+    assert [epoch.score for epoch in history] == [0.0] * 3
+
+
+def test_published_recipe_lowers_the_rate_where_the_score_does_not_rise(made):
+    config = replace(QUICK, optimizer="adagrad", rate=1e-9, decay=0.9, max_epochs=3)
+    rates = [epoch.rate for epoch in trained(made, config)[1]]
+    np.testing.assert_allclose(rates, [1e-9, 1e-9, 0.9e-9])
+
+
+@pytest.mark.parametrize("part", ["decoder", "classifier"])
+def test_ablations_have_one_part_alone(made, part):
+    if part == "decoder":
+        network, history = trained(made, decoder=None)
+        assert network.decoder is None
+        assert history[0].rule_loss == 0.0
+    else:
+        network, history = trained(made, classifies=False)
+        assert network.classifier is None
+        assert history[0].relation_loss == 0.0
+        assert history[0].score < 0.0
+
+
+def test_gradients_are_shortened_to_the_limit(made):
+    network = build(ENCODER, DECODER, TRAINING, made[0].sizes, 0)
+    for parameter in network.parameters():
+        parameter.grad = torch.full_like(parameter, 3.0)
+    _shorten(network, 1.0)
+    norm = torch.cat([parameter.grad.flatten() for parameter in network.parameters()]).norm()
+    assert norm.item() == pytest.approx(1.0, rel=1e-3)
+
+
+def test_what_cannot_be_trained_is_refused(made):
+    vocabulary, data, development = made
+    network = build(ENCODER, DECODER, QUICK, vocabulary.sizes, 0, classifies=False)
+    bare = Labelled(data.examples, data.relations, [[] for _ in data.examples])
+    with pytest.raises(ValueError, match="an instance with a rule"):
+        train(network, bare, development, QUICK, 0)
+    with pytest.raises(ValueError, match="an instance each"):
+        train(network, Labelled([], np.array([], dtype=np.int64), []), development, QUICK, 0)
+
+
+def test_f1_without_no_relation_by_hand():
+    assert micro_f1(np.array([0, 1, 1, 2]), np.array([1, 1, 0, 2])) == pytest.approx(2 * 2 / (3 + 3))
+    assert micro_f1(np.array([0]), np.array([0])) == 0.0

@@ -1,0 +1,98 @@
+"""Scores of relations and of written rules, by hand and against scikit-learn and NLTK-like counts."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, precision_score, recall_score
+
+from tiltmeter.operators.relations.bleu import corpus_bleu, published_tokens
+from tiltmeter.operators.relations.evaluation import count_relations, estimates, mcnemar, measured, sentence_numbers
+from tiltmeter.operators.relations.written_measures import shares_of
+
+NAMES = ["no_relation", "a", "b(e1,e2)", "b(e2,e1)"]
+
+
+def drawn(num=200, seed=0):
+    draws = np.random.default_rng(seed)
+    gold, predicted = (np.array(NAMES)[draws.integers(4, size=num)].tolist() for _ in range(2))
+    return gold, predicted, np.arange(num) // 4
+
+
+def test_micro_scores_are_those_of_scikit_learn():
+    gold, predicted, sentences = drawn()
+    values = measured(count_relations(gold, predicted, sentences, NAMES).totals())
+    for name, score in (("precision", precision_score), ("recall", recall_score), ("f1", f1_score)):
+        assert values["all", name] == pytest.approx(score(gold, predicted, labels=NAMES[1:], average="micro"))
+        for relation, single in zip(NAMES[1:], score(gold, predicted, labels=NAMES[1:], average=None), strict=True):
+            assert values[relation, name] == pytest.approx(single)
+    assert values["macro", "f1"] == pytest.approx(f1_score(gold, predicted, labels=NAMES[1:], average="macro"))
+
+
+def test_official_score_takes_directions_together_and_asks_for_the_right_one():
+    gold = ["b(e1,e2)", "b(e1,e2)", "b(e2,e1)", "a"]
+    predicted = ["b(e1,e2)", "b(e2,e1)", "b(e2,e1)", "no_relation"]
+    values = measured(count_relations(gold, predicted, np.arange(4), NAMES).totals())
+    assert values["official", "f1"] == pytest.approx((2 * 2 / (3 + 3) + 0.0) / 2)
+
+
+def test_a_resample_that_has_each_sentence_once_gives_the_numbers_themselves():
+    counts = count_relations(*drawn(), NAMES)
+    whole, again = measured(counts.totals()), measured(counts.totals(np.ones((2, 50), dtype=np.int32)))
+    for key, value in whole.items():
+        np.testing.assert_allclose(again[key], [value, value])
+
+
+def test_interval_rests_on_sentences_and_on_the_mean_over_seeds():
+    runs = [count_relations(*drawn(seed=seed), NAMES) for seed in (0, 1)]
+    estimate = estimates(runs, seed=0, about=1, num_resamples=20)["all", "f1"]
+    assert estimate.num_texts == 50
+    assert estimate.resamples.shape == (20,)
+    assert estimate.value == pytest.approx(np.mean([measured(run.totals())["all", "f1"] for run in runs]))
+
+
+def test_mcnemar_is_two_sided_and_exact():
+    first, second = np.arange(20) < 9, np.arange(20) >= 19
+    assert mcnemar(first, second).p_value == pytest.approx(2 * (1 + 10) / 2**10)
+    assert mcnemar(first, first).p_value == 1.0
+
+
+def answer(**changes):
+    row = {"rule": 'SUBJ "a" "b" OBJ', "rule_id": "r", "parses": True, "matches": True, "is_faithful": True}
+    row |= {"is_exact": True, "comprehensiveness": 0.5, "random_comprehensiveness": 0.1, "sufficiency": 0.2}
+    row |= {"sentence": 0, "gold": "x", "predicted": "x", "floor_rule": 'SUBJ "a" OBJ'}
+    return row | {"references": ['SUBJ "a" "b" OBJ']} | changes
+
+
+NOTHING = {"rule": None, "parses": None, "matches": None, "rule_id": None, "is_faithful": None}
+FALLS = {"comprehensiveness": None, "random_comprehensiveness": None, "sufficiency": None}
+ANSWERS = [
+    answer(),
+    answer(sentence=1),
+    answer(sentence=2, is_exact=False, rule='SUBJ "a" OBJ', references=['SUBJ "c" OBJ'], gold="y"),
+    answer(**NOTHING, **FALLS, sentence=3, is_exact=False, predicted="no_relation"),
+    answer(sentence=4, is_exact=None, references=[], parses=False, matches=False),
+]
+
+
+def test_shares_of_written_rules_by_hand():
+    values = {name: (float(one.value), floor, num) for name, one, floor, num in shares_of(ANSWERS, 0, 10)}
+    assert values["writes"] == (0.8, None, 5)
+    assert values["parses"] == (0.75, None, 4)
+    assert values["is_exact"] == (0.5, 0.0, 4)
+    assert values["is_exact_by_relation"][0] == pytest.approx((2 / 3 + 0) / 2)
+    assert values["is_exact_by_rule"][0] == pytest.approx((2 / 3 + 0) / 2)
+    assert values["comprehensiveness"] == (0.5, None, 4)
+
+
+def test_bleu_and_its_floor_are_those_of_the_whole():
+    values = {name: (float(one.value), floor, num) for name, one, floor, num in shares_of(ANSWERS, 0, 10)}
+    asked = ANSWERS[:3]
+    references = [[published_tokens(text) for text in row["references"]] for row in asked]
+    for name, place in (("rule", 0), ("floor_rule", 1)):
+        whole = corpus_bleu(references, [published_tokens(row[name]) for row in asked])
+        assert values["bleu"][place] == pytest.approx(whole)
+    assert values["bleu_all"][2] == 4
+    assert values["bleu_all"][0] < values["bleu"][0]
+
+
+def test_sentences_are_numbered_as_they_come():
+    assert sentence_numbers(["b", "a", "b"]).tolist() == [0, 1, 0]
