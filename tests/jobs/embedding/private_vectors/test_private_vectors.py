@@ -131,6 +131,7 @@ def test_more_dimensions_than_there_are_are_refused_before_any_work_and_after(co
     assert not (folder / "wide").exists()
 
 
+@pytest.mark.slow
 def test_a_refusal_ends_the_command_with_status_2(tiltmeter, folder):
     (folder / "refused.vec").write_text(BAD_FILES["infinite"][0])
     process = tiltmeter(*SMALL, *settings(folder, "refused_store", file="refused.vec"))
