@@ -5,6 +5,7 @@ instance count as so many answers about it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.relations.bleu import bleu, bleu_counts, published_tokens
 from tiltmeter.operators.relations.evaluation import sentence_numbers
 from tiltmeter.operators.relations.instances import NO_RELATION
+from tiltmeter.operators.relations.rules.foreign.writing import foreign_print
+from tiltmeter.operators.relations.rules.parsing import parsed
+from tiltmeter.operators.relations.rules.regexes import RuleError
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
 
-VERSION = "written_measures/1"
+VERSION = "written_measures/2"
 
 FALLS = ("comprehensiveness", "random_comprehensiveness", "sufficiency")
 """Differences of probabilities; all others are shares."""
@@ -100,7 +104,16 @@ def _bleu(
 
 
 def _counts(row: Mapping[str, Any], text: str) -> IntArray:
-    return bleu_counts([published_tokens(reference) for reference in row["references"]], published_tokens(text))
+    return bleu_counts([_tokens(reference) for reference in row["references"]], _tokens(text))
+
+
+@lru_cache(maxsize=2**14)
+def _tokens(text: str) -> list[str]:
+    """Those of the rule as the released ones are written; what is no rule has no other form than its own."""
+    try:
+        return published_tokens(foreign_print(parsed(text)))
+    except RuleError:
+        return published_tokens(text)
 
 
 def _blocks(sentences: IntArray, seed: int, num_resamples: int) -> Iterator[NDArray[np.int32]]:

@@ -6,6 +6,8 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from tiltmeter.operators.relations.bleu import corpus_bleu, published_tokens
 from tiltmeter.operators.relations.evaluation import count_relations, estimates, mcnemar, measured, sentence_numbers
+from tiltmeter.operators.relations.rules.foreign.writing import foreign_print
+from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.written_measures import shares_of
 
 NAMES = ["no_relation", "a", "b(e1,e2)", "b(e2,e1)"]
@@ -86,12 +88,22 @@ def test_shares_of_written_rules_by_hand():
 def test_bleu_and_its_floor_are_those_of_the_whole():
     values = {name: (float(one.value), floor, num) for name, one, floor, num in shares_of(ANSWERS, 0, 10)}
     asked = ANSWERS[:3]
-    references = [[published_tokens(text) for text in row["references"]] for row in asked]
+
+    def tokens(text):
+        return published_tokens(foreign_print(parsed(text)))
+
+    assert tokens('SUBJ "a" OBJ') == published_tokens('( ([ { kbpentity:true } ]+ ) "a" ([ { slotvalue:true } ]+ ) )')
+    references = [[tokens(text) for text in row["references"]] for row in asked]
     for name, place in (("rule", 0), ("floor_rule", 1)):
-        whole = corpus_bleu(references, [published_tokens(row[name]) for row in asked])
+        whole = corpus_bleu(references, [tokens(row[name]) for row in asked])
         assert values["bleu"][place] == pytest.approx(whole)
     assert values["bleu_all"][2] == 4
     assert values["bleu_all"][0] < values["bleu"][0]
+
+
+def test_what_is_no_rule_has_its_own_tokens():
+    [bleu] = [one for name, one, _, _ in shares_of([answer(rule='SUBJ "a" OBJ OBJ')], 0, 10) if name == "bleu"]
+    assert 0.0 < float(bleu.value) < 1.0
 
 
 def test_sentences_are_numbered_as_they_come():
