@@ -168,3 +168,27 @@ def test_rules_are_mined_from_the_training_part(run_job, tmp_path):
 def test_settings_that_can_not_be_are_refused(configured, setting, message):
     with pytest.raises(ConfigError, match=message):
         configured("job=relation_rules", *setting)
+
+
+@pytest.mark.slow
+def test_rules_that_were_run_elsewhere_are_taken_from_their_tags(run_job, tmp_path):
+    """Sentences of three names, as CoNLL04 has them: six pairs, of which rules speak of one."""
+    tags = ["U-Peop", "O", "U-Peop", "O", "U-Loc", "O"]
+    names = [("Ada", "Ann", "Rome"), ("Bob", "Ben", "Bonn")] * 8
+    sentences = [
+        {"tokens": [one, "shot", two, "in", place, "."], "tags": tags, "orig_id": number}
+        | {"relations": [{"type": "Kill", "head": 0, "tail": 1}, {"type": "Live_In", "head": 1, "tail": 2}]}
+        for number, (one, two, place) in enumerate(names)
+    ]
+    (tmp_path / "part.json").write_text(json.dumps(sentences))
+    lines = ["Kill\t[1]", *["no_relation\t[]"] * 5]
+    (tmp_path / "tags.txt").write_text("\n".join(lines * len(sentences)))
+    parts = [f"{name}={tmp_path}/part.json" for name in ("data.path", "data.development", "data.test")]
+    parts += [f"rules.tags.{split}={tmp_path}/tags.txt" for split in ("training", "development", "test")]
+    run = run_job(*SMALL, *parts, "rules.source=tags", "data.mode=rules", "shares=[]", f"store={tmp_path}/store")
+    [rule] = run.rows("rules", source="tags", split="test")
+    assert rule["text"] == 'SUBJ[ner="Peop"] "shot" OBJ[ner="Peop"]'
+    assert (rule["support"], rule["precision"], rule["recall"]) == (16, 1.0, 1.0)
+    assert {row["num_instances"] for row in run.rows("training")} == {16 * 5}, "not the other direction"
+    [recall] = run.rows("measures", model="rules", split="test", relation="all", measure="recall")
+    assert recall["value"] == 0.5
