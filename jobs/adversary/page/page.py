@@ -67,8 +67,10 @@ def _how_sure(config: GenderAdversaryRun) -> str:
 def _sections(config: GenderAdversaryRun, frames: Frames) -> Iterator[Section]:
     summary = frames["summary"]
     overall = summary.filter(stratum="all", search="ladder")
-    blocks = [_chart(config, frames, overall)] if frames["controls"].height else []
-    yield Section("excess", "Beside directions that have nothing to do with gender", [*blocks, _overall(overall)])
+    beside = [_chart(config, frames, overall)] if frames["controls"].height else []
+    sizes = [_sizes(overall.drop_nulls("size_excess"))] if frames["controls"].height else []
+    title = "Beside directions that have nothing to do with gender"
+    yield Section("excess", title, [*beside, _overall(overall), *sizes])
     yield Section("strata", "By the words that a text has", [_strata(summary.filter(search="ladder"))])
     yield Section("kinds", "What flipped them", [_kinds(overall)])
     if shown := list(passages(config.report, frames)):
@@ -124,8 +126,7 @@ def _pairs(config: GenderAdversaryRun, direction: str) -> str:
 def _overall(rows: pl.DataFrame) -> Grid:
     return grid(
         "Flipped is the share of the verdicts that some change within the limit flips; at most counts those too of "
-        "which it is open. Excess is over the mean of the controls. Fall is of the probability, by one change. "
-        "Size is the number of texts that a text can become: the excess at equal size is over controls with as many.",
+        "which it is open. Excess is over the mean of the controls. Fall is of the probability, by one change.",
         rows,
         "victim",
         _direction(),
@@ -139,10 +140,21 @@ def _overall(rows: pl.DataFrame) -> Grid:
         number("fall"),
         number("fall_excess", "excess of fall"),
         p_value("fall_p_value", "p of fall"),
+    )
+
+
+def _sizes(rows: pl.DataFrame) -> Grid:
+    return grid(
+        "More candidates are more chances. The slope: by how much flip rates rise, over a direction and its controls, "
+        "where a text can become ten times as many; at equal size, what that gives is taken off the excess.",
+        rows,
+        "victim",
+        _direction(),
+        number("mean_candidates", "candidates of a text", digits=1),
+        number("mean_control_candidates", "along controls", digits=1),
+        number("size_slope", "slope"),
         number("size_excess", "excess at equal size"),
-        p_value("size_p_value", "p at equal size"),
-        number("mean_candidates", "candidates", digits=1),
-        number("mean_control_candidates", "of controls", digits=1),
+        p_value("size_p_value", "p"),
     )
 
 
