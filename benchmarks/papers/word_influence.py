@@ -42,7 +42,11 @@ def _sizes(training: pl.DataFrame) -> Iterator[Figure]:
     num_test = len((DATA / _TEST).read_text(encoding="utf-8").splitlines())
     yield compared("section 4.1", "test sentences", 1821, num_test, digits=0)
     yield compared(
-        "section 4.1", "positive of the training phrases, %", 56, 100 * float(training["label"].mean()), digits=0
+        "section 4.1",
+        "positive of the training phrases, %",
+        56,
+        100 * float(training["label"].to_numpy().mean()),
+        digits=0,
     )
     wrong = round((1 - 0.9438) * development.height)
     yield compared("section 4.3", "sentences that a teacher of 94.38 % gets wrong", 49, wrong, digits=0)

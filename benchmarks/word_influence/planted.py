@@ -87,7 +87,8 @@ def probed(
     margins = folded.margins(student.contexts(contexts), base, folded.words(student.words(words)))
     labels = np.array([margin_labels(margin) == 1 for margin in margins])
     groups = [labels[:, start:end] for start, end in pairwise(ends)]
-    steps = filtered(is_positive, groups[1], groups[2], (~labels[:, ends[-1] :]).any(axis=1))
+    is_changeable = np.asarray((~labels[:, ends[-1] :]).any(axis=1))
+    steps = filtered(is_positive, groups[1], groups[2], is_changeable)
     truth = LocalTeacher(trained.network, trained.vocabulary, [*asked, *random])
     said = np.array([logits.argmax(axis=1) == 1 for logits in truth.logits([contexts[row] for row in steps.rows])])
     clusters = np.unique([chosen[row][1] for row in steps.rows], return_inverse=True)[1]
@@ -96,4 +97,5 @@ def probed(
     for column in range(1, len(asked)):
         result = probe(said[:, 0], said[:, column], clusters, sampled)
         rows.append((result.p_value, unusual(result.difference, shares, 20_000, generator.random((2, 20_000)))))
-    return tuple(np.array(column) for column in zip(*rows, strict=True))
+    p_values = np.array(rows)
+    return p_values[:, 0], p_values[:, 1]

@@ -15,13 +15,14 @@ from tiltmeter.operators.classifiers.influence.student import StudentNetwork
 from tiltmeter.operators.compute.arrays import IntArray
 
 
-def rate(work: Callable[[], int], seconds: float = 10.0) -> float:
-    """How many a second of the processor, after a first time that does not count."""
+def rate(work: Callable[[], object], num: int, seconds: float = 10.0) -> float:
+    """How many a second of the processor, of so many at a time, after a first time that does not count."""
     work()
-    start, done = time.process_time(), 0
+    start, times = time.process_time(), 0
     while time.process_time() - start < seconds:
-        done += work()
-    return done / (time.process_time() - start)
+        work()
+        times += 1
+    return num * times / (time.process_time() - start)
 
 
 class Drawn(NamedTuple):

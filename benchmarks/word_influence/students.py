@@ -67,7 +67,8 @@ def drawn_contexts(texts: Texts, num: int = NUM_CONTEXTS) -> list[tuple[Context,
 def judged(trained: Trained, student: Student, contexts: Sequence[tuple[Context, str]]) -> Pairs:
     """Up to 3,000 words of the part of speech in every context."""
     teacher, folded, num = trained.teacher, Folded(student.network, trained.teacher), len(contexts)
-    pairs = Pairs(teacher.labels([context.text for context, _ in contexts]), *([None] * num for _ in range(4)))
+    given, none = teacher.labels([context.text for context, _ in contexts]), np.zeros(0)
+    pairs = Pairs(given, *([none.astype(kind)] * num for kind in (np.int64, np.int64, np.float32, bool)))
     for tag in CONTENT:
         rows = [row for row in range(num) if contexts[row][1] == tag]
         words, some = trained.known[tag][:MAX_WORDS], [contexts[row][0] for row in rows]
@@ -84,6 +85,11 @@ def judged(trained: Trained, student: Student, contexts: Sequence[tuple[Context,
 def ratios_of(labels: Sequence[IntArray], pairs: Pairs) -> FloatArray:
     rows = zip(labels, pairs.given, pairs.allowed, strict=True)
     return np.array([float((row != given)[allowed].mean()) for row, given, allowed in rows])
+
+
+def pairs_of(labels: Sequence[IntArray], pairs: Pairs) -> FloatArray:
+    rows = zip(labels, pairs.given, pairs.allowed, strict=True)
+    return np.concatenate([(row != given)[allowed].astype(float) for row, given, allowed in rows])
 
 
 def ratios(pairs: Pairs, student: Student) -> None:
@@ -119,16 +125,12 @@ def counterfactuals(pairs: Pairs, teacher: FloatArray, cut: float) -> tuple[Floa
 def intervals(pairs: Pairs, num_samples: int = 500) -> None:
     """Of the mean ratio over contexts, from whole contexts and from single pairs."""
     student, teacher = ratios_of(pairs.student, pairs), ratios_of(pairs.teacher, pairs)
-    single = [
-        np.concatenate(
-            [
-                (row != given)[allowed].astype(float)
-                for row, given, allowed in zip(labels, pairs.given, pairs.allowed, strict=True)
-            ]
-        )
-        for labels in (pairs.student, pairs.teacher)
+    of_pairs = pairs_of(pairs.student, pairs), pairs_of(pairs.teacher, pairs)
+    cases: list[tuple[str, FloatArray, FloatArray, int]] = [
+        ("contexts", student, teacher, 200),
+        ("pairs", *of_pairs, 5000),
     ]
-    for name, said, truth, num in (("contexts", student, teacher, 200), ("pairs", *single, 5000)):
+    for name, said, truth, num in cases:
         held, widths = [], []
         for sample in range(num_samples):
             rows = np.random.default_rng(sample).choice(truth.size, num, replace=False)

@@ -117,7 +117,7 @@ def _masked(texts: Sequence[Any], seed: int) -> Iterator[Any]:
 
 def student_of(trained: Trained, training: Texts, development: Texts, path: Path, seed: int = 0) -> Student:
     tags = {words: tags for part in (training, development) for words, tags in zip(part.words, part.tags, strict=True)}
-    vectors = trained.network.get_input_embeddings().weight.detach().numpy().copy()
+    vectors = trained.network.get_parameter("encoder.embedding.weight").detach().numpy().copy()
 
     def replacement(context: Context, share: float) -> str:
         choices = trained.known.get(tags[context.text][context.place]) or [context.word]

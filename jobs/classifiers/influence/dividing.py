@@ -64,7 +64,7 @@ def _divide(store: Store, unit: Unit) -> Tables:
 def _clusters(rows: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[int]:
     """By the group that the file gives, or by which texts are parts of others."""
     if all(row["group"] is None for row in rows):
-        return containment_clusters(texts).tolist()
+        return [int(number) for number in containment_clusters(texts)]
     names = [row["group"] or f"\n{number}" for number, row in enumerate(rows)]
     first: dict[str, int] = {}
     return [first.setdefault(name, number) for number, name in enumerate(names)]
@@ -107,4 +107,4 @@ def part_rows(store: Store, ref: TableRef, part: str) -> list[dict[str, Any]]:
 def drawn_order(keys: Sequence[str], seed: int, about: str) -> list[int]:
     """Places in an order that depends on what stands there."""
     numbers = [document_key(f"{seed}\n{about}\n{key}") for key in keys]
-    return np.argsort(np.array(numbers, dtype=np.uint64), kind="stable").tolist()
+    return [int(place) for place in np.argsort(np.array(numbers, dtype=np.uint64), kind="stable")]

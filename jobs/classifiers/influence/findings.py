@@ -52,7 +52,7 @@ def _ratios(ratios: pl.DataFrame) -> Iterator[str]:
     for (teacher,), rows in judged.group_by("model", maintain_order=True):
         mean = rows.select((pl.col("ratio") - pl.col("teacher_ratio")).abs().mean()).item()
         correlation = rows.select(pl.corr("ratio", "teacher_ratio")).item()
-        zeros = [float((rows[name] == 0.0).mean() or 0.0) for name in ("ratio", "teacher_ratio")]
+        zeros = [float((rows[name].to_numpy() == 0.0).mean()) for name in ("ratio", "teacher_ratio")]
         yield (
             f"In {plural(rows.height, 'context')}, the student's unlike ratio is {number(mean, 3)} away from that of "
             f"{teacher_name(str(teacher))} on average (r = {number(correlation, 3)}); {percent(zeros[0], 0)} of the "
@@ -66,7 +66,7 @@ def _counterfactuals(counterfactuals: pl.DataFrame) -> Iterator[str]:
         mean, median, chance = rows.select(
             pl.col("accuracy").mean(), pl.col("accuracy").median().alias("median"), pl.col("chance").mean()
         ).row(0)
-        published = counterfactuals.filter(model=teacher)["accuracy_published"].mean()
+        published = counterfactuals.filter(model=teacher).select(pl.col("accuracy_published").mean()).item()
         yield (
             f"The surest counterfactuals of {plural(rows.height, 'context')} are confirmed by "
             f"{teacher_name(str(teacher))} in {percent(mean)} on average (median {percent(median)}); random words "

@@ -57,7 +57,7 @@ class _Listing:
             "vocabularies",
             table_of(
                 [
-                    {"model": name, "part_of_speech": word.tag, "word": word.word, "count": word.count}
+                    {"model": name, "part_of_speech": word.tag, "word": word.word, "count": word.num}
                     | (OK if teacher.is_known(word.word) else _UNKNOWN)
                     for word in words
                 ],

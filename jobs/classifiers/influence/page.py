@@ -7,7 +7,7 @@ import polars as pl
 
 from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun
 from tiltmeter.jobs.classifiers.influence.findings import sentences, teacher_name
-from tiltmeter.jobs.report.grids import Column, cell, count, grid, number, p_value, percent, text
+from tiltmeter.jobs.report.grids import Column, cell, count, grid, number, p_value, percent
 from tiltmeter.jobs.report.grids import estimate as estimated
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
@@ -159,7 +159,7 @@ def _probes(frames: Frames) -> Iterator[Block]:
         probes,
         *pair,
         *(count("num_contexts", "contexts"), count("num_checked", "judged"), _interval("rate", "rate")),
-        *(percent("rate_reversed", "reversed", 2), estimated("difference", digits=4), text("reason")),
+        *(percent("rate_reversed", "reversed", 2), estimated("difference", digits=4)),
     )
     yield grid(
         "Whether both ways are equally frequent, and whether random words differ as much.",

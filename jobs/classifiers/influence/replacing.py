@@ -164,7 +164,7 @@ class _Replacing:
             for row, context, label in zip(rows, contexts, given.tolist(), strict=True)
         ]
         influences = _influences(contexts, given, shared, loaded, student, bias=config["bias"])
-        yield "influences", table_of(influences, tables.INFLUENCES)
+        yield "influences", table_of(list(influences), tables.INFLUENCES)
         words = known_words(store, unit.input("vocabulary"))
         cut = scores.sure_cut(float(student.network.margin_error), config["ratios"]["sureness"])
         ratios: list[Row] = [{}] * len(rows)

@@ -49,7 +49,7 @@ class TaggedWord(NamedTuple):
 
     word: str
     tag: str
-    count: int
+    num: int
 
 
 def tagged_vocabulary(texts: Iterable[Sequence[str]], tags: Iterable[Sequence[str]]) -> list[TaggedWord]:

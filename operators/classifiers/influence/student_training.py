@@ -93,9 +93,9 @@ def train_student(
         network = StudentNetwork(vectors, teacher.weight.shape[1], config)
         student = Student(network, vocabulary)
         losses = _Training(teacher, student, config, seed).run(lessons)
-    network.train(False)
-    if held_out:
-        network.margin_error.fill_(margin_error(teacher, student, held_out, config))
+        network.train(False)
+        if held_out:
+            network.margin_error.fill_(margin_error(teacher, student, held_out, config))
     return student, losses
 
 

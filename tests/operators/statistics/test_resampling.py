@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tiltmeter.operators.statistics import resampling
-from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.resampling import resampled_cluster_mean, resampled_counts, resampled_mean
 
 
 def drawn(strata, num_replicates=1000, seed=0, about=1, clusters=None):
@@ -75,3 +75,21 @@ def test_keys_may_be_any_64_bits() -> None:
 def test_no_texts_and_no_replicates() -> None:
     assert drawn([], num_replicates=2).shape == (2, 0)
     assert list(resampled_counts(np.zeros(3, int), 0, 1, 0)) == []
+
+
+def test_a_mean_of_clusters_is_that_of_all_texts_of_those_that_are_drawn():
+    rng = np.random.default_rng(0)
+    clusters, values = rng.integers(0, 6, 40), rng.normal(size=40)
+    [counts] = resampled_counts(np.zeros(6, int), 0, 1, 20)
+    estimate = resampled_cluster_mean(values, clusters, counts)
+    assert estimate.value == pytest.approx(values.mean())
+    for drawn, mean in zip(counts, estimate.resamples, strict=True):
+        assert mean == pytest.approx(np.repeat(values, drawn[clusters]).mean())
+
+
+def test_clusters_of_one_text_are_texts():
+    values = np.random.default_rng(1).normal(size=15)
+    [counts] = resampled_counts(np.zeros(15, int), 0, 1, 20)
+    one, other = resampled_cluster_mean(values, np.arange(15), counts), resampled_mean(values, counts)
+    np.testing.assert_allclose(one.resamples, other.resamples)
+    assert one.num_texts == pytest.approx(other.num_texts)

@@ -19,7 +19,13 @@ from tiltmeter.operators.statistics.intervals import (
     percentile_interval,
 )
 from tiltmeter.operators.statistics.resampling import Estimate, effective_number, resampled_counts, resampled_mean
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings, between, cut, resampled_interval
+from tiltmeter.operators.statistics.text_intervals import (
+    ResampleSettings,
+    between,
+    cut,
+    resampled_interval,
+    score_interval,
+)
 
 
 def drawn(values, num_resamples=400, num_texts=None):
@@ -205,3 +211,26 @@ def test_means_of_few_pools_need_students_t():
             held[method] += low <= 0 <= high
     assert held["centred"] / 1500 == pytest.approx(0.95, abs=0.02)
     assert held["percentile"] / 1500 < 0.925
+
+
+# --- a variance that is known -----------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.02, 0.98), st.integers(3, 500), st.sampled_from([0.8, 0.95]))
+def test_the_score_of_a_known_variance_is_wilsons_interval(share, num, level):
+    low, high = score_interval(share, share * (1 - share) / num, num, level, LOGIT)
+    t = scipy.stats.t.ppf((1 + level) / 2, num - 1)
+    for end in (low, high):
+        assert abs(end - share) == pytest.approx(t * np.sqrt(end * (1 - end) / num), rel=1e-6)
+
+
+def test_the_score_of_a_difference_lies_between_its_borders():
+    shares = score_interval(0.6, 0.01, 30, 0.95, LOGIT)
+    # a mean between -1 and 1 is twice a share less 1, and its variance four times as large
+    assert score_interval(0.2, 0.04, 30, 0.95, FISHER) == pytest.approx([2 * end - 1 for end in shares])
+    assert score_interval(0.99, 0.5, 9, 0.95, FISHER)[1] <= 1.0
+
+
+def test_what_does_not_spread_goes_part_of_the_way_to_the_borders():
+    t = scipy.stats.t.ppf(0.975, 19)
+    assert score_interval(0.0, 0.0, 20, 0.95, LOGIT) == (0.0, pytest.approx(t**2 / (20 + t**2)))

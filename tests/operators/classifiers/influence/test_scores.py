@@ -150,7 +150,7 @@ def test_tags_are_those_of_the_universal_set():
     assert [len(row) for row in tags] == [6, 4]
     assert {tag for row in tags for tag in row} <= set(TAGS)
     assert tags[0][0] == "DET"
-    assert sum(word.count for word in tagged_vocabulary(texts, tags)) == 10
+    assert sum(word.num for word in tagged_vocabulary(texts, tags)) == 10
 
 
 def test_the_mask_is_no_word_of_a_text():
