@@ -14,7 +14,7 @@ from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.jobs.sentiment.posterior.classifiers import load_network
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
 from tiltmeter.jobs.sentiment.posterior.priors import EMPIRICAL, load_prior
-from tiltmeter.jobs.sentiment.posterior.sources import missing_packages
+from tiltmeter.jobs.sentiment.posterior.sources import missing_packages, package_versions
 from tiltmeter.jobs.sentiment.posterior.tables import CHAINS, EVIDENCE
 from tiltmeter.jobs.sentiment.posterior.vectors import word_vectors
 from tiltmeter.operators.compute.arrays import FloatArray
@@ -140,6 +140,8 @@ def _unit(
         "seed": config.seed,
         "missing": missing_packages() if key.sampler == "nuts" else [],
     }
+    if key.sampler == "nuts":
+        settings["versions"] = package_versions()
     inputs = {"model": [models[key.seed]], "prior": [prior_refs[key.prior]], "texts": [texts.select("vector")]}
     return Unit(
         "posterior_chain/1", f"classifier {key.seed}, {key.prior}, {key.label}, chain {chain}", settings, inputs

@@ -1,6 +1,7 @@
 """What a run of `sentiment_posterior` starts from, found before any work."""
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from importlib.util import find_spec
 
 from tiltmeter.jobs.runtime.files import Files, find_table
@@ -23,6 +24,11 @@ def find_sources(config: SentimentPosteriorRun) -> Files:
 def missing_packages() -> list[str]:
     """What NUTS needs and this machine lacks."""
     return [package for package in nuts.PACKAGES if find_spec(package) is None]
+
+
+def package_versions() -> dict[str, str]:
+    """Of what NUTS draws with, as far as it is there: another version may draw otherwise."""
+    return {package: version(package) for package in nuts.PACKAGES if find_spec(package) is not None}
 
 
 def _files(config: SentimentPosteriorRun) -> Iterator[tuple[str, FoundFile]]:
