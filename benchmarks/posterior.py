@@ -200,6 +200,8 @@ def bags(num_sweeps: int) -> None:
     shares = np.bincount(codes, minlength=1728) / num_sweeps
     known = np.bincount(expected, weights / weights.sum(), minlength=1728)
     print(f"total variation from enumeration after {num_sweeps:,} sweeps: {np.abs(shares - known).sum() / 2:.4f}")
+    independent = np.abs(rng.multinomial(num_sweeps, known, size=50) / num_sweeps - known).sum(axis=1) / 2
+    print(f"of as many independent draws: {independent.min():.4f} to {independent.max():.4f} in 50 tries")
     vectors, counts = rng.normal(size=(10_000, DIMENSIONS)), rng.integers(1, 1000, 10_000)
     for activation in ("softplus", "relu"):
         network = drawn_network()._replace(activation=activation)
