@@ -134,7 +134,7 @@ def score_interval(
 
     width = scale.high - scale.low
     share = np.clip(np.asarray((value - scale.low) / width), 0.0, 1.0)
-    quantile = stdtrit(max(num_texts - 1.0 if df is None else df, 1.0), (1.0 + level) / 2.0)
+    quantile = float(stdtrit(max(num_texts - 1.0 if df is None else df, 1.0), (1.0 + level) / 2.0))
     low, high = _score_ends(share, np.asarray(variance / width**2), num_texts, quantile)
     return min(scale.low + width * float(low), value), max(scale.low + width * float(high), value)
 
