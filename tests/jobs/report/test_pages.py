@@ -86,11 +86,12 @@ OPEN = "document.querySelectorAll('details').forEach((details) => { details.open
 
 @pytest.fixture(scope="module")
 def together(pages, opened, embeddings):
-    """A page with one section of each name, of any kind; it is open on a phone, with everything unfolded."""
+    """A page with one section of each name, with charts if a kind has some there; open on a phone, all unfolded."""
     lead, sections = [], {"lines": Section("lines", "Lines", [chosen_lines(embeddings)])}
     for page in (pages[kind]() for kind in TOGETHER):
         lead += page.lead
-        sections = {section.anchor: section for section in page.sections} | sections
+        named = {section.anchor: section for section in page.sections}
+        sections = named | {name: part for name, part in sections.items() if name not in named or list(of(part))}
     page = Page("All kinds", {}, lead, [part for name, part in sections.items() if name not in SIMILAR])
     tab = opened(page, PHONE)
     tab.run(OPEN)
