@@ -101,7 +101,8 @@ def command_of(process):
 def survive(tiltmeter, outcome_of, tmp_path, settings, victim, undisturbed):
     """Run, kill at a random moment up to the middle, run again where the kill ended the run."""
     command = [*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run", "cluster.num_cpus=2"]
-    num_units = undisturbed.record["units"]["done"]
+    # It may have found some that another run had left in its store.
+    num_units = undisturbed.record["units"]["done"] + undisturbed.record["units"]["reused"]
     after = random.randint(1, num_units // 2)
     print(f"killing the {victim} after {after} of {num_units} units")
     process = tiltmeter(*command)
