@@ -11,9 +11,10 @@ from tiltmeter.jobs.classifiers.tables import SPLIT
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
-_MIN_ROWS = 20
-_SHARES = {"test": 0.2, "development": 0.1}
+SHARES = {"test": 0.2, "development": 0.1}
 """Of the texts, where no file is given for a part."""
+
+_MIN_TEXTS = 20
 
 
 def split_texts(runner: Runner, labelled: TableRef, seed: int) -> TableRef:
@@ -22,7 +23,7 @@ def split_texts(runner: Runner, labelled: TableRef, seed: int) -> TableRef:
     Raises:
         UnitsFailed: if there are too few, or all are of one class.
     """
-    unit = Unit("decoy_split/1", "parts", {"seed": seed, "shares": _SHARES}, {"texts": [labelled]})
+    unit = Unit("decoy_split/1", "parts", {"seed": seed, "shares": SHARES}, {"texts": [labelled]})
     [finished] = runner.run_whole(Stage("divide texts", each(_split), {"data": [unit]}))["data"]
     return finished.tables["texts"]
 
@@ -32,33 +33,48 @@ def _split(store: Store, unit: Unit) -> Tables:
     given = {row["part"] for row in rows}
     taken = [{**row, "row": number} for number, row in enumerate(rows) if row["status"] == "ok"]
     shares = {part: share for part, share in unit.config["shares"].items() if part not in given}
-    parts = [row | {"part": _part(row, shares, unit.config["seed"])} for row in taken]
-    _check(parts)
+    seed = unit.config["seed"]
+    # Equal texts belong to one part.
+    parts = [row | {"part": part_of(row["part"], f"{seed}\n{row['text']}", shares)} for row in taken]
+    check_parts(parts)
     yield "texts", pa.Table.from_pylist(parts, SPLIT)
 
 
-def _part(row: Mapping[str, Any], shares: Mapping[str, float], seed: int) -> str:
-    """Equal texts belong to one part."""
-    if row["part"] != "training":
-        return str(row["part"])
-    position = document_key(f"{seed}\n{row['text']}") / 2**64
+def part_of(given: str, key: str, shares: Mapping[str, float]) -> str:
+    """The part that a text is given in; one for training falls into another by chance, as its key says.
+
+    Args:
+        shares: of the texts for training that each other part takes.
+
+    >>> part_of("test", "0\\na text", {})
+    'test'
+    """
+    if given != "training":
+        return given
+    position = document_key(key) / 2**64
     for part, share in shares.items():
         if position < share:
             return part
         position -= share
-    return "training"
+    return given
 
 
-def _check(rows: Sequence[Mapping[str, Any]]) -> None:
-    if len(rows) < _MIN_ROWS:
+def check_parts(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Of texts with their ``label`` and ``part``.
+
+    Raises:
+        ValueError: if there are too few, those for training are of one class, or another part has none of theirs or a
+            class that they lack; with the setting to change.
+    """
+    if len(rows) < _MIN_TEXTS:
         raise ValueError(
-            f"{len(rows)} texts have a class: must be at least {_MIN_ROWS}; set data.path to a file with more, or "
+            f"{len(rows)} texts have a class: must be at least {_MIN_TEXTS}; set data.path to a file with more, or "
             "raise data.limit"
         )
     classes = {row["label"] for row in rows if row["part"] == "training"}
     if len(classes) < 2:
         raise ValueError(
-            f"all training texts are of the class {', '.join(classes)!r}: must be of two classes at least; set "
+            f"the training texts are of the class {', '.join(classes)!r} alone: must be of two at least; set "
             "data.label to another column"
         )
     for part in ("development", "test"):

@@ -9,17 +9,13 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.influence.tables import PREPARED
+from tiltmeter.jobs.classifiers.splits import SHARES, check_parts, part_of
 from tiltmeter.operators.classifiers.influence import nested_texts, parts_of_speech
 from tiltmeter.operators.classifiers.influence.nested_texts import containment_clusters
 from tiltmeter.operators.classifiers.influence.parts_of_speech import tagged
 from tiltmeter.operators.classifiers.small import words_of
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-
-_SHARES = {"test": 0.2, "development": 0.1}
-"""Of the sentences, where no file is given for a part."""
-
-_MIN_TEXTS = 20
 
 
 def divide(runner: Runner, labelled: TableRef, max_words: int, seed: int) -> TableRef:
@@ -32,7 +28,7 @@ def divide(runner: Runner, labelled: TableRef, max_words: int, seed: int) -> Tab
         UnitsFailed: if there are too few, or all are of one class.
     """
     operators = [nested_texts.VERSION, parts_of_speech.VERSION]
-    config = {"seed": seed, "shares": _SHARES, "max_words": max_words, "operators": operators}
+    config = {"seed": seed, "shares": SHARES, "max_words": max_words, "operators": operators}
     unit = Unit("influence_texts/1", "texts as words", config, {"texts": [labelled]})
     [finished] = runner.run_whole(Stage("divide texts", each(_divide), {"data": [unit]}))["data"]
     return finished.tables["prepared"]
@@ -46,10 +42,11 @@ def _divide(store: Store, unit: Unit) -> Tables:
     clusters = _clusters([rows[number] for number in kept], [texts[number] for number in kept])
     tags = tagged(texts[number] for number in kept)
     shares = {part: share for part, share in unit.config["shares"].items() if part not in given}
+    seed = unit.config["seed"]
     prepared = [
         {
             "row": number,
-            "part": _part(rows[number]["part"], cluster, shares, unit.config["seed"]),
+            "part": part_of(rows[number]["part"], f"{seed}\nsentence\n{cluster}", shares),
             "label": rows[number]["label"],
             "words": texts[number],
             "tags": row_tags,
@@ -57,7 +54,7 @@ def _divide(store: Store, unit: Unit) -> Tables:
         }
         for number, cluster, row_tags in zip(kept, clusters, tags, strict=True)
     ]
-    _check(prepared)
+    check_parts(prepared)
     yield "prepared", pa.Table.from_pylist(prepared, PREPARED)
 
 
@@ -68,35 +65,6 @@ def _clusters(rows: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]])
     names = [row["group"] or f"\n{number}" for number, row in enumerate(rows)]
     first: dict[str, int] = {}
     return [first.setdefault(name, number) for number, name in enumerate(names)]
-
-
-def _part(part: str, cluster: int, shares: Mapping[str, float], seed: int) -> str:
-    if part != "training":
-        return part
-    place = document_key(f"{seed}\nsentence\n{cluster}") / 2**64
-    for name, share in shares.items():
-        if place < share:
-            return name
-        place -= share
-    return part
-
-
-def _check(rows: Sequence[Mapping[str, Any]]) -> None:
-    if len(rows) < _MIN_TEXTS:
-        raise ValueError(
-            f"{len(rows)} texts have a class: must be at least {_MIN_TEXTS}; set data.path to a file with more, or "
-            "raise data.limit"
-        )
-    classes = {row["label"] for row in rows if row["part"] == "training"}
-    if len(classes) < 2:
-        raise ValueError(
-            f"the training texts are of the class {', '.join(sorted(classes))!r} alone: must be of two at least; set "
-            "data.label to another column"
-        )
-    for part in ("development", "test"):
-        labels = {row["label"] for row in rows if row["part"] == part}
-        if unknown := sorted(labels - classes) or (not labels and ["any class"]):
-            raise ValueError(f"the {part} texts and the training texts share not {unknown[0]!r}; set data.{part}")
 
 
 def part_rows(store: Store, ref: TableRef, part: str) -> list[dict[str, Any]]:
