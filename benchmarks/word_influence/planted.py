@@ -84,7 +84,7 @@ def probed(
     is_positive = trained.teacher.labels([context.text for context in contexts]) == 1
     folded = Folded(student.network, trained.teacher)
     base = trained.teacher.states([context.replaced() for context in contexts])
-    margins = folded.margins(student.contexts(contexts), base, folded.words(student.words(words)))
+    margins = folded.margins(student.contexts(contexts), base, student.words(words))
     labels = np.array([margin_labels(margin) == 1 for margin in margins])
     groups = [labels[:, start:end] for start, end in pairwise(ends)]
     is_changeable = np.asarray((~labels[:, ends[-1] :]).any(axis=1))

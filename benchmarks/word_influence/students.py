@@ -73,7 +73,7 @@ def judged(trained: Trained, student: Student, contexts: Sequence[tuple[Context,
         rows = [row for row in range(num) if contexts[row][1] == tag]
         words, some = trained.known[tag][:MAX_WORDS], [contexts[row][0] for row in rows]
         base = teacher.states([context.replaced() for context in some])
-        margins = folded.margins(student.contexts(some), base, folded.words(student.words(words)))
+        margins = folded.margins(student.contexts(some), base, student.words(words))
         truth = LocalTeacher(trained.network, trained.vocabulary, words).logits(some)
         for row, context, margin, logits in zip(rows, some, margins, truth, strict=True):
             pairs.margins[row], pairs.student[row] = margin, margin_labels(margin)
@@ -187,7 +187,7 @@ def student_supports(
         supported, unlike = scores.support(values, label), np.zeros(len(text))
         base = teacher.states([context.replaced() for context in contexts])
         for place, tag in enumerate(text_tags):
-            some = folded.words(student.words(trained.known[tag][:500]))
+            some = student.words(trained.known[tag][:500])
             [margins] = folded.margins(vectors[place : place + 1], base[place : place + 1], some)
             unlike[place] = (margin_labels(margins) != label).mean()
         made["influence"].append(supported)

@@ -35,6 +35,20 @@ def linear_by_onednn() -> AbstractContextManager[object]:
     return _OneDNN() if torch.backends.mkldnn.is_available() else nullcontext()  # type: ignore[no-untyped-call]
 
 
+def tanh_layer(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """``tanh(x W' + b)`` without gradients.
+
+    By oneDNN, tanh is taken of sums that are still in the processor's cache, with its widest vectors.
+
+    >>> with torch.no_grad():
+    ...     tanh_layer(torch.zeros(2, 3), torch.ones(16, 3), torch.full((16,), torch.inf)).sum().item()
+    32.0
+    """
+    if torch.backends.mkldnn.is_available() and _fits(x, weight, bias):  # type: ignore[no-untyped-call]
+        return _product(x, weight, bias, "tanh")
+    return linear(x, weight, bias).tanh_()
+
+
 class _OneDNN(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
@@ -78,6 +92,6 @@ class _Linear(torch.autograd.Function):
         return _product(gradients[0].contiguous(), ctx.transposed, None), None, None, None
 
 
-def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "none") -> Tensor:
+    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, activation, [], "")
     return outputs

@@ -135,7 +135,7 @@ def judged(
 
     with one_thread():
         folded, base = Folded(student.network, loaded.teacher), base_states(loaded.teacher, contexts, settings)
-        margins = folded.margins(student.contexts(contexts), base, folded.words(student.words(words)))
+        margins = folded.margins(student.contexts(contexts), base, student.words(words))
         truth: Iterator[Any] = iter([None] * len(contexts))
         if loaded.network is not None and loaded.vocabulary is not None and exact == "auto":
             truth = LocalTeacher(loaded.network, loaded.vocabulary, words).logits(contexts)

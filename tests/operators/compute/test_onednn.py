@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import linear
 
 from tiltmeter.operators.compute import onednn
-from tiltmeter.operators.compute.onednn import linear_by_onednn
+from tiltmeter.operators.compute.onednn import linear_by_onednn, tanh_layer
 
 
 def called(function):
@@ -69,3 +69,13 @@ def test_gradients_by_the_inputs_of_frozen_layers_are_computed_by_onednn() -> No
 def test_a_torch_without_onednn_computes_as_ever(monkeypatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     assert isinstance(onednn.linear_by_onednn(), contextlib.nullcontext)
+
+
+@pytest.mark.parametrize("outputs", [4, 16, 192])
+def test_tanh_of_a_layer_is_that_of_its_sums(outputs) -> None:
+    x, weight, bias = 8 * drawn(50, 3) - 4, drawn(outputs, 3), drawn(outputs) - 1
+    with torch.inference_mode():
+        found, names = called(lambda: tanh_layer(x, weight, bias))
+    assert (torch.backends.mkldnn.is_available() and outputs >= 16) == ("mkldnn::_linear_pointwise" in names)
+    exact = torch.tanh(x.double() @ weight.double().T + bias.double())
+    torch.testing.assert_close(found.double(), exact, atol=5e-7, rtol=0)

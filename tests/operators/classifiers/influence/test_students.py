@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from tiltmeter.operators.classifiers.influence import folded
 from tiltmeter.operators.classifiers.influence.exact import LocalTeacher
 from tiltmeter.operators.classifiers.influence.folded import Folded, margin_labels, margin_logits
 from tiltmeter.operators.classifiers.influence.records import MASK, Context, StudentConfig, Teacher
@@ -95,8 +96,7 @@ def test_the_folded_student_is_equation_three(num_classes):
     student = untrained(vocabulary, 7)
     contexts = contexts_of(drawn_texts(8))
     states, vectors, words = base_states(teacher, contexts, CONFIG), student.contexts(contexts), student.words(WORDS)
-    folded = Folded(student.network, teacher)
-    for row, margins in enumerate(folded.margins(vectors, states, folded.words(words))):
+    for row, margins in enumerate(Folded(student.network, teacher).margins(vectors, states, words)):
         changes = student.changes(np.tile(vectors[row], (len(WORDS), 1)), words)
         direct = teacher.logits(states[row] + changes)
         np.testing.assert_allclose(margins, direct[:, 1:] - direct[:, :1], atol=1e-5)
@@ -104,12 +104,29 @@ def test_the_folded_student_is_equation_three(num_classes):
         np.testing.assert_allclose(margin_logits(margins)[:, 0], 0.0)
 
 
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_words_are_judged_in_blocks_as_they_are_at_once(num_classes, monkeypatch):
+    teacher, _, vocabulary = teacher_of(num_classes)
+    student, contexts = untrained(vocabulary, 7), contexts_of(drawn_texts(2))
+    asked = student.contexts(contexts), base_states(teacher, contexts, CONFIG), student.words(WORDS)
+    whole = np.array(list(Folded(student.network, teacher).margins(*asked)))
+    monkeypatch.setattr(folded, "_MAX_UNITS", 3 * 15)
+    monkeypatch.setattr(folded, "_MIN_WORDS", 2)
+    np.testing.assert_allclose(np.array(list(Folded(student.network, teacher).margins(*asked))), whole, atol=1e-6)
+
+
+def test_labels_are_those_of_the_largest_margin():
+    margins = np.random.default_rng(0).normal(size=(50, 3))
+    for num in (1, 2, 3):
+        expected = margin_logits(margins[:, :num]).argmax(axis=1)
+        np.testing.assert_array_equal(margin_labels(margins[:, :num]), expected)
+
+
 def test_whoever_takes_only_some_contexts_can_train_afterwards():
     teacher, network, vocabulary = teacher_of()
     student, contexts = untrained(vocabulary, 7), contexts_of(drawn_texts(3))
-    folded = Folded(student.network, teacher)
     states = base_states(teacher, contexts, CONFIG)
-    margins = folded.margins(student.contexts(contexts), states, folded.words(student.words(WORDS)))
+    margins = Folded(student.network, teacher).margins(student.contexts(contexts), states, student.words(WORDS))
     truth = LocalTeacher(network, vocabulary, WORDS).logits(contexts)
     next(margins), next(truth)
     assert not torch.is_inference_mode_enabled()
