@@ -69,7 +69,8 @@ class Outcome:
 
     def quality(self, language: str = "en") -> float:
         """:func:`quality` of the original corpus's embedding."""
-        embedding = pl.read_parquet(self.run_dir / f"embeddings/{language}_replica_0000.parquet").drop_nulls("vector")
+        [place] = (self.run_dir / "embeddings").glob(f"*/{language}_replica_0000.parquet")
+        embedding = pl.read_parquet(place, hive_partitioning=False).drop_nulls("vector")
         vectors = embedding["vector"].to_numpy()
         keyed = KeyedVectors(vectors.shape[1])
         keyed.add_vectors(embedding["word"].to_list(), vectors)

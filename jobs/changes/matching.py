@@ -71,6 +71,9 @@ class Matched:
 def match(before: pa.Table, after: pa.Table) -> Matched:
     """Match the rows of two tables by the key columns that the later one declares, or else the earlier one.
 
+    A key column that one of them does not have yet, as a table of an earlier release, is left out where the others tell
+    all rows of both apart.
+
     Null matches null, NaN matches NaN, and 0.0 matches -0.0.
 
     Raises:
@@ -81,6 +84,7 @@ def match(before: pa.Table, after: pa.Table) -> Matched:
     if not keys:
         raise UnmatchableError("neither run's table says which of its columns tell rows apart")
     frames = pl.DataFrame(before), pl.DataFrame(after)
+    keys = _sufficient(keys, frames)
     for name in keys:
         _check_kinds(name, *frames)
     numbered = [_numbered(frame, keys, side) for frame, side in zip(frames, ("before", "after"), strict=True)]
@@ -89,6 +93,12 @@ def match(before: pa.Table, after: pa.Table) -> Matched:
     gone = joined.filter(pl.col("after").is_null())["before"].sort()
     came = joined.filter(pl.col("before").is_null())["after"].sort()
     return Matched(*frames, keys, pairs, gone, came)
+
+
+def _sufficient(keys: list[str], frames: tuple[pl.DataFrame, pl.DataFrame]) -> list[str]:
+    """The key columns that both tables have, if these tell the rows of each apart; else all."""
+    shared = [name for name in keys if all(name in frame.columns for frame in frames)]
+    return shared if shared and not any(num_repeated(frame, shared) for frame in frames) else keys
 
 
 def num_repeated(table: pl.DataFrame, keys: Sequence[str]) -> int:

@@ -4,8 +4,9 @@ import pyarrow as pa
 
 from tiltmeter.jobs.runtime.columns import count as whole_number
 from tiltmeter.jobs.runtime.columns import interval, number
-from tiltmeter.storage.store.tables import column
+from tiltmeter.storage.store.tables import column, label_column
 
+CORPUS = label_column("corpus")
 LANGUAGE = column("language", pa.string(), "language of the corpus, as a Wikipedia code", key=True)
 WORD = column("word", pa.string(), "the word as the tokeniser writes it; a phrase has spaces inside", key=True)
 MODEL = column("model", pa.string(), "the embedding: the name of its corpus, its file or its encoder", key=True)

@@ -62,7 +62,7 @@ class EmbeddingsRun(CommonConfig):
     """A run of a job that trains or measures embeddings.
 
     Attributes:
-        corpora: what embeddings are trained on, each in a language of its own, which is what the tables tell them apart
+        corpora: what embeddings are trained on, each with a name of its own, which is what the tables tell them apart
             by; none for embeddings that are there already.
         wordset: word lists by language.
         tests: names of association tests; None: all that the word lists have.
@@ -79,7 +79,7 @@ class EmbeddingsRun(CommonConfig):
     def languages(self) -> list[str]:
         """What is measured, by language."""
         if isinstance(self.embedding, EmbeddingConfig):
-            return [corpus.language for corpus in self.corpora]
+            return list(dict.fromkeys(corpus.language for corpus in self.corpora))
         return [self.embedding.language]
 
     @classmethod
@@ -108,15 +108,12 @@ class EmbeddingsRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _corpora_can_be_told_apart(self) -> Self:
-        for language, count in Counter(corpus.language for corpus in self.corpora).items():
-            if count > 1:
-                raise ValueError(
-                    f"corpus: {len(self.corpora)} corpora, of which {count} are in the language {language}, by which "
-                    "tables tell them apart: give one corpus several files (corpus.path=[a,b]), or run them separately"
-                )
         for name, count in Counter(corpus.name for corpus in self.corpora).items():
             if count > 1:
-                raise ValueError(f"corpus: {count} corpora are called {name}, by which messages tell them apart")
+                raise ValueError(
+                    f"corpus: {count} corpora are called {name}, by which tables tell them apart: give each a name of "
+                    "its own (corpus.<key>.name=<name>)"
+                )
         return self
 
     @pydantic.model_validator(mode="after")

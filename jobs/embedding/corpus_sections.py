@@ -80,15 +80,16 @@ def word_lists(vocabulary: pl.DataFrame) -> list[Section]:
     listed = vocabulary.explode("lists").drop_nulls("lists")
     if listed.is_empty():
         return []
-    counts = listed.group_by("language", "lists").agg(
+    counts = listed.group_by("corpus", "language", "lists").agg(
         pl.len().alias("words"),
         *((pl.col("status") == status).sum().alias(status) for status in ("ok", "too_rare", "absent")),
         pl.col("count").median(),
     )
     numbers = [count("words"), count("ok", "with a vector"), count("too_rare"), count("absent")]
     words = grid(
-        "Words of each list in the corpus of its language.",
-        counts.sort("language", "lists"),
+        "Words of each list in every corpus of its language.",
+        counts.sort("language", "corpus", "lists"),
+        "corpus",
         "language",
         text("lists", "list"),
         *numbers,
@@ -105,18 +106,18 @@ _LISTS = (
 
 
 def _without_vector(listed: pl.DataFrame) -> list[Block]:
-    missing = listed.filter(pl.col("status") != "ok").unique(["language", "word"]).sort("language", "word")
+    missing = listed.filter(pl.col("status") != "ok").unique(["corpus", "word"]).sort("corpus", "word")
     return [
         Details(
-            f"{language}: {plural(rows.height, 'listed word')} without a vector",
+            f"{corpus}: {plural(rows.height, 'listed word')} without a vector",
             [Listing(", ".join(f"{word} ({num})" for word, num in rows.select("word", "count").iter_rows()))],
         )
-        for language, rows in split(missing, "language").items()
+        for corpus, rows in split(missing, "corpus").items()
     ]
 
 
 def training(losses: pl.DataFrame, embedding: EmbeddingConfig) -> Section:
-    """The loss by epoch, of each language."""
+    """The loss by epoch, of each corpus."""
     what = f"Loss of {_TRAINERS[embedding.trainer.name]} in each pass over the corpus."
     known = losses.drop_nulls("loss")
     if known.is_empty():
@@ -125,8 +126,8 @@ def training(losses: pl.DataFrame, embedding: EmbeddingConfig) -> Section:
         "Line chart: the training loss falls from epoch to epoch, for the original corpus and for the replicas.",
         "Mean over the replicas with the range from the lowest to the highest of them; dashed: the original corpus, "
         "whose counts are not those of a resampled one.",
-        {language: _losses(rows) for language, rows in split(known, "language").items()},
-        "Language",
+        {corpus: _losses(rows) for corpus, rows in split(known, "corpus").items()},
+        "Corpus",
     )
     return Section("training", "Training", [Paragraph(what), chart])
 

@@ -116,7 +116,7 @@ def embed(
     if config.trainer.name == "glove":
         stage = _glove_stage(runner, corpora, config, seed, cluster)
     else:
-        units = {name: _line_units(corpus, config, seed) for name, corpus in corpora.items()}
+        units = {name: _line_units(name, corpus, config, seed) for name, corpus in corpora.items()}
         stage = Stage("train", each(training.LineTraining(config.checkpoint_seconds)), units)
     done = runner.run_whole(stage)
     return {
@@ -143,7 +143,7 @@ def _glove_stage(
         cluster.worker_data_bytes,
         config.resampling,
     )
-    units = {name: _pair_units(corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
+    units = {name: _pair_units(name, corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
     if on_gpu:
         # As many as a card's memory holds are trained together; the worker finds out how many these are.
         batch_size = -(-len(config.replicas) // runner.pool.num_gpus)
@@ -153,7 +153,7 @@ def _glove_stage(
 
 
 def _pair_units(
-    corpus: TokenisedCorpus, pairs: PairTables, config: EmbeddingConfig, seed: int, on_gpu: bool
+    name: str, corpus: TokenisedCorpus, pairs: PairTables, config: EmbeddingConfig, seed: int, on_gpu: bool
 ) -> list[Unit]:
     operator = glove.CUDA_VERSION if on_gpu else glove.VERSION
     vocabulary = [corpus.vocabulary.select("word")]
@@ -162,6 +162,7 @@ def _pair_units(
     return [
         _unit(
             operator,
+            name,
             corpus,
             config,
             {"replica": replica, "seed": seed, "tiling": list(pairs.tiling), **units},
@@ -174,7 +175,7 @@ def _pair_units(
     ]
 
 
-def _line_units(corpus: TokenisedCorpus, config: EmbeddingConfig, seed: int) -> list[Unit]:
+def _line_units(name: str, corpus: TokenisedCorpus, config: EmbeddingConfig, seed: int) -> list[Unit]:
     inputs = {
         "vocabulary": [corpus.vocabulary.select("word")],
         "lines": [shard.lines for shard in corpus.shards],
@@ -183,18 +184,19 @@ def _line_units(corpus: TokenisedCorpus, config: EmbeddingConfig, seed: int) -> 
     same: dict[str, object] = {"seed": seed, "bootstrap": bootstrap.VERSION, "gensim": version("gensim")}
     same |= drawn(config.resampling)
     operator = _LINE_TRAINERS[config.trainer.name]
-    return [_unit(operator, corpus, config, same | {"replica": replica}, inputs) for replica in config.replicas]
+    return [_unit(operator, name, corpus, config, same | {"replica": replica}, inputs) for replica in config.replicas]
 
 
 def _unit(
     operator: str,
+    name: str,
     corpus: TokenisedCorpus,
     config: EmbeddingConfig,
     identity: dict[str, Any],
     inputs: Mapping[str, Sequence[TableRef]],
 ) -> Unit:
     same = {"language": corpus.language, "training": config.trainer}
-    return Unit(operator, f"{corpus.language} {replica_name(identity['replica'])}", same | identity, inputs)
+    return Unit(operator, f"{name} {replica_name(identity['replica'])}", same | identity, inputs)
 
 
 def replica_label(replica: int) -> str:

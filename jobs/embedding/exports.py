@@ -1,5 +1,7 @@
 """Embeddings of a run in formats that other programs read, beside the table."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -32,7 +34,7 @@ def export(
 
     Where a format has room for counts, they are those of the corpus itself.
     """
-    store = run.runner.store
+    store, labels = run.runner.store, _labels(corpora)
     for name, embedding in embeddings.items() if formats else ():
         vocabulary = store.read(corpora[name].vocabulary.select("word", "count"))
         counts = dict(zip(*(vocabulary[column].to_pylist() for column in ("word", "count")), strict=True))
@@ -40,9 +42,19 @@ def export(
             vectors = _embedding(store.read(ref.select("word", "vector")))
             word_counts = [counts[word] for word in vectors.words]
             for form in formats:
-                place = run.directory.export(f"{corpora[name].language}_{replica_label(replica)}.{_SUFFIXES[form]}")
+                place = run.directory.export(f"{labels[name]}_{replica_label(replica)}.{_SUFFIXES[form]}")
                 disk = fs.LocalFileSystem()
                 write_embedding(disk, str(place), vectors, form, setting="run_dir=<path>", counts=word_counts)
+
+
+def _labels(corpora: Mapping[str, TokenisedCorpus]) -> dict[str, str]:
+    """What files of each corpus are called: its language where no other has it, else its name, as far as files go."""
+    times = Counter(corpus.language for corpus in corpora.values())
+    labels: dict[str, str] = {}
+    for name, corpus in corpora.items():
+        label = corpus.language if times[corpus.language] == 1 else re.sub(r"[^\w.-]", "_", name)
+        labels[name] = label if label not in labels.values() else f"{label}_{len(labels)}"
+    return labels
 
 
 def _embedding(table: pa.Table) -> EmbeddingFile:

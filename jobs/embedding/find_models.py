@@ -76,7 +76,7 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         _check_coverage(run.runner.store, [corpus.vocabulary], where, needs.lists(wordsets[name]), corpus.language)
     embeddings = train(run, corpora)
     units = {
-        name: _select_units(corpora[name], embedding, needs.selection(wordsets[name]))
+        name: _select_units(name, corpora[name], embedding, needs.selection(wordsets[name]))
         for name, embedding in embeddings.items()
     }
     done = run.runner.run_whole(Stage("select words", each(select), units, None))
@@ -100,12 +100,12 @@ def _num_tokens(store: Store, corpus: TokenisedCorpus) -> int:
     return int(num)
 
 
-def _select_units(corpus: TokenisedCorpus, embeddings: Embeddings, selection: Selection) -> list[Unit]:
+def _select_units(name: str, corpus: TokenisedCorpus, embeddings: Embeddings, selection: Selection) -> list[Unit]:
     vocabulary = [corpus.listed.select("word", "count")]
     return [
         Unit(
             VERSION,
-            f"{corpus.language} {replica_name(replica)}",
+            f"{name} {replica_name(replica)}",
             {"selection": selection},
             {"embedding": [ref.select("word", "vector")], "vocabulary": vocabulary},
         )

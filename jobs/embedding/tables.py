@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from tiltmeter.jobs.embedding.columns import LANGUAGE, WORD
+from tiltmeter.jobs.embedding.columns import CORPUS, LANGUAGE, WORD
 from tiltmeter.storage.store.tables import column
 
 _REPLICA = (
@@ -12,7 +12,7 @@ _REPLICA = (
 
 CORPORA = pa.schema(
     [
-        column("corpus", pa.string(), "name of the corpus", key=True),
+        CORPUS,
         LANGUAGE,
         column("num_articles", pa.int64(), "articles that were read", "pages"),
         column("num_unreadable", pa.int64(), "articles left out because their markup can't be read", "pages"),
@@ -31,6 +31,7 @@ CORPORA = pa.schema(
 
 VOCABULARY = pa.schema(
     [
+        CORPUS,
         LANGUAGE,
         WORD,
         column("count", pa.int64(), "occurrences in the original corpus", "occurrences"),
@@ -42,6 +43,7 @@ VOCABULARY = pa.schema(
 
 TRAINING = pa.schema(
     [
+        CORPUS,
         LANGUAGE,
         column("replica", pa.int16(), _REPLICA, key=True),
         column("epoch", pa.int16(), "pass over the corpus, from 1", key=True),
@@ -57,7 +59,12 @@ TRAINING = pa.schema(
 def embeddings(dimensions: int) -> pa.Schema:
     """One row per word and replica, in the order of the vocabulary; the vector is null if the word does not occur."""
     vector = column("vector", pa.list_(pa.float32(), dimensions), "the word's vector; null if it is not in the replica")
-    return pa.schema([LANGUAGE, WORD, TRAINING.field("replica"), vector])
+    return pa.schema([CORPUS, LANGUAGE, WORD, TRAINING.field("replica"), vector])
+
+
+def of_one(schema: pa.Schema) -> pa.Schema:
+    """A schema as units fill it, which do not depend on the name of their corpus: without it."""
+    return pa.schema([field for field in schema if field.name != CORPUS.name])
 
 
 TABLES = {

@@ -50,11 +50,12 @@ def _check_documents(store: Store, corpora: Mapping[str, TokenisedCorpus], confi
 
 def _publish(run: Run[Any, Any], corpora: Mapping[str, TokenisedCorpus], embeddings: Mapping[str, Embeddings]) -> None:
     run.publish("corpora", [corpora[name].summary for name in embeddings])
-    run.publish("vocabulary", [corpora[name].listed for name in embeddings])
-    run.publish("training", [ref for trained in embeddings.values() for ref in trained.training])
-    parts = {
-        f"{corpora[name].language}_{replica_label(replica)}": ref
+    run.publish("vocabulary", [corpora[name].listed.labelled(corpus=name) for name in embeddings])
+    losses = [ref.labelled(corpus=name) for name, trained in embeddings.items() for ref in trained.training]
+    run.publish("training", losses)
+    parts = [
+        (f"{corpora[name].language}_{replica_label(replica)}", ref.labelled(corpus=name))
         for name, trained in embeddings.items()
         for replica, ref in trained.vectors.items()
-    }
+    ]
     run.publish_parts("embeddings", parts)

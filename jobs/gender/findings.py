@@ -64,9 +64,18 @@ def labelled(frames: Tables) -> dict[str, pl.DataFrame]:
     tables["gender_words"] = tables["gender_words"].with_columns(item=item)
     tables["gender_pairs"] = tables["gender_pairs"].with_columns(_pair("pair"))
     if "language_correlation" in frames:
-        names = [_language("language_1"), _language("language_2")]
-        tables["language_correlation"] = frames["language_correlation"].with_columns(names)
+        tables["language_correlation"] = _with_labels(frames["language_correlation"], keyed)
     return tables
+
+
+def _with_labels(correlations: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+    """Correlations with the labels of both in place of their languages."""
+    for side in (1, 2):
+        names = labels.rename({name: f"{name}_{side}" for name in labels.columns})
+        keys = [f"model_{side}", f"language_{side}"]
+        correlations = correlations.join(names, on=keys, how="left", maintain_order="left")
+    named = {f"language_{side}": pl.coalesce(f"label_{side}", _language(f"language_{side}")) for side in (1, 2)}
+    return correlations.with_columns(**named).drop("label_1", "label_2")
 
 
 def _language(column: str) -> pl.Expr:
@@ -108,7 +117,7 @@ def main_findings(tables: Tables) -> Iterator[str]:
         yield _sides(professions)
         yield from _same_side(professions)
     if "language_correlation" in tables:
-        yield from most_alike(tables["language_correlation"])
+        yield from most_alike(tables["language_correlation"], kind(languages))
 
 
 def _direct_bias(languages: pl.DataFrame) -> Iterator[str]:
@@ -162,8 +171,8 @@ def _same_side(professions: pl.DataFrame) -> Iterator[str]:
             yield f"On the {side} side in the most {kind(professions)}s, of those that have the word: {named}."
 
 
-def most_alike(correlations: pl.DataFrame) -> Iterator[str]:
-    """The two languages whose professions lean most alike, if the interval of any correlation lies above 0."""
+def most_alike(correlations: pl.DataFrame, what: str = "language") -> Iterator[str]:
+    """The two languages or models that lean most alike, if the interval of any correlation lies above 0."""
     rows = measured(correlations).filter(pl.col("language_1") < pl.col("language_2"))
     above, below, _, doubtful, _ = on_sides(rows, _ALIKE)
     most = "".join(
@@ -173,8 +182,8 @@ def most_alike(correlations: pl.DataFrame) -> Iterator[str]:
     )
     if rows.height:
         yield (
-            "The correlation of professions' bias between two languages lies above 0 with its whole interval for "
-            f"{above.height} and below for {below.height} of {plural(rows.height, 'pair')} of languages"
+            f"The correlation of professions' bias between two {what}s lies above 0 with its whole interval for "
+            f"{above.height} and below for {below.height} of {plural(rows.height, 'pair')} of {what}s"
             f"{contradictory('for', doubtful.height)}{most}."
         )
 

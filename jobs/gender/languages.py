@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
@@ -32,8 +33,8 @@ def correlate_languages(
     """The table ``language_correlation``.
 
     Args:
-        runner: of the stage.
-        models: one for each language.
+        runner: of the stages.
+        models: what is correlated.
         biases: their tables ``profession_biases``, in the same order.
         config: how.
 
@@ -42,14 +43,30 @@ def correlate_languages(
     """
     settings = {"languages": _names(models), "intervals": narrowed(IntervalSettings, config), "weights": config.weights}
     unit = Unit(f"language_{correlation.VERSION}", "languages", settings, {"biases": biases})
-    [done] = runner.run_whole(Stage("languages", each(_correlate), {"languages": [unit]}))["languages"]
+    [correlated] = runner.run_whole(Stage("languages", each(_correlate), {"languages": [unit]}))["languages"]
+    # Apart from the numbers, which do not depend on what corpora are called where each has its own language.
+    named = {"models": [{"model": model.name, "language": model.language} for model in models]}
+    unit = Unit("correlated_models/1", "names of languages", named, {"correlations": list(correlated.tables.values())})
+    [done] = runner.run_whole(Stage("names of languages", each(_name), {"languages": [unit]}))["languages"]
     return {"language_correlation": [done.tables["language_correlation"]]}
 
 
 def _names(models: Sequence[Model]) -> list[str]:
     """The language of each model; of several models in one language, their own names."""
     times = Counter(model.language for model in models)
-    return [model.language if times[model.language] == 1 else model.name for model in models]
+    names = [model.language if times[model.language] == 1 else model.name for model in models]
+    return names if len(set(names)) == len(names) else [model.name for model in models]
+
+
+def _name(store: Store, unit: Unit) -> Tables:
+    """The correlations, which are in the order of the models, with model and language of both."""
+    correlations, models = store.read(unit.input("correlations")), unit.config["models"]
+    names = [
+        {f"{name}_{side}": value for side, model in ((1, one), (2, other)) for name, value in model.items()}
+        for one, other in product(models, repeat=2)
+    ]
+    rows = [row | both for row, both in zip(correlations.to_pylist(), names, strict=True)]
+    yield "language_correlation", table_of(rows, tables.LANGUAGE_CORRELATION)
 
 
 def _correlate(store: Store, unit: Unit) -> Tables:
@@ -76,7 +93,10 @@ def _correlate(store: Store, unit: Unit) -> Tables:
         for by, matrix in matrices.items():
             row |= estimate(f"correlation_by_{by}", taken_apart(matrix[:, one, other], num_replicas), intervals, FISHER)
         rows.append(row | _verdict(num, row["correlation"]))
-    yield "language_correlation", table_of(rows, tables.LANGUAGE_CORRELATION)
+    yield "language_correlation", table_of(rows, _CORRELATED)
+
+
+_CORRELATED = pa.schema([field for field in tables.LANGUAGE_CORRELATION if not field.name.startswith("model_")])
 
 
 def _aligned(parts: Sequence[pl.DataFrame], column: str, shared: Sequence[int]) -> NDArray[np.float64]:

@@ -265,13 +265,14 @@ def _alike(tables: Tables) -> list[Block]:
     rows = tables.get("language_correlation")
     if rows is None or rows["language_1"].n_unique() < 2:
         return []
+    what = kind(tables["gender_languages"])
     explanation = (
-        "Two languages are alike if the same professions lie on the female side in both: Pearson's r of the bias of "
+        f"Two {what}s are alike if the same professions lie on the female side in both: Pearson's r of the bias of "
         "the professions that both have. The tree joins the most alike first, by the mean of 1 − r between two groups, "
         "after figure 6 of Matthews et al. 2021, which leaves out Chinese and Wolof."
     )
     chart = Chart(
-        f"Heat map of the correlation between {rows['language_1'].n_unique()} languages under a tree that groups them.",
+        f"Heat map of the correlation between {rows['language_1'].n_unique()} {what}s under a tree that groups them.",
         "The lower two branches meet, the more alike they are; an unknown r counts as 0 in the tree. "
         f"{_CELLS}, and elsewhere intervals and the number of professions.",
         {"correlations": figures.correlations(rows)},

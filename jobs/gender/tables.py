@@ -110,13 +110,15 @@ GENDER_PAIRS = pa.schema(
 
 LANGUAGE_CORRELATION = pa.schema(
     [
-        column("language_1", pa.string(), "a language", key=True),
-        column("language_2", pa.string(), "another, or the same one", key=True),
+        column("model_1", pa.string(), "a corpus, file or encoder, as in model", key=True),
+        column("language_1", pa.string(), "its language", key=True),
+        column("model_2", pa.string(), "another, or the same one", key=True),
+        column("language_2", pa.string(), "the language of that one", key=True),
         _WEIGHTS,
         *_weighted("correlation", "Pearson's r of the professions' bias in both; replicas paired by number"),
-        count("num_professions", "professions that both languages have", "words"),
-        count("position_1", "place of language_1 in the order of the clustering, from 0", "place"),
-        count("position_2", "place of language_2 in the order of the clustering, from 0", "place"),
+        count("num_professions", "professions that both have", "words"),
+        count("position_1", "place of model_1 in the order of the clustering, from 0", "place"),
+        count("position_2", "place of model_2 in the order of the clustering, from 0", "place"),
         STATUS,
         REASON,
     ]

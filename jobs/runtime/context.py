@@ -53,7 +53,7 @@ class Run(Generic[Config, Found]):
             if refs:
                 self.publish(name, refs)
 
-    def publish_parts(self, name: str, parts: Mapping[str, TableRef]) -> None:
-        """Publish a large table as a folder of parts."""
+    def publish_parts(self, name: str, parts: Sequence[tuple[str, TableRef]]) -> None:
+        """Publish a large table as a folder of parts, each with the name of its file."""
         self.directory.link_table(name, self.runner.store, parts)
-        self.published[name] = list(parts.values())
+        self.published[name] = [ref for _, ref in parts]

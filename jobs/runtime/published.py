@@ -1,6 +1,7 @@
 """The tables that a run has published, of which no more is read than what is asked for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -8,7 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tiltmeter.storage.store.runs import RunDirectory
+from tiltmeter.storage.store.runs import RunDirectory, parts_of
+from tiltmeter.storage.store.tables import with_labels
 
 
 class PublishedTable(NamedTuple):
@@ -25,9 +27,11 @@ class PublishedTable(NamedTuple):
     @classmethod
     def read(cls, run_dir: Path, name: str) -> Self:
         """A table of a run directory, whether it is one file or a folder."""
-        place = run_dir / f"{name}.parquet"
-        files = [place] if place.exists() else sorted((run_dir / name).iterdir())
-        return cls(pl.scan_parquet(files), pq.read_schema(files[0]))
+        parts = parts_of(run_dir, name)
+        by_labels = groupby(parts, lambda part: part.labels)
+        scans = [_labelled([part.path for part in group], labels) for labels, group in by_labels]
+        schema = with_labels(pq.read_schema(parts[0].path).empty_table(), parts[0].labels).schema
+        return cls(scans[0] if len(scans) == 1 else pl.concat(scans), schema)
 
     def by_status(self) -> dict[str, int]:
         """How many rows there are of each status."""
@@ -41,6 +45,11 @@ class PublishedTable(NamedTuple):
             pl.col("reason", "len").first(), pl.col("len").sum().alias("total")
         )
         return [row for row in reasons.collect(engine="streaming").rows() if row[1]]
+
+
+def _labelled(paths: Sequence[Path], labels: Mapping[str, str]) -> pl.LazyFrame:
+    columns = [pl.lit(value).alias(name) for name, value in labels.items()]
+    return pl.scan_parquet(list(paths), hive_partitioning=False).select(*columns, pl.all())
 
 
 def published_tables(directory: RunDirectory) -> dict[str, PublishedTable]:

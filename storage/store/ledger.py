@@ -61,6 +61,8 @@ class TableRef:
         num_rows: rows of the table.
         columns: digest of each column; these, and not the place, are what a later unit's identity takes in, so that
             a recomputed but unchanged table changes nothing downstream.
+        labels: columns that it has besides where it is published, each with one value in all rows, such as the corpus
+            that it is of; no part of any unit's identity.
 
     Raises:
         ValueError: if the unit and the name lead out of a store.
@@ -70,6 +72,7 @@ class TableRef:
     name: str
     num_rows: int
     columns: Mapping[str, str]
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not (_PLACE.fullmatch(self.unit) and re.fullmatch(_PLAIN, self.name)):
@@ -78,6 +81,10 @@ class TableRef:
     def select(self, *names: str) -> Self:
         """The same table with these columns only."""
         return dataclasses.replace(self, columns={name: self.columns[name] for name in names})
+
+    def labelled(self, **labels: str) -> Self:
+        """The same table with labels."""
+        return dataclasses.replace(self, labels=labels)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.processes import Process
-from tiltmeter.storage.store.tables import write_bytes
+from tiltmeter.storage.store.tables import with_labels, write_bytes
 
 _MARK = "pruning.json"
 _PLAIN = re.compile(r"\w[\w.-]*")
@@ -71,7 +71,7 @@ class RegisteredRun:
         Raises:
             StorageError: if a unit of it has been removed.
         """
-        return pa.concat_tables([store.read(ref) for ref in self.tables[name]])
+        return pa.concat_tables([with_labels(store.read(ref), ref.labels) for ref in self.tables[name]])
 
 
 class Registry:

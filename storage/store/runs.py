@@ -4,11 +4,12 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
 import filelock
 import pyarrow as pa
@@ -22,7 +23,7 @@ from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.local_copies import fetch
 from tiltmeter.storage.store.partial_files import sweep_partial_files
 from tiltmeter.storage.store.streaming import StreamedTable
-from tiltmeter.storage.store.tables import write_bytes, write_file
+from tiltmeter.storage.store.tables import with_labels, write_bytes, write_file
 
 _LOCK = ".lock"
 _EXPORTS = "exports"
@@ -82,19 +83,22 @@ class RunDirectory:
         pa.default_memory_pool().release_unused()
         self.tables[name] = {"rows": published.num_rows, "bytes": num_bytes, "digest": published.digest}
 
-    def link_table(self, name: str, store: Store, parts: Mapping[str, TableRef]) -> None:
+    def link_table(self, name: str, store: Store, parts: Sequence[tuple[str, TableRef]]) -> None:
         """Publish a large table as a folder with one file per part, without a second copy where the disk allows.
+
+        Labels of a part are the names of the folders around its file, such as ``corpus=letters``, as Hive, Polars,
+        DuckDB and Arrow know them.
 
         Raises:
             StorageError: if a part is missing from the store or damaged, or the folder can't be written; nothing of it
                 stays.
         """
         with _whole_folder(self.path / name) as folder:
-            num_bytes = sum(fetch(store, ref, folder / f"{part}.parquet") for part, ref in parts.items())
+            num_bytes = sum(fetch(store, ref, _place(folder, part, ref.labels)) for part, ref in parts)
         self.tables[name] = {
-            "rows": sum(ref.num_rows for ref in parts.values()),
+            "rows": sum(ref.num_rows for _, ref in parts),
             "bytes": num_bytes,
-            "digest": digest([list(ref.columns.items()) for ref in parts.values()]),
+            "digest": digest([list(ref.columns.items()) for _, ref in parts]),
         }
 
     def export(self, name: str) -> Path:
@@ -154,10 +158,40 @@ def opened(path: Path) -> Iterator[RunDirectory]:
         lock.release()
 
 
+def _place(folder: Path, part: str, labels: Mapping[str, str]) -> Path:
+    inner = folder.joinpath(*(f"{name}={quote(value, safe='')}" for name, value in labels.items()))
+    inner.mkdir(parents=True, exist_ok=True)
+    return inner / f"{part}.parquet"
+
+
+class Part(NamedTuple):
+    """A file of a published table, and what labels all of its rows."""
+
+    path: Path
+    labels: Mapping[str, str]
+
+
+def parts_of(run_dir: Path, name: str) -> list[Part]:
+    """The files of a published table: one, or those of a folder."""
+    file, folder = run_dir / f"{name}.parquet", run_dir / name
+    if file.exists():
+        return [Part(file, {})]
+    return [Part(path, _labels(path.relative_to(folder).parts[:-1])) for path in sorted(folder.rglob("*.parquet"))]
+
+
+def _labels(folders: Sequence[str]) -> dict[str, str]:
+    """What the names of folders say.
+
+    >>> _labels(["corpus=letters%2F1999"])
+    {'corpus': 'letters/1999'}
+    """
+    return {name: unquote(value) for name, _, value in (folder.partition("=") for folder in folders)}
+
+
 def read_run_table(run_dir: Path, name: str) -> pa.Table:
     """A published table, whether it is one file or a folder."""
-    file = run_dir / f"{name}.parquet"
-    return pq.read_table(file if file.exists() else run_dir / name)
+    parts = parts_of(run_dir, name)
+    return pa.concat_tables([with_labels(pq.read_table(part.path, partitioning=None), part.labels) for part in parts])
 
 
 def _published(path: Path) -> list[Path]:
@@ -206,7 +240,10 @@ def _is_plain_folder(place: Path) -> bool:
 
 def _holds_parts_only(place: Path) -> bool:
     return _is_plain_folder(place) and all(
-        file.suffix == ".parquet" and _is_plain_file(file) for file in place.iterdir()
+        (_is_plain_folder(inner) and "=" in inner.name)
+        if inner.is_dir()
+        else (inner.suffix == ".parquet" and _is_plain_file(inner))
+        for inner in place.rglob("*")
     )
 
 

@@ -9,18 +9,18 @@ import pyarrow.parquet as pq
 
 from tiltmeter.storage.store.identity import TableDigest, blocks
 from tiltmeter.storage.store.ledger import Store, TableRef
-from tiltmeter.storage.store.tables import write_parquet
+from tiltmeter.storage.store.tables import with_labels, write_parquet
 
 
 def pieces(store: Store, refs: Iterable[TableRef]) -> Iterator[pa.Table]:
-    """The columns that each reference names, one reference after the other, row group by row group.
+    """The columns and labels that each reference names, one reference after the other, row group by row group.
 
     Raises:
         StorageError: as :meth:`.Store.read`.
     """
     for ref in refs:
         for number in range(store.read_with(ref, _num_row_groups)):
-            yield store.read_with(ref, partial(_row_group, ref, number))
+            yield with_labels(store.read_with(ref, partial(_row_group, ref, number)), ref.labels)
 
 
 def _num_row_groups(source: pa.NativeFile) -> int:

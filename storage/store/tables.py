@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -48,6 +48,22 @@ def documentation(schema: pa.Schema) -> list[dict[str, str]]:
         | {key.decode(): value.decode() for key, value in (field.metadata or {}).items() if key != b"key"}
         for field in schema
     ]
+
+
+def label_column(name: str) -> pa.Field:
+    """A column that has one value in each part of a table."""
+    return column(name, pa.string(), f"name of the {name}", key=True)
+
+
+def with_labels(table: pa.Table, labels: Mapping[str, str]) -> pa.Table:
+    """A part of a table with columns in front that have one value in all rows.
+
+    >>> with_labels(pa.table({"n": [1, 2]}), {"corpus": "letters"}).to_pylist()
+    [{'corpus': 'letters', 'n': 1}, {'corpus': 'letters', 'n': 2}]
+    """
+    for name, value in reversed(labels.items()):
+        table = table.add_column(0, label_column(name), pa.repeat(value, table.num_rows))
+    return table
 
 
 Writer = Callable[[IO[bytes] | pa.NativeFile], object]

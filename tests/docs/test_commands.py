@@ -249,7 +249,7 @@ def results(tmp_path_factory):
     for place, jobs in RUNS.items():
         published = {name: schema for job in jobs for name, schema in catalogue.job(job).tables.items()}
         for name, schema in published.items():
-            parts = ["embeddings/en_replica_0000"] if name == "embeddings" else [name]
+            parts = ["embeddings/corpus=enwiki_sample/en_replica_0000"] if name == "embeddings" else [name]
             for part in parts:
                 path = folder / place / f"{part}.parquet"
                 path.parent.mkdir(parents=True, exist_ok=True)

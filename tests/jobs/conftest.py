@@ -73,8 +73,8 @@ class Outcome:
 
     def parts(self, language: str) -> dict[str, pa.Table]:
         """The embeddings of a language, by the name of their file."""
-        folder = self.path / "embeddings"
-        return {path.name: read_run_table(folder, path.stem) for path in sorted(folder.glob(f"{language}_*"))}
+        files = sorted((self.path / "embeddings").glob(f"*/{language}_*"))
+        return {path.name: read_run_table(path.parent, path.stem) for path in files}
 
 
 @pytest.fixture(scope="session")

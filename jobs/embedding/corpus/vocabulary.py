@@ -214,7 +214,7 @@ def _make_vocabulary(store: Store, unit: Unit) -> Tables:
             f"embedding.min_count={config['min_count']} times: set a lower embedding.min_count or a larger corpus.path"
         )
     yield "words", frequent.to_arrow().cast(_WORDS)
-    yield "vocabulary", _listed(counted, config).to_arrow().cast(tables.VOCABULARY)
+    yield "vocabulary", _listed(counted, config).to_arrow().cast(tables.of_one(tables.VOCABULARY))
     row = _account(store, unit) | {"num_tokens": totals["num_tokens"], "num_words": frequent.height}
     yield "corpora", pa.Table.from_pylist([row | {"warning": "; ".join(_warnings(store, unit, row))}], tables.CORPORA)
 

@@ -103,6 +103,14 @@ def test_tables_that_lack_a_key_column_are_not_compared_row_by_row(history, chan
     assert message in row["sentence"]
 
 
+def test_a_key_column_that_the_earlier_table_lacks_is_left_out_where_the_others_suffice(history):
+    after = history.table({"a": {"count": 2}, "b": {}})
+    before = history.table({"a": {"count": 1}, "b": {}}).drop_columns("model")
+    found = history.changes(before, after)
+    assert found.select("kind", "column").rows() == [("column", "model"), ("number", "count")]
+    assert found["row"][1] == "word a"
+
+
 def test_whole_numbers_of_other_widths_are_the_same_keys(history):
     def table(kind, losses):
         fields = [column("epoch", kind, "pass", key=True), column("loss", pa.float64(), "loss")]

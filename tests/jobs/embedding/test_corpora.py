@@ -10,6 +10,8 @@ import pytest
 from gensim.test.utils import datapath
 
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.store.tables import key_columns
 
 DUMP = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
 TINY = [
@@ -55,6 +57,32 @@ def test_each_of_several_corpora_gives_what_it_gives_alone(
     again = run_job(*several_corpora(files), *TINY, f"store={tmp_path}/alone")
     assert again.record["units"]["done"] == 0, "each corpus was done by its own run"
     assert again.digests == together.digests
+
+
+def test_two_corpora_of_one_language_stand_in_one_run(run_job, made_up, write_lines, tmp_path):
+    documents = made_up("en", 40)
+    halves = {"a": documents[::2], "b": documents[1::2]}
+    files = {name: write_lines(tmp_path / f"{name}.jsonl", half) for name, half in halves.items()}
+    other = f"+corpus.other={{name: b, language: en, path: {files['b']}}}"
+    first = ["corpus=file", "corpus.name=a", "corpus.language=en", f"corpus.path={files['a']}"]
+    together = run_job(*first, other, *TINY, "job.export=[glove]", f"store={tmp_path}/store")
+    assert [row["corpus"] for row in together.table("corpora").to_pylist()] == ["a", "b"]
+    exported = {path.name for path in (together.path / "exports").iterdir()}
+    assert exported == {f"{name}_replica_{number:04d}.txt" for name in halves for number in range(3)}
+    for name, path in files.items():
+        alone = run_job(*first, f"corpus.name={name}", f"corpus.path={path}", *TINY, f"store={tmp_path}/alone")
+        for table in ("corpora", *TABLES):
+            rows = alone.table(table)
+            assert together.rows(table, corpus=name) == rows.to_pylist()
+            keys = key_columns(rows.schema)
+            assert keys[0] == "corpus"
+            assert len(rows.group_by(keys).aggregate([])) == len(rows), "the key columns tell all rows apart"
+
+
+def test_two_corpora_of_one_name_are_refused(configured):
+    other = "+corpus.other={name: file, language: de, path: other.jsonl}"
+    with pytest.raises(ConfigError, match=r"corpus: 2 corpora are called file, .*\(corpus.<key>.name=<name>\)"):
+        configured("corpus=file", "corpus.language=en", "corpus.path=some.jsonl", other, "job=bootstrap")
 
 
 @pytest.fixture

@@ -8,15 +8,18 @@ import time
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from tiltmeter.jobs.runtime.published import PublishedTable
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.runs import RunDirectoryBusy, opened, read_run_table
 from tiltmeter.storage.store.streaming import pieces
+from tiltmeter.storage.store.tables import key_columns
 
 TABLE = pa.table({"n": [1, 2, 3]})
 OURS = {"job": "survey", "versions": {"python": "3.11"}}
@@ -109,16 +112,45 @@ def test_parts_become_a_folder_whose_digest_is_of_their_content(tmp_path, store)
     refs = [committed(store, TABLE.slice(n)) for n in (0, 1)]
     with opened(tmp_path / "run") as run:
         run.begin(["large"], **OURS)
-        run.link_table("large", store, {"part_0": refs[0], "part_1": refs[1]})
+        run.link_table("large", store, [("part_0", refs[0]), ("part_1", refs[1])])
         run.write_record(status="succeeded")
     assert read_run_table(tmp_path / "run", "large")["n"].to_pylist() == [1, 2, 3, 2, 3]
     assert run.tables["large"]["rows"] == 5
 
 
+def test_labels_of_parts_are_folders_and_columns_of_the_table(tmp_path, store):
+    parts = [("part", committed(store).labelled(corpus=name)) for name in ("letters", "letters/1999")]
+    with opened(tmp_path / "run") as run:
+        run.begin(["large"], **OURS)
+        run.link_table("large", store, parts)
+        run.write_record(status="succeeded")
+    folder = tmp_path / "run/large"
+    assert sorted(path.name for path in folder.iterdir()) == ["corpus=letters", "corpus=letters%2F1999"]
+    rows = [{"corpus": name, "n": n} for name in ("letters", "letters/1999") for n in TABLE["n"].to_pylist()]
+    table = read_run_table(tmp_path / "run", "large")
+    assert table.select(["corpus", "n"]).to_pylist() == rows
+    assert key_columns(table.schema)[0] == "corpus"
+    assert pl.scan_parquet(folder).collect().select("corpus", "n").sort("corpus", "n").to_dicts() == rows
+    assert PublishedTable.read(tmp_path / "run", "large").rows.collect().select("corpus", "n").to_dicts() == rows
+    with opened(tmp_path / "run") as run:
+        run.begin(["large"], **OURS)
+    assert not folder.exists()
+
+
+def test_a_folder_with_a_folder_of_others_is_not_ours(tmp_path, store):
+    with opened(tmp_path / "run") as run:
+        run.begin(["large"], **OURS)
+        run.link_table("large", store, [("part", committed(store))])
+        run.write_record(status="succeeded")
+    (tmp_path / "run/large/more").mkdir()
+    with opened(tmp_path / "run") as run, pytest.raises(StorageError, match="its large is not one of ours"):
+        run.begin(["large"], **OURS)
+
+
 def test_a_part_of_a_published_folder_is_read_only_and_a_published_file_is_not(tmp_path, store):
     with opened(tmp_path / "run") as run:
         run.begin(["large", "small"], **OURS)
-        run.link_table("large", store, {"part": committed(store)})
+        run.link_table("large", store, [("part", committed(store))])
         run.write_table("small", TABLE)
     linked, written = tmp_path / "run/large/part.parquet", tmp_path / "run/small.parquet"
     assert linked.stat().st_nlink == 2
@@ -133,7 +165,7 @@ def test_a_new_run_removes_what_the_old_one_left_and_nothing_else(tmp_path, stor
     with opened(path) as run:
         run.begin(["old", "folder", "killed"], **OURS)
         run.write_table("old", TABLE)
-        run.link_table("folder", store, {"part": committed(store)})
+        run.link_table("folder", store, [("part", committed(store))])
         run.write_text("report.html", "<p>old</p>")
         (path / "killed.partial").mkdir()
         (path / "killed.partial/part.parquet").touch()
@@ -207,7 +239,7 @@ def test_a_place_that_is_taken_is_named_and_no_partial_folder_stays(tmp_path, st
         (tmp_path / "run/large").mkdir()
         (tmp_path / "run/large/theirs").touch()
         with pytest.raises(StorageError, match=r"cannot write .*large: .*not empty; .*run_dir=<path>"):
-            run.link_table("large", store, {"part": committed(store)})
+            run.link_table("large", store, [("part", committed(store))])
     assert [file.name for file in (tmp_path / "run").iterdir() if file.name.endswith(".partial")] == []
     assert (tmp_path / "run/large/theirs").exists()
 
@@ -217,7 +249,7 @@ def test_a_partial_folder_of_another_is_not_removed(tmp_path, store):
         run.begin(["large"], **OURS)
         (tmp_path / "run/large.partial").mkdir()
         with pytest.raises(StorageError, match=r"cannot write .*large: File exists; .*run_dir=<path>"):
-            run.link_table("large", store, {"part": committed(store)})
+            run.link_table("large", store, [("part", committed(store))])
     assert (tmp_path / "run/large.partial").exists()
 
 
@@ -227,7 +259,7 @@ def test_a_part_missing_from_the_store_is_laid_to_the_store(tmp_path, store):
     with opened(tmp_path / "run") as run:
         run.begin(["large"], **OURS)
         with pytest.raises(StorageError, match=r"t\.parquet is missing: .*store=<path or URI>"):
-            run.link_table("large", store, {"part": ref})
+            run.link_table("large", store, [("part", ref)])
     assert {file.name for file in (tmp_path / "run").iterdir()} == {".lock", "run.json"}
 
 
@@ -248,7 +280,7 @@ def test_a_full_run_directory_is_named_and_keeps_nothing_half_written(small_disk
         run.begin(["large", "small"], **OURS)
         full = r"cannot write .*{}.*: No space left on device; choose another place with run_dir=<path>"
         with pytest.raises(StorageError, match=full.format("large")):
-            run.link_table("large", store, {"part": committed(store, noise)})
+            run.link_table("large", store, [("part", committed(store, noise))])
         with pytest.raises(StorageError, match=full.format("small.parquet")):
             run.write_table("small", noise)
         with pytest.raises(StorageError, match=full.format("report.html")):
