@@ -33,7 +33,9 @@ def folded(run_job, write_lines, several_corpora, tmp_path_factory):
     def run(fold_case):
         arguments = [*several_corpora(files), *TINY, SIR, f"embedding.fold_case={fold_case}"]
         done = run_job(*arguments, f"store={folder}/store")
-        rows = {(row.pop("language"), row.pop("word")): row for row in done.table("vocabulary").to_pylist()}
+        rows = {
+            (row.pop("corpus"), row.pop("word")): row for row in done.table("vocabulary").drop("language").to_pylist()
+        }
         vectors = {
             (code, row["word"]): row["vector"]
             for code in files

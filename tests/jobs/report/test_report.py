@@ -17,7 +17,7 @@ from tiltmeter.operators.embedding.fasttext import FastTextConfig
 MEASURES = psychophysics.TABLES | association.TABLES
 TAGGED = "<b>&"
 VOCABULARY = [
-    {"language": "en", "word": word, "count": count, "lists": lists, "status": status}
+    {"corpus": TAGGED, "language": "en", "word": word, "count": count, "lists": lists, "status": status}
     for word, count, lists, status in (
         ("she", 9, ["cue_pairs"], "ok"),
         ("the", 8, [], "ok"),
@@ -36,7 +36,8 @@ CORPUS = {
 
 
 def of_corpora():
-    losses = [{"language": "en", "replica": r, "epoch": e, "loss": 1 / e + r} for r in range(3) for e in (1, 2)]
+    key = {"corpus": TAGGED, "language": "en"}
+    losses = [key | {"replica": r, "epoch": e, "loss": 1 / e + r} for r in range(3) for e in (1, 2)]
     return {
         "corpora": pa.Table.from_pylist([CORPUS], tables.CORPORA),
         "vocabulary": pa.Table.from_pylist(VOCABULARY, tables.VOCABULARY),
@@ -88,8 +89,8 @@ def test_words_of_the_lists_are_counted_by_status(report):
     page = report(of_corpora(), "bootstrap")
     grid, details = [block for block in page.sections[0].blocks if not isinstance(block, Paragraph)]
     # The median of the counts 9, 2 and 0.
-    assert grid.rows == [["en", "cue_pairs", "3", "1", "1", "1", "2"]]
-    assert details.summary == "en: 2 listed words without a vector"
+    assert grid.rows == [[TAGGED, "en", "cue_pairs", "3", "1", "1", "1", "2"]]
+    assert details.summary == f"{TAGGED}: 2 listed words without a vector"
     assert details.blocks[0].text == "he (2), hers (0)"
 
 
@@ -97,7 +98,7 @@ def test_several_corpora_are_a_table_with_their_warnings_and_losses(report):
     published = of_corpora()
     both = [{"corpus": "enwiki"}, {"corpus": "dewiki", "language": "de", "warning": "only 5 running words"}]
     corpora = [CORPUS | change for change in both]
-    losses = [row | {"language": code} for code in ("en", "de") for row in published["training"].to_pylist()]
+    losses = [row | {"corpus": name} for name in ("enwiki", "dewiki") for row in published["training"].to_pylist()]
     published |= {
         "corpora": pa.Table.from_pylist(corpora, tables.CORPORA),
         "training": pa.Table.from_pylist(losses, tables.TRAINING),
@@ -113,7 +114,7 @@ def test_several_corpora_are_a_table_with_their_warnings_and_losses(report):
     asked, sure = page.lead
     assert asked.blocks[1].text.startswith("The 2 corpora have 2,468 articles with 197,530 running words in all.")
     assert [block.text for block in sure.blocks if block.tone == "warning"] == ["dewiki: only 5 running words."]
-    assert list(charts(page)[0].figures) == ["en", "de"]
+    assert list(charts(page)[0].figures) == ["enwiki", "dewiki"]
 
 
 def test_a_trainer_without_losses_has_a_sentence_for_them(report):
