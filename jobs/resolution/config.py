@@ -1,5 +1,6 @@
 """The config of `entity_resolution`: where scored pairs come from, and how they are partitioned."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self, TypeVar
 
 import pydantic
@@ -22,6 +23,10 @@ _Some = Annotated[tuple[T, ...], Field(min_length=1), AfterValidator(each_once)]
 _Limit = Annotated[int, Field(ge=1)] | None
 
 _QUADRATIC = ("quadratic_set_packing",)
+_CONSTRAINTS = ("must_link", "cannot_link", "one_per_source")
+_CONSTRAINED: Sequence[Solver] = ("cutting_plane", "local_search")
+"""The solvers that obey them."""
+
 _USED_BY = {"engine": PACKINGS, "max_cliques": PACKINGS, "max_parts": _QUADRATIC, "max_constraints": _QUADRATIC}
 """The solvers that a setting is about."""
 
@@ -37,6 +42,9 @@ def _known(solver: object) -> object:
 
 
 _Id = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
+
+_Pairs = _Path | Annotated[tuple[tuple[_Id, _Id], ...], Field(min_length=1, examples=[[["a", "b"], ["a", "c"]]])]
+"""A file of pairs, or the pairs themselves."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -105,6 +113,10 @@ class ResolutionRun(CommonConfig):
         records: messy records to be scored in pairs instead.
         mentions: a study on mentions instead.
         gold: file of true clusters: ``record, cluster``.
+        must_link: pairs of records that are one entity: a file ``left, right``, or a list.
+        cannot_link: pairs that are not, likewise.
+        one_per_source: column that says which source a record is from, of which a cluster has one record at most.
+        sources: file with ``record`` and that column; None: it is one of the records themselves.
         missing: what holds for pairs without a score: they may not share a cluster, or weigh 0.
         threshold: pairs of less weight count as never scored; None: all count.
         solver: what partitions each connected component.
@@ -121,6 +133,10 @@ class ResolutionRun(CommonConfig):
     records: RecordScorer | None = None
     mentions: MentionStudy | None = None
     gold: _Path | None = None
+    must_link: _Pairs | None = None
+    cannot_link: _Pairs | None = None
+    one_per_source: _Path | None = None
+    sources: _Path | None = None
     missing: Missing = "forbid"
     threshold: float | None = None
     solver: Annotated[Solver, BeforeValidator(_known)] = "cutting_plane"
@@ -153,6 +169,30 @@ class ResolutionRun(CommonConfig):
                     f"{name}: solver={self.solver} has no use for it; leave it out, or set solver={fitting}"
                 )
         return self
+
+    @pydantic.model_validator(mode="after")
+    def _obeyed_constraints(self) -> Self:
+        given = [name for name in _CONSTRAINTS if getattr(self, name) is not None]
+        if given and self.mentions is not None:
+            raise ValueError(f"{given[0]}: a study of mentions knows no constraints; leave it out")
+        if given and self.solver not in _CONSTRAINED:
+            raise ValueError(
+                f"{given[0]}: solver={self.solver} does not obey it; set solver={' or '.join(_CONSTRAINED)}"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _known_sources(self) -> Self:
+        if self.sources is not None and (self.one_per_source is None or self.records is not None):
+            raise ValueError("sources: is for one_per_source=<its column> with pairs=<file>; leave it out")
+        if self.one_per_source is not None and self.pairs is not None and self.sources is None:
+            raise ValueError("one_per_source: set sources=<file with record and this column>, as pairs have none")
+        return self
+
+    @property
+    def has_constraints(self) -> bool:
+        """Whether clusters have to obey anything beside the weights."""
+        return any(getattr(self, name) is not None for name in _CONSTRAINTS)
 
     @property
     def packing(self) -> Packing | None:

@@ -98,7 +98,8 @@ def _standings(rows: _Rows, kind: str, standing: Standings) -> pa.Table:
 
 def _disagreeing(rows: _Rows, kind: str, pairs: Pairs, **columns: Any) -> pa.Table:
     others = rows.records.take(pa.array(pairs.right))
-    return rows.table(kind, pairs.left, other=others, weight=pairs.weights, **columns)
+    weights = pa.array(pairs.weights, mask=~np.isfinite(pairs.weights))
+    return rows.table(kind, pairs.left, other=others, weight=weights, **columns)
 
 
 def _answers(rows: _Rows, problem: Problem, cluster: NDArray[np.int64], asked: Asked) -> list[pa.Table]:
@@ -127,16 +128,17 @@ def _answers(rows: _Rows, problem: Problem, cluster: NDArray[np.int64], asked: A
 
 
 def _weight(problem: Problem, one: int, other: int) -> float | None:
-    """None for a pair that was never scored."""
+    """None for a pair that was never scored, or that constraints forbid."""
     scored = np.flatnonzero((problem.left == min(one, other)) & (problem.right == max(one, other)))
-    return float(problem.weights[scored[0]]) if scored.size else None
+    return float(problem.weights[scored[0]]) if scored.size and np.isfinite(problem.weights[scored[0]]) else None
 
 
 def drawn_pairs(graph: str, pairs: pa.Table, clusters: pa.Table, drawn: Sequence[int]) -> pa.Table:
     """The pairs of some components, with their records' names."""
     left, right = (pairs[name].to_numpy() for name in ("left", "right"))
     records, component = clusters["record"].combine_chunks(), clusters["component"].to_numpy()
-    rows = np.flatnonzero(np.isin(component[left], drawn) & (component[left] == component[right]))
+    within = np.isin(component[left], drawn) & (component[left] == component[right])
+    rows = np.flatnonzero(within & np.isfinite(pairs["weight"].to_numpy()))
     ends = [records.take(pa.array(end[rows])) for end in (left, right)]
     weights = pairs["weight"].to_numpy()[rows]
     return pa.table([pa.array([graph] * len(rows)), component[left[rows]], *ends, weights], schema=tables.DRAWN_PAIRS)

@@ -3,6 +3,7 @@
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.resolution.assessment import assess
 from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.resolution.constraining import constrain
 from tiltmeter.jobs.resolution.exports import export_clusters
 from tiltmeter.jobs.resolution.pairs import read_graphs
 from tiltmeter.jobs.resolution.questions import check_clusters, questions_by_graph
@@ -26,10 +27,12 @@ def run(run: Run[ResolutionRun, Files]) -> None:
     else:
         graphs, learnt = score_records(runner, config, config.records, run.sources.files)
         run.publish("agreements", [learnt])
+    graphs, constraint_counts = constrain(runner, config, graphs, run.sources.files)
     questions = questions_by_graph(runner.store, graphs, config.explain)
     partitions = partition(runner, graphs, config)
     check_clusters(runner.store, partitions, questions)
     run.publish("pair_counts", [graphs[name].counts for name in partitions])
+    run.publish_all({"constraint_counts": constraint_counts})
     run.publish("clusters", [result.clusters for result in partitions.values()])
     run.publish("components", [result.components for result in partitions.values()])
     export_clusters(run, partitions)

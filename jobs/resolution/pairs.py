@@ -43,12 +43,14 @@ class Graph:
         pairs: table ``left, right, weight``.
         counts: table ``pair_counts``.
         gold: table ``cluster`` of each record by its number, null for one that is not in it; None without gold.
+        groups: table ``group`` of each record by its number, equal for those that have to be one; None for no such.
     """
 
     records: TableRef
     pairs: TableRef
     counts: TableRef
     gold: TableRef | None
+    groups: TableRef | None = None
 
 
 def read_graphs(runner: Runner, config: ResolutionRun, files: Mapping[str, FoundFile]) -> dict[str, Graph]:
@@ -74,7 +76,7 @@ def graph_of(finished: Finished) -> Graph:
 
 def _file_unit(config: ResolutionRun, files: Mapping[str, FoundFile]) -> Unit:
     settings = {
-        "files": {name: file.identity for name, file in files.items()},
+        "files": {name: files[name].identity for name in ("pairs", "gold") if name in files},
         "threshold": config.threshold,
         "missing": config.missing,
     }

@@ -1,7 +1,7 @@
 """From graphs to clusters: cut into components, components solved in bundles, clusters put together."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,13 +15,15 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.pairs import Graph
+from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution import components
 from tiltmeter.operators.resolution.baselines.cliques import clustering_coefficient
 from tiltmeter.operators.resolution.baselines.packing import Packing
 from tiltmeter.operators.resolution.components import Components, Linked, components_of
+from tiltmeter.operators.resolution.constraints import tied
 from tiltmeter.operators.resolution.pairs import ScoredPairs
-from tiltmeter.operators.resolution.problem import Missing, Problem, Result, canonical
-from tiltmeter.operators.resolution.solvers import all_together, linked_by, reducing_solver, solver
+from tiltmeter.operators.resolution.problem import Missing, Problem, Remaining, Result, canonical
+from tiltmeter.operators.resolution.solvers import Solve, all_together, linked_by, reducing_solver, solver
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _PAIRS_OF_A_BUNDLE = 100_000
@@ -81,7 +83,8 @@ def _cut_unit(graph: Graph, linked: Linked) -> Unit:
     settings: dict[str, Any] = {"num_records": graph.records.num_rows, "pairs_of_a_bundle": _PAIRS_OF_A_BUNDLE}
     if linked != "positive":
         settings["linked"] = linked
-    return Unit(components.VERSION, "components", settings, {"pairs": [graph.pairs]})
+    inputs = {"pairs": [graph.pairs]} | ({"groups": [graph.groups]} if graph.groups else {})
+    return Unit(components.VERSION, "components", settings, inputs)
 
 
 def _bundles(finished: Finished) -> list[TableRef]:
@@ -93,14 +96,23 @@ def _decompose(store: Store, unit: Unit) -> Tables:
     pairs = store.read(unit.input("pairs"))
     left, right, weights = (pairs[name].to_numpy() for name in ("left", "right", "weight"))
     scored = ScoredPairs(left, right, weights, 0, 0, 0, 0)
-    parts = components_of(unit.config["num_records"], scored, unit.config.get("linked", "positive"))
+    groups = store.read(unit.input("groups"))["group"].to_numpy() if "groups" in unit.inputs else None
+    together = None if groups is None else _ties(groups)
+    parts = components_of(unit.config["num_records"], scored, unit.config.get("linked", "positive"), together)
     del pairs, left, right, weights, scored
     yield "nodes", pa.table([parts.component, parts.place], schema=_NODES)
+    ordered = None if groups is None else groups[np.argsort(parts.component, kind="stable")]
     for number, (first, last) in enumerate(parts.bundles(unit.config["pairs_of_a_bundle"])):
-        yield f"bundle_{number:06d}", _bundle(parts, first, last)
+        yield f"bundle_{number:06d}", _bundle(parts, first, last, ordered)
 
 
-def _bundle(parts: Components, first: int, last: int) -> pa.Table:
+def _ties(groups: IntArray) -> IntArray:
+    """``[2, nodes]``, each node with the first of its group."""
+    _, first = np.unique(groups, return_index=True)
+    return np.stack([first[groups], np.arange(groups.size)])
+
+
+def _bundle(parts: Components, first: int, last: int, groups: IntArray | None) -> pa.Table:
     """A row for each component, with its pairs as lists: what it is numbered in the whole does not matter here."""
     start, end = parts.starts[first], parts.starts[last]
     offsets = pa.array((parts.starts[first : last + 1] - start).astype(np.int32))
@@ -112,6 +124,10 @@ def _bundle(parts: Components, first: int, last: int) -> pa.Table:
             ("weight", parts.weights, np.float64),
         )
     }
+    if groups is not None:
+        ends = np.cumsum(np.append(0, parts.sizes))
+        of_nodes = pa.array((ends[first : last + 1] - ends[first]).astype(np.int32))
+        lists["group"] = pa.ListArray.from_arrays(of_nodes, pa.array(groups[ends[first] : ends[last]]))
     return pa.table({"num_nodes": parts.sizes[first:last], **lists})
 
 
@@ -121,8 +137,8 @@ def _bundle(parts: Components, first: int, last: int) -> pa.Table:
 def _solve(store: Store, unit: Unit, packing: Packing | None) -> Tables:
     bundle = store.read(unit.input("bundle"))
     labels, rows = [], []
-    for problem in _problems(bundle, unit.config["missing"]):
-        result, row = _timed(problem, unit.config["solver"], unit.config["time_limit"], packing)
+    for problem, groups in zip(_problems(bundle, unit.config["missing"]), _groups(bundle), strict=True):
+        result, row = _timed(problem, groups, unit.config["solver"], unit.config["time_limit"], packing)
         labels.append(result.labels)
         rows.append(row)
     yield "labels", pa.table({"label": np.concatenate(labels)})
@@ -147,13 +163,24 @@ def _problems(bundle: pa.Table, missing: Missing) -> Iterator[Problem]:
         yield Problem(size, ends_of_pairs[0], ends_of_pairs[1], values[2][ours], missing)
 
 
-def _timed(problem: Problem, name: str, time_limit: float, packing: Packing | None) -> tuple[Result, dict[str, Any]]:
+def _groups(bundle: pa.Table) -> Iterable[IntArray | None]:
+    """Of each component, those of its nodes that have to be together; None where there are none."""
+    if "group" not in bundle.column_names:
+        return [None] * bundle.num_rows
+    each = (canonical(groups.values.to_numpy()) for groups in bundle["group"])
+    return (groups if groups.size > groups.max() + 1 else None for groups in each)
+
+
+def _timed(
+    problem: Problem, groups: IntArray | None, name: str, time_limit: float, packing: Packing | None
+) -> tuple[Result, dict[str, Any]]:
     listed: list[tuple[int, float]] = []
     started = time.monotonic()
     trivial = all_together(problem, name)
-    result = trivial or reducing_solver(name, packing, lambda num: listed.append((num, time.monotonic())))(
-        problem, lambda: started + time_limit - time.monotonic()
-    )
+    solve = reducing_solver(name, packing, lambda num: listed.append((num, time.monotonic())))
+    if groups is not None:
+        solve = partial(_tied, groups, solve)
+    result = trivial or solve(problem, lambda: started + time_limit - time.monotonic())
     ended = time.monotonic()
     phases = [
         {
@@ -165,7 +192,7 @@ def _timed(problem: Problem, name: str, time_limit: float, packing: Packing | No
         for num, middle in listed
     ]
     return result, {
-        "num_pairs": problem.weights.size,
+        "num_pairs": int(np.isfinite(problem.weights).sum()),
         "num_clusters": int(result.labels.max()) + 1,
         "solver": _POSITIVE if trivial else name,
         "status": result.status,
@@ -177,6 +204,10 @@ def _timed(problem: Problem, name: str, time_limit: float, packing: Packing | No
         "num_branches": result.num_branches,
         **(phases[0] if phases else {}),
     }
+
+
+def _tied(groups: IntArray, solve: Solve, problem: Problem, remaining: Remaining) -> Result:
+    return tied(problem, groups, solve, remaining)
 
 
 # --- putting together -----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.resolution.constraints import check_constraints
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.resolution.baselines.packing import check_engine
@@ -18,11 +19,11 @@ _CLUSTERS = ("record", "cluster")
 
 
 def find_sources(config: ResolutionRun) -> Files:
-    """Look for the files: pairs, gold, records, labelled, clusters, mentions.
+    """Look for the files: pairs, gold, records, labelled, clusters, must_link, cannot_link, sources, mentions.
 
     Raises:
         InputError: if one is missing, can't be read, has no rows, or lacks a column or has it twice.
-        ConfigError: if the engine of a set packing is not there.
+        ConfigError: if the engine of a set packing is not there, or constraints contradict each other.
     """
     if config.packing:
         _check_engine(config.packing.engine)
@@ -33,12 +34,22 @@ def find_sources(config: ResolutionRun) -> Files:
         "records": (scorer and scorer.path, "records.path", scorer.columns if scorer else ()),
         "labelled": (scorer and scorer.labelled, "records.labelled", ("left", "right", "is_match")),
         "clusters": (scorer and scorer.clusters, "records.clusters", _CLUSTERS),
+        "must_link": (_path(config.must_link), "must_link", ("left", "right")),
+        "cannot_link": (_path(config.cannot_link), "cannot_link", ("left", "right")),
+        "sources": (config.sources, "sources", ("record", config.one_per_source or "")),
         "mentions": (study and study.path, "mentions.path", ("topic", "mention_id", "mention_class", "chain_id")),
     }
     files = {name: _find(path, setting, columns) for name, (path, setting, columns) in wanted.items() if path}
     if config.pairs is not None:
         score_columns(files["pairs"].uri)
+    if config.records is not None and config.one_per_source is not None:
+        check_columns(files["records"].uri, [config.one_per_source], "one_per_source")
+    check_constraints(config, files)
     return Files(files)
+
+
+def _path(pairs: object) -> str | None:
+    return pairs if isinstance(pairs, str) else None
 
 
 def _check_engine(engine: str) -> None:

@@ -96,8 +96,8 @@ EXPLANATIONS = pa.schema(
         text("other", "the pair's second record; null for what is about a cluster", key=True),
         number(
             "weight",
-            "weight of the pair, null if it was never scored; of a merge that within it; of a near miss or an asked "
-            "record what it would bring, or brings",
+            "weight of the pair, null if it was never scored or may not be together; of a merge that within it; of a "
+            "near miss or an asked record what it would bring, or brings",
         ),
         number("held", "sum of the weights of the record's pairs in its own cluster; null for a pair"),
         number(
@@ -125,6 +125,18 @@ AGREEMENTS = pa.schema(
     ]
 )
 
+CONSTRAINT_COUNTS = pa.schema(
+    [
+        GRAPH,
+        text("constraint", "'must_link', 'cannot_link' or 'one_per_source'", key=True),
+        count("num_given", "pairs, or records with a source", "pairs or records"),
+        count("num_unknown", "of these: with a record that the graph does not have, left out", "pairs or records"),
+        count("num_scored", "scored pairs that it keeps together, or apart", "pairs"),
+        count("num_against", "of these: whose weight speaks for the reverse", "pairs"),
+        number("weight_against", "sum of these weights, without their sign"),
+    ]
+)
+
 DRAWN_PAIRS = pa.schema(
     [
         GRAPH,
@@ -139,6 +151,7 @@ DRAWN_PAIRS = pa.schema(
 TABLES = {
     "agreements": AGREEMENTS,
     "pair_counts": PAIR_COUNTS,
+    "constraint_counts": CONSTRAINT_COUNTS,
     "clusters": CLUSTERS,
     "components": COMPONENTS,
     "metrics": METRICS,

@@ -51,8 +51,13 @@ class Components(NamedTuple):
             first = last
 
 
-def positive_components(num_nodes: int, left: IntArray, right: IntArray, weights: FloatArray) -> IntArray:
+def positive_components(
+    num_nodes: int, left: IntArray, right: IntArray, weights: FloatArray, together: IntArray | None = None
+) -> IntArray:
     """``[nodes]`` int64, the component of each node in the graph of the positive pairs, in the order of first nodes.
+
+    Args:
+        together: ``[2, pairs]``, more pairs that connect; None: none.
 
     >>> positive_components(4, np.array([0, 1, 2]), np.array([2, 3, 3]), np.array([0.5, 1.0, -1.0]))
     array([0, 1, 0, 1])
@@ -61,19 +66,27 @@ def positive_components(num_nodes: int, left: IntArray, right: IntArray, weights
     from scipy.sparse.csgraph import connected_components
 
     positive = weights > 0.0
-    edges = (np.ones(int(positive.sum()), dtype=np.int8), (left[positive], right[positive]))
-    return canonical(connected_components(coo_array(edges, shape=(num_nodes, num_nodes)), directed=False)[1])
+    ends = [left[positive], right[positive]]
+    if together is not None:
+        ends = [np.append(end, more) for end, more in zip(ends, together, strict=True)]
+    edges = coo_array((np.ones(ends[0].size, dtype=np.int8), tuple(ends)), shape=(num_nodes, num_nodes))
+    return canonical(connected_components(edges, directed=False)[1])
 
 
-def components_of(num_nodes: int, pairs: ScoredPairs, linked: Linked = "positive") -> Components:
+def components_of(
+    num_nodes: int, pairs: ScoredPairs, linked: Linked = "positive", together: IntArray | None = None
+) -> Components:
     """Cut a graph into the connected components of its positive pairs, or of all its scored ones.
+
+    Args:
+        together: ``[2, pairs]``, more pairs that connect; None: none.
 
     >>> pairs = ScoredPairs(np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([0.5, -1.0, 0.2]), 0, 0, 0, 0)
     >>> components_of(5, pairs).component
     array([0, 0, 1, 1, 2])
     """
     links = pairs.weights if linked == "positive" else np.ones(pairs.weights.size)
-    labels = positive_components(num_nodes, pairs.left, pairs.right, links)
+    labels = positive_components(num_nodes, pairs.left, pairs.right, links, together)
     order = np.argsort(-np.bincount(labels), kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)

@@ -172,11 +172,12 @@ def _standings(problem: Problem, labels: NDArray[np.integer], pairs: Pairs, want
     node, part = wanted // max(1, sizes.size), wanted % max(1, sizes.size)
     listed = np.bincount(place, minlength=wanted.size)
     unlisted = sizes[part] - (labels[node] == part) - listed
-    num_forbidden = unlisted if problem.missing == "forbid" else np.zeros_like(wanted)
-    support, opposition = (
-        _sums(place, side, wanted.size) for side in (np.maximum(weights, 0.0), np.minimum(weights, 0.0))
-    )
-    forbidden = _forbidden(labels, (node, part), num_forbidden, listed, place, others)
+    num_unscored = unlisted if problem.missing == "forbid" else np.zeros_like(wanted)
+    allowed = np.isfinite(weights)
+    sides = (np.maximum(weights, 0.0), np.where(allowed, np.minimum(weights, 0.0), 0.0))
+    support, opposition = (_sums(place, side, wanted.size) for side in sides)
+    num_forbidden = num_unscored + np.bincount(place[~allowed], minlength=wanted.size)
+    forbidden = _forbidden(labels, (node, part), num_unscored, listed, place, others)
     against = weights < 0
     tipping = _tipping(wanted.size, (place[against], others[against], weights[against]), forbidden)
     return Standings(node, part, support, opposition, num_forbidden, _held(problem, labels)[node], *tipping)

@@ -32,7 +32,7 @@ class Problem:
     Attributes:
         num_nodes: nodes are numbered from 0.
         left, right: ``[pairs]`` int64, the nodes of each scored pair, left < right, each pair once, in order.
-        weights: ``[pairs]`` float64, finite.
+        weights: ``[pairs]`` float64, finite; under ``zero`` -inf for a pair that may not share a part.
         missing: of pairs that are not listed: they may not share a part (``forbid``), or weigh 0 (``zero``).
     """
 
@@ -60,9 +60,15 @@ class Problem:
         >>> Problem(2, np.array([0]), np.array([1]), np.array([6.0]), "zero").step
         6.0
         """
-        if not self.weights.size or np.any(self.weights % 1.0) or np.abs(self.weights).sum() >= 2.0**52:
+        weights = self.weights[np.isfinite(self.weights)]
+        if not weights.size or np.any(weights % 1.0) or np.abs(weights).sum() >= 2.0**52:
             return 0.0
-        return float(np.gcd.reduce(np.abs(self.weights).astype(np.int64)))
+        return float(np.gcd.reduce(np.abs(weights).astype(np.int64)))
+
+    @property
+    def largest(self) -> float:
+        """The largest weight without its sign, of those that are finite; 0 if there is none."""
+        return float(np.abs(self.weights[np.isfinite(self.weights)]).max(initial=0.0))
 
     def objective(self, labels: NDArray[np.integer]) -> float:
         """Sum of the weights within parts; -inf if a pair shares one that may not.

@@ -180,7 +180,7 @@ def _may_join(graph: Adjacency, weights: FloatArray, missing: float, one: int, o
         apart += max(0.0, a, b)
         to_other += max(0.0, a, -a if b > -np.inf else 0.0)
         to_one += max(0.0, b, -b if a > -np.inf else 0.0)
-        either += abs(a - b) / 2.0
+        either += 0.0 if a == b else abs(a - b) / 2.0
         if min(apart, to_other, to_one, either) > weight:
             return False
     return True

@@ -88,7 +88,7 @@ def reducing_solver(name: str, packing: Packing | None = None, listed: Listed | 
 
 
 def _scaled(solve: Solve, problem: Problem, remaining: Remaining) -> Result:
-    largest = float(np.abs(problem.weights).max(initial=0.0))
+    largest = problem.largest
     if not largest or _SMALL <= largest <= _LARGE:
         return solve(problem, remaining)
     _, exponent = math.frexp(largest)

@@ -98,17 +98,18 @@ def _findings(extracts: Extracts) -> Iterator[str]:
         unseen = " and that the scorer did not learn from" if extracts.scorer and extracts.scorer.clusters else ""
         extent = f"the {values[0]['num_records']:,} of {records} that have one{unseen}"
         yield f"Against the gold clusters, over {extent}: {measures}."
-    yield _near_misses(**extracts.kinds["near_miss"])
+    reason = "is forbidden" if extracts.constraints.height else "was never scored"
+    yield _near_misses(reason, **extracts.kinds["near_miss"])
     yield _disagreement(extracts)
 
 
-def _near_misses(num: int, num_outweighed: int, num_forbidden: int, **_: object) -> str:
+def _near_misses(reason: str, num: int, num_outweighed: int, num_forbidden: int, **_: object) -> str:
     if not num:
         return "There are no near misses: no record has a positive pair with a cluster that it is not in."
     num_held = num - num_outweighed - num_forbidden
     reasons = {
         f"{verb(num_outweighed, 'be')} outweighed by negative pairs with it": num_outweighed,
-        "may not join, as some pair with it was never scored": num_forbidden,
+        f"may not join, as some pair with it {reason}": num_forbidden,
         f"would bring something, but no more than to {'its' if num_held == 1 else 'their'} own cluster": num_held,
     }
     why = "; ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)

@@ -37,6 +37,7 @@ class Extracts:
     Attributes:
         scorer: of messy records; None where pairs were given.
         counts: table ``pair_counts``, with a row for each graph.
+        constraints: table ``constraint_counts``; without rows where there are none.
         metrics: table ``metrics``, the most important first; without rows where there is no gold.
         drawn_pairs: the table of this name; None where nothing is drawn.
         clusters, components, explanations: the large tables of these names.
@@ -52,7 +53,14 @@ class Extracts:
         self.metrics = tables["metrics"].sort(pl.col("metric").replace_strict(ranks), maintain_order=True).collect()
         self.clusters, self.components = tables["clusters"], tables["components"]
         self.explanations = tables["explanations"]
+        self.constraints = tables["constraint_counts"].collect()
         self.is_study, self.linked = self.counts.height > 1, linked
+
+    @property
+    def barred(self) -> str:
+        """What pairs have that may not share a cluster."""
+        reasons = {"no score": "forbid" in self.counts["missing"], "a constraint": self.constraints.height > 0}
+        return " or ".join(reason for reason, holds in reasons.items() if holds)
 
     @cached_property
     def solved(self) -> pl.DataFrame:

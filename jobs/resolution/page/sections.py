@@ -11,6 +11,7 @@ from tiltmeter.jobs.resolution.page import words
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, MAX_RECORDS, cluster_graph
 from tiltmeter.jobs.resolution.page.extracts import Extracts
 from tiltmeter.jobs.resolution.page.figures import sizes
+from tiltmeter.jobs.resolution.page.rules import constraints
 from tiltmeter.jobs.resolution.tables import PAIR_COUNTS
 
 
@@ -24,7 +25,7 @@ def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Sectio
         "disagreements": ("Pairs that disagree", _disagreements(extracts)),
         "merges": ("What holds the clusters", _explained("merge", extracts)),
         "gold": ("Against the gold clusters", [*_agreement(extracts.metrics), *_false_pairs(extracts)]),
-        "pairs": ("The pairs", [_counts(extracts)]),
+        "pairs": ("The pairs", [_counts(extracts), *constraints(extracts.constraints)]),
     }
     every = [Section(anchor, title, list(blocks)) for anchor, (title, blocks) in parts.items()]
     return [section for section in every if section.blocks]
@@ -158,7 +159,9 @@ def _sentences(rows: pl.DataFrame, extracts: Extracts, homes: Mapping[str, int] 
     home = homes or {}
     yield Bullets(
         [
-            words.explanation(row, names[row["cluster"]], is_in=home.get(row["record"]) == row["cluster"])
+            words.explanation(
+                row, names[row["cluster"]], is_in=home.get(row["record"]) == row["cluster"], barred=extracts.barred
+            )
             for row in rows.to_dicts()
         ]
     )

@@ -72,28 +72,32 @@ def cluster_name(cluster: int, records: Sequence[str], num: int) -> str:
     return f"{cluster} ({listed([*map(quoted, records), *([f'{rest:,} more'] if rest else [])])})"
 
 
-def explanation(row: Row, cluster: str, *, is_in: bool = False) -> str:
-    """What holds the cluster of this name together, why a record was left out of it, or what it brings if it is in."""
+def explanation(row: Row, cluster: str, *, is_in: bool = False, barred: str = "no score") -> str:
+    """What holds the cluster of this name together, why a record was left out of it, or what it brings if it is in.
+
+    Args:
+        barred: what pairs have that may not share a cluster.
+    """
     record = quoted(row["record"])
     if row["kind"] == "merge":
         held = f"{record} is held least, by {signed(row['held'])}"
         return f"Cluster {cluster}: its pairs add up to {signed(row['weight'])}; {held}."
     pairs = zip(row["tipping_records"] or [], row["tipping_weights"] or [], strict=True)
-    against = [f"{quoted(other)} {'no score' if score is None else signed(score)}" for other, score in pairs]
+    against = [f"{quoted(other)} {barred if score is None else signed(score)}" for other, score in pairs]
     sum_ = f" {signed(row['opposition']).replace('−', '− ', 1)} = {signed(row['weight'])}" if row["opposition"] else ""
     amount = f"{signed(row['support'])}{sum_}"
     place, bring = (
         (f"{record} is in cluster {cluster}", f"it brings {amount}.")
         if is_in
-        else (f"{record} was left out of cluster {cluster}", f"it would bring {amount}{_reason(row)}.")
+        else (f"{record} was left out of cluster {cluster}", f"it would bring {amount}{_reason(row, barred)}.")
     )
     return f"{place}: {bring}" + (f" Against it: {', '.join(against)}." if against else "")
 
 
-def _reason(row: Row) -> str:
+def _reason(row: Row, barred: str) -> str:
     forbidden, change = row["num_forbidden"], row["weight"] - row["held"]
     if forbidden:
-        return f", but may not: {plural(forbidden, 'pair')} between them {verb(forbidden, 'have')} no score"
+        return f", but may not: {plural(forbidden, 'pair')} between them {verb(forbidden, 'have')} {barred}"
     if change > TOLERANCE:
         return f"; moved there, it would raise the objective by {weight(change)}, so this partition is not the best one"
     return f", no more than the {signed(row['held'])} that hold it where it is" if row["weight"] > 0 else ""

@@ -24,6 +24,8 @@ from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _GRAPH = "records"
 
+_READ = ("records", "labelled", "clusters", "gold")
+
 
 def score_records(
     runner: Runner, config: ResolutionRun, scorer: RecordScorer, files: Mapping[str, FoundFile]
@@ -33,7 +35,7 @@ def score_records(
     Raises:
         UnitsFailed: if the scorer can't be trained, or records can't be scored.
     """
-    versions = {name: file.identity for name, file in files.items()}
+    versions = {name: file.identity for name, file in files.items() if name in _READ}
     learnt_from = {name: version for name, version in versions.items() if name != "gold"}
     settings = {"files": learnt_from, "scorer": scorer, "seed": config.seed}
     training = Unit(record_linkage.VERSION, "scorer", settings)

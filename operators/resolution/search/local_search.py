@@ -93,8 +93,10 @@ def local_search(problem: Problem, remaining: Remaining, seed: int = 0, start: I
 
 def _whole_matrix(problem: Problem) -> IntArray:
     """``[nodes, nodes]``, the weights in units of about 2^-BITS of their sum; integers up to that size stay exact."""
-    exponent = BITS - int(np.frexp(np.abs(problem.weights).sum())[1])
-    weights = np.rint(np.ldexp(problem.weights, exponent)).astype(np.int64)
+    allowed = np.isfinite(problem.weights)
+    finite = np.where(allowed, problem.weights, 0.0)
+    exponent = BITS - int(np.frexp(np.abs(finite).sum())[1])
+    weights = np.where(allowed, np.rint(np.ldexp(finite, exponent)).astype(np.int64), FORBIDDEN)
     missing = FORBIDDEN if problem.missing == "forbid" else 0
     matrix = np.full((problem.num_nodes, problem.num_nodes), missing, dtype=np.int64)
     matrix[problem.left, problem.right] = matrix[problem.right, problem.left] = weights

@@ -29,6 +29,7 @@ class _Graph:
         between = left != right
         edges, places = np.unique(codes[between], return_inverse=True)
         self.weights = np.bincount(places, problem.weights[between], minlength=edges.size).astype(np.float64)
+        self.least = _LEAST_GAIN * np.abs(self.weights[np.isfinite(self.weights)]).max(initial=0.0)
         self.counts: IntArray = np.bincount(places, minlength=edges.size)
         self.sizes: IntArray = np.bincount(labels, minlength=num_parts)
         self.neighbours: Adjacency = adjacency(num_parts, edges // num_parts, edges % num_parts)
@@ -66,21 +67,28 @@ def _moved(problem: Problem, level: IntArray, labels: IntArray, remaining: Remai
     """Moves the parts of ``level`` between those of ``labels``, ``[parts of level]``."""
     graph, forbid = _Graph(problem, level), problem.missing == "forbid"
     after = labels.copy()
-    while remaining() > 0.0 and _pass(graph.neighbours, graph.weights, graph.counts, graph.sizes, after, forbid):
+    while remaining() > 0.0 and _pass(
+        graph.neighbours, graph.weights, graph.counts, graph.sizes, after, forbid, graph.least
+    ):
         pass
     return canonical(after[level]), not np.array_equal(after, labels)
 
 
 @numba.njit(cache=True)
 def _pass(
-    graph: Adjacency, weights: FloatArray, counts: IntArray, sizes: IntArray, labels: IntArray, forbid: bool
+    graph: Adjacency,
+    weights: FloatArray,
+    counts: IntArray,
+    sizes: IntArray,
+    labels: IntArray,
+    forbid: bool,
+    least: float,
 ) -> bool:
     """Every node in turn to the part that gains most; whether any has moved."""
     members = np.zeros(labels.size + 1, dtype=np.int64)
     for node, part in enumerate(labels):
         members[part] += sizes[node]
     sums, links = np.zeros(members.size), np.zeros(members.size, dtype=np.int64)
-    least = _LEAST_GAIN * np.abs(weights).max() if weights.size else 0.0
     free, moved = 0, False
     for node, own_part in enumerate(labels):
         places = range(graph.starts[node], graph.starts[node + 1])

@@ -1,0 +1,86 @@
+"""Constraints of a run: obeyed in its clusters, counted, and refused where they contradict each other."""
+
+import polars as pl
+import pytest
+
+from tiltmeter.jobs.resolution.constraints import check_constraints
+from tiltmeter.jobs.resolution.sources import find_sources
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.errors import InputError
+
+PAIRS = "left,right,weight\na,b,2.0\nb,c,1.0\na,c,-0.5\nc,d,0.5\nx,y,1.5\n"
+SOURCES = "record,origin\na,one\nb,two\nc,two\nd,\nx,one\ny,one\n"
+
+
+@pytest.fixture
+def given(tmp_path):
+    def write(**texts):
+        for name, text in {"pairs": PAIRS, **texts}.items():
+            (tmp_path / f"{name}.csv").write_text(text)
+        return [f"{name}={tmp_path}/{name}.csv" for name in ("pairs", *texts)]
+
+    return write
+
+
+def clusters(outcome):
+    rows = pl.DataFrame(outcome.rows("clusters")).group_by("cluster").agg(pl.col("record").sort())
+    return sorted(rows["record"].to_list())
+
+
+def test_a_run_obeys_its_constraints_and_counts_what_they_overrule(run_job, given, tmp_path):
+    must = "left,right\nc,a\nnobody,a\n"
+    settings = given(must_link=must, sources=SOURCES)
+    outcome = run_job(
+        *("job=entity_resolution", *settings, "cannot_link=[[c,d]]", "one_per_source=origin", "missing=zero"),
+        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+    )
+    # a and c are one, though -0.5 speaks against it; b and c are of one source, so b is out; x and y likewise.
+    assert clusters(outcome) == [["a", "c"], ["b"], ["d"], ["x"], ["y"]]
+    assert {row["status"] for row in outcome.rows("components")} == {"proven"}
+    counts = {row["constraint"]: row for row in outcome.rows("constraint_counts")}
+    told = {
+        name: tuple(row[key] for key in ("num_given", "num_unknown", "num_scored", "num_against"))
+        for name, row in counts.items()
+    }
+    assert told == {"must_link": (2, 1, 1, 1), "cannot_link": (1, 0, 1, 1), "one_per_source": (5, 0, 2, 2)}
+    assert counts["one_per_source"]["weight_against"] == pytest.approx(2.5)
+    [miss] = outcome.rows("explanations", kind="near_miss", record="b")
+    assert (miss["support"], miss["num_forbidden"], miss["tipping_records"]) == (2.0, 1, ["c"])
+    assert miss["tipping_weights"] == [None]
+
+
+def check(configured, *settings):
+    config = configured("job=entity_resolution", *settings)
+    check_constraints(config, find_sources(config).files)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            ["must_link=[[a,b],[b,c]]", "cannot_link=[[c,a]]"],
+            "must_link: 'c' - 'b' - 'a' are to be one entity, but can",
+        ),
+        (["cannot_link=[[c,c]]"], "cannot_link: record 'c' with itself"),
+        (["must_link=[[b,a],[a,c]]", "one_per_source=origin"], "must_link: 'b' - 'a' - 'c' .* both of source 'two'"),
+        (["one_per_source=origin", "solver=average_linkage"], "one_per_source: solver=average_linkage does not obey"),
+        (["must_link=[]"], "must_link"),
+        (["must_link=[[a,b,c]]"], "must_link"),
+    ],
+)
+def test_contradictions_are_refused_and_named(configured, given, settings, message):
+    files = given(sources=SOURCES) if any("one_per_source" in setting for setting in settings) else given()
+    with pytest.raises(ConfigError, match=message):
+        check(configured, *files, *settings)
+
+
+def test_sources_need_their_column_and_each_record_one(configured, given):
+    with pytest.raises(ConfigError, match="one_per_source: set sources=<file with record and this column>"):
+        check(configured, *given(), "one_per_source=origin")
+    with pytest.raises(ConfigError, match="sources: is for one_per_source"):
+        check(configured, *given(sources=SOURCES))
+    with pytest.raises(InputError, match=r"sources: .* has no column 'other'"):
+        check(configured, *given(sources=SOURCES), "one_per_source=other")
+    twice = given(sources=f"{SOURCES}a,three\n")
+    with pytest.raises(InputError, match=r"one_per_source: .* has record 'a' of source 'one' and 'three'"):
+        check(configured, *twice, "one_per_source=origin", "must_link=[[a,b]]")
