@@ -5,10 +5,13 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
 
+from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.operators.relations.induction import Induction
 from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.storage.corpora.corpora import CorpusConfig
+from tiltmeter.storage.corpora.sources import Paths
 
 _CONFIG = ConfigDict(extra="forbid")
 _Path = Annotated[str, Field(min_length=1)]
@@ -115,7 +118,6 @@ class Decoding:
         kinds: decoders: the ``published`` one, which is free, that under the ``constrained`` beam search, and
             ``retrieval`` of known rules that match.
         seeds: models of so many seeds write; None: all.
-        max_rows: instances of the test part, the first of those that are asked about; None: all.
     """
 
     kinds: Annotated[tuple[DecoderKind, ...], Field(min_length=1), AfterValidator(each_once)] = (
@@ -124,6 +126,41 @@ class Decoding:
         "retrieval",
     )
     seeds: _Count | None = None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class UnlabelledTexts:
+    """Texts over which rules are run too, known ones and new ones.
+
+    Attributes:
+        path, format, language: as of a corpus; ``path`` None: none.
+        mentions: table of ``text`` and ``type``, by which arguments are told; None: by the rules themselves.
+        facts: table of ``subject``, ``relation`` and ``object``, by which the precision of rules is estimated.
+        most_between: tokens between the arguments.
+        examples: matches of a rule that the table ``text_matches`` has.
+        reading: how the work is cut.
+    """
+
+    path: Paths | None = None
+    format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "parquet", "text"] = "auto"
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")] = "en"
+    mentions: _Path | None = None
+    facts: _Path | None = None
+    most_between: Annotated[int, Field(ge=0, le=100)] = 10
+    examples: Annotated[int, Field(ge=0, le=1000)] = 3
+    reading: ReadingConfig = ReadingConfig()
+
+    @property
+    def corpus(self) -> CorpusConfig | None:
+        """The texts, as a corpus."""
+        return None if self.path is None else CorpusConfig("texts", self.language, self.path, self.format)
+
+    @pydantic.model_validator(mode="after")
+    def _has_texts(self) -> Self:
+        for name in ("mentions", "facts"):
+            if self.path is None and getattr(self, name) is not None:
+                raise ValueError(f"texts.{name}: is of no use without texts: set texts.path, or leave it out")
+        return self
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
@@ -143,6 +180,7 @@ class RelationRulesRun(CommonConfig):
     decoder: DecoderConfig
     training: TrainingConfig
     decoding: Decoding
+    texts: UnlabelledTexts = UnlabelledTexts()
     seeds: Annotated[int, Field(ge=1)] = 5
     ablations: Annotated[tuple[Ablation, ...], AfterValidator(each_once)] = ()
     shares: Annotated[tuple[_Share, ...], AfterValidator(each_once)] = ()

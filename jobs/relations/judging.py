@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.relations.config import RelationRulesRun
-from tiltmeter.jobs.relations.instances import Parts, read_instances
+from tiltmeter.jobs.relations.instances import Parts
+from tiltmeter.jobs.relations.matching import matches_and_timeouts, read_timeouts
 from tiltmeter.jobs.relations.rules import counted_columns
 from tiltmeter.jobs.relations.supervising import read_rules
-from tiltmeter.jobs.relations.tables import EXPLANATIONS, MATCHES, RULES
-from tiltmeter.jobs.runtime.rows import OK, Row, table_of
+from tiltmeter.jobs.relations.tables import EXPLANATIONS, RULES
+from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.relations.instances import NO_RELATION
 from tiltmeter.operators.relations.rules.grammar import LANGUAGE, NamedRule
-from tiltmeter.operators.relations.rules.index import RuleIndex
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -36,7 +36,7 @@ def judge_rules(
     units = {
         split: [
             Unit(
-                "new_rule_matches/1",
+                "new_rule_matches/2",
                 f"{split} from {low}",
                 {"low": low, "high": low + size, "language": LANGUAGE, "share": config.rules.share},
                 {"instances": [parts[split]], "written": list(written), **evidence},
@@ -48,8 +48,9 @@ def judge_rules(
     done = runner.run_whole(Stage("run new rules", each(_match_new), units))
     inputs = {split: [parts[split]] for split in ("training", "test")}
     inputs |= {f"{split}_new": [finished.tables["matches"] for finished in group] for split, group in done.items()}
+    inputs["timeouts"] = [finished.tables["timeouts"] for group in done.values() for finished in group]
     settings = {"level": config.job.level, "share": config.rules.share}
-    unit = Unit("judged_rules/1", "rules", settings, {**inputs, "written": list(written), **evidence})
+    unit = Unit("judged_rules/2", "rules", settings, {**inputs, "written": list(written), **evidence})
     [judged] = runner.run_whole(Stage("judge rules", each(_judge), {"rules": [unit]}))["rules"]
     return {name: [judged.tables[name]] for name in ("explanations", "rules")}
 
@@ -67,14 +68,8 @@ def _rows(store: Store, refs: Sequence[TableRef]) -> Iterator[Row]:
 
 
 def _match_new(store: Store, unit: Unit) -> Tables:
-    index = RuleIndex([NamedRule(text, "", parsed(text)) for text in _new_rules(store, unit)])
-    rows = [
-        {"split": row["split"], "instance": row["instance"], "rule_id": rule.rule_id}
-        for row, instance in read_instances(store, unit.input("instances"))
-        if unit.config["low"] <= row["instance"] < unit.config["high"]
-        for rule in index.matching(instance)
-    ]
-    yield "matches", table_of(rows, MATCHES)
+    rules = [NamedRule(text, "", parsed(text)) for text in _new_rules(store, unit)]
+    return matches_and_timeouts(store, unit, rules)
 
 
 def _judge(store: Store, unit: Unit) -> Tables:
@@ -91,11 +86,16 @@ def _judge(store: Store, unit: Unit) -> Tables:
     yield "explanations", table_of(rows, EXPLANATIONS)
     new = [text for text in _new_rules(store, unit) if text in implied]
     golds = {split: Counter(of_each.values()) for split, of_each in relations.items()}
+    timeouts = read_timeouts(store, unit.inputs["timeouts"])
     made = [
         {"rule_id": f"new {number}", "split": split, "relation": implied[text], "text": text, "source": "decoded"}
         | {"is_used": False}
-        | counted_columns(hits[split].get(text, Counter()), implied[text], golds[split], unit.config["level"])
-        | OK
+        | (
+            failed("timeout", timeouts[text])
+            if text in timeouts
+            else counted_columns(hits[split].get(text, Counter()), implied[text], golds[split], unit.config["level"])
+            | OK
+        )
         for number, text in enumerate(new, start=1)
         for split in ("training", "test")
     ]

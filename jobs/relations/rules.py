@@ -1,4 +1,4 @@
-"""Rules: compiled from where they come from, run over every part, and counted."""
+"""Rules: compiled from where they come from, and counted."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,18 +7,16 @@ from typing import Any
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.relations.config import SPLITS, RelationRulesRun
+from tiltmeter.jobs.relations.config import SPLITS, RelationRulesRun, Split
 from tiltmeter.jobs.relations.instances import Parts, read_instances
 from tiltmeter.jobs.relations.sources import RelationSources
-from tiltmeter.jobs.relations.tables import COMPILED, MATCHES, RULES
+from tiltmeter.jobs.relations.tables import COMPILED, RULES
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.relations import induction, synthetic, tagged
 from tiltmeter.operators.relations.induction import Induction, induced_rules
 from tiltmeter.operators.relations.instances import NO_RELATION
 from tiltmeter.operators.relations.rules.foreign.translation import Untranslated, Written, translated
 from tiltmeter.operators.relations.rules.grammar import LANGUAGE, NamedRule
-from tiltmeter.operators.relations.rules.index import RuleIndex
-from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.rules.printing import printed
 from tiltmeter.operators.relations.synthetic import synthetic_rules
 from tiltmeter.operators.relations.tagged import tag_rule
@@ -44,41 +42,16 @@ def compile_rules(runner: Runner, config: RelationRulesRun, sources: RelationSou
     return runner.run_whole(Stage("compile rules", each(_compile), {"rules": [unit]}))["rules"][0].tables["rules"]
 
 
-def match_rules(runner: Runner, config: RelationRulesRun, rules: TableRef, parts: Parts) -> dict[str, list[TableRef]]:
-    """Which rules match which instances, of the schema ``MATCHES``, by the part."""
-    size = config.job.unit_instances
-    units: dict[str, list[Unit]] = {
-        split: [
-            Unit(
-                "rule_matches/1",
-                f"{split} from {low}",
-                {"low": low, "high": low + size, "language": LANGUAGE},
-                {"instances": [parts[split]], "rules": [rules]},
-            )
-            for low in range(0, parts[split].num_rows, size)
-        ]
-        for split in SPLITS
-    }
-    done = runner.run_whole(Stage("match rules", each(_match), units))
-    return {split: [finished.tables["matches"] for finished in done[split]] for split in SPLITS}
-
-
 def count_rules(
-    runner: Runner, config: RelationRulesRun, rules: TableRef, parts: Parts, matches: Mapping[str, Sequence[TableRef]]
+    runner: Runner, config: RelationRulesRun, rules: TableRef, parts: Parts, matches: Mapping[Split, Sequence[TableRef]]
 ) -> TableRef:
     """Support, precision and recall of each rule on each part, of the schema ``RULES``."""
     inputs = {"rules": [rules]}
     for split in SPLITS:
         inputs |= {split: [parts[split]], f"{split}_matches": list(matches[split])}
     settings = {"level": config.job.level, "share": config.rules.share}
-    unit = Unit("counted_rules/1", "rules", settings, inputs)
+    unit = Unit("counted_rules/2", "rules", settings, inputs)
     return runner.run_whole(Stage("count rules", each(_count), {"rules": [unit]}))["rules"][0].tables["rules"]
-
-
-def named_rules(store: Store, ref: TableRef) -> list[NamedRule]:
-    """Those that are of the language."""
-    rows = [row for row in store.read(ref).to_pylist() if row["status"] == "ok"]
-    return [NamedRule(row["rule_id"], row["relation"], parsed(row["text"]), row["source"]) for row in rows]
 
 
 def _compile(store: Store, unit: Unit) -> Tables:
@@ -122,22 +95,11 @@ def _judged(rule: NamedRule, known: set[Any]) -> Row:
     return row | OK
 
 
-def _match(store: Store, unit: Unit) -> Tables:
-    index = RuleIndex(named_rules(store, unit.input("rules")))
-    low, high = unit.config["low"], unit.config["high"]
-    rows = [
-        {"split": row["split"], "instance": row["instance"], "rule_id": rule.rule_id}
-        for row, instance in read_instances(store, unit.input("instances"))
-        if low <= row["instance"] < high
-        for rule in index.matching(instance)
-    ]
-    yield "matches", table_of(rows, MATCHES)
-
-
 def _count(store: Store, unit: Unit) -> Tables:
     rules = store.read(unit.input("rules")).to_pylist()
     counted = {split: _counts(store, unit, split) for split in SPLITS}
-    used = used_rules(rules, counted["training"][0], unit.config["share"])
+    runnable = [row for row in rules if row["status"] == "ok"]
+    used = used_rules(runnable, counted["training"][0], unit.config["share"])
     rows = []
     for split in SPLITS:
         hits, golds = counted[split]
@@ -165,8 +127,11 @@ def used_rules(rules: Sequence[Row], hits: Mapping[str, Counter[str]], share: fl
 def _counted(
     row: Row, split: str, hits: Mapping[str, Counter[str]], golds: Counter[str], level: float, is_used: bool
 ) -> Row:
+    keys = {"split": split, "is_used": is_used}
+    if row["status"] != "ok":
+        return row | keys
     hits_of_rule = hits.get(row["rule_id"], Counter())
-    return row | {"split": split, "is_used": is_used} | counted_columns(hits_of_rule, row["relation"], golds, level)
+    return row | keys | counted_columns(hits_of_rule, row["relation"], golds, level)
 
 
 def counted_columns(hits: Counter[str], relation: str, golds: Counter[str], level: float) -> Row:

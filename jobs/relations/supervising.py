@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tiltmeter.jobs.relations.config import SPLITS
+from tiltmeter.jobs.relations.config import SPLITS, Split
 from tiltmeter.jobs.relations.instances import read_instances
 from tiltmeter.jobs.relations.rules import used_rules
 from tiltmeter.jobs.runtime.rows import Row
@@ -110,6 +110,6 @@ def _supervised(store: Store, unit: Unit, split: str, rules: Mapping[str, Rule],
     return Supervised(rows, labels, of_each)
 
 
-def evidence_of_rules(rules: TableRef, matches: Mapping[str, Sequence[TableRef]]) -> dict[str, Sequence[TableRef]]:
+def evidence_of_rules(rules: TableRef, matches: Mapping[Split, Sequence[TableRef]]) -> dict[str, Sequence[TableRef]]:
     """Inputs of a unit that wants to know what rules say."""
     return {"rules": [rules], **{f"{split}_matches": list(matches[split]) for split in SPLITS}}

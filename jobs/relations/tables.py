@@ -55,6 +55,13 @@ COMPILED = pa.schema(
 
 MATCHES = pa.schema([_SPLIT, _INSTANCE, text("rule_id", "name of the rule that matches it", key=True)])
 
+TIMEOUTS = pa.schema(
+    [
+        text("rule_id", "name of a rule that was not run to the end", key=True),
+        text("reason", "which expression takes too long, and with which word"),
+    ]
+)
+
 PREDICTED = pa.schema(
     [
         _SPLIT,
@@ -118,20 +125,65 @@ EXPLANATIONS = pa.schema(
 RULES = pa.schema(
     [
         text("rule_id", "name of the rule", key=True),
-        text("split", "part on which it is counted", key=True),
+        text("split", "part on which it is counted; 'texts': unlabelled ones", key=True),
         text("relation", "that it stands for"),
         text("text", "its print; as it was given, where it is none of the language"),
         text("source", "'file', 'induced', 'tags', 'made_up', or 'decoded': written by a model, and new"),
         count("support", "instances that it matches", "instances"),
-        number("precision", "share of them that have its relation"),
+        number("precision", "share of them that have its relation; in texts, of those whose arguments facts know"),
         number("precision_low", "lower end of the interval of precision, by Clopper and Pearson"),
         number("precision_high", "upper end of the interval of precision"),
         number("recall", "share of the instances of its relation that it matches"),
+        number(
+            "agreement", "in texts: share of what it matches to which the joint models give its relation; else null"
+        ),
+        count("num_known", "in texts: pairs that it matches whose arguments are in the list of facts", "instances"),
         column("is_used", pa.bool_(), "whether models learn from it: it is among the most frequent in training"),
         STATUS,
         REASON,
     ]
 )
+
+TEXT_COUNTS = pa.schema(
+    [
+        text("rule_id", "name of the rule", key=True),
+        count("num", "pairs that it matches"),
+        count("num_agreeing", "of which the joint models say its relation"),
+        count("num_known", "whose arguments are in the list of facts"),
+        count("num_right", "of which its relation is a fact"),
+    ]
+)
+"""Of a shard."""
+
+TEXT_MATCHES = pa.schema(
+    [
+        text("rule_id", "name of the rule", key=True),
+        text("document", "identifier of the document", key=True),
+        count("line", "line of the document, from 0", key=True),
+        count("sentence_number", "sentence of the line, from 0", key=True),
+        count("subject_start", "first token of the subject in its sentence, from 0", key=True),
+        count("object_start", "first token of the object", key=True),
+        text("relation", "that the rule stands for"),
+        text("subject", "its tokens"),
+        text("object", "its tokens"),
+        text("sentence", "its tokens"),
+        text("predicted", "relation by the joint models: the likeliest by their mean probability"),
+        column("is_fact", pa.bool_(), "whether the rule's relation is a fact; null where the arguments are unknown"),
+    ]
+)
+
+TEXT_EXAMPLES = TEXT_MATCHES.append(column("order", pa.uint64(), "by which a rule's examples are chosen"))
+"""Of a shard."""
+
+_TOTALS = [
+    count("num_sentences", "that were read", "sentences"),
+    count("num_pairs", "ordered pairs of mentions in them, near enough for a rule", "instances"),
+    count("num_matched", "of which some rule matches", "instances"),
+]
+TEXT_TOTALS = pa.schema(_TOTALS)
+"""Of a shard."""
+
+TEXTS = pa.schema([text("corpus", "name of the texts", key=True), *_TOTALS])
 
 MEASURES = pa.schema(
     [
@@ -186,4 +238,6 @@ TABLES = {
     "measures": MEASURES,
     "learning_curve": LEARNING_CURVE,
     "training": TRAINING,
+    "texts": TEXTS,
+    "text_matches": TEXT_MATCHES,
 }

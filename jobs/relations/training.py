@@ -53,6 +53,15 @@ def train_models(
     return dict(zip(wanted, done, strict=True))
 
 
+def joint_models(config: RelationRulesRun, models: Mapping[Variant, Finished]) -> list[TableRef]:
+    """Those that learn from all the rules which others are compared by, of all seeds."""
+    return [
+        finished.tables["model"]
+        for variant, finished in models.items()
+        if (variant.model, variant.share) == ("joint", config.rules.share)
+    ]
+
+
 def _unit(config: RelationRulesRun, variant: Variant, parts: Parts, evidence: Mapping[str, Sequence[TableRef]]) -> Unit:
     settings = {
         "operators": [training.VERSION, supervision.VERSION],

@@ -24,7 +24,7 @@ from tiltmeter.operators.relations.rules.matching import matches as is_match
 from tiltmeter.operators.relations.rules.parsing import from_symbols, parsed
 from tiltmeter.operators.relations.rules.prefixes import RulePrefix, RuleVocabulary
 from tiltmeter.operators.relations.rules.printing import printed, rule_symbols
-from tiltmeter.operators.relations.rules.regexes import RuleError
+from tiltmeter.operators.relations.rules.regexes import RegexTimeout, RuleError
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 
@@ -147,6 +147,12 @@ class _Studio:
 
     def explained(self, asked: _Asked, kind: str) -> Row:
         """What is written of an instance, and how good it is."""
+        try:
+            return self._explained(asked, kind)
+        except RegexTimeout as error:
+            return {"is_exact": False if asked.references else None} | failed("timeout", str(error))
+
+    def _explained(self, asked: _Asked, kind: str) -> Row:
         written = self._written(asked, kind)
         if written.symbols is None:
             return {"is_exact": False if asked.references else None} | failed("no_rule", written.reason)

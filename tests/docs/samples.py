@@ -42,6 +42,7 @@ def provide(folder: Path) -> None:
     predicted(folder)
     rated(folder)
     records(folder)
+    lists(folder)
 
 
 def write(path: Path, text: str) -> None:
@@ -134,6 +135,15 @@ def encoder(folder: Path) -> None:
     BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=40, **sizes)).save_pretrained(folder)
     write(folder / "vocab.txt", "\n".join(vocabulary))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+
+
+def lists(folder: Path) -> None:
+    """What stands in articles of English, and what holds of some of it."""
+    known = [word for word in words("en") if "," not in word][:40]
+    rows = [f"{word},{kind}" for word, kind in zip(known, ["PERSON", "PLACE"] * 20, strict=True)]
+    write(folder / "mentions.csv", "\n".join(["text,type", *rows]) + "\n")
+    facts = [f"{first},born_in,{second}" for first, second in combinations(known[:6], 2)]
+    write(folder / "facts.csv", "\n".join(["subject,relation,object", *facts]) + "\n")
 
 
 def opinions(folder: Path) -> None:

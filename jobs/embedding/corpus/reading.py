@@ -65,8 +65,7 @@ def read_corpora(
     """
     by_name = {text.corpus.name: text for text in texts}
     read = _read_stage(runner, by_name, reading, worker_bytes)
-    inventories = _inventory_stage(runner, read, worker_bytes)
-    documents = _documents_stage(runner, inventories)
+    documents = _documents_stage(runner, _inventory_stage(runner, read, worker_bytes))
     shards = tokens_stage(runner, by_name, documents)
     whole = {name: finished for name, finished in shards.items() if not runner.failures[name]}
     if not whole:
@@ -75,6 +74,15 @@ def read_corpora(
     return vocabulary_stage(
         runner, by_name, parts, words_stage(runner, by_name, whole, min_count, worker_bytes), min_count
     )
+
+
+def read_lines(
+    runner: Runner, texts: Sequence[Text], reading: ReadingConfig, worker_bytes: int
+) -> dict[str, list[Finished]]:
+    """The shards of every corpus as plain lines, whatever its format: tables ``lines`` (document, line and text, the
+    lines of a document one behind the other in one shard) and ``unreadable``; what has failed is missing."""
+    read = _read_stage(runner, {text.corpus.name: text for text in texts}, reading, worker_bytes)
+    return _documents_stage(runner, _inventory_stage(runner, read, worker_bytes))
 
 
 # --- read: every page of a file, in spans that many workers share --------------------------------------------------

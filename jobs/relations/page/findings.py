@@ -31,6 +31,8 @@ def findings(frames: Frames) -> Iterator[str]:
         rows = {row["measure"]: row for row in test.filter(model="joint", decoder=decoder).to_dicts()}
         if "matches" in rows:
             yield _written(decoder, rows)
+    if "texts" in frames:
+        yield from _in_texts(frames["rules"].filter(split="texts"), frames["texts"].row(0, named=True))
 
 
 def _share(row: Mapping[str, Any]) -> str:
@@ -61,6 +63,21 @@ def _written(decoder: str, rows: Mapping[str, Mapping[str, Any]]) -> str:
         f"{run} Where a known rule matches and is right, {percent(exact['value'])} are such a rule; without reading, "
         f"the most frequent rule of the relation is one in {percent(exact['floor'])}."
     )
+
+
+def _in_texts(rules: pl.DataFrame, totals: Mapping[str, Any]) -> Iterator[str]:
+    matched = f"{totals['num_matched']:,} of {plural(totals['num_pairs'], 'pair')} of arguments"
+    yield f"In {plural(totals['num_sentences'], 'sentence')} of text, rules match {matched}."
+    for name, is_new in (("new", True), ("known", False)):
+        chosen = rules.filter((pl.col("source") == "decoded") == is_new)
+        known = chosen.drop_nulls("num_known").filter(pl.col("num_known") > 0)
+        if known.height:
+            num = int(known["num_known"].sum())
+            right = float((known["precision"] * known["num_known"]).sum()) / num
+            yield (
+                f"Of what {name} rules match there, the list of facts knows {plural(num, 'pair')}; they are right in "
+                f"{percent(right)} of them."
+            )
 
 
 def doubts(frames: Frames) -> Iterator[str]:

@@ -20,6 +20,7 @@ def sections(frames: Frames) -> Iterator[Section]:
         "learning_curve": ("More rules", _curve),
         "explanations": ("What is written", _explanations),
         "rules": ("Rules", _rules),
+        "text_matches": ("Rules in texts", _texts),
         "training": ("Training", _training),
     }
     for name, (title, blocks) in made.items():
@@ -103,6 +104,41 @@ def _rules(rows: pl.DataFrame) -> Iterator[Block]:
                 most=_MOST,
                 table="rules",
             )
+    yield from _in_texts(rows)
+
+
+def _in_texts(rows: pl.DataFrame) -> Iterator[Block]:
+    found = rows.filter(split="texts").sort("support", "rule_id", descending=[True, False], nulls_last=True)
+    if found.height:
+        yield grid(
+            "In texts; precision is of pairs whose arguments the list of facts knows, agreement with the joint models.",
+            found,
+            "source",
+            "relation",
+            text("text", "rule"),
+            count("support"),
+            optional(percent("agreement")),
+            optional(count("num_known", "known")),
+            optional(estimate("precision", digits=2)),
+            optional("reason"),
+            most=_MOST,
+            table="rules",
+        )
+
+
+def _texts(rows: pl.DataFrame) -> Iterator[Block]:
+    yield grid(
+        "Some of what rules match in texts.",
+        rows,
+        "relation",
+        "subject",
+        "object",
+        text("sentence"),
+        text("predicted", "the models say"),
+        optional(yes("is_fact", "fact")),
+        most=_MOST,
+        table="text_matches",
+    )
 
 
 def _training(rows: pl.DataFrame) -> Iterator[Block]:

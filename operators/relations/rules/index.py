@@ -49,6 +49,9 @@ class _Filed(NamedTuple):
 class RuleIndex:
     """Rules that are looked up by what a sentence has.
 
+    Attributes:
+        timeouts: why, by name, of rules with an expression that took too long: from then on, they are not run.
+
     >>> from tiltmeter.operators.relations.instances import Sentence
     >>> from tiltmeter.operators.relations.rules.parsing import parsed
     >>> texts = {"r1": 'SUBJ "," "wife" "of" OBJ', "r2": "SUBJ OBJ"}
@@ -60,6 +63,7 @@ class RuleIndex:
 
     def __init__(self, rules: Sequence[NamedRule]) -> None:
         self.rules = tuple(rules)
+        self.timeouts: dict[str, str] = {}
         self._by_key: dict[_Key, list[_Filed]] = defaultdict(list)
         self._by_place: dict[_Place, list[_Filed]] = defaultdict(list)
         self._in_trees: list[int] = []
@@ -73,11 +77,8 @@ class RuleIndex:
                 self._file(number, named.rule, min(sets, key=lambda keys: sum(shares[key] for key in keys), default=()))
 
     def matching(self, instance: Instance) -> tuple[NamedRule, ...]:
-        """The rules that match an instance, in their order; the same as :func:`.matching.matches` says of each.
-
-        Raises:
-            RegexTimeout: naming the rule, if the match of one of its expressions takes too long.
-        """
+        """The rules that match an instance, in their order; the same as :func:`.matching.matches` says of each but
+        those in ``timeouts``."""
         return tuple(self.rules[number] for number in self.matching_numbers(instance))
 
     def matching_numbers(self, instance: Instance) -> list[int]:
@@ -88,10 +89,13 @@ class RuleIndex:
 
     def _matches(self, number: int, reading: Reading) -> bool:
         named = self.rules[number]
+        if named.rule_id in self.timeouts:
+            return False
         try:
             return matches_reading(named.rule, reading)
         except RegexTimeout as error:
-            raise RegexTimeout(f"rule {named.rule_id!r}: {error}; leave it out, or write it more plainly") from error
+            self.timeouts[named.rule_id] = f"{error}; leave the rule out, or write it more plainly"
+            return False
 
     def _file(self, number: int, rule: SurfaceRule, keys: Sequence[_Key]) -> None:
         least, most = _lengths(rule.sides[1]) if len(rule.arguments) > 1 else (0, _FAR)

@@ -116,7 +116,9 @@ def sentence(**changes):
 @pytest.fixture
 def files(tmp_path):
     """A part with a span outside of its sentence and arguments that overlap, and rules of which some are none."""
-    good = [sentence(), sentence(relation="no_relation", token=["Ada", "met", "King", "."])] * 10
+    slow = "b" * 61 + "xc"
+    good = [sentence(), sentence(relation="no_relation", token=["Ada", "met", "King", "."])] * 9
+    good += [sentence(), sentence(relation="no_relation", token=["Ada", slow, "King", "."])]
     bad = [sentence(obj_end=9), sentence(obj_start=0, obj_end=1)]
     (tmp_path / "part.json").write_text(json.dumps([*good, *bad]))
     rules = [
@@ -124,6 +126,7 @@ def files(tmp_path):
         {"id": "b", "relation": "per:title", "pattern": 'SUBJ "chairs" OBJ'},
         {"id": "c", "relation": "per:spouse", "pattern": "SUBJ /(a+)+/ OBJ"},
         {"id": "d", "relation": "per:spouse", "pattern": "SUBJ ("},
+        {"id": "e", "relation": "per:spouse", "pattern": "SUBJ /(?:[ab]|[ab][ab])+c/ OBJ"},
     ]
     (tmp_path / "rules.json").write_text(json.dumps(rules))
     path = f"{tmp_path}/part.json"
@@ -141,6 +144,9 @@ def test_what_can_not_be_is_listed_with_its_reason(files, run_job, tmp_path):
     assert "per:title" in reasons["b"]
     assert "/(a+)+/" in reasons["c"]
     assert reasons["d"]
+    assert "takes more than 0.5 seconds with 'bbbb" in reasons["e"]
+    assert {row["status"] for row in run.rows("rules", rule_id="e")} == {"timeout"}
+    assert {row["support"] for row in run.rows("rules", rule_id="e")} == {None}
 
 
 @pytest.mark.slow

@@ -1,0 +1,195 @@
+"""Sentences of plain text, and the pairs of arguments in them that rules may be about, without any annotation.
+
+Arguments are told by a list of mentions with their types, or by the rules themselves: the longest runs of tokens that
+pass what a rule says of its argument's words, and where it says nothing of them, the longest runs of names (words that
+begin with a capital) and of numbers. What a rule says of an argument's type is then left aside, since nothing tells it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import regex
+
+from tiltmeter.operators.relations.instances import Instance, Sentence, Span
+from tiltmeter.operators.relations.rules.grammar import Argument, NamedRule, SurfaceRule, Test
+from tiltmeter.operators.relations.rules.regexes import RegexTimeout, full_match
+
+VERSION = "text_arguments/1"
+
+_CLITIC = r"['’](?:s|re|ve|ll|d|m)\b"
+_TOKEN = regex.compile(
+    r"(?:\b\p{L}\.)+|\b(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Inc|Co|Corp|Ltd|Gov|Gen|Sen|Rep|Prof)\."
+    rf"|\w+(?=n['’]t\b)|n['’]t\b|{_CLITIC}|\d+(?:[.,]\d+)*|\w+(?:[-&]\w+|(?!{_CLITIC})['’]\w+)*|\S"
+)
+_ENDS = frozenset(".!?…。！？؟۔।")
+_CLOSING = frozenset("\"'”’»)]")
+_KINDS = regex.compile(r"[\p{Lu}\p{Lt}]"), regex.compile(r"\p{N}")
+"""How names begin, and numbers."""
+
+
+class Mention(NamedTuple):
+    """Tokens that can be an argument, and of which type; None: unknown."""
+
+    span: Span
+    type: str | None
+
+
+def sentences(text: str) -> Iterator[tuple[str, ...]]:
+    """The tokens of each sentence of a line: words, numbers, clitics and punctuation marks, as treebanks have them.
+
+    >>> list(sentences("Dr. Vela's home isn't in the U.S. today. Why?"))
+    [('Dr.', 'Vela', "'s", 'home', 'is', "n't", 'in', 'the', 'U.S.', 'today', '.'), ('Why', '?')]
+    """
+    tokens: list[str] = []
+    for token in _TOKEN.findall(text):
+        if token not in _ENDS | _CLOSING and _has_ended(tokens):
+            yield tuple(tokens)
+            tokens = []
+        tokens.append(token)
+    if tokens:
+        yield tuple(tokens)
+
+
+def _has_ended(tokens: Sequence[str]) -> bool:
+    last = next((token for token in reversed(tokens) if token not in _CLOSING), "")
+    return last in _ENDS
+
+
+class MentionList:
+    """Arguments by their words.
+
+    Args:
+        mentions: text and type of each; of several types of one text, the first counts.
+
+    >>> MentionList([("Vela Moras", "PERSON"), ("Vela", "PLACE")]).mentions(("Vela", "Moras", "left", "Vela"))
+    [Mention(span=Span(start=0, end=2), type='PERSON'), Mention(span=Span(start=3, end=4), type='PLACE')]
+    """
+
+    def __init__(self, mentions: Iterable[tuple[str, str]]) -> None:
+        self._types: dict[tuple[str, ...], str] = {}
+        self._lengths: dict[str, set[int]] = defaultdict(set)
+        for text, kind in mentions:
+            tokens = tuple(_TOKEN.findall(text))
+            if tokens:
+                self._types.setdefault(tokens, kind)
+                self._lengths[tokens[0]].add(len(tokens))
+
+    def mentions(self, tokens: Sequence[str]) -> list[Mention]:
+        """From left to right the longest that start where the one before has ended."""
+        made: list[Mention] = []
+        place = 0
+        while place < len(tokens):
+            mention = self._longest(tokens, place)
+            made += [] if mention is None else [mention]
+            place = place + 1 if mention is None else mention.span.end
+        return made
+
+    def _longest(self, tokens: Sequence[str], place: int) -> Mention | None:
+        for length in sorted(self._lengths.get(tokens[place], ()), reverse=True):
+            span = Span(place, min(place + length, len(tokens)))
+            if (kind := self._types.get(tuple(tokens[span.start : span.end]))) is not None:
+                return Mention(span, kind)
+        return None
+
+
+class RuleArguments:
+    """Arguments by what rules say of their words.
+
+    Attributes:
+        timeouts: why, by name, of rules with an expression that took too long; their arguments are looked for no more.
+    """
+
+    def __init__(self, rules: Iterable[NamedRule]) -> None:
+        self.timeouts: dict[str, str] = {}
+        self._rules: dict[tuple[Test, ...], set[str]] = defaultdict(set)
+        for named in rules:
+            for argument in named.rule.arguments if isinstance(named.rule, SurfaceRule) else ():
+                self._rules[_tests_of_words(argument)].add(named.rule_id)
+
+    def mentions(self, tokens: Sequence[str], common: Collection[str]) -> list[Mention]:
+        """Longest runs, in their order.
+
+        Args:
+            common: words in lower case; one of them begins a sentence with a capital and is no name for that.
+        """
+        spans: set[Span] = set()
+        for tests in list(self._rules):
+            spans.update(self._passing(tests, tokens) if tests else _names(tokens, common))
+        return [Mention(span, None) for span in sorted(spans)]
+
+    def _passing(self, tests: tuple[Test, ...], tokens: Sequence[str]) -> list[Span]:
+        try:
+            return list(_runs(tokens, lambda word: all(_passes(test, word) for test in tests)))
+        except RegexTimeout as error:
+            self.timeouts |= dict.fromkeys(self._rules.pop(tests), f"{error}; leave the rule out")
+            return []
+
+
+def _names(tokens: Sequence[str], common: Collection[str]) -> Iterator[Span]:
+    """Runs of names and of numbers; a common word that begins the sentence is no part of one."""
+    first = int(tokens[0].lower() in common)
+    for expression in _KINDS:
+        runs = _runs(tokens[first:], partial(_begins, expression))
+        yield from (Span(start + first, end + first) for start, end in runs)
+
+
+def _begins(expression: Any, word: str) -> bool:
+    return expression.match(word) is not None
+
+
+def _tests_of_words(argument: Argument) -> tuple[Test, ...]:
+    return tuple(test for test in argument.tests if test.field != "ner")
+
+
+def _passes(test: Test, word: str) -> bool:
+    if test.field != "word":
+        return False
+    return full_match(test.value.text, word) if test.value.is_regex else word == test.value.text
+
+
+def _runs(tokens: Sequence[str], is_part: Callable[[str], bool]) -> Iterator[Span]:
+    start = 0
+    for is_run, run in groupby(map(is_part, tokens)):
+        end = start + len(list(run))
+        if is_run:
+            yield Span(start, end)
+        start = end
+
+
+def untyped(named: NamedRule) -> NamedRule:
+    """The rule without the types of its arguments.
+
+    >>> from tiltmeter.operators.relations.rules.parsing import parsed
+    >>> from tiltmeter.operators.relations.rules.printing import printed
+    >>> printed(untyped(NamedRule("r", "spouse", parsed('SUBJ[ner="PERSON"] "met" OBJ'))).rule)
+    'SUBJ "met" OBJ'
+    """
+    if not isinstance(named.rule, SurfaceRule):
+        return named
+    arguments = tuple(replace(argument, tests=_tests_of_words(argument)) for argument in named.rule.arguments)
+    return replace(named, rule=replace(named.rule, arguments=arguments))
+
+
+def paired(tokens: tuple[str, ...], mentions: Sequence[Mention], most_between: int) -> Iterator[Instance]:
+    """Both orders of every two mentions that don't overlap and have so many tokens between them at most.
+
+    Args:
+        mentions: in the order of their first tokens.
+    """
+    ner = ["O"] * len(tokens)
+    for mention in mentions:
+        ner[mention.span.start : mention.span.end] = [mention.type or "O"] * (mention.span.end - mention.span.start)
+    sentence = Sentence(tokens, ner=tuple(ner) if any(mention.type for mention in mentions) else None)
+    for number, first in enumerate(mentions):
+        for second in mentions[number + 1 :]:
+            distance = second.span.start - first.span.end
+            if distance > most_between:
+                break
+            if distance >= 0:
+                for subject, object_ in ((first, second), (second, first)):
+                    spans = subject.span, object_.span
+                    yield Instance(sentence, *spans, subject_type=subject.type, object_type=object_.type)
