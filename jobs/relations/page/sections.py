@@ -108,11 +108,11 @@ def _rules(rows: pl.DataFrame) -> Iterator[Block]:
 
 
 def _in_texts(rows: pl.DataFrame) -> Iterator[Block]:
-    found = rows.filter(split="texts").sort("support", "rule_id", descending=[True, False], nulls_last=True)
-    if found.height:
+    in_texts = rows.filter(split="texts").sort("support", "rule_id", descending=[True, False], nulls_last=True)
+    if in_texts.height:
         yield grid(
             "In texts; precision is of pairs whose arguments the list of facts knows, agreement with the joint models.",
-            found,
+            in_texts,
             "source",
             "relation",
             text("text", "rule"),

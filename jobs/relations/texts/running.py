@@ -43,14 +43,14 @@ def run_over_shard(store: Store, unit: Unit) -> Tables:
     ]
     search = _Search([rule for rule in named if not isinstance(rule.rule, DependencyRule)], _mentions(store, unit))
     account = _Account(_facts(store, unit), unit.config["examples"], unit.config["seed"])
-    said = _Models(store, unit)
+    models = _Models(store, unit)
     batch: list[_Place] = []
     for place in search.places(store.read(unit.input("lines")).to_pylist(), unit.config["most_between"]):
         batch.append(place)
         if len(batch) == _AT_A_TIME:
-            account.add(batch, said.relations(batch))
+            account.add(batch, models.relations(batch))
             batch = []
-    account.add(batch, said.relations(batch))
+    account.add(batch, models.relations(batch))
     yield "counts", table_of(list(account.counted()), TEXT_COUNTS)
     yield "examples", table_of(list(account.examples()), TEXT_EXAMPLES)
     yield "timeouts", table_of([{"rule_id": name, "reason": why} for name, why in search.timeouts.items()], TIMEOUTS)
