@@ -17,7 +17,7 @@ from tiltmeter.operators.classifiers.influence.student import StudentNetwork
 from tiltmeter.operators.compute.arrays import IntArray
 
 
-def rate(work: Callable[[], object], num: int, seconds: float = 10.0) -> float:
+def rate(work: Callable[[], object], num: int, seconds: float = 4.0) -> float:
     """How many a second of the processor, of so many at a time, after a first time that does not count."""
     work()
     start, times = time.process_time(), 0

@@ -145,6 +145,8 @@ class Probes:
         num_random: words of the part of speech that a pair is ranked among.
         num_checked: contexts that a teacher checks where it can't judge all.
         most_claims: of the student, the surest ones, that the teacher checks.
+        confidence: that claims are sure by: ``published``, p'', or ``calibrated`` by the student's error on
+            development texts.
     """
 
     control: Annotated[_Words, AfterValidator(each_once)] = ()
@@ -158,6 +160,7 @@ class Probes:
     num_random: Annotated[int, Field(ge=2)] = 200
     num_checked: Annotated[int, Field(ge=2)] = 1000
     most_claims: Annotated[int, Field(ge=1)] = 100
+    confidence: Literal["published", "calibrated"] = "published"
 
     @pydantic.field_validator("positive", mode="before")
     @classmethod

@@ -16,9 +16,14 @@ from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy, on_gpu
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.classifiers.influence import clusters
 from tiltmeter.operators.classifiers.influence.all_correct import Agreement, all_correct, length_groups, per_word
+from tiltmeter.operators.classifiers.influence.calibration import (
+    calibrated_confidence,
+    confidence_bins,
+    published_confidence,
+)
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.records import Context
-from tiltmeter.operators.compute.arrays import BoolArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -38,7 +43,7 @@ def evaluate_students(
     units = {
         taught.name: [
             Unit(
-                "influence_agreement/1",
+                "influence_agreement/2",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, **settings, "seed": seed},
                 {"texts": [prepared], **student_inputs(refs), **taught.inputs},
@@ -71,6 +76,7 @@ class _Places:
         texts, clusters, lengths, tags, gold: ``[places]``, of each one's text or word.
         given: ``[places]``, the teacher's class of the text.
         student, context_only: ``[places]``, the student's class, and the teacher's without the word.
+        confidences: ``[places]``, how sure the student is of its class, by p'' and by its error on development texts.
     """
 
     texts: IntArray
@@ -81,6 +87,7 @@ class _Places:
     given: IntArray
     student: IntArray
     context_only: IntArray
+    confidences: Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -116,6 +123,10 @@ def _places(rows: Sequence[Row], teacher: Any, student: Any, settings: Any) -> _
     masked = teacher.states([context.replaced() for context in contexts])
     base = masked if settings.convention == "masked" else base_states(teacher, contexts, settings)
     changes = student.changes(student.contexts(contexts), student.words([context.word for context in contexts]))
+    logits = teacher.logits(base + changes)
+    confidences = {"calibration_error_published": published_confidence(logits)}
+    if error := float(student.network.margin_error):
+        confidences["calibration_error"] = calibrated_confidence(logits, error)
     return _Places(
         texts,
         np.unique([row["cluster"] for row in rows], return_inverse=True)[1][texts],
@@ -123,8 +134,9 @@ def _places(rows: Sequence[Row], teacher: Any, student: Any, settings: Any) -> _
         np.array([tag for row in rows for tag in row["tags"]]),
         np.array([classes.get(row["label"], -1) for row in rows])[texts],
         teacher.labels([row["words"] for row in rows])[texts],
-        teacher.logits(base + changes).argmax(axis=1),
+        logits.argmax(axis=1),
         teacher.logits(masked).argmax(axis=1),
+        confidences,
     )
 
 
@@ -154,3 +166,7 @@ def _shares(
         yield "all_correct_gold", all_correct(is_right, texts, sentences, sampled)
         yield "teacher_accuracy", all_correct(places.given == places.gold, texts, sentences, sampled)
         yield "teacher_accuracy_masked", per_word(places.context_only == places.gold, sentences, sampled)
+        for name, confidence in places.confidences.items():
+            gaps = confidence - (places.student == places.given)
+            rate = sampled.binned_gap(gaps, confidence_bins(confidence), sentences)
+            yield name, Agreement(*rate, int(gaps.size))

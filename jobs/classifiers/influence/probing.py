@@ -19,6 +19,7 @@ from tiltmeter.jobs.classifiers.influence.summing import sum_up
 from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy, on_gpu, positive_class
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.classifiers.influence import probes as operator
+from tiltmeter.operators.classifiers.influence.calibration import calibrated_odds
 from tiltmeter.operators.classifiers.influence.probes import filtered
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.classifiers.influence.scores import log_odds
@@ -56,6 +57,7 @@ def probe_words(
         "tag": asked.part_of_speech,
         "max_words": config.ratios.max_words,
         "num_random": asked.num_random,
+        "confidence": asked.confidence,
         "exact": config.exact,
         "seed": config.seed,
     }
@@ -175,6 +177,8 @@ class _Probing:
             if step == "changeable":
                 truth = None if answer.teacher is None else answer.teacher == positive
                 odds = log_odds(margin_logits(answer.margins[words.probed]))[:, positive]
+                if config["confidence"] == "calibrated":
+                    odds = calibrated_odds(odds, float(student.network.margin_error))
                 flags |= {
                     "student": labels[words.probed].tolist(),
                     "teacher": None if truth is None else truth[words.probed].tolist(),

@@ -35,7 +35,8 @@ STUDENTS = pa.schema(
             "measure",
             "'all_correct' and 'per_word': share of texts, or places, where the student has the teacher's class; with "
             "'_context_only', by the text without the word; with '_gold', of the class of the data; 'teacher_accuracy' "
-            "and 'teacher_accuracy_masked'",
+            "and 'teacher_accuracy_masked'; 'calibration_error', how far the student's sureness is from its share of "
+            "right places; with '_published', the same of p''",
             key=True,
         ),
         number("value", "the share"),
@@ -177,7 +178,11 @@ FLAGS = pa.schema(
         text("step", "the last step of the filter that it passed"),
         column("student", pa.list_(pa.bool_()), "whether it is positive with each word, by the student"),
         column("teacher", pa.list_(pa.bool_()), "the same by the teacher; null where it was not asked"),
-        column("odds", pa.list_(pa.float32()), "log odds of positive with each word, by the student"),
+        column(
+            "odds",
+            pa.list_(pa.float32()),
+            "log odds of positive with each word, by the student, or of the teacher having it",
+        ),
         column("random", pa.list_(pa.bool_()), "whether it is positive with each random word"),
     ]
 )

@@ -5,10 +5,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import IntArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.statistics.intervals import LOGIT, Scale
-from tiltmeter.operators.statistics.resampling import resampled_cluster_mean, resampled_counts
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.resampling import (
+    Estimate,
+    effective_number,
+    resampled_cluster_mean,
+    resampled_counts,
+)
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut
 
 VERSION = "cluster_rates/1"
 
@@ -45,6 +50,30 @@ class SampledClusters:
         """
         if not values.size:
             return Rate(np.nan, np.nan, np.nan)
-        estimate = resampled_cluster_mean(values, clusters, self._counts)
+        return self._interval(resampled_cluster_mean(values, clusters, self._counts), scale)
+
+    def binned_gap(self, gaps: FloatArray, bins: IntArray, clusters: IntArray) -> Rate:
+        """The sum over bins of the size of what gaps there add up to, by the number of texts.
+
+        With what was expected less what was found as gaps, and bins by what was expected, it is the expected
+        calibration error. Gaps of a bin that come by chance do not cancel: of few texts it is above 0 for them.
+
+        Args:
+            gaps: ``[texts]``, in -1..1.
+            bins: ``[texts]``, the number of each one's bin.
+            clusters: ``[texts]``, the number of each one's cluster.
+        """
+        if not gaps.size:
+            return Rate(np.nan, np.nan, np.nan)
+        num = self._counts.shape[1]
+        sums = np.zeros((num, int(bins.max()) + 1))
+        np.add.at(sums, (clusters, bins), gaps)
+        sizes = np.bincount(clusters, minlength=num).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            resamples = np.abs(self._counts @ sums).sum(axis=1) / (self._counts @ sizes)
+        value = float(np.abs(sums.sum(axis=0)).sum() / gaps.size)
+        return self._interval(Estimate(value, resamples, effective_number(sizes)), cut(0.0, 1.0))
+
+    def _interval(self, estimate: Estimate, scale: Scale) -> Rate:
         low, high, _ = self._intervals.over(estimate, scale)
         return Rate(float(estimate.value), float(low), float(high))

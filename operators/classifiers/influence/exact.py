@@ -35,7 +35,7 @@ class LocalTeacher:
         if not isinstance(encoder, SmallEncoder) or not isinstance(head, nn.Linear):
             raise ValueError("only a small encoder with a linear head is local")
         self._encoder, self._vocabulary = encoder, vocabulary
-        numbers = torch.tensor([vocabulary.number(word) for word in words])
+        numbers = torch.tensor([vocabulary.number(word) for word in words], dtype=torch.int64)
         with torch.inference_mode():
             vectors = encoder.embedding(numbers)
             taps = encoder.convolution.weight.unbind(dim=2)

@@ -156,6 +156,31 @@ def test_masking_is_beside_chance_and_lime(influence):
     assert all(row["less_lime"] == 0.0 for row in rows if row["method"] == "lime" and row["status"] == "ok")
 
 
+def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_job, reviews, tmp_path):
+    """Its vocabulary is empty: every word is the same to it."""
+    settings = ("models.encoder.min_count=100000", "models.training.max_epochs=1", "student.max_epochs=1")
+    run = run_job(*reviews, *SMALL, *settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    assert {row["status"] for row in run.rows("vocabularies")} == {"unknown_word"}
+    for name in ("unlike_ratios", "counterfactuals"):
+        assert {row["status"] for row in run.rows(name)} == {"no_words"}
+        assert all("knows no other word" in row["reason"] for row in run.rows(name))
+    assert {row["status"] for row in run.rows("probes")} == {"unknown_word"}
+    assert {row["count_control"] for row in run.rows("probes", control="red")} != {0}
+    assert len(run.rows("probe_contexts")) == 4
+
+
+def test_claims_may_go_by_calibrated_chances(run_job, reviews, influence, tmp_path):
+    other = run_job(
+        *(*reviews, *SMALL, "probes.confidence=calibrated"),
+        *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
+    )
+    [one], [same] = (run.rows("probes", control="lovely", probe="wooden") for run in (other, influence))
+    assert (one["rate"], one["num_claims"]) == (same["rate"], same["num_claims"])
+    errors = {row["measure"]: row for row in influence.rows("students", split="test")}
+    for name in ("calibration_error", "calibration_error_published"):
+        assert 0.0 <= errors[name]["low"] <= errors[name]["value"] <= errors[name]["high"] <= 1.0
+
+
 def test_the_teacher_may_judge_a_sample(run_job, reviews, influence, tmp_path):
     sampled = run_job(
         *(*reviews, *SMALL, "exact=never", "ratios.num_checked=10", "probes.num_checked=40"),
