@@ -21,7 +21,8 @@ from tiltmeter.jobs.adversary.victims import FoundVictim
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.jobs.runtime.rows import Row, table_of
-from tiltmeter.operators.classifiers.adversary import bounded, genetic, ladder, search, shares
+from tiltmeter.operators.classifiers.adversary import bounded, genetic, ladder, linear, search, shares
+from tiltmeter.operators.classifiers.adversary import words as adversary_words
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, all_at_once, greedy_attack, single_fall
 from tiltmeter.operators.classifiers.adversary.search import Attack
 from tiltmeter.operators.classifiers.adversary.shares import shares_of_fall
@@ -33,11 +34,13 @@ from tiltmeter.operators.classifiers.adversary.words import (
     gender_of,
 )
 from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.sentiment import lexicons
 from tiltmeter.operators.sentiment.lexicons import vader_scores
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 ATTACKED = ("texts", "attacks", "substitutions", "outcomes")
+_OPERATORS = (ladder, search, bounded, genetic, shares, linear, adversary_words, lexicons)
 _REASONS = {
     "no_candidate": "no word of the text has a replacement along this direction",
     "unreadable": "the victim has no answer to this text",
@@ -77,7 +80,7 @@ def attack_texts(
 
 def _settings(config: GenderAdversaryRun, name: str, victim: FoundVictim) -> Row:
     return {
-        "operators": [module.VERSION for module in (ladder, search, bounded, genetic, shares)],
+        "operators": [module.VERSION for module in _OPERATORS],
         "victim": name,
         "identity": victim.identity,
         "search": config.search,

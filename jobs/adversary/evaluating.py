@@ -18,7 +18,7 @@ from tiltmeter.operators.classifiers.adversary.controls import asymmetry, two_si
 from tiltmeter.operators.classifiers.adversary.rates import Rates, flip_rates, share_of, sized_excess
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.statistics import multiplicity
+from tiltmeter.operators.statistics import multiplicity, resampling
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.resampling import resampled_counts
@@ -29,6 +29,13 @@ _FLIPPED = ("flipped", "flipped_minimal")
 _OTHER = {"female": "male", "male": "female"}
 _MEASURES = ("is_flip", "fall", "num_candidates", "log10_size")
 _KINDS = ("definitional", "associated", "other")
+_READ = {
+    "texts": ("row", "victim", "group", "predicted", "has_female", "has_male"),
+    "attacks": ("row", "victim", "direction", "search", "status", "num_changes"),
+    "substitutions": ("row", "victim", "direction", "search", "kind", "shapley", "is_flagged", "is_flip"),
+    "outcomes": ("row", "victim", "direction", "control", "replica", *_MEASURES),
+}
+"""Of the tables in parts: the texts themselves are not read."""
 
 
 def evaluate(
@@ -46,7 +53,7 @@ def evaluate(
         num_replicas: of the embedding.
     """
     settings = {
-        "operators": [adversary_rates.VERSION, adversary_controls.VERSION, multiplicity.VERSION],
+        "operators": [adversary_rates.VERSION, adversary_controls.VERSION, multiplicity.VERSION, resampling.VERSION],
         "intervals": {"level": config.job.level, "interval": config.job.interval},
         "num_resamples": config.job.num_resamples,
         "directions": directions(config),
@@ -54,7 +61,8 @@ def evaluate(
         "num_replicas": num_replicas,
         "seed": config.seed,
     }
-    inputs = {name: list(refs) for name, refs in attacked.items()} | {"pairs": list(pairs)}
+    inputs = {name: [ref.select(*_READ[name]) for ref in refs] for name, refs in attacked.items()}
+    inputs["pairs"] = list(pairs)
     unit = Unit("adversary_summary/2", "summary", settings, inputs)
     [finished] = runner.run_whole(Stage("evaluate", each(_evaluate), {"texts": [unit]}))["texts"]
     return {name: [finished.tables[name]] for name in ("controls", "summary")}

@@ -22,7 +22,9 @@ from tiltmeter.jobs.adversary.vocabularies import Vocabulary, constraints_of, wo
 from tiltmeter.jobs.embedding.vectors.selection import matrix
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.classifiers.adversary import candidates as adversary_candidates
+from tiltmeter.operators.classifiers.adversary import constraints as adversary_constraints
 from tiltmeter.operators.classifiers.adversary import controls as adversary_controls
+from tiltmeter.operators.classifiers.adversary import words as adversary_words
 from tiltmeter.operators.classifiers.adversary.candidates import (
     Candidates,
     Crossings,
@@ -39,6 +41,7 @@ from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
 
 NEIGHBOURS = "neighbours"
+_OPERATORS = (adversary_candidates, adversary_constraints, adversary_controls, adversary_words, counter_fitting)
 _CONTROLS_OF_UNIT = 25
 
 
@@ -77,7 +80,7 @@ def find_candidates(
 ) -> Near:
     """Of all words, in all embeddings; along control directions in the original alone."""
     settings = {
-        "operators": [adversary_candidates.VERSION, adversary_controls.VERSION, counter_fitting.VERSION],
+        "operators": [module.VERSION for module in _OPERATORS],
         "direction": config.direction,
         "candidates": config.candidates,
         "lists": {name: file.identity for name, file in sources.lists.files.items()},
@@ -154,8 +157,7 @@ def _drawn(
     if settings.kind == "sphere":
         return sphere_directions(end, vocabulary.vectors.shape[1], 1.0, config["seed"]), [""] * end
     pair = vocabulary.known(config["direction"].pairs_of(kind))[0]
-    barred = {*config["words"].gendered().genders, *stop_words(), *pair}
-    pool = np.array([row for word, row in vocabulary.rows.items() if word not in barred], dtype=np.int64)
+    pool = vocabulary.rows_without({*config["words"].gendered().genders, *stop_words(), *map(str.lower, pair)})
     ranks = vocabulary.rows[pair[0]], vocabulary.rows[pair[1]]
     pairs = matched_pairs(end, ranks, pool, settings.window, config["seed"])
     names = [f"{vocabulary.words[second]} \u2212 {vocabulary.words[first]}" for first, second in pairs]

@@ -21,7 +21,7 @@ from tiltmeter.operators.classifiers.adversary.words import (
     replaceable_word,
     replaced,
 )
-from tiltmeter.operators.text import perplexity
+from tiltmeter.operators.text import perplexity, pronouns
 from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -35,7 +35,7 @@ def find_spaces(
 ) -> list[TableRef]:
     """Of each part of the texts, a table of the schema ``SPACES``."""
     settings = {
-        "operators": [adversary_words.VERSION, perplexity.VERSION],
+        "operators": [adversary_words.VERSION, pronouns.VERSION, perplexity.VERSION],
         "direction": config.direction,
         "words": config.words,
         "language_model": config.language_model,

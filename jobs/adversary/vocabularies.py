@@ -1,11 +1,12 @@
 """The vocabulary of an embedding as far as it may take part, the directions in it, and what leaves its words out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 import regex
+from numpy.typing import NDArray
 
 from tiltmeter.jobs.adversary.config import SHIFTS, CandidateConfig, DirectionKind, Directions
 from tiltmeter.operators.classifiers.adversary.candidates import pair_direction, unit_rows
@@ -51,6 +52,15 @@ class Vocabulary(NamedTuple):
         return sorted(
             (self.rows[first], self.rows[second]) for first, second in words if {first, second} <= self.rows.keys()
         )
+
+    def rows_without(self, barred: Collection[str]) -> NDArray[np.int64]:
+        """Of all words but some, given in small letters, however the embedding writes them.
+
+        >>> config = {"candidates": CandidateConfig(), "direction": Directions(pairs=(("man", "woman"),))}
+        >>> Vocabulary.made(["Woman", "tree"], np.eye(2), config).rows_without({"woman"})
+        array([1])
+        """
+        return np.array([row for word, row in self.rows.items() if word.lower() not in barred], dtype=np.int64)
 
     def known(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         return [pair for pair in pairs if pair[0] in self.rows and pair[1] in self.rows]

@@ -23,9 +23,11 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 
-VERSION = "adversary_controls/1"
+VERSION = "adversary_controls/2"
 
 _SPHERE, _PAIRS = 0, 1
+_ROUNDING = 1e-12
+"""Means of the same numbers in another order differ by it: those that are equal have to count as equal."""
 
 
 class Excess(NamedTuple):
@@ -127,7 +129,7 @@ def excess(rate: float, controls: FloatArray) -> Excess:
     """
     if not controls.size:
         raise ValueError("controls.number=0: must be at least 1; a rate of flips says nothing without controls")
-    return Excess(float(rate - controls.mean()), float((1 + np.count_nonzero(controls >= rate)) / (controls.size + 1)))
+    return Excess(float(rate - controls.mean()), _rank(rate, controls))
 
 
 def two_sided(value: float, controls: FloatArray) -> float:
@@ -136,7 +138,12 @@ def two_sided(value: float, controls: FloatArray) -> float:
     >>> two_sided(-0.5, np.array([0.1, 0.6, -0.2]))
     0.5
     """
-    return float((1 + np.count_nonzero(np.abs(controls) >= abs(value))) / (controls.size + 1))
+    return _rank(abs(value), np.abs(controls))
+
+
+def _rank(value: float, controls: FloatArray) -> float:
+    """(1 + #{r : A_r >= A}) / (R + 1)."""
+    return float((1 + np.count_nonzero(controls >= value - _ROUNDING)) / (controls.size + 1))
 
 
 def asymmetry(first: BoolArray, second: BoolArray) -> Asymmetry:

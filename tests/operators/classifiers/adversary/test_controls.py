@@ -16,6 +16,7 @@ from tiltmeter.operators.classifiers.adversary.controls import (
     excess,
     matched_pairs,
     sphere_directions,
+    two_sided,
     without_gender,
 )
 
@@ -156,3 +157,12 @@ def test_asymmetry_is_the_binomial_tail_of_texts_that_one_direction_alone_flips(
     assert result.p_value == pytest.approx(2 * binom.cdf(3, 13, 0.5))
     assert asymmetry(second, first).difference == -result.difference
     assert asymmetry(first, first).p_value == 1.0
+
+
+def test_controls_that_come_to_the_same_count_however_their_numbers_are_rounded():
+    """3 of 10 texts less 1 of 10 is 2 of 10, though 0.3 - 0.1 < 0.2; sums in another order differ as much."""
+    assert 0.3 - 0.1 < 0.2
+    assert two_sided(0.2, np.array([0.3 - 0.1])) == two_sided(-0.2, np.array([0.3 - 0.1])) == 1.0
+    falls = np.random.default_rng(0).random((7, 50))
+    backwards = np.asfortranarray(np.repeat(falls[:1], 3, axis=0)[:, ::-1])
+    assert excess(falls[0].mean(), backwards.mean(axis=1)).p_value == 1.0
