@@ -71,13 +71,18 @@ def judged(numbers: pl.DataFrame) -> pl.DataFrame:
     if "before_low" not in numbers.columns:
         return moved.with_columns(beyond=pl.lit(None, pl.Boolean), half_widths=pl.lit(None, pl.Float64))
     low, high = (pl.col(f"before_{end}").fill_nan(None) for end in ENDS)
-    rounded = after.is_close(before, rel_tol=_ROUNDING, abs_tol=0.0)
+    rounded = differ_by_rounding(before, after)
     outside = (after < pl.min_horizontal(low, before)) | (after > pl.max_horizontal(high, before))
     is_complete = pl.all_horizontal(number.is_not_null() for number in (before, after, low, high))
     half_widths = pl.col("difference").abs() / ((high - low) / 2)
     return moved.with_columns(
         beyond=pl.when(is_complete).then(outside & ~rounded), half_widths=half_widths.fill_nan(None)
     )
+
+
+def differ_by_rounding(before: pl.Expr, after: pl.Expr) -> pl.Expr:
+    """Whether two numbers are one, but for how they were rounded."""
+    return after.is_close(before, rel_tol=_ROUNDING, abs_tol=0.0)
 
 
 def judged_column(matched: Matched, column: str, interval: tuple[str, str] | None) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """Gates of a night: numbers that may move only so far."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import polars as pl
@@ -12,7 +12,7 @@ from tiltmeter.jobs.catalogue import job as catalogue_job
 from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.changes.matching import UnmatchableError
 from tiltmeter.jobs.changes.moves import moves
-from tiltmeter.jobs.changes.numbers import interval_columns
+from tiltmeter.jobs.changes.numbers import differ_by_rounding, interval_columns
 from tiltmeter.jobs.changes.wording import amount
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.wording import plural
@@ -67,13 +67,17 @@ class Gate:
         return f"moves{way} beyond its interval"
 
     def exceeds(self) -> pl.Expr:
-        """Of each of :attr:`.Moves.numbers`, whether it fails the gate; null where that can't be told."""
+        """Of each of :attr:`.Moves.numbers`, whether it fails the gate.
+
+        A number that had no interval fails if it moved at all: nothing says that it stayed within one.
+        """
         sizes = {"difference": pl.col("difference").abs(), "half_widths": pl.col("half_widths")}
         limits = {name: getattr(self, name) for name in sizes}
         name = next((name for name, limit in limits.items() if limit is not None), None)
         is_far = pl.col("beyond") if name is None else sizes[name] > limits[name]
+        has_moved = ~differ_by_rounding(pl.col("before"), pl.col("after"))
         way = {"either": pl.lit(True), "up": pl.col("difference") > 0, "down": pl.col("difference") < 0}
-        return pl.col("is_gone") | (is_far & way[self.direction])
+        return pl.col("is_gone") | (is_far.fill_null(has_moved) & way[self.direction])
 
 
 def check_gates(gates: Sequence[Gate], jobs: Mapping[str, str]) -> None:
@@ -85,7 +89,7 @@ def check_gates(gates: Sequence[Gate], jobs: Mapping[str, str]) -> None:
 
     Raises:
         ConfigError: for a name, a table or a column that there is not, a column that has no numbers, or no interval
-            where one is needed.
+            where one is needed, and for two gates that say the same of a job.
     """
     schemas = {name: catalogue_job(job).tables for name, job in jobs.items()} if gates else {}
     for index, gate in enumerate(gates):
@@ -99,6 +103,16 @@ def check_gates(gates: Sequence[Gate], jobs: Mapping[str, str]) -> None:
             raise ConfigError(f"{place}.table={gate.table}: no such table is published; there are {', '.join(names)}")
         for schema in publishing:
             _check_column(place, gate, schema)
+    _check_distinct(gates, jobs)
+
+
+def _check_distinct(gates: Sequence[Gate], names: Iterable[str]) -> None:
+    first: dict[tuple[str, ...], int] = {}
+    for index, gate in enumerate(gates):
+        for name in names if gate.name is None else [gate.name]:
+            other = first.setdefault((name, gate.table, gate.column, gate.limit), index)
+            if other != index:
+                raise ConfigError(f"fail_if[{index}]: says of {name} what fail_if[{other}] says; leave one of them out")
 
 
 def _check_column(place: str, gate: Gate, schema: pa.Schema) -> None:
@@ -157,7 +171,7 @@ def _verdict(gate: Gate, history: History) -> dict[str, Any]:
     failing = judged.filter("exceeds").sort(
         "is_gone", "half_widths", pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True
     )
-    counts = {"num_failed": failing.height, "num_compared": judged["exceeds"].count()}
+    counts = {"num_failed": failing.height, "num_compared": judged.height}
     if failing.is_empty():
         return {"verdict": "passed", "sentence": ""} | counts
     worst = failing.row(0, named=True)
@@ -165,7 +179,10 @@ def _verdict(gate: Gate, history: History) -> dict[str, Any]:
     numbers["after"] = None if worst["is_gone"] else worst["after"]
     row = moved.row(worst)
     others = f", the largest move of {plural(failing.height, 'number')}" if failing.height > 1 else ""
-    reason = f"{gate.table}: {gate.column} of {row} {_move(worst)}{others}."
+    unknown = (
+        ", and had no interval" if gate.needs_interval and worst["beyond"] is None and not worst["is_gone"] else ""
+    )
+    reason = f"{gate.table}: {gate.column} of {row} {_move(worst)}{unknown}{others}."
     return {"verdict": "failed", "sentence": reason, "row": row} | numbers | counts
 
 

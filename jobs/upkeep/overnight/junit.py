@@ -1,5 +1,6 @@
 """What came of a night as JUnit XML, which continuous integration shows: a suite for each job."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,9 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 _BRIEFLY = 200
 """Characters of a message that is shown in a list; all of it stands below it."""
+
+_NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 can't hold, such as a terminal's colours in what a job printed last."""
 
 
 def junit_xml(jobs: Sequence[Mapping[str, Any]], gates: Sequence[Mapping[str, Any]]) -> bytes:
@@ -49,6 +53,7 @@ def _place(gate: Mapping[str, Any]) -> str:
 
 
 def _outcome(kind: type, reason: str, status: str) -> Any:
-    outcome = kind(reason.partition("\n")[0][:_BRIEFLY], status)
-    outcome.text = reason
+    writable = _NO_XML.sub("\N{REPLACEMENT CHARACTER}", reason)
+    outcome = kind(writable.partition("\n")[0][:_BRIEFLY], status)
+    outcome.text = writable
     return outcome

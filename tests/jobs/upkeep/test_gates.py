@@ -2,8 +2,10 @@
 
 import json
 import math
+import socket
 import sys
 import threading
+import traceback
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 
@@ -19,7 +21,7 @@ from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.upkeep.overnight.gates import Gate, check_gates, verdicts
 from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
-from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, notify
+from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, check_notification, notify
 from tiltmeter.jobs.upkeep.overnight.outcome import as_json, outcome, sentences
 from tiltmeter.jobs.upkeep.overnight.page import page
 from tiltmeter.jobs.upkeep.overnight.tables import CHANGES, GATES, JOBS
@@ -99,6 +101,36 @@ def test_what_cannot_be_judged_is_not_passed(judged, history):
     assert (absent["verdict"], absent["sentence"]) == ("failed", "can't be judged: the earlier run has no table tests")
 
 
+NO_INTERVAL = {"d_low": None, "d_high": None}
+
+
+@pytest.mark.parametrize(
+    ("after", "limits", "fails"),
+    [
+        (1.0 + 1e-15, {}, False),
+        (1.5, {}, True),
+        (1.5, {"half_widths": 3.0}, True),
+        (1.5, {"direction": "down"}, False),
+        (0.5, {"direction": "down"}, True),
+        (1.5, {"difference": 0.6}, False),
+    ],
+)
+def test_a_number_that_had_no_interval_fails_where_one_is_needed_if_it_moved(judged, after, limits, fails):
+    [verdict] = judged({"a": NO_INTERVAL, "b": {}}, {"a": {"d": after}, "b": {}}, Gate("tests", "d", **limits))
+    assert (verdict["verdict"] == "failed", verdict["num_failed"], verdict["num_compared"]) == (fails, int(fails), 2)
+    if fails:
+        assert "word a went from 1 to" in verdict["sentence"]
+        assert verdict["sentence"].endswith(", and had no interval.")
+
+
+def test_a_number_that_stays_has_not_moved_by_any_of_its_half_widths(judged):
+    exact = {"d_low": 1.0, "d_high": 1.0}
+    [stays] = judged({"a": exact}, {"a": exact}, Gate("tests", "d", half_widths=2.0))
+    assert (stays["verdict"], stays["num_compared"]) == ("passed", 1)
+    [moves] = judged({"a": exact}, {"a": {"d": 1.1}}, Gate("tests", "d", half_widths=2.0))
+    assert (moves["verdict"], moves["half_widths"]) == ("failed", math.inf)
+
+
 def test_gates_of_a_first_night_and_of_a_job_that_failed_are_not_compared(judged, history):
     [first] = verdicts([Gate("tests", "d")], "bias", {"tests": history.schema}, History(), "ok")
     assert (first["verdict"], first["sentence"]) == ("not_compared", "there is no earlier run to compare with")
@@ -124,6 +156,17 @@ def test_a_gate_is_about_its_job_only(judged):
 def test_a_gate_that_no_job_can_fail_is_refused_with_its_key(gate, message):
     with pytest.raises(ConfigError, match=message.replace(".*pse", ".*psycho") if "table" in message else message):
         check_gates([gate], {"bias": "psychophysics", "records": "entity_resolution"})
+
+
+def test_two_gates_that_say_the_same_of_a_job_are_refused():
+    """They would be two rows of one key."""
+    jobs = {"bias": "psychophysics", "again": "psychophysics"}
+    gates = [Gate("psychometrics", "pse"), Gate("psychometrics", "pse", direction="up")]
+    check_gates(gates, jobs)
+    with pytest.raises(
+        ConfigError, match=r"^fail_if\[2\]: says of again what fail_if\[0\] says; leave one of them out"
+    ):
+        check_gates([*gates, Gate("psychometrics", "pse", name="again")], jobs)
 
 
 def test_one_limit_for_a_gate(configured, tmp_path):
@@ -173,6 +216,14 @@ def test_junit_has_a_suite_for_each_job_that_a_parser_reads(gates, tmp_path):
     assert next(case.result[0].message for case in lost) == "no file"
 
 
+def test_junit_is_xml_whatever_a_job_printed_last(tmp_path):
+    lost = NIGHT[1] | {"reason": "\x1b[31mno file\x00\x1b[0m \ud800\n\tsecond line & <more> \U0001f4c9"}
+    content = junit_xml([lost], []).decode()
+    [[case]] = JUnitXml.fromstring(content)
+    assert case.result[0].message == "\ufffd[31mno file\ufffd\ufffd[0m \ufffd"
+    assert case.result[0].text.endswith("\n\tsecond line & <more> \U0001f4c9")
+
+
 def test_the_outcome_is_plain_json(gates, tmp_path):
     content = json.loads(as_json(outcome(tmp_path, NIGHT[:1], [gates[0] | {"before": math.nan}])))
     assert (content["status"], content["gates"][0]["before"]) == ("gates_failed", None)
@@ -201,7 +252,17 @@ def webhook(monkeypatch):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             told.append(SimpleNamespace(path=self.path, body=json.loads(body), headers=dict(self.headers)))
-            self.send_response(statuses.pop(0) if statuses else 204)
+            self.answer()
+
+        def do_GET(self):
+            told.append(SimpleNamespace(path=self.path, body=None, headers=dict(self.headers)))
+            self.answer()
+
+        def answer(self):
+            status = statuses.pop(0) if statuses else 204
+            self.send_response(status)
+            if 300 <= status < 400:
+                self.send_header("Location", "/elsewhere")
             self.end_headers()
 
         def log_message(self, *_):
@@ -250,7 +311,67 @@ def test_a_webhook_that_refuses_is_named_without_its_secrets(webhook, tmp_path):
     webhook.statuses.extend([403] * 3)
     with pytest.raises(NotificationFailed, match=r"^job.notify=webhook: 127.0.0.1 answered 403 Forbidden$") as failure:
         notify("webhook", ["done"], {})
-    assert "s3cr3t" not in "".join(map(str, [failure.value, failure.value.__context__ and ""]))
+    assert "s3cr3t" not in "".join(traceback.format_exception(failure.value))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("TILTMETER_WEBHOOK", "https://"),
+        ("TILTMETER_WEBHOOK", "ftp://example.org/s3cr3t"),
+        ("TILTMETER_WEBHOOK", "https://me:s3cr3t@example.org/"),
+        ("TILTMETER_WEBHOOK", "https://example.org:s3cr3t/"),
+        ("TILTMETER_WEBHOOK", "https://[s3cr3t/"),
+        ("TILTMETER_WEBHOOK", "https://example.org/s3cr3t path"),
+        ("TILTMETER_WEBHOOK", "https://example.org/s3cr3t\n"),
+        ("TILTMETER_WEBHOOK", "https://example.org/s3cr\u00e9t"),
+        ("TILTMETER_WEBHOOK_TOKEN", "s3cr3t\n"),
+        ("TILTMETER_WEBHOOK_TOKEN", "s3cr3t token"),
+        ("TILTMETER_WEBHOOK_TOKEN", "s3cr\u00e9t"),
+    ],
+)
+def test_credentials_that_cannot_be_sent_are_refused_before_any_work_and_never_said(
+    webhook, monkeypatch, variable, value
+):
+    check_notification("webhook")
+    monkeypatch.setenv(variable, value)
+    for attempt in (lambda: check_notification("webhook"), lambda: notify("webhook", ["done"], {})):
+        with pytest.raises(ConfigError, match=rf"^job.notify=webhook: .*{variable}[ :]") as refused:
+            attempt()
+        assert "s3cr" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_what_speaks_no_http_is_named(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("TILTMETER_WEBHOOK", f"http://127.0.0.1:{server.getsockname()[1]}/s3cr3t")
+        answering = threading.Thread(target=_answer_nonsense, args=[server])
+        answering.start()
+        with pytest.raises(NotificationFailed, match=r"127.0.0.1 speaks no HTTP \(BadStatusLine\)$") as failure:
+            notify("webhook", ["done"], {})
+        answering.join()
+    assert "s3cr3t" not in "".join(traceback.format_exception(failure.value))
+
+
+def _answer_nonsense(server):
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(65536)
+        connection.sendall(b"hello s3cr3t\r\n\r\n")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_message_and_its_token_are_taken_nowhere_else(webhook, status):
+    """A redirected one would be asked for without its body, by whomever the answer names, with the token."""
+    webhook.statuses.extend([status] * 3)
+    with pytest.raises(NotificationFailed, match=rf"answered {status}"):
+        notify("webhook", ["done"], {})
+    assert {message.path for message in webhook.told} == {"/hooks/s3cr3t-path?key=s3cr3t-key"}
+
+
+def test_a_webhook_is_posted_numbers_that_json_has(webhook):
+    notify("webhook", ["done"], {"gates": [{"half_widths": math.inf, "before": math.nan, "after": 1.0}]})
+    [message] = webhook.told
+    assert message.body["gates"] == [{"half_widths": None, "before": None, "after": 1.0}]
 
 
 def test_a_command_reads_the_text(tmp_path):
