@@ -61,7 +61,7 @@ def with_labels(table: pa.Table, labels: Mapping[str, str]) -> pa.Table:
     >>> with_labels(pa.table({"n": [1, 2]}), {"corpus": "letters"}).to_pylist()
     [{'corpus': 'letters', 'n': 1}, {'corpus': 'letters', 'n': 2}]
     """
-    for name, value in reversed(labels.items()):
+    for name, value in reversed([*labels.items()]):
         table = table.add_column(0, label_column(name), pa.repeat(value, table.num_rows))
     return table
 
