@@ -68,9 +68,9 @@ def killed_before_it_is_confirmed(store, *entry):
         "from tiltmeter.storage.store import accounts\n"
         "from tiltmeter.storage.store.ledger import Store\n"
         "write = accounts._write\n"
-        "def dying(store, path, entry):\n"
+        "def dying(store, path, name, entry):\n"
         "    if entry.is_confirmed: os._exit(9)\n"
-        "    write(store, path, entry)\n"
+        "    write(store, path, name, entry)\n"
         "accounts._write = dying\n"
         f"accounts.enter(Store({store.root!r}), *{entry!r}, unit='1/distance', setting='')\n"
     )
@@ -104,3 +104,21 @@ def test_an_amount_that_is_none_stops_everything(store, tmp_path, amount):
     entry.write_text(f'{{"amount": {amount}, "unit": "1/distance", "confirmed": true}}')
     with pytest.raises(StorageError, match="nothing more may be"):
         enter(store, "people", "b", 1.0, 9.0)
+
+
+def test_who_is_turned_down_takes_back_nothing_that_another_has_entered(store, tmp_path, monkeypatch):
+    """While one has claimed an entry, another enters the same and spends it, and a third claims something else."""
+    write, third = accounts._write, tmp_path / "accounts/people/c.json"
+
+    def write_while_others_enter(*arguments):
+        monkeypatch.setattr(accounts, "_write", write)
+        write(*arguments)
+        assert enter(store, "people", "a", 6.0, 10.0) == (6.0, True)
+        third.write_text('{"entry": "c", "amount": 6.0, "unit": "1/distance", "confirmed": false}')
+
+    monkeypatch.setattr(accounts, "_write", write_while_others_enter)
+    assert enter(store, "people", "a", 6.0, 10.0) is None
+    third.unlink()
+    assert enter(store, "people", "c", 6.0, 10.0) is None
+    assert enter(store, "people", "a", 6.0, 10.0) == (6.0, False)
+    assert enter(store, "people", "b", 4.0, 10.0) == (10.0, True)
