@@ -19,7 +19,7 @@ from tiltmeter.operators.classifiers.influence.prediction_powered import powered
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.classifiers.influence.student import Student
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.statistics.intervals import FISHER
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 
 CONTENT = ("NOUN", "VERB", "ADJ", "ADV")
 NUM_CONTEXTS, MAX_WORDS, MOST = 1000, 3000, 10
@@ -122,19 +122,22 @@ def counterfactuals(pairs: Pairs, teacher: FloatArray, cut: float) -> tuple[Floa
     return accuracy, chance, num
 
 
-def intervals(pairs: Pairs, num_samples: int = 500) -> None:
+def intervals(pairs: Pairs) -> None:
     """Of the mean ratio over contexts, from whole contexts and from single pairs."""
     student, teacher = ratios_of(pairs.student, pairs), ratios_of(pairs.teacher, pairs)
     of_pairs = pairs_of(pairs.student, pairs), pairs_of(pairs.teacher, pairs)
-    cases: list[tuple[str, FloatArray, FloatArray, int]] = [
-        ("contexts", student, teacher, 200),
-        ("pairs", *of_pairs, 5000),
+    cases: list[tuple[str, FloatArray, FloatArray, int, int]] = [
+        ("contexts", student, teacher, 200, 500),
+        ("contexts", student, teacher, 200, 3000),
+        ("pairs", *of_pairs, 5000, 500),
     ]
-    for name, said, truth, num in cases:
+    for name, said, truth, num, num_samples in cases:
         held, widths = [], []
         for sample in range(num_samples):
             rows = np.random.default_rng(sample).choice(truth.size, num, replace=False)
-            powered, alone = (powered_mean(said, rows, truth[rows], weight=weight) for weight in (None, 0.0))
+            powered, alone = (
+                powered_mean(said, rows, truth[rows], weight=weight, scale=LOGIT) for weight in (None, 0.0)
+            )
             held.append(powered.low <= truth.mean() <= powered.high)
             widths.append((powered.high - powered.low) / (alone.high - alone.low))
         print(
