@@ -19,23 +19,31 @@ DATA = Path(os.environ.get("TILTMETER_DATA", Path(__file__).parents[1] / "../sha
 
 
 class PeakMemory(threading.Thread):
-    """Samples the memory of a process and all its descendants until it ends."""
+    """Samples the memory and the CPU time of a process and all its descendants until it ends."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.process = psutil.Process(pid)
         self.peak_bytes = 0
+        self._cpu_seconds: dict[int, float] = {}
 
     def run(self) -> None:
         while self.process.is_running() and self.process.status() != psutil.STATUS_ZOMBIE:
             self.peak_bytes = max(self.peak_bytes, self._sum())
             time.sleep(0.5)
 
+    @property
+    def cpu_seconds(self) -> float:
+        """Of all processes that were seen, up to when each was seen last."""
+        return sum(self._cpu_seconds.values())
+
     def _sum(self) -> int:
         total = 0
         for process in [self.process, *self.process.children(recursive=True)]:
             try:
                 total += process.memory_full_info().pss
+                times = process.cpu_times()
+                self._cpu_seconds[process.pid] = times.user + times.system
             except psutil.NoSuchProcess:
                 continue
         return total
@@ -49,12 +57,14 @@ class Outcome:
         seconds: of the whole command, from its start to its end.
         peak_bytes: the largest sum of the proportional set sizes of all its processes, Ray's own included.
         run_dir, store: where its tables and units are.
+        cpu_seconds: of all these processes.
     """
 
     seconds: float
     peak_bytes: int
     run_dir: Path
     store: Path
+    cpu_seconds: float = 0.0
 
     @property
     def record(self) -> dict[str, Any]:
@@ -82,10 +92,13 @@ def quality(vectors: KeyedVectors) -> float:
     return float(vectors.evaluate_word_pairs(datapath("wordsim353.tsv"))[1].statistic)
 
 
-def run_command(folder: Path, *settings: str, store: Path | None = None) -> Outcome:
-    """Run `tiltmeter` with an empty store in a folder, or another one; ends this program if the command fails."""
+def run_command(folder: Path, *settings: str, store: Path | None = None, name: str = "run") -> Outcome:
+    """Run `tiltmeter` with an empty store in a folder, or another one, and a run directory of a name beside it.
+
+    Ends this program if the command fails.
+    """
     store = store or folder / "store"
-    places = [f"store={store}", f"run_dir={folder}/run"]
+    places = [f"store={store}", f"run_dir={folder}/{name}"]
     started = time.monotonic()
     process = subprocess.Popen([sys.executable, "-m", "tiltmeter.jobs.app", *settings, *places])
     memory = PeakMemory(process.pid)
@@ -94,7 +107,7 @@ def run_command(folder: Path, *settings: str, store: Path | None = None) -> Outc
         sys.exit("the command failed; see above")
     seconds = time.monotonic() - started
     memory.join()
-    return Outcome(seconds, memory.peak_bytes, folder / "run", store)
+    return Outcome(seconds, memory.peak_bytes, folder / name, store, memory.cpu_seconds)
 
 
 def print_stages(outcome: Outcome) -> None:

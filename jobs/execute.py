@@ -80,7 +80,7 @@ def _note_cluster(directory: RunDirectory, console: Console, cluster: "Preflight
         console.print(f"warning: {warning}", soft_wrap=True, highlight=False)
 
 
-_NOT_ASKED = ("cluster", "reading", "run_dir", "series", "store")
+_NOT_ASKED = ("cluster", "previous", "reading", "run_dir", "series", "store")
 """Settings that say where and how a run works, not what it asks."""
 
 

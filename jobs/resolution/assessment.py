@@ -11,6 +11,8 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.explaining import drawn_pairs, explanations
+from tiltmeter.jobs.resolution.ids.keeping import kept_rows
+from tiltmeter.jobs.resolution.ids.previous import Identity
 from tiltmeter.jobs.resolution.pairs import Graph
 from tiltmeter.jobs.resolution.questions import Questions
 from tiltmeter.jobs.resolution.solving import Partition
@@ -27,12 +29,13 @@ def assess(
     partitions: Mapping[str, Partition],
     config: ResolutionRun,
     questions: Questions,
+    previous: Identity,
 ) -> dict[str, list[TableRef]]:
     """Tables ``metrics``, of graphs with gold clusters, ``explanations``, and ``drawn_pairs`` where some are drawn."""
     refs = {}
     for table, work, units in (
         ("metrics", _measure, _measured(graphs, partitions)),
-        ("explanations", _explain, _explained(graphs, partitions, config.missing, questions)),
+        ("explanations", _explain, _explained(graphs, partitions, config.missing, questions, previous)),
         ("drawn_pairs", _draw, _drawn(graphs, partitions, config.drawn)),
     ):
         if units:
@@ -53,7 +56,11 @@ def _measured(graphs: Mapping[str, Graph], partitions: Mapping[str, Partition]) 
 
 
 def _explained(
-    graphs: Mapping[str, Graph], partitions: Mapping[str, Partition], missing: Missing, questions: Questions
+    graphs: Mapping[str, Graph],
+    partitions: Mapping[str, Partition],
+    missing: Missing,
+    questions: Questions,
+    previous: Identity,
 ) -> _Units:
     operator = f"explain/{partition_explanations.VERSION}"
     units = {}
@@ -61,9 +68,11 @@ def _explained(
         asked = [(question.record, question.other, question.cluster) for question in questions.get(name, ())]
         inputs = {"pairs": graphs[name].pairs, "clusters": partition.clusters}
         gold = graphs[name].gold
-        units[name] = [
-            _unit(operator, name, {"missing": missing, "asked": asked}, inputs | ({"gold": gold} if gold else {}))
-        ]
+        settings: dict[str, Any] = {"missing": missing, "asked": asked}
+        if previous:
+            settings["previous"] = previous
+            inputs["reused"] = partition.tables["contents"].select("reused")
+        units[name] = [_unit(operator, name, settings, inputs | ({"gold": gold} if gold else {}))]
     return units
 
 
@@ -101,7 +110,11 @@ def _explain(store: Store, unit: Unit) -> Tables:
     pairs, clusters = store.read(unit.input("pairs")), store.read(unit.input("clusters"))
     gold = store.read(unit.input("gold")) if "gold" in unit.inputs else None
     graph, missing, asked = (unit.config[name] for name in ("graph", "missing", "asked"))
-    yield "explanations", explanations(graph, pairs, clusters, missing, gold, asked)
+    kept = None
+    if "reused" in unit.inputs:
+        reused = store.read(unit.input("reused"))["reused"].to_numpy()
+        kept = kept_rows(unit.config["previous"], graph, clusters, reused)
+    yield "explanations", explanations(graph, pairs, clusters, missing, gold, asked, kept)
 
 
 def _draw(store: Store, unit: Unit) -> Tables:

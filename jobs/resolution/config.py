@@ -1,6 +1,7 @@
 """The config of `entity_resolution`: where scored pairs come from, and how they are partitioned."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
 import pydantic
@@ -117,6 +118,8 @@ class ResolutionRun(CommonConfig):
         cannot_link: pairs that are not, likewise.
         one_per_source: column that says which source a record is from, of which a cluster has one record at most.
         sources: file with ``record`` and that column; None: it is one of the records themselves.
+        previous: run directory of this job, whose clusters hand on their ids and whose unchanged components are taken
+            over; None: ids begin.
         missing: what holds for pairs without a score: they may not share a cluster, or weigh 0.
         threshold: pairs of less weight count as never scored; None: all count.
         solver: what partitions each connected component.
@@ -137,6 +140,7 @@ class ResolutionRun(CommonConfig):
     cannot_link: _Pairs | None = None
     one_per_source: _Path | None = None
     sources: _Path | None = None
+    previous: _Path | None = None
     missing: Missing = "forbid"
     threshold: float | None = None
     solver: Annotated[Solver, BeforeValidator(_known)] = "cutting_plane"
@@ -179,6 +183,14 @@ class ResolutionRun(CommonConfig):
             raise ValueError(
                 f"{given[0]}: solver={self.solver} does not obey it; set solver={' or '.join(_CONSTRAINED)}"
             )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _leaves_the_previous_run_alone(self) -> Self:
+        # A run begins by removing what is in its directory.
+        places = [Path(path).expanduser().resolve() for path in (self.previous, self.run_dir) if path is not None]
+        if len(places) > len(set(places)):
+            raise ValueError(f"previous={self.previous}: is the run_dir of this run; choose another run_dir=<path>")
         return self
 
     @pydantic.model_validator(mode="after")

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.resolution import tables
+from tiltmeter.jobs.resolution.ids.keeping import DECISIONS, Kept, joined_in_order
 from tiltmeter.operators.resolution.explanations import (
     Pairs,
     Standings,
@@ -27,7 +28,13 @@ Asked = Sequence[tuple[str, str | None, int | None]]
 
 
 def explanations(
-    graph: str, pairs: pa.Table, clusters: pa.Table, missing: Missing, gold: pa.Table | None = None, asked: Asked = ()
+    graph: str,
+    pairs: pa.Table,
+    clusters: pa.Table,
+    missing: Missing,
+    gold: pa.Table | None = None,
+    asked: Asked = (),
+    kept: Kept | None = None,
 ) -> pa.Table:
     """Why records are together or apart.
 
@@ -36,19 +43,17 @@ def explanations(
         clusters: table ``clusters``, in the order of the numbers.
         gold: ``cluster``, likewise, null where it is not known; None if there is no gold.
         asked: about records that there are, and clusters that there may not be.
+        kept: what an earlier run explained of components that did not change.
     """
     records, component, labels = (clusters[name].combine_chunks() for name in ("record", "component", "cluster"))
     cluster = labels.to_numpy()
     scored = [pairs[name].to_numpy() for name in ("left", "right", "weight")]
     problem = Problem(len(cluster), scored[0], scored[1], scored[2], missing)
     rows = _Rows(graph, records, component.to_numpy())
-    held = merges(problem, cluster)
-    parts = [
-        rows.table("merge", held.weakest, cluster=held.parts, weight=held.weights, held=held.held),
-        _standings(rows, "near_miss", near_misses(problem, cluster)),
-        _disagreeing(rows, "split_pair", split_pairs(problem, cluster)),
-        _disagreeing(rows, "joined_pair", joined := joined_pairs(problem, cluster), cluster=cluster[joined.left]),
-    ]
+    changed = np.ones(cluster.size, dtype=np.bool_) if kept is None else kept.changed
+    parts = _decisions(rows, problem, cluster, changed)
+    if kept is not None:
+        parts = [joined_in_order(part, kept.rows, kind) for kind, part in zip(DECISIONS, parts, strict=True)]
     if gold is not None:
         true = gold["cluster"].combine_chunks().fill_null(-1).to_numpy()
         merged, split = false_merges(problem, cluster, true), false_splits(problem, cluster, true)
@@ -57,6 +62,25 @@ def explanations(
             _disagreeing(rows, "false_split", split),
         ]
     return pa.concat_tables([*parts, *_answers(rows, problem, cluster, asked)])
+
+
+def _decisions(
+    whole: "_Rows", problem: Problem, cluster: NDArray[np.int64], changed: NDArray[np.bool_]
+) -> list[pa.Table]:
+    """What was decided within the components of some records; pairs between components decide nothing."""
+    nodes, number = np.flatnonzero(changed), np.cumsum(changed) - 1
+    left, right, component = problem.left, problem.right, whole.component
+    inside = (component[left] == component[right]) & changed[left]
+    ends = number[left[inside]], number[right[inside]]
+    part, labels = Problem(nodes.size, *ends, problem.weights[inside], problem.missing), cluster[nodes]
+    rows = _Rows(whole.graph, whole.records.take(pa.array(nodes)), component[nodes])
+    held, joined = merges(part, labels), joined_pairs(part, labels)
+    return [
+        rows.table("merge", held.weakest, cluster=held.parts, weight=held.weights, held=held.held),
+        _standings(rows, "near_miss", near_misses(part, labels)),
+        _disagreeing(rows, "split_pair", split_pairs(part, labels)),
+        _disagreeing(rows, "joined_pair", joined, cluster=labels[joined.left]),
+    ]
 
 
 class _Rows:

@@ -19,6 +19,8 @@ from tiltmeter.storage.store.tables import write_file
 
 FILE = "clusters.csv"
 
+_LABELS = ("cluster", "cluster_id", "component")
+
 
 def export_clusters(run: Run[ResolutionRun, Files], partitions: Mapping[str, Partition]) -> None:
     """Write ``exports/clusters.csv``: each record with its cluster and its component.
@@ -38,10 +40,10 @@ def export_clusters(run: Run[ResolutionRun, Files], partitions: Mapping[str, Par
 
 def _parts(run: Run[ResolutionRun, Files], partitions: Mapping[str, Partition]) -> Iterable[pl.DataFrame]:
     config, refs = run.config, [result.clusters for result in partitions.values()]
-    clusters = (pl.DataFrame(piece) for piece in pieces(run.runner.store, refs))
+    clusters = (pl.DataFrame(piece).rename({"id": "cluster_id"}) for piece in pieces(run.runner.store, refs))
     if config.records is not None:
         return [with_clusters(read_records(run.sources.files["records"].uri), pl.concat(clusters), config.records)]
-    names = [*(["graph"] if config.mentions else []), "record", "cluster", "component"]
+    names = [*(["graph"] if config.mentions else []), "record", "cluster", "cluster_id", "component"]
     return (part.select(names) for part in clusters)
 
 
@@ -49,11 +51,11 @@ def with_clusters(records: pl.DataFrame, clusters: pl.DataFrame, scorer: RecordS
     """The records, cluster by cluster; columns that a CSV can't hold, such as lists, are left out.
 
     Args:
-        clusters: table ``clusters``.
+        clusters: table ``clusters``, with ``cluster_id`` for ``id``.
     """
     known = records.with_columns(as_ids(records[scorer.id]))
     flat = [column for column in known if not (column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Duration))]
-    names = {name: f"found_{name}" if name in known.columns else name for name in ("cluster", "component")}
+    names = {name: f"found_{name}" if name in known.columns else name for name in _LABELS}
     labels = clusters.select(pl.col("record").alias(scorer.id), *(pl.col(name).alias(names[name]) for name in names))
     joined = pl.DataFrame(flat).join(labels, on=scorer.id, how="left", maintain_order="left")
     return joined.sort(names["cluster"], maintain_order=True).select(*names.values(), pl.exclude(*names.values()))

@@ -5,6 +5,7 @@ from tiltmeter.jobs.resolution.assessment import assess
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.constraining import constrain
 from tiltmeter.jobs.resolution.exports import export_clusters
+from tiltmeter.jobs.resolution.ids.previous import check_fits, previous_tables
 from tiltmeter.jobs.resolution.pairs import read_graphs
 from tiltmeter.jobs.resolution.questions import check_clusters, questions_by_graph
 from tiltmeter.jobs.resolution.records.pairs import score_records
@@ -29,14 +30,18 @@ def run(run: Run[ResolutionRun, Files]) -> None:
         run.publish("agreements", [learnt])
     graphs, constraint_counts = constrain(runner, config, graphs, run.sources.files)
     questions = questions_by_graph(runner.store, graphs, config.explain)
-    partitions = partition(runner, graphs, config)
+    check_fits(runner.store, {name: graph.records for name, graph in graphs.items()}, run.sources.files)
+    previous = previous_tables(run.sources.files)
+    partitions = partition(runner, graphs, config, previous)
     check_clusters(runner.store, partitions, questions)
     run.publish("pair_counts", [graphs[name].counts for name in partitions])
     run.publish_all({"constraint_counts": constraint_counts})
     run.publish("clusters", [result.clusters for result in partitions.values()])
-    run.publish("components", [result.components for result in partitions.values()])
+    for name in ("components", "ledger_counts"):
+        run.publish(name, [result.tables[name] for result in partitions.values()])
+    run.publish_all({"ledger": [result.tables["ledger"] for result in partitions.values() if previous]})
     export_clusters(run, partitions)
-    run.publish_all(assess(runner, graphs, partitions, config, questions))
+    run.publish_all(assess(runner, graphs, partitions, config, questions, previous))
 
 
 def _requests(config: ResolutionRun, sources: Files, _: int) -> list[ResourceRequest]:

@@ -7,21 +7,25 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.resolution.gathering import KNOWN, PHASES, contents, gather
+from tiltmeter.jobs.resolution.ids.previous import Identity, earlier_labels, rows_of, unchanged
 from tiltmeter.jobs.resolution.pairs import Graph
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution import components
+from tiltmeter.operators.resolution import digests as component_digests
+from tiltmeter.operators.resolution import lineage as cluster_lineage
 from tiltmeter.operators.resolution.baselines.cliques import clustering_coefficient
 from tiltmeter.operators.resolution.baselines.packing import Packing
-from tiltmeter.operators.resolution.components import Components, Linked, components_of
+from tiltmeter.operators.resolution.components import Components, Linked, divided, numbered_components, places
 from tiltmeter.operators.resolution.constraints import tied
-from tiltmeter.operators.resolution.pairs import ScoredPairs
+from tiltmeter.operators.resolution.lineage import NOWHERE
 from tiltmeter.operators.resolution.problem import Missing, Problem, Remaining, Result, canonical
 from tiltmeter.operators.resolution.solvers import Solve, all_together, linked_by, reducing_solver, solver
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -38,53 +42,70 @@ class Partition:
     """What was found on a graph.
 
     Attributes:
-        clusters: table ``record, cluster, component``, by the number of the record.
-        components: table ``components``.
+        tables: ``clusters``, by the number of the record, ``components``, ``ledger_counts``, ``contents``, which says
+            which components were reused, and ``ledger`` if there was a previous run.
     """
 
-    clusters: TableRef
-    components: TableRef
+    tables: Mapping[str, TableRef]
+
+    @property
+    def clusters(self) -> TableRef:
+        """Its table ``clusters``."""
+        return self.tables["clusters"]
 
 
-def partition(runner: Runner, graphs: Mapping[str, Graph], config: ResolutionRun) -> dict[str, Partition]:
+def partition(
+    runner: Runner, graphs: Mapping[str, Graph], config: ResolutionRun, previous: Identity
+) -> dict[str, Partition]:
     """Partition every graph; those of which a component failed are missing.
+
+    Args:
+        previous: tables of the run from which components are taken over that did not change, and ids.
 
     Raises:
         UnitsFailed: if none is whole.
     """
+    settings = _solver_settings(config)
     cut = runner.run_whole(
         Stage(
             "decompose",
             each(_decompose),
-            {name: [_cut_unit(graph, linked_by(config.solver))] for name, graph in graphs.items()},
+            {name: [_cut_unit(name, graph, settings, previous)] for name, graph in graphs.items()},
         )
     )
-    version, _ = solver(config.solver)
-    settings = {"solver": config.solver, "version": version, "missing": config.missing, "time_limit": config.time_limit}
-    if packing := config.packing:
-        # Limits only decide whether there is an answer; of several best ones, engines may find different ones.
-        settings |= {"engine": packing.engine, "max_parts": packing.max_parts}
     bundles = {name: _bundles(finished) for name, [finished] in cut.items()}
-    operator = f"partition/{version}"
+    operator = f"partition/{settings['version']}"
     units = {
         name: [Unit(operator, f"{name} {number}", settings, {"bundle": [ref]}) for number, ref in enumerate(refs)]
         for name, refs in bundles.items()
     }
     solved = runner.run_whole(Stage("solve", each(partial(_solve, packing=config.packing)), units))
     gathered = {
-        name: [_gather_unit(name, config.missing, graphs[name], cut[name][0], finished)]
+        name: [_gather_unit(name, settings, graphs[name], cut[name][0], finished, previous)]
         for name, finished in solved.items()
     }
-    done = runner.run_whole(Stage("gather clusters", each(_gather), gathered))
-    return {name: Partition(unit.tables["clusters"], unit.tables["components"]) for name, [unit] in done.items()}
+    done = runner.run_whole(Stage("gather clusters", each(gather), gathered))
+    return {name: Partition({**cut[name][0].tables, **unit.tables}) for name, [unit] in done.items()}
 
 
-def _cut_unit(graph: Graph, linked: Linked) -> Unit:
-    settings: dict[str, Any] = {"num_records": graph.records.num_rows, "pairs_of_a_bundle": _PAIRS_OF_A_BUNDLE}
-    if linked != "positive":
-        settings["linked"] = linked
+def _solver_settings(config: ResolutionRun) -> dict[str, Any]:
+    version, _ = solver(config.solver)
+    settings = {"solver": config.solver, "version": version, "missing": config.missing, "time_limit": config.time_limit}
+    if packing := config.packing:
+        # Limits only decide whether there is an answer; of several best ones, engines may find different ones.
+        settings |= {"engine": packing.engine, "max_parts": packing.max_parts}
+    return settings
+
+
+def _cut_unit(name: str, graph: Graph, settings: Mapping[str, Any], previous: Identity) -> Unit:
+    cut: dict[str, Any] = {"num_records": graph.records.num_rows, "pairs_of_a_bundle": _PAIRS_OF_A_BUNDLE}
+    if (linked := linked_by(settings["solver"])) != "positive":
+        cut["linked"] = linked
     inputs = {"pairs": [graph.pairs]} | ({"groups": [graph.groups]} if graph.groups else {})
-    return Unit(components.VERSION, "components", settings, inputs)
+    if previous:
+        cut |= {"previous": previous, "graph": name, "solved_by": settings}
+        inputs["records"] = [graph.records]
+    return Unit(f"{components.VERSION}/{component_digests.VERSION}", "components", cut, inputs)
 
 
 def _bundles(finished: Finished) -> list[TableRef]:
@@ -93,17 +114,38 @@ def _bundles(finished: Finished) -> list[TableRef]:
 
 
 def _decompose(store: Store, unit: Unit) -> Tables:
+    """The component and place of each node, what stands for each component, and those to be solved, in bundles."""
     pairs = store.read(unit.input("pairs"))
     left, right, weights = (pairs[name].to_numpy() for name in ("left", "right", "weight"))
-    scored = ScoredPairs(left, right, weights, 0, 0, 0, 0)
     groups = store.read(unit.input("groups"))["group"].to_numpy() if "groups" in unit.inputs else None
     together = None if groups is None else _ties(groups)
-    parts = components_of(unit.config["num_records"], scored, unit.config.get("linked", "positive"), together)
-    del pairs, left, right, weights, scored
-    yield "nodes", pa.table([parts.component, parts.place], schema=_NODES)
-    ordered = None if groups is None else groups[np.argsort(parts.component, kind="stable")]
-    for number, (first, last) in enumerate(parts.bundles(unit.config["pairs_of_a_bundle"])):
-        yield f"bundle_{number:06d}", _bundle(parts, first, last, ordered)
+    linked: Linked = unit.config.get("linked", "positive")
+    component = numbered_components(unit.config["num_records"], left, right, weights, linked, together)
+    place = places(component)
+    digests = component_digests.component_digests(component, place, left, right, weights, groups)
+    reused = _reused(store, unit, component, digests)
+    yield "nodes", pa.table([component, place], schema=_NODES)
+    yield "contents", pa.table({"digest": digests, "reused": reused})
+    changed = reused == NOWHERE
+    nodes = np.flatnonzero(changed[component])
+    number = np.cumsum(changed) - 1
+    rank = np.cumsum(changed[component]) - 1
+    inside = changed[component[left]] & (component[left] == component[right])
+    parts = divided(number[component[nodes]], rank[left[inside]], rank[right[inside]], weights[inside])
+    del pairs, left, right, weights
+    ordered = None if groups is None else groups[nodes][np.argsort(parts.component, kind="stable")]
+    for bundle, (first, last) in enumerate(parts.bundles(unit.config["pairs_of_a_bundle"])):
+        yield f"bundle_{bundle:06d}", _bundle(parts, first, last, ordered)
+
+
+def _reused(store: Store, unit: Unit, component: IntArray, digests: IntArray) -> IntArray:
+    """``[components]``, the number in the previous run of each that did not change; ``NOWHERE`` for the others."""
+    if "previous" not in unit.config:
+        return np.full(digests.size, NOWHERE)
+    previous, graph = unit.config["previous"], unit.config["graph"]
+    earlier = earlier_labels(previous, graph, pl.Series(store.read(unit.input("records"))["record"]))
+    rows = rows_of(previous, "components", graph)
+    return unchanged(earlier, component, contents(digests, unit.config["solved_by"]), rows)
 
 
 def _ties(groups: IntArray) -> IntArray:
@@ -145,11 +187,8 @@ def _solve(store: Store, unit: Unit, packing: Packing | None) -> Tables:
     yield "results", pa.Table.from_pylist(rows, _PACKED if packing else _RESULTS)
 
 
-_PHASES = ("num_cliques", "clustering_coefficient", "listing_seconds", "packing_seconds")
-_PACKED = pa.schema(
-    [field for field in tables.COMPONENTS if field.name not in ("graph", "component", "missing", "num_records")]
-)
-_RESULTS = pa.schema([field for field in _PACKED if field.name not in _PHASES])
+_PACKED = pa.schema([field for field in tables.COMPONENTS if field.name not in KNOWN])
+_RESULTS = pa.schema([field for field in _PACKED if field.name not in PHASES])
 
 
 def _problems(bundle: pa.Table, missing: Missing) -> Iterator[Problem]:
@@ -210,38 +249,20 @@ def _tied(groups: IntArray, solve: Solve, problem: Problem, remaining: Remaining
     return tied(problem, groups, solve, remaining)
 
 
-# --- putting together -----------------------------------------------------------------------------------------------
-
-
-def _gather_unit(name: str, missing: Missing, graph: Graph, cut: Finished, solved: Sequence[Finished]) -> Unit:
+def _gather_unit(
+    name: str,
+    settings: Mapping[str, Any],
+    graph: Graph,
+    cut: Finished,
+    solved: Sequence[Finished],
+    previous: Identity,
+) -> Unit:
     inputs = {
         "records": [graph.records],
         "nodes": [cut.tables["nodes"]],
-        "sizes": [ref.select("num_nodes") for ref in _bundles(cut)],
+        "contents": [cut.tables["contents"]],
         "labels": [unit.tables["labels"] for unit in solved],
         "results": [unit.tables["results"] for unit in solved],
     }
-    return Unit("gather_clusters/2", name, {"graph": name, "missing": missing}, inputs)
-
-
-def _gather(store: Store, unit: Unit) -> Tables:
-    nodes, records = store.read(unit.input("nodes")), store.read(unit.input("records"))
-    component, place = (nodes[name].to_numpy() for name in ("component", "place"))
-    sizes = np.concatenate([store.read(ref)["num_nodes"].to_numpy() for ref in unit.inputs["sizes"]])
-    labels = np.concatenate([store.read(ref)["label"].to_numpy() for ref in unit.inputs["labels"]])
-    graph = unit.config["graph"]
-    cluster = _numbered(component, labels[(np.cumsum(sizes) - sizes)[component] + place])
-    num = len(component)
-    clusters = [pa.array([graph] * num).dictionary_encode(), records["record"], cluster, component]
-    yield "clusters", pa.table(clusters, names=tables.CLUSTERS.names).cast(tables.CLUSTERS)
-    results = pa.concat_tables([store.read(ref) for ref in unit.inputs["results"]])
-    common = {"graph": [graph] * len(sizes), "missing": [unit.config["missing"]] * len(sizes)}
-    numbers = {"component": np.arange(len(sizes)), "num_records": sizes}
-    no_phases = {name: pa.nulls(len(sizes), tables.COMPONENTS.field(name).type) for name in _PHASES}
-    columns = no_phases | {name: results[name] for name in results.column_names} | common | numbers
-    yield "components", pa.table({name: columns[name] for name in tables.COMPONENTS.names}, schema=tables.COMPONENTS)
-
-
-def _numbered(component: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Clusters in the order of their first records."""
-    return canonical(component * (int(label.max(initial=0)) + 1) + label)
+    config = {"graph": name, "missing": settings["missing"], "solved_by": settings, "previous": previous}
+    return Unit(f"gather_clusters/3/{cluster_lineage.VERSION}", name, config, inputs)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.constraints import check_constraints
+from tiltmeter.jobs.resolution.ids.previous import find_previous
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.resolution.baselines.packing import check_engine
@@ -19,7 +20,8 @@ _CLUSTERS = ("record", "cluster")
 
 
 def find_sources(config: ResolutionRun) -> Files:
-    """Look for the files: pairs, gold, records, labelled, clusters, must_link, cannot_link, sources, mentions.
+    """Look for the files: pairs, gold, records, labelled, clusters, must_link, cannot_link, sources, mentions, and the
+    tables of a previous run.
 
     Raises:
         InputError: if one is missing, can't be read, has no rows, or lacks a column or has it twice.
@@ -45,7 +47,7 @@ def find_sources(config: ResolutionRun) -> Files:
     if config.records is not None and config.one_per_source is not None:
         check_columns(files["records"].uri, [config.one_per_source], "one_per_source")
     check_constraints(config, files)
-    return Files(files)
+    return Files(files | find_previous(config))
 
 
 def _path(pairs: object) -> str | None:

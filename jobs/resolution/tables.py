@@ -32,7 +32,40 @@ PAIR_COUNTS = pa.schema(
     ]
 )
 
-CLUSTERS = pa.schema([GRAPH, RECORD, CLUSTER, _component()])
+ID = count("id", "id of the cluster, which stays with it from run to run by previous=<run directory>", "label")
+
+CLUSTERS = pa.schema([GRAPH, RECORD, CLUSTER, ID, _component()])
+
+LEDGER = pa.schema(
+    [
+        GRAPH,
+        count("before", "id in the previous run; null for records that it did not have", "label", key=True),
+        count("after", "id in this run; null for records that are not there any more", "label", key=True),
+        text(
+            "event",
+            "'kept': the same id; 'merged': the id before is no more; 'split': it lives on elsewhere; 'new': the "
+            "records were not there before; 'vanished': they are not there any more",
+        ),
+        count("num_records", "records that went from the one to the other", "records"),
+        count("num_before", "all records of the cluster before; 0 if there was none", "records"),
+        count("num_after", "all records of the cluster now; 0 if there is none", "records"),
+    ]
+)
+
+LEDGER_COUNTS = pa.schema(
+    [
+        GRAPH,
+        count("num_kept", "clusters whose id is that of a cluster before", "clusters"),
+        count("num_unchanged", "of these: with the same records", "clusters"),
+        count("num_merged", "clusters before whose id ended, and whose records are in others", "clusters"),
+        count("num_split", "clusters with a new id whose records, or some of them, were there before", "clusters"),
+        count("num_new", "clusters none of whose records was there before", "clusters"),
+        count("num_vanished", "clusters before none of whose records is there any more", "clusters"),
+        count("num_reused", "components that did not change, and were taken over", "components"),
+        count("num_solved", "components that were solved", "components"),
+        count("next_id", "the first id that was not given yet"),
+    ]
+)
 
 _PACKED = "null where there was no set packing"
 
@@ -49,13 +82,15 @@ COMPONENTS = pa.schema(
         number("objective", "sum of the weights within clusters"),
         number("bound", "no partition has more"),
         number("gap", "distance of bound and objective, in units of the larger of 1 and the objective"),
-        number("seconds", "time that the solver took", "seconds"),
+        number("seconds", "time that the solver took, in the run that solved it", "seconds"),
         count("num_cuts", "constraints that were added to the first relaxation"),
         count("num_branches", "subproblems beyond the first"),
         count("num_cliques", f"cliques of two records or more that were listed: all, or the maximal ones; {_PACKED}"),
         number("clustering_coefficient", f"mean share of scored pairs among neighbours of a record; {_PACKED}"),
         number("listing_seconds", f"time until the cliques were listed, phase 1; {_PACKED}", "seconds"),
         number("packing_seconds", f"time of the packing after that, phase 2; {_PACKED}", "seconds"),
+        column("is_reused", pa.bool_(), "whether it did not change since the previous run, and was taken over"),
+        count("content", "number that stands for its pairs, constraints and solver: equal ones are the same"),
     ]
 )
 
@@ -154,6 +189,8 @@ TABLES = {
     "constraint_counts": CONSTRAINT_COUNTS,
     "clusters": CLUSTERS,
     "components": COMPONENTS,
+    "ledger": LEDGER,
+    "ledger_counts": LEDGER_COUNTS,
     "metrics": METRICS,
     "explanations": EXPLANATIONS,
     "drawn_pairs": DRAWN_PAIRS,

@@ -85,12 +85,38 @@ def components_of(
     >>> components_of(5, pairs).component
     array([0, 0, 1, 1, 2])
     """
-    links = pairs.weights if linked == "positive" else np.ones(pairs.weights.size)
-    labels = positive_components(num_nodes, pairs.left, pairs.right, links, together)
+    left, right, weights = pairs[:3]
+    return divided(numbered_components(num_nodes, left, right, weights, linked, together), left, right, weights)
+
+
+def numbered_components(
+    num_nodes: int,
+    left: IntArray,
+    right: IntArray,
+    weights: FloatArray,
+    linked: Linked = "positive",
+    together: IntArray | None = None,
+) -> IntArray:
+    """``[nodes]``, the component of each, numbered by size, the largest first; see :func:`components_of`."""
+    links = weights if linked == "positive" else np.ones(weights.size)
+    labels = positive_components(num_nodes, left, right, links, together)
     order = np.argsort(-np.bincount(labels), kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
-    return divided(rank[labels], pairs.left, pairs.right, pairs.weights)
+    return rank[labels]
+
+
+def places(component: IntArray) -> IntArray:
+    """``[nodes]``, each node's place within its component, in the order of the nodes.
+
+    >>> places(np.array([1, 0, 1, 1]))
+    array([0, 0, 1, 2])
+    """
+    sizes = np.bincount(component)
+    by_component = np.argsort(component, kind="stable")
+    place = np.empty_like(component)
+    place[by_component] = np.arange(component.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return place
 
 
 def divided(component: IntArray, left: IntArray, right: IntArray, weights: FloatArray) -> Components:
@@ -101,9 +127,7 @@ def divided(component: IntArray, left: IntArray, right: IntArray, weights: Float
         left, right, weights: ``[pairs]``.
     """
     sizes = np.bincount(component)
-    by_component = np.argsort(component, kind="stable")
-    place = np.empty_like(component)
-    place[by_component] = np.arange(component.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    place = places(component)
     inside = np.flatnonzero(component[left] == component[right])
     of_pair = component[left[inside]]
     inside = inside[np.argsort(of_pair, kind="stable")]

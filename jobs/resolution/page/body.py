@@ -11,7 +11,7 @@ from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.wording import duration, listed, percent, phrase, plural, quoted, verb
 from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.jobs.resolution.page import study
+from tiltmeter.jobs.resolution.page import lineage, study
 from tiltmeter.jobs.resolution.page.extracts import Extracts
 from tiltmeter.jobs.resolution.page.sections import sections
 from tiltmeter.jobs.resolution.page.words import METRICS, gap, missing_name, signed, threshold_name, weight
@@ -92,6 +92,8 @@ def _findings(extracts: Extracts) -> Iterator[str]:
     )
     records, clusters = (plural(extracts.totals[f"num_{noun}s"], noun) for noun in ("record", "cluster"))
     yield f"{records} fall into {clusters}, the largest of {plural(max(sizes, default=0), 'record')}{alone}."
+    if extracts.ledger_counts.height:
+        yield lineage.finding(extracts.ledger_counts.drop("graph").sum().row(0, named=True))
     values = extracts.metrics.filter(extracts.metrics["value"].is_not_nan()).head(_NUM_METRICS).to_dicts()
     if values:
         measures = listed([f"{METRICS[row['metric']]} {percent(row['value'])}" for row in values])

@@ -38,6 +38,7 @@ class Extracts:
         scorer: of messy records; None where pairs were given.
         counts: table ``pair_counts``, with a row for each graph.
         constraints: table ``constraint_counts``; without rows where there are none.
+        ledger, ledger_counts: the tables of these names; without rows where there was no previous run.
         metrics: table ``metrics``, the most important first; without rows where there is no gold.
         drawn_pairs: the table of this name; None where nothing is drawn.
         clusters, components, explanations: the large tables of these names.
@@ -54,6 +55,8 @@ class Extracts:
         self.clusters, self.components = tables["clusters"], tables["components"]
         self.explanations = tables["explanations"]
         self.constraints = tables["constraint_counts"].collect()
+        self.ledger = tables["ledger"]
+        self.ledger_counts = tables["ledger_counts"].collect() if "ledger" in frames else pl.DataFrame()
         self.is_study, self.linked = self.counts.height > 1, linked
 
     @property

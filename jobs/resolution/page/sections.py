@@ -11,6 +11,7 @@ from tiltmeter.jobs.resolution.page import words
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, MAX_RECORDS, cluster_graph
 from tiltmeter.jobs.resolution.page.extracts import Extracts
 from tiltmeter.jobs.resolution.page.figures import sizes
+from tiltmeter.jobs.resolution.page.lineage import ledger
 from tiltmeter.jobs.resolution.page.rules import constraints
 from tiltmeter.jobs.resolution.tables import PAIR_COUNTS
 
@@ -19,6 +20,7 @@ def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Sectio
     """What was found, and how it came about; the components of the numbers ``drawn`` are drawn, from a seed."""
     parts: dict[str, tuple[str, Iterable[Block]]] = {
         "questions": ("Your questions", _asked(extracts)),
+        "ledger": ("Since the previous run", ledger(extracts.ledger, extracts.ledger_counts)),
         "components": ("Components", components(extracts)),
         **{f"component-{num}": (f"Component {num}", _drawing(num, extracts, seed)) for num in drawn},
         "near-misses": ("Near misses", _explained("near_miss", extracts)),

@@ -53,8 +53,8 @@ def test_every_record_is_in_one_cluster_of_the_best_partition(resolved):
 
 def test_a_spreadsheet_has_the_clusters_of_the_table(resolved):
     exported = pl.read_csv(resolved.path / "exports/clusters.csv")
-    assert exported.columns == ["record", "cluster", "component"]
-    rows = [(row["record"], row["cluster"], row["component"]) for row in resolved.rows("clusters")]
+    assert exported.columns == ["record", "cluster", "cluster_id", "component"]
+    rows = [tuple(row[name] for name in ("record", "cluster", "id", "component")) for row in resolved.rows("clusters")]
     assert exported.rows() == rows
 
 

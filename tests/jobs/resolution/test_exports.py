@@ -10,15 +10,16 @@ from tiltmeter.jobs.resolution.records.config import RecordScorer
 SCORER = RecordScorer(
     path="r.csv", id="id", fields={"name": {"kind": "string"}}, blocking=[{"name": 2}], clusters="c.csv"
 )
-CLUSTERS = pl.DataFrame({"graph": "records", "record": ["a", "b", "c"], "cluster": [1, 0, 1], "component": [0, 1, 0]})
+CLUSTERS = pl.DataFrame({"graph": "records", "record": ["a", "b", "c"], "cluster": [1, 0, 1]})
+CLUSTERS = CLUSTERS.with_columns(cluster_id=pl.Series([7, 5, 7]), component=pl.Series([0, 1, 0]))
 
 
 def test_the_records_of_a_cluster_follow_each_other_with_their_columns():
     records = pl.DataFrame({"id": ["a", "b", "c"], "name": ["Ann", "Bea", "Anne"], "cluster": ["x", None, "y"]})
     found = with_clusters(records, CLUSTERS, SCORER)
     # The file has a column "cluster" of its own.
-    assert found.columns == ["found_cluster", "component", "id", "name", "cluster"]
-    assert found.rows() == [(0, 1, "b", "Bea", None), (1, 0, "a", "Ann", "x"), (1, 0, "c", "Anne", "y")]
+    assert found.columns == ["found_cluster", "cluster_id", "component", "id", "name", "cluster"]
+    assert found.rows() == [(0, 5, 1, "b", "Bea", None), (1, 7, 0, "a", "Ann", "x"), (1, 7, 0, "c", "Anne", "y")]
 
 
 def test_columns_that_a_csv_can_not_hold_are_left_out_and_ids_are_as_in_the_tables():
@@ -31,8 +32,8 @@ def test_columns_that_a_csv_can_not_hold_are_left_out_and_ids_are_as_in_the_tabl
     records = pl.DataFrame({"id": [b"c", b"a", b"b"], "name": ["Anne", "Ann", "Bea"], **columns})
     found = with_clusters(records, CLUSTERS, SCORER)
     assert found.write_csv().splitlines() == [
-        "cluster,component,id,name,size",
-        "0,1,b,Bea,",
-        "1,0,c,Anne,1.5",
-        "1,0,a,Ann,2.0",
+        "cluster,cluster_id,component,id,name,size",
+        "0,5,1,b,Bea,",
+        "1,7,0,c,Anne,1.5",
+        "1,7,0,a,Ann,2.0",
     ]

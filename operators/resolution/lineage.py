@@ -1,0 +1,99 @@
+"""Clusters that keep their ids from one partition to the next, and what became of those that do not.
+
+An id goes to the later cluster that holds most of its records: overlaps are looked at from the largest, and each
+gives the id to its later cluster if neither has been given before (of equal ones, the earlier id first, then the
+cluster with the earlier first record). So clusters with the same records keep their id, and so does each cluster that
+is the largest part of an earlier one of which it is the largest part. Ids are never used twice.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.operators.compute.arrays import IntArray
+
+VERSION = "cluster_lineage/1"
+
+NOWHERE = -1
+"""In place of an id or a cluster, of records that are in one of the partitions only."""
+
+
+class Flows(NamedTuple):
+    """How many records went from which id to which: those that both have, that are new, and that are gone.
+
+    Attributes:
+        before, after: ``[flows]`` int64, ids; ``NOWHERE`` of records that were, or are, in no cluster.
+        num_records: ``[flows]`` int64.
+        num_before, num_after: ``[flows]`` int64, all records of either; 0 for ``NOWHERE``.
+        events: ``[flows]``: ``kept``, the same id; ``merged``, of an id that ended; ``split``, of an id that lives on
+            elsewhere; ``new``, records that were nowhere; ``vanished``, records that are nowhere.
+    """
+
+    before: IntArray
+    after: IntArray
+    num_records: IntArray
+    num_before: IntArray
+    num_after: IntArray
+    events: NDArray[np.str_]
+
+
+def inherited_ids(before: IntArray, after: IntArray, next_id: int) -> IntArray:
+    """``[clusters]`` int64, the id of each later cluster.
+
+    Args:
+        before: ``[records]``, the earlier id of each, or ``NOWHERE``.
+        after: ``[records]``, the later cluster of each, numbered from 0 in the order of first records, or ``NOWHERE``.
+        next_id: the first id that was never given; clusters without one are given it and those that follow.
+
+    >>> inherited_ids(np.array([4, 4, 4, 7, -1]), np.array([0, 1, 1, 1, 2]), 9)
+    array([9, 4, 10])
+    """
+    ids = np.full(int(after.max(initial=-1)) + 1, NOWHERE, dtype=np.int64)
+    both = (before != NOWHERE) & (after != NOWHERE)
+    edges, counts = _edges(before[both], after[both])
+    num_ids = int(before.max(initial=-1)) + 1
+    degrees = [np.bincount(end, minlength=num)[end] for end, num in zip(edges, (num_ids, ids.size), strict=True)]
+    alone = (degrees[0] == 1) & (degrees[1] == 1)
+    ids[edges[1, alone]] = edges[0, alone]
+    others, num = edges[:, ~alone], counts[~alone]
+    free = np.ones(num_ids, dtype=np.bool_)
+    for place in np.lexsort((others[1], others[0], -num)).tolist():
+        one, other = others[:, place]
+        if free[one] and ids[other] == NOWHERE:
+            ids[other], free[one] = one, False
+    unnamed = np.flatnonzero(ids == NOWHERE)
+    ids[unnamed] = next_id + np.arange(unnamed.size)
+    return ids
+
+
+def flows(before: IntArray, after: IntArray) -> Flows:
+    """What went where.
+
+    Args:
+        before, after: ``[records]``, ids, or ``NOWHERE``.
+
+    >>> flows(np.array([4, 4, 4, 7, -1]), np.array([9, 4, 4, 4, 10]))[-1].tolist()
+    ['new', 'kept', 'split', 'merged']
+    """
+    (one, other), num_records = _edges(before, after)
+    events = np.select(
+        [one == NOWHERE, other == NOWHERE, one == other, ~np.isin(one, after)],
+        ["new", "vanished", "kept", "merged"],
+        "split",
+    )
+    return Flows(one, other, num_records, _totals(one, num_records), _totals(other, num_records), events)
+
+
+def _edges(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray]:
+    """``[2, edges]``, each pair of labels once, in order, and how often it comes; labels are ``NOWHERE`` or more."""
+    span = int(after.max(initial=NOWHERE)) + 2
+    codes, counts = np.unique((before + 1) * span + after + 1, return_counts=True)
+    return np.stack(np.divmod(codes, span)) - 1, counts
+
+
+def _totals(labels: IntArray, num_records: IntArray) -> IntArray:
+    """``[edges]``, all records of the label of each; 0 of ``NOWHERE``."""
+    _, places = np.unique(labels, return_inverse=True)
+    totals = np.bincount(places, num_records).astype(np.int64)[places]
+    return np.where(labels == NOWHERE, 0, totals)
