@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +12,7 @@ from tiltmeter.cluster.dealing import Deck, longest_first
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Work
 from tiltmeter.storage.errors import WorkFailed
-from tiltmeter.storage.store.ledger import Finished, Store, Unit
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 from tiltmeter.storage.store.registry import Entry
 
 _LOOKS_AT_ONCE = 16
@@ -121,6 +121,7 @@ class Runner:
 
     Attributes:
         entry: of the run in the store's register, where units are named before they are looked for.
+        draws: of the units' tables of that name, which no stage asks for, by the place of the unit.
     """
 
     store: Store
@@ -129,6 +130,7 @@ class Runner:
     entry: Entry | None = None
     records: list[StageRecord] = field(default_factory=list)
     failures: dict[str, list[Failure]] = field(default_factory=dict)
+    draws: dict[str, TableRef] = field(default_factory=dict)
 
     def run(self, stage: Stage) -> dict[str, list[Finished]]:
         """The finished units of each group, in their order; those that failed are missing, and in ``failures``."""
@@ -148,6 +150,7 @@ class Runner:
             self.display.end()
         for group, units in stage.units.items():
             self.failures.setdefault(group, []).extend(failures[unit.place] for unit in units if unit.place in failures)
+        self.draws |= _draws(finished[unit.place] for unit in stage.all_units() if unit.place in finished)
         return {
             group: [finished[unit.place] for unit in units if unit.place in finished]
             for group, units in stage.units.items()
@@ -214,6 +217,10 @@ class Runner:
                     record.num_worker_deaths += 1
             self.display.tick()
         return failures
+
+
+def _draws(finished: Iterable[Finished]) -> dict[str, TableRef]:
+    return {done.place: done.tables["draws"] for done in finished if "draws" in done.tables}
 
 
 def _missing(stage: Stage, finished: Mapping[str, Finished]) -> dict[str, list[Unit]]:

@@ -19,6 +19,7 @@ from tiltmeter.cluster.start import Workers
 from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.report.terminal import print_outcome
+from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
@@ -67,6 +68,7 @@ def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
     runner.store.sweep()
     try:
         job.run(run)
+        run.publish_all({draws.NAME: list(runner.draws.values())})
         run.lead = write_report(run, job.load_page())
     except StorageError:
         # Units that failed, such as on a full disk, say more than what could not be written after them.

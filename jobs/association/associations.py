@@ -12,7 +12,7 @@ from tiltmeter.jobs.association.covariances import PrecisionTables, covariances,
 from tiltmeter.jobs.association.rows import SIDES, Precisions, associate
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
-from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.statistics import permutation
 from tiltmeter.operators.text.wordsets import Association, WordSets
@@ -87,6 +87,7 @@ def _units(
 ) -> list[Unit]:
     draws = {"seed": seed} if config.p_value == "monte_carlo" else {}
     same = {"model": model.name, "language": model.language, "config": config, "p_values": permutation.VERSION, **draws}
+    same["draws"] = model.scheme
     return [
         Unit(
             association.VERSION,
@@ -114,7 +115,7 @@ def _measure_test(store: Store, unit: Unit) -> Tables:
         precisions = Precisions(first, second, first_problem or second_problem)
     rows = associate(lookup, unit.config["name"], unit.config["test"], config, precisions, unit.config.get("seed"))
     key = {name: unit.config[name] for name in ("model", "language")}
-    yield "associations", table_of([key | row for row in rows], tables.ASSOCIATIONS)
+    yield from with_draws({"associations": ([key | row for row in rows], tables.ASSOCIATIONS)}, unit.config["draws"])
 
 
 def _summary_unit(model: Model, measured: Sequence[TableRef], config: AssociationConfig) -> Unit:

@@ -14,7 +14,8 @@ from tiltmeter.jobs.association.rows import num_needed
 from tiltmeter.jobs.association.validation import validated
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_words, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
-from tiltmeter.jobs.runtime.rows import Row, failed, table_of
+from tiltmeter.jobs.runtime.draws import with_draws
+from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.association.scores import effect_scale, wefat
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
@@ -51,6 +52,7 @@ def _units(model: Model, config: AssociationConfig, tests: Sequence[str] | None)
         "occupations": model.wordset.occupations,
         "config": config,
         "correlation": correlation.VERSION,
+        "draws": model.scheme,
     }
     # One covariance for each attribute set leaves no common scale for the spread over both, which WEFAT divides by.
     measurable = any(similarity != "mahalanobis" for similarity in config.similarities)
@@ -70,8 +72,9 @@ def _measure(store: Store, unit: Unit) -> Tables:
     lookup, settings = Lookup(store, unit.inputs), unit.config
     similarities = [similarity for similarity in settings["config"].similarities if similarity != "mahalanobis"]
     parts = [_measure_with(lookup, similarity, settings) for similarity in similarities]
-    yield "word_associations", table_of([row for rows, _ in parts for row in rows], tables.WORD_ASSOCIATIONS)
-    yield "validation", table_of([row for _, row in parts], tables.VALIDATION)
+    words = [row for rows, _ in parts for row in rows], tables.WORD_ASSOCIATIONS
+    validation = [row for _, row in parts], tables.VALIDATION
+    yield from with_draws({"word_associations": words, "validation": validation}, settings["draws"])
 
 
 def _measure_with(lookup: Lookup, similarity: Measure, settings: Mapping[str, Any]) -> tuple[list[Row], Row]:

@@ -1,6 +1,8 @@
 """What differs between two runs: settings, inputs, versions, and the rows and numbers of every table."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -8,10 +10,11 @@ import pyarrow as pa
 
 from tiltmeter.jobs.changes.circumstances import circumstances
 from tiltmeter.jobs.changes.detail import Detail
+from tiltmeter.jobs.changes.differences import DrawsOfRuns, difference_rows, largest_p
 from tiltmeter.jobs.changes.matching import Matched, UnmatchableError, match
-from tiltmeter.jobs.changes.numbers import interval_columns, judged_column, number_changes
+from tiltmeter.jobs.changes.numbers import decided, interval_columns, judged_column, number_changes
 from tiltmeter.jobs.changes.past_runs import PastRun
-from tiltmeter.jobs.changes.tables import Change, change_table
+from tiltmeter.jobs.changes.tables import DIFFERENCES, Change, change_table
 from tiltmeter.jobs.changes.values import changed_values, status_changed, status_changes, value_changes
 from tiltmeter.jobs.runtime.columns import SPREAD
 from tiltmeter.jobs.runtime.wording import plural
@@ -20,20 +23,56 @@ _LABEL = "label"
 """Unit of numbers that only tell which rows belong together."""
 
 
-def compare(before: PastRun, after: PastRun, detail: Detail | None = None) -> pa.Table:
-    """The table ``changes``.
+class Comparison:
+    """Two runs, table by table.
 
-    Tables whose digests are equal are not read, nor are those that are too large. Each of the others has a row that
-    says that it differs, and rows for what differs in it.
+    Tables whose digests are equal are not read, nor are those that are too large; each of the others is read once.
 
     Args:
         before, after: the earlier run and the later one; they may be of different jobs.
         detail: how finely differences are listed; None: as usual.
     """
-    detail, changes = detail or Detail(), circumstances(before, after)
-    for name in dict.fromkeys([*after.tables, *before.tables]):
-        changes += _table(name, before, after, detail)
-    return change_table(changes)
+
+    def __init__(self, before: PastRun, after: PastRun, detail: Detail | None = None) -> None:
+        self.before, self.after = before, after
+        self._detail, self._draws = detail or Detail(), DrawsOfRuns(before, after)
+
+    @cached_property
+    def _tables(self) -> list["_ComparedTable | Change"]:
+        """Those that differ, and what is said of those that can't be compared row by row."""
+        names = dict.fromkeys([*self.after.tables, *self.before.tables])
+        return [table for name in names for table in _table(name, self.before, self.after, self._detail, self._draws)]
+
+    @property
+    def _compared(self) -> list["_ComparedTable"]:
+        return [table for table in self._tables if isinstance(table, _ComparedTable)]
+
+    @property
+    def p_values(self) -> list[pl.Series]:
+        """Of all numbers that have one, some at a time."""
+        return [numbers["p"].drop_nulls() for table in self._compared for numbers in table.numbers.values()]
+
+    def changes(self, most_p: float | None = None) -> pa.Table:
+        """The table ``changes``: a row that says that a table differs, and rows for what differs in it.
+
+        Args:
+            most_p: the largest p-value of a number that moved; None: by the numbers of these two runs.
+        """
+        limit = largest_p(self.p_values) if most_p is None else most_p
+        changes = circumstances(self.before, self.after)
+        for table in self._tables:
+            changes += table.changes(limit, self._detail) if isinstance(table, _ComparedTable) else [table]
+        return change_table(changes)
+
+    def differences(self) -> pa.Table:
+        """The table ``differences``, without ``q``, and with verdicts of those numbers only that have no p-value."""
+        rows = [row for table in self._compared for row in table.differences()]
+        return pa.Table.from_pylist(rows, DIFFERENCES)
+
+
+def compare(before: PastRun, after: PastRun, detail: Detail | None = None) -> pa.Table:
+    """The table ``changes`` of two runs; see :class:`Comparison`."""
+    return Comparison(before, after, detail).changes()
 
 
 def common_tables(before: PastRun, after: PastRun) -> list[str]:
@@ -41,7 +80,9 @@ def common_tables(before: PastRun, after: PastRun) -> list[str]:
     return [name for name in after.tables if name in before.tables]
 
 
-def _table(name: str, before: PastRun, after: PastRun, detail: Detail) -> list[Change]:
+def _table(
+    name: str, before: PastRun, after: PastRun, detail: Detail, draws: DrawsOfRuns
+) -> list["_ComparedTable | Change"]:
     entries = before.tables.get(name), after.tables.get(name)
     if entries[0] is None or entries[1] is None:
         return [_came_or_went(name, *entries)]
@@ -57,7 +98,7 @@ def _table(name: str, before: PastRun, after: PastRun, detail: Detail) -> list[C
         matched = match(*tables)
     except UnmatchableError as error:
         return [_differs(name, *counts, f"{error}, so they were not compared")]
-    return _rows(name, matched, _labels(tables[1].schema), detail)
+    return [_ComparedTable(name, matched, _labels(tables[1].schema), draws)]
 
 
 def _came_or_went(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
@@ -84,25 +125,61 @@ def _labels(schema: pa.Schema) -> set[str]:
     return {field.name for field in schema if (field.metadata or {}).get(b"unit") == _LABEL.encode()}
 
 
-def _rows(name: str, matched: Matched, labels: set[str], detail: Detail) -> list[Change]:
-    """What differs in the rows of a table."""
-    changes = [*_columns(name, matched), *_gone_and_come(name, matched, detail), *status_changes(matched, name, detail)]
-    num_judged, hidden = 0, status_changed(matched)
-    numbers, others = _comparable(matched, labels)
-    for column, interval in numbers.items():
-        verdicts = judged_column(matched, column, interval)
-        num_judged += verdicts["beyond"].count()
-        changes += number_changes(matched, verdicts, {"table": name, "column": column}, hidden, detail)
-    for column in others:
-        differing = changed_values(matched, column, hidden, is_label=column in labels)
-        changes += value_changes(matched, differing, {"table": name, "column": column}, detail)
-    num_beyond = sum(change.get("beyond") is True for change in changes)
-    verdict = (
-        f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it"
-        if num_judged
-        else "it has no numbers with an interval"
-    )
-    return [_differs(name, matched.before.height, matched.after.height, verdict, num_beyond, num_judged), *changes]
+@dataclass(frozen=True)
+class _ComparedTable:
+    """A table of both runs whose rows were matched.
+
+    Attributes:
+        labels: columns that only tell which rows belong together.
+    """
+
+    name: str
+    matched: Matched
+    labels: set[str]
+    draws: DrawsOfRuns
+
+    @cached_property
+    def _comparable(self) -> tuple[dict[str, tuple[str, str] | None], list[str]]:
+        return _comparable(self.matched, self.labels)
+
+    @cached_property
+    def numbers(self) -> dict[str, pl.DataFrame]:
+        """Of each column of numbers, how far they moved, before any correction."""
+        return {
+            column: self.draws.judged(self.name, column, self.matched, judged_column(self.matched, column, interval))
+            for column, interval in self._comparable[0].items()
+        }
+
+    def changes(self, most_p: float, detail: Detail) -> list[Change]:
+        """What differs in its rows, after a row that says that it differs."""
+        name, matched, hidden = self.name, self.matched, status_changed(self.matched)
+        changes = [*_columns(name, matched), *_gone_and_come(name, matched, detail)]
+        changes += status_changes(matched, name, detail)
+        num_judged = 0
+        for column, numbers in self.numbers.items():
+            verdicts = decided(numbers, most_p)
+            num_judged += verdicts["beyond"].count()
+            changes += number_changes(matched, verdicts, {"table": name, "column": column}, hidden, detail)
+        for column in self._comparable[1]:
+            differing = changed_values(matched, column, hidden, is_label=column in self.labels)
+            changes += value_changes(matched, differing, {"table": name, "column": column}, detail)
+        return [self._verdict(sum(change.get("beyond") is True for change in changes), num_judged), *changes]
+
+    def _verdict(self, num_beyond: int, num_judged: int) -> Change:
+        verdict = (
+            f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it"
+            if num_judged
+            else "it has no numbers with an interval"
+        )
+        heights = self.matched.before.height, self.matched.after.height
+        return _differs(self.name, *heights, verdict, num_beyond, num_judged)
+
+    def differences(self) -> Iterator[dict[str, Any]]:
+        """Rows of the table ``differences``: of every number with an interval."""
+        judged = [column for column, interval in self._comparable[0].items() if interval]
+        for column in judged:
+            where = {"table": self.name, "column": column}
+            yield from (where | row for row in difference_rows(self.matched, column, self.numbers[column]))
 
 
 def _comparable(matched: Matched, labels: set[str]) -> tuple[dict[str, tuple[str, str] | None], list[str]]:

@@ -1,11 +1,11 @@
 """What changed since the last run that asked the same, as the store's register remembers it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
-from tiltmeter.jobs.changes.comparing import common_tables, compare
+from tiltmeter.jobs.changes.comparing import Comparison, common_tables
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import CHANGES
@@ -23,14 +23,18 @@ class History:
     Attributes:
         since: when that run started, in words.
         runs: that run and this one, for closer looks.
-        changes: see :data:`.tables.CHANGES`.
+        comparison: of the same.
         num_tables: tables that both runs have.
     """
 
     since: str | None = None
     runs: tuple[PastRun, PastRun] | None = None
-    changes: pa.Table = field(default_factory=CHANGES.empty_table)
+    comparison: Comparison | None = None
     num_tables: int = 0
+
+    def changes(self, most_p: float | None = None) -> pa.Table:
+        """See :meth:`.comparing.Comparison.changes`."""
+        return CHANGES.empty_table() if self.comparison is None else self.comparison.changes(most_p)
 
 
 def history(store: Store, registered: RegisteredRun, run: PastRun) -> History:
@@ -45,7 +49,7 @@ def history(store: Store, registered: RegisteredRun, run: PastRun) -> History:
     if last is None:
         return History()
     before = as_past_run(store, last)
-    return History(before.moment, (before, run), compare(before, run, _DETAIL), len(common_tables(before, run)))
+    return History(before.moment, (before, run), Comparison(before, run, _DETAIL), len(common_tables(before, run)))
 
 
 def as_past_run(store: Store, registered: RegisteredRun) -> PastRun:

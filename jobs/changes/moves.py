@@ -5,8 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from tiltmeter.jobs.changes.differences import DrawsOfRuns, largest_p
 from tiltmeter.jobs.changes.matching import Matched, UnmatchableError, match
-from tiltmeter.jobs.changes.numbers import interval_columns, judged_column
+from tiltmeter.jobs.changes.numbers import decided, interval_columns, judged_column
 from tiltmeter.jobs.changes.past_runs import PastRun
 
 _IS_NUMBER = pl.col("before").fill_nan(None).is_not_null()
@@ -34,12 +35,13 @@ class Moves:
         return by_key["row"]
 
 
-def moves(before: PastRun, after: PastRun, table: str, column: str) -> Moves:
+def moves(before: PastRun, after: PastRun, table: str, column: str, most_p: float | None = None) -> Moves:
     """See :class:`Moves`.
 
     Args:
         before, after: the earlier run and the later one.
         table, column: of numbers.
+        most_p: the largest p-value of a number that moved; None: by the numbers of this column.
 
     Raises:
         UnmatchableError: if a run lacks the table or the column, or the rows can't be matched.
@@ -51,13 +53,13 @@ def moves(before: PastRun, after: PastRun, table: str, column: str) -> Moves:
     for frame, which in ((matched.before, "earlier"), (matched.after, "later")):
         if column not in frame.columns or not frame.schema[column].is_numeric():
             raise UnmatchableError(f"the {which} run's table {table} has no numbers {column}")
-    return Moves(matched, pl.concat([_kept(matched, column), _gone(matched, column)], how="diagonal"))
-
-
-def _kept(matched: Matched, column: str) -> pl.DataFrame:
-    judged = judged_column(matched, column, interval_columns(matched.after.columns).get(column)).filter(_IS_NUMBER)
+    numbers = judged_column(matched, column, interval_columns(matched.after.columns).get(column))
+    judged = DrawsOfRuns(before, after).judged(table, column, matched, numbers)
+    limit = largest_p([judged["p"]]) if most_p is None else most_p
+    kept = decided(judged, limit).filter(_IS_NUMBER)
     is_gone = pl.col("after").fill_nan(None).is_null()
-    return judged.select("pair", "before", "after", "difference", "half_widths", "beyond", is_gone=is_gone)
+    kept = kept.select("pair", "before", "after", "difference", "half_widths", "beyond", "p", is_gone=is_gone)
+    return Moves(matched, pl.concat([kept, _gone(matched, column)], how="diagonal"))
 
 
 def _gone(matched: Matched, column: str) -> pl.DataFrame:

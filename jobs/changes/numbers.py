@@ -17,7 +17,7 @@ _ROUNDING = 1e-9
 
 _NUMBERS = (
     *("before", "before_low", "before_high", "after", "after_low", "after_high"),
-    *("difference", "half_widths", "beyond"),
+    *("difference", "half_widths", "beyond", "p", "paired_by"),
 )
 
 
@@ -99,6 +99,17 @@ def judged_column(matched: Matched, column: str, interval: tuple[str, str] | Non
     return judged(numbers.with_columns(pl.all().cast(pl.Float64))).with_row_index("pair")
 
 
+def decided(judged: pl.DataFrame, most_p: float) -> pl.DataFrame:
+    """Numbers whose difference has a p-value moved if it is small enough; of the others, ``beyond`` stays.
+
+    Args:
+        judged: of all pairs, with ``p`` and ``beyond``.
+        most_p: the largest p-value of a number that moved.
+    """
+    by_difference = pl.when(pl.col("p").is_null()).then("beyond").otherwise(pl.col("p") <= most_p)
+    return judged.with_columns(beyond=by_difference)
+
+
 def number_changes(
     matched: Matched, verdicts: pl.DataFrame, where: dict[str, str], hidden: pl.Series, detail: Detail
 ) -> list[Change]:
@@ -136,16 +147,25 @@ def _listed(matched: Matched, row: dict[str, Any], where: dict[str, str], num_co
 
 
 def _columns(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: row.get(name) for name in _NUMBERS}
+    ends = {f"difference_{end}": row[end] for end in ENDS}
+    return {name: row.get(name) for name in _NUMBERS} | ends
 
 
 def _move(row: dict[str, Any]) -> str:
     before, after = (
         with_interval(row[side], row.get(f"{side}_low"), row.get(f"{side}_high")) for side in ("before", "after")
     )
+    if row["beyond"] and row["p"] is not None:
+        difference = with_interval(row["difference"], *(row[end] for end in ENDS))
+        return f"moved from {before} to {after}, by {difference}, {_pairing(row)}"
     if row["beyond"]:
         return f"moved beyond its interval, from {before} to {after}, by {widths(row['half_widths'])}"
     return f"went from {before} to {after}"
+
+
+def _pairing(row: dict[str, Any]) -> str:
+    draws = plural(row["num_draws"], "draw")
+    return f"over {draws} of each run" if row["paired_by"] == "unpaired" else f"over {draws} that both runs share"
 
 
 def _summed(matched: Matched, rows: pl.DataFrame, where: dict[str, str], num_compared: int) -> Change:

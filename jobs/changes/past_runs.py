@@ -11,12 +11,15 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.runs import RunDirectory, read_run_table
 
 _NIGHT = "overnight"
 """The job whose runs hold those of other jobs."""
+
+_OF_NIGHTS = ("changes", "differences", "gates")
 
 _PLAIN_NAME = re.compile(r"\w+")
 
@@ -53,8 +56,21 @@ class PastRun:
 
     @property
     def tables(self) -> dict[str, Mapping[str, Any]]:
-        """Rows, bytes and digest of every published table."""
+        """Rows, bytes and digest of every published table, but for those of draws."""
+        return {name: entry for name, entry in self._published.items() if not _is_of_draws(name)}
+
+    @property
+    def draws(self) -> list[str]:
+        """The names of the tables of draws: one, or of a night one of each job."""
+        return [name for name in self._published if _is_of_draws(name)]
+
+    @property
+    def _published(self) -> dict[str, Mapping[str, Any]]:
         return {name: entry for name, entry in self.record["tables"].items() if entry}
+
+
+def _is_of_draws(name: str) -> bool:
+    return name.rpartition("/")[2] == draws.NAME
 
 
 def past_run(path: Path, *, allow_failed: bool = False) -> PastRun:
@@ -77,7 +93,7 @@ def _night(run: PastRun, path: Path) -> PastRun:
     """A night, with the settings, inputs and tables of its jobs, each below the job's name in the list."""
     names = run.read("jobs")["name"].to_pylist() if "jobs" in run.tables else []
     jobs = {name: _job(path / "runs" / name) for name in names if (path / "runs" / name / "run.json").exists()}
-    tables = {f"{name}/{table}": entry for name, job in jobs.items() for table, entry in job.tables.items()}
+    tables = {f"{name}/{table}": entry for name, job in jobs.items() for table, entry in job.record["tables"].items()}
     inputs = {name: job.record.get("inputs", {}) for name, job in jobs.items()}
 
     def read(name: str) -> pa.Table:
@@ -85,7 +101,7 @@ def _night(run: PastRun, path: Path) -> PastRun:
         return jobs[job].read(table) if job else run.read(name)
 
     # What moved since the nights before them tells nothing of what changed from one to the other.
-    entries = {name: entry for name, entry in run.tables.items() if name not in ("changes", "gates")}
+    entries = {name: entry for name, entry in run.tables.items() if name not in _OF_NIGHTS}
     record = {"inputs": {**run.record.get("inputs", {}), **inputs}, "tables": entries | tables}
     settings = {name: job.settings for name, job in jobs.items()}
     return replace(run, record={**run.record, **record}, settings={**run.settings, **settings}, read=read)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tiltmeter.jobs.runtime.columns import number, text
+from tiltmeter.jobs.runtime.columns import count, number, text
 from tiltmeter.storage.store.tables import column
 
 Change = dict[str, Any]
@@ -32,8 +32,17 @@ CHANGES = pa.schema(
         number("after_low", "lower end of its interval"),
         number("after_high", "upper end of its interval"),
         number("difference", "after less before; of lists of numbers, the largest distance of two items"),
+        number("difference_low", "lower end of the interval of the difference"),
+        number("difference_high", "upper end of the interval of the difference"),
         number("half_widths", "distance of before and after in units of half the earlier interval", "half-widths"),
-        column("beyond", pa.bool_(), "whether it moved beyond the earlier interval; null for what has none"),
+        column(
+            "beyond",
+            pa.bool_(),
+            "whether it moved: by the interval of the difference, or where there is none, beyond the earlier interval; "
+            "null for what has neither",
+        ),
+        number("p", "p-value of the difference; null where it is judged by the earlier interval"),
+        text("paired_by", "what both runs share: 'replicas' or 'items'; 'unpaired', or null without draws"),
         column(
             "num_changed",
             pa.int64(),
@@ -51,6 +60,34 @@ CHANGES = pa.schema(
     ]
 )
 """Where one row sums up several that changed alike, it shows the row that moved the most, or else the first one."""
+
+DIFFERENCES = pa.schema(
+    [
+        text("table", "table of the number", key=True),
+        text("column", "its column", key=True),
+        text("row", "its row's key columns in words, without those that are the same in all rows of the table"),
+        text("key", "all its key columns as a JSON object", key=True),
+        number("before", "number in the earlier run"),
+        number("after", "number in the later run"),
+        number("difference", "after less before"),
+        number("low", "lower end of the interval of the difference; null without draws"),
+        number("high", "upper end of the interval of the difference"),
+        number("p", "p-value of no difference but by chance; null without draws"),
+        number("q", "the same adjusted for all numbers of the table, by Benjamini and Hochberg"),
+        count("num_draws", "replicas or resamples that the interval rests on, of both runs", "draws"),
+        text(
+            "paired_by",
+            "what both runs share, draw by draw: 'replicas' (their lines are drawn alike), or 'items' (texts, records: "
+            "the same ones, drawn alike); 'unpaired': each has draws of its own; 'none': there are no draws",
+        ),
+        text(
+            "verdict",
+            "'moved' (q is at most 0.05; without draws, beyond the earlier interval), 'stayed', or 'came' or 'gone' "
+            "with its row",
+        ),
+    ]
+)
+"""Every number with an interval in a table that differs, and those that came or went with their row."""
 
 
 def change_table(changes: Sequence[Change]) -> pa.Table:

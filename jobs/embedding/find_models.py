@@ -20,7 +20,9 @@ from tiltmeter.jobs.embedding.vectors.models import Model, Needs
 from tiltmeter.jobs.embedding.vectors.selection import VERSION, Selection, select
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding, read_vector_files
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL, replica_name
+from tiltmeter.jobs.runtime.draws import Scheme
+from tiltmeter.operators.embedding import bootstrap
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL, Resampling, replica_name
 from tiltmeter.operators.text.spelling import normalised
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -59,10 +61,12 @@ def _model(
     finished: Sequence[Finished],
     num_replicas: int,
     num_tokens: int | None = None,
+    scheme: Scheme | None = None,
 ) -> Model:
     vectors = [unit.tables["vectors"] for unit in finished]
     neighbours = [unit.tables["neighbours"] for unit in finished if "neighbours" in unit.tables]
-    return Model(name, language, wordset, vectors, num_replicas, needs.attribute_sets(wordset), neighbours, num_tokens)
+    sets = needs.attribute_sets(wordset)
+    return Model(name, language, wordset, vectors, num_replicas, sets, neighbours, num_tokens, scheme)
 
 
 def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
@@ -76,11 +80,12 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         _check_coverage(run.runner.store, [corpus.vocabulary], where, needs.lists(wordsets[name]), corpus.language)
     embeddings = train(run, corpora)
     units = {
-        name: _select_units(name, corpora[name], embedding, needs.selection(wordsets[name]))
-        for name, embedding in embeddings.items()
+        name: _select_units(name, corpora[name], trained, needs.selection(wordsets[name]))
+        for name, trained in embeddings.items()
     }
     done = run.runner.run_whole(Stage("select words", each(select), units, None))
-    num_replicas = cast(EmbeddingConfig, run.config.embedding).num_replicas
+    embedding = cast(EmbeddingConfig, run.config.embedding)
+    scheme = replica_scheme(run.config.seed, embedding.resampling)
     return [
         _model(
             name,
@@ -88,11 +93,18 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
             wordsets[name],
             needs,
             finished,
-            num_replicas,
+            embedding.num_replicas,
             _num_tokens(run.runner.store, corpora[name]),
+            scheme,
         )
         for name, finished in done.items()
     ]
+
+
+def replica_scheme(seed: int, resampling: Resampling) -> Scheme:
+    """What the lines of replicas are drawn by: two runs of one scheme draw the lines that both have alike."""
+    drawn = {"unit": resampling.unit, "weights": resampling.weights}
+    return {"paired_by": "replicas", "seed": seed, "operator": bootstrap.VERSION} | drawn
 
 
 def _num_tokens(store: Store, corpus: TokenisedCorpus) -> int:

@@ -12,7 +12,7 @@ from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender import tables
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.rows import GenderRows
-from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.operators.embedding.bootstrap import replica_numbers
 from tiltmeter.operators.gender import direction as gender
 from tiltmeter.operators.text.wordsets import GenderSurvey
@@ -46,6 +46,7 @@ def _unit(model: Model, words: GenderSurvey, config: GenderConfig) -> Unit:
         "num_tokens": model.num_tokens,
         "words": words,
         "config": config,
+        "draws": model.scheme,
     }
     return Unit(gender.VERSION, model.name, settings, vectors_of(model))
 
@@ -60,8 +61,8 @@ def _measure(store: Store, unit: Unit) -> Tables:
         "gender_languages": ([survey.language_row()], tables.GENDER_LANGUAGES),
         "gender_pairs": (survey.pair_rows(), tables.GENDER_PAIRS),
     }
-    for name, (rows, schema) in parts.items():
-        yield name, table_of([key | row for row in rows], schema)
+    keyed = {name: ([key | row for row in rows], schema) for name, (rows, schema) in parts.items()}
+    yield from with_draws(keyed, unit.config["draws"])
     yield "profession_biases", _profession_biases(survey)
 
 

@@ -15,6 +15,8 @@ from tiltmeter.jobs.embedding.vectors.lookup import estimate, narrowed
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender import tables
 from tiltmeter.jobs.gender.config import GenderConfig
+from tiltmeter.jobs.runtime import draws
+from tiltmeter.jobs.runtime.draws import rekeyed, with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.gender.professions import WEIGHTS
@@ -42,11 +44,14 @@ def correlate_languages(
         UnitsFailed: if it fails.
     """
     settings = {"languages": _names(models), "intervals": narrowed(IntervalSettings, config), "weights": config.weights}
+    settings["draws"] = models[0].scheme  # all are of one run
     unit = Unit(f"language_{correlation.VERSION}", "languages", settings, {"biases": biases})
     [correlated] = runner.run_whole(Stage("languages", each(_correlate), {"languages": [unit]}))["languages"]
     # Apart from the numbers, which do not depend on what corpora are called where each has its own language.
     named = {"models": [{"model": model.name, "language": model.language} for model in models]}
-    unit = Unit("correlated_models/1", "names of languages", named, {"correlations": list(correlated.tables.values())})
+    inputs = {"correlations": [correlated.tables[_CORRELATIONS]]}
+    inputs |= {"draws": [correlated.tables[_DRAWS]]} if _DRAWS in correlated.tables else {}
+    unit = Unit("correlated_models/1", "names of languages", named, inputs)
     [done] = runner.run_whole(Stage("names of languages", each(_name), {"languages": [unit]}))["languages"]
     return {"language_correlation": [done.tables["language_correlation"]]}
 
@@ -66,7 +71,10 @@ def _name(store: Store, unit: Unit) -> Tables:
         for one, other in product(models, repeat=2)
     ]
     rows = [row | both for row, both in zip(correlations.to_pylist(), names, strict=True)]
-    yield "language_correlation", table_of(rows, tables.LANGUAGE_CORRELATION)
+    table = table_of(rows, tables.LANGUAGE_CORRELATION)
+    yield _CORRELATIONS, table
+    for ref in unit.inputs.get("draws", ()):
+        yield draws.NAME, rekeyed(store.read(ref), correlations, table)
 
 
 def _correlate(store: Store, unit: Unit) -> Tables:
@@ -93,9 +101,12 @@ def _correlate(store: Store, unit: Unit) -> Tables:
         for by, matrix in matrices.items():
             row |= estimate(f"correlation_by_{by}", taken_apart(matrix[:, one, other], num_replicas), intervals, FISHER)
         rows.append(row | _verdict(num, row["correlation"]))
-    yield "language_correlation", table_of(rows, _CORRELATED)
+    for name, table in with_draws({_CORRELATIONS: (rows, _CORRELATED)}, unit.config["draws"]):
+        # Their keys are not those of the table that is published.
+        yield name if name == _CORRELATIONS else _DRAWS, table
 
 
+_CORRELATIONS, _DRAWS = "language_correlation", "unnamed_draws"
 _CORRELATED = pa.schema([field for field in tables.LANGUAGE_CORRELATION if not field.name.startswith("model_")])
 
 

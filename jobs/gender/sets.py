@@ -12,7 +12,8 @@ from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.rows import GenderRows
 from tiltmeter.jobs.gender.tables import GENDER_SETS
-from tiltmeter.jobs.runtime.rows import Row, failed, table_of
+from tiltmeter.jobs.runtime.draws import with_draws
+from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.similarity import cosine
 from tiltmeter.operators.gender import direction as gender
@@ -51,6 +52,7 @@ def compare_word_sets(runner: Runner, models: Sequence[Model], config: GenderCon
 def _unit(model: Model, config: GenderConfig) -> Unit:
     words = {"original": model.wordset.gender, "modified": model.wordset.gender_survey}
     settings = {"model": model.name, "language": model.language, "words": words, "config": config}
+    settings["draws"] = model.scheme
     return Unit(f"sets_{gender.VERSION}", model.name, settings, vectors_of(model))
 
 
@@ -60,7 +62,8 @@ def _compare(store: Store, unit: Unit) -> Tables:
     original = GenderRows(lookup, neutral_survey(words["original"]), config)
     modified = GenderRows(lookup, words["modified"], config)
     key = {name: unit.config[name] for name in ("model", "language")}
-    yield "gender_sets", table_of([key | row for row in _rows(original, modified)], GENDER_SETS)
+    rows = [key | row for row in _rows(original, modified)]
+    yield from with_draws({"gender_sets": (rows, GENDER_SETS)}, unit.config["draws"])
 
 
 def _rows(original: GenderRows, modified: GenderRows) -> Iterator[Row]:

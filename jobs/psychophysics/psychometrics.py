@@ -25,7 +25,8 @@ from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.psychophysics import tables
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
 from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast, over_pairs
-from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.jobs.runtime.draws import with_draws
+from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.psychophysics import forced_choice as psychophysics
 from tiltmeter.operators.psychophysics import pooling
@@ -69,6 +70,7 @@ def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
         "occupations": wordset.occupations,
         "config": config,
         "seed": seed,
+        "draws": model.scheme,
         "operators": [association.VERSION, correlation.VERSION, permutation.VERSION, pooling.VERSION],
     }
     return Unit(psychophysics.VERSION, model.name, settings, vectors_of(model))
@@ -87,12 +89,18 @@ def _measure(store: Store, unit: Unit) -> Tables:
     flips = np.stack([_flips(lookup, words, pair) for pair in (*gender, *others)])
     keys = [(word, *pair) for pair in (*gender, *others) for word in words]
     by_key, of_gender = (lookup.taken_apart(part, axis=-1) for part in (_rows(flips), flips[: len(gender)]))
-    yield "psychometrics", _psychometrics(lookup, keys, by_key, settings)
     yield "psychometric_points", _points(keys, by_key.replicas, settings)
     means = _means(of_gender.replicas.swapaxes(0, 1), settings["num_listed"], settings["config"].level)
-    yield "pooled_psychometrics", _pooled(words, means, over_pairs(of_gender, means.pse), settings)
-    yield "validation", table_of(against_labour_market(lookup, words, of_gender, means, settings), VALIDATION)
-    yield "occupation_contrast", table_of(contrast(lookup, settings), ASSOCIATIONS)
+    rows = {
+        "psychometrics": (_psychometrics(lookup, keys, by_key, settings), tables.PSYCHOMETRICS),
+        "pooled_psychometrics": (
+            _pooled(words, means, over_pairs(of_gender, means.pse), settings),
+            tables.POOLED_PSYCHOMETRICS,
+        ),
+        "validation": ([*against_labour_market(lookup, words, of_gender, means, settings)], VALIDATION),
+        "occupation_contrast": (contrast(lookup, settings), ASSOCIATIONS),
+    }
+    yield from with_draws(rows, settings["draws"])
 
 
 def _rows(flips: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -112,13 +120,13 @@ def _flips(lookup: Lookup, words: Sequence[str], pair: tuple[str, str]) -> NDArr
     return flip_points(lookup(words), cue_1, cue_2).T
 
 
-def _psychometrics(lookup: Lookup, keys: Sequence[Key], flips: Replicated, settings: Mapping[str, Any]) -> pa.Table:
+def _psychometrics(lookup: Lookup, keys: Sequence[Key], flips: Replicated, settings: Mapping[str, Any]) -> list[Row]:
     config: PsychophysicsConfig = settings["config"]
     women = settings["occupations"].percent_women
     num_gender = len(women) * len(settings["gender_pairs"])
     choices = (settings["seed"], config.num_resamples, config.level, config.width, config.interval)
     results = psychometrics_of(flips.replicas, *choices)
-    rows = [
+    return [
         {
             **_model_columns(settings),
             **dict(zip(("word", "cue_1", "cue_2"), key, strict=True)),
@@ -131,7 +139,6 @@ def _psychometrics(lookup: Lookup, keys: Sequence[Key], flips: Replicated, setti
         }
         for row, key in enumerate(keys)
     ]
-    return table_of(rows, tables.PSYCHOMETRICS)
 
 
 def _model_columns(settings: Mapping[str, Any]) -> Row:
@@ -161,10 +168,10 @@ def _points(keys: Sequence[Key], replicas: NDArray[np.float64], settings: Mappin
     return pa.table(columns).cast(tables.PSYCHOMETRIC_POINTS)
 
 
-def _pooled(words: Sequence[str], means: Pooled, values: Replicated, settings: Mapping[str, Any]) -> pa.Table:
+def _pooled(words: Sequence[str], means: Pooled, values: Replicated, settings: Mapping[str, Any]) -> list[Row]:
     """Rows of the model; percentiles, and what moves a number, come from each embedding's mean over the pairs."""
     women = settings["occupations"].percent_women
-    rows = [
+    return [
         {
             **_model_columns(settings),
             "word": word,
@@ -175,7 +182,6 @@ def _pooled(words: Sequence[str], means: Pooled, values: Replicated, settings: M
         }
         for row, word in enumerate(words)
     ]
-    return table_of(rows, tables.POOLED_PSYCHOMETRICS)
 
 
 def _of_column(values: Replicated, column: int) -> Replicated:

@@ -82,7 +82,7 @@ def _changes(run: Run[Any, Any]) -> list[Section]:
     if entry is None:
         return []
     past = history(store, entry.run, run_under_way(run.directory, entry.run.settings))
-    return [changes_since(pl.DataFrame(past.changes), past.num_tables, past.since)]
+    return [changes_since(pl.DataFrame(past.changes()), past.num_tables, past.since)]
 
 
 def _failed(failures: Sequence[Failure]) -> list[Block]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.embedding.vectors.selection import matrix
+from tiltmeter.jobs.runtime.draws import draws_of
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.intervals import LINEAR, IntervalSettings, Scale, percentile_interval
@@ -98,7 +99,7 @@ class Lookup:
 
 
 def estimate(name: str, values: Replicated, intervals: IntervalSettings, scale: Scale = LINEAR) -> Row:
-    """The columns of :func:`.columns.with_interval` of one number: its value, interval, percentiles and spread.
+    """The columns of :func:`.columns.with_interval` of one number: its value, interval, percentiles, spread and draws.
 
     Args:
         name: of the number.
@@ -117,6 +118,7 @@ def estimate(name: str, values: Replicated, intervals: IntervalSettings, scale: 
         f"{name}_percentile_high": float(percentiles.high),
         f"{name}_sd_training": sd.training,
         f"{name}_sd_sampling": sd.sampling if is_measured else None,
+        **draws_of(name, values.replicas),
     }
 
 

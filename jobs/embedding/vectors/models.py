@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tiltmeter.jobs.embedding.vectors.selection import Selection, needed_words
+from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.operators.text.wordsets import WordSets, word_lists
 from tiltmeter.storage.store.ledger import TableRef
 
@@ -22,6 +23,7 @@ class Model:
         attribute_sets: whose covariance is needed.
         neighbours: of these sets, in each embedding; empty if there are none.
         num_tokens: running words of the corpus; None where that is not known.
+        scheme: what the draws of its replicas are keyed by; None where that is not known.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Model:
     attribute_sets: Sequence[tuple[str, ...]]
     neighbours: Sequence[TableRef]
     num_tokens: int | None = None
+    scheme: Scheme | None = None
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tiltmeter.jobs.changes.comparing import compare
+from tiltmeter.jobs.changes.comparing import Comparison
+from tiltmeter.jobs.changes.differences import corrected
 from tiltmeter.jobs.changes.past_runs import PastRun, past_run
-from tiltmeter.jobs.changes.tables import CHANGES
+from tiltmeter.jobs.changes.tables import CHANGES, DIFFERENCES
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
@@ -38,15 +39,16 @@ def find_runs(config: ComparisonRun) -> TwoRuns:
 
 def run(run: Run[ComparisonRun, TwoRuns]) -> None:
     """Compare settings, inputs, versions and tables; publish what changed."""
-    before, after = run.sources.before, run.sources.after
-    run.directory.write_table("changes", compare(before, after, run.config.job))
+    comparison = Comparison(run.sources.before, run.sources.after, run.config.job)
+    run.directory.write_table("changes", comparison.changes())
+    run.directory.write_table("differences", corrected(comparison.differences()))
 
 
 JOB = Job(
     ComparisonRun,
     find_runs,
     run,
-    {"changes": CHANGES},
+    {"changes": CHANGES, "differences": DIFFERENCES},
     "tiltmeter.jobs.upkeep.compare.page:page",
     has_units=False,
 )

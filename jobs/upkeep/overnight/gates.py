@@ -134,7 +134,12 @@ def _is_number(field: pa.Field) -> bool:
 
 
 def verdicts(
-    gates: Sequence[Gate], name: str, tables: Mapping[str, pa.Schema], history: History, status: str
+    gates: Sequence[Gate],
+    name: str,
+    tables: Mapping[str, pa.Schema],
+    history: History,
+    status: str,
+    most_p: float | None = None,
 ) -> list[dict[str, Any]]:
     """What the gates say of a job: rows of the table ``gates``.
 
@@ -147,12 +152,15 @@ def verdicts(
         tables: that the job may publish.
         history: it and the last run that succeeded before it.
         status: how the job ended; one that did not succeed is not judged.
+        most_p: the largest p-value of a number of the night that moved; None: by the numbers of each gate.
     """
     rows = []
     for gate in gates:
         if gate.name in (None, name) and gate.table in tables:
             place = {"name": name, "table": gate.table, "column": gate.column, "fails_if": f"a number {gate.limit}"}
-            rows.append(place | (_verdict(gate, history) if status == "ok" else _not_judged(f"the job {status}")))
+            rows.append(
+                place | (_verdict(gate, history, most_p) if status == "ok" else _not_judged(f"the job {status}"))
+            )
     return rows
 
 
@@ -160,11 +168,11 @@ def _not_judged(reason: str) -> dict[str, Any]:
     return {"verdict": "not_compared", "sentence": reason}
 
 
-def _verdict(gate: Gate, history: History) -> dict[str, Any]:
+def _verdict(gate: Gate, history: History, most_p: float | None) -> dict[str, Any]:
     if history.runs is None:
         return _not_judged("there is no earlier run to compare with")
     try:
-        moved = moves(*history.runs, gate.table, gate.column)
+        moved = moves(*history.runs, gate.table, gate.column, most_p)
     except UnmatchableError as error:
         return {"verdict": "failed", "sentence": f"can't be judged: {error}"}
     judged = moved.numbers.with_columns(exceeds=gate.exceeds())

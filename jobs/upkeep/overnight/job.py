@@ -1,11 +1,13 @@
 """Job `overnight`: a list of jobs, one after the other, and what moved since each of them last succeeded."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tiltmeter.jobs.catalogue import job
+from tiltmeter.jobs.changes.differences import corrected, largest_p
 from tiltmeter.jobs.changes.history import History, as_past_run, history
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
@@ -24,21 +26,44 @@ from tiltmeter.storage.store.runs import read_run_table
 
 def run(run: Run[OvernightRun, JobList]) -> None:
     """Run each job as a process of its own, compare those that succeeded, judge them by the gates; publish tables."""
+    nights = [_night(run, listed) for listed in run.sources.jobs]
+    comparisons = [past.comparison for _, _, past in nights if past.comparison]
+    most_p = largest_p([p_values for comparison in comparisons for p_values in comparison.p_values])
     rows, changes, gates = [], [], []
-    for listed in run.sources.jobs:
-        run.console.print(f"{listed.name}: job={listed.job}", highlight=False)
-        ended = _run(run, listed)
-        comparison = _since_last_time(run.runner.store, listed) if ended.status == "ok" else History()
-        rows.append(_row(listed, ended, comparison))
-        gates += _verdicts(run, listed, ended, comparison)
-        names = pa.array([listed.name] * comparison.changes.num_rows, pa.string())
-        changes.append(comparison.changes.add_column(0, tables.CHANGES.field("name"), names))
-        _print_summary(run, listed, ended, comparison)
+    for listed, ended, past in nights:
+        changed = past.changes(most_p)
+        rows.append(_row(listed, ended, past, changed))
+        gates += _verdicts(run, listed, ended, past, most_p)
+        changes.append(_named(listed, changed, tables.CHANGES))
+        _print_changes(run, rows[-1])
     run.directory.write_table("jobs", pa.Table.from_pylist(rows, tables.JOBS))
     run.directory.write_table("gates", pa.Table.from_pylist(gates, tables.GATES))
     run.directory.write_table("changes", pa.concat_tables(changes))
+    run.directory.write_table("differences", _differences(nights))
     run.directory.export_bytes("junit.xml", junit_xml(rows, gates))
     run.directory.export_bytes("outcome.json", as_json(outcome(run.directory.path, rows, gates)))
+
+
+_Night = tuple[ListedJob, Ended, History]
+"""A job of the list, how it ended, and it beside the last run that succeeded before it."""
+
+
+def _night(run: Run[OvernightRun, JobList], listed: ListedJob) -> _Night:
+    run.console.print(f"{listed.name}: job={listed.job}", highlight=False)
+    ended = _run(run, listed)
+    _print_outcome(run, ended)
+    return listed, ended, _since_last_time(run.runner.store, listed) if ended.status == "ok" else History()
+
+
+def _named(listed: ListedJob, table: pa.Table, schema: pa.Schema) -> pa.Table:
+    return table.add_column(0, schema.field("name"), pa.array([listed.name] * table.num_rows, pa.string()))
+
+
+def _differences(nights: Sequence[_Night]) -> pa.Table:
+    """Of all jobs, corrected together."""
+    schema = tables.DIFFERENCES
+    parts = [_named(listed, past.comparison.differences(), schema) for listed, _, past in nights if past.comparison]
+    return corrected(pa.concat_tables([schema.empty_table(), *parts]))
 
 
 def _run(run: Run[OvernightRun, JobList], listed: ListedJob) -> Ended:
@@ -55,14 +80,14 @@ def _since_last_time(store: Store, listed: ListedJob) -> History:
 
 
 def _verdicts(
-    run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, comparison: History
+    run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, past: History, most_p: float
 ) -> list[dict[str, Any]]:
     if not run.config.fail_if:
         return []
-    return verdicts(run.config.fail_if, listed.name, job(listed.job).tables, comparison, ended.status)
+    return verdicts(run.config.fail_if, listed.name, job(listed.job).tables, past, ended.status, most_p)
 
 
-def _row(listed: ListedJob, ended: Ended, comparison: History) -> dict[str, Any]:
+def _row(listed: ListedJob, ended: Ended, past: History, changes: pa.Table) -> dict[str, Any]:
     units = ended.record.get("units", {})
     return {
         "name": listed.name,
@@ -72,25 +97,33 @@ def _row(listed: ListedJob, ended: Ended, comparison: History) -> dict[str, Any]
         "exit_status": ended.exit_status,
         "seconds": ended.seconds,
         **{f"num_{name}": units.get(name, 0) for name in ("done", "reused", "failed")},
-        "compared_with": comparison.since,
-        "num_changes": comparison.changes.num_rows if comparison.since else None,
-        "num_beyond": pc.sum(comparison.changes["beyond"]).as_py() or 0 if comparison.since else None,
+        "compared_with": past.since,
+        "num_changes": changes.num_rows if past.since else None,
+        "num_beyond": pc.sum(changes["beyond"]).as_py() or 0 if past.since else None,
         "run_dir": str(ended.run_dir),
     }
 
 
-def _print_summary(run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, comparison: History) -> None:
-    row = _row(listed, ended, comparison)
-    did = row["num_done"] + row["num_reused"] + row["num_failed"] > 0
-    counts = f": {plural(row['num_done'], 'unit')} done, {row['num_reused']:,} reused, {row['num_failed']:,} failed"
-    lines = [f"  {ended.status} in {ended.seconds:.0f} s{counts if did else ''}", *ended.reason.splitlines()]
-    if comparison.since:
+def _print_outcome(run: Run[OvernightRun, JobList], ended: Ended) -> None:
+    num = {name: ended.record.get("units", {}).get(name, 0) for name in ("done", "reused", "failed")}
+    counts = f": {plural(num['done'], 'unit')} done, {num['reused']:,} reused, {num['failed']:,} failed"
+    lines = [f"  {ended.status} in {ended.seconds:.0f} s{counts if any(num.values()) else ''}"]
+    _print(run, "\n  ".join([*lines, *ended.reason.splitlines()]))
+
+
+def _print_changes(run: Run[OvernightRun, JobList], row: Mapping[str, Any]) -> None:
+    """Once all have run, as what moved depends on the numbers of the whole night."""
+    if row["compared_with"]:
         moved = plural(row["num_beyond"], "number")
         whose = "its interval" if row["num_beyond"] == 1 else "their intervals"
-        lines.append(f"{plural(row['num_changes'], 'change')} since {comparison.since}; {moved} moved beyond {whose}")
-    elif did and ended.status == "ok":
-        lines.append("no earlier run to compare with")
-    run.console.print("\n  ".join(lines), highlight=False, markup=False, soft_wrap=True)
+        changes = f"{plural(row['num_changes'], 'change')} since {row['compared_with']}"
+        _print(run, f"{row['name']}: {changes}; {moved} moved beyond {whose}")
+    elif row["num_done"] + row["num_reused"] > 0 and row["status"] == "ok":
+        _print(run, f"{row['name']}: no earlier run to compare with")
+
+
+def _print(run: Run[OvernightRun, JobList], line: str) -> None:
+    run.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _conclude(run: Run[OvernightRun, JobList]) -> None:

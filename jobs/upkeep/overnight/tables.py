@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from tiltmeter.jobs.changes.tables import CHANGES as OF_ONE_JOB
+from tiltmeter.jobs.changes.tables import DIFFERENCES as DIFFERENCES_OF_ONE_JOB
 from tiltmeter.jobs.runtime.columns import count, number, text
 from tiltmeter.storage.store.tables import column
 
@@ -24,7 +25,9 @@ JOBS = pa.schema(
     ]
 )
 
-CHANGES = OF_ONE_JOB.insert(0, column("name", pa.string(), "the job's name in the list", key=True))
+_NAME = column("name", pa.string(), "the job's name in the list", key=True)
+
+CHANGES = OF_ONE_JOB.insert(0, _NAME)
 """Of all jobs, each since it last succeeded."""
 
 GATES = pa.schema(
@@ -46,4 +49,7 @@ GATES = pa.schema(
 )
 """What each gate says of each job that it is about."""
 
-TABLES = {"jobs": JOBS, "gates": GATES, "changes": CHANGES}
+DIFFERENCES = DIFFERENCES_OF_ONE_JOB.insert(0, _NAME)
+"""Of all jobs; ``q`` is over all numbers of the night."""
+
+TABLES = {"jobs": JOBS, "gates": GATES, "changes": CHANGES, "differences": DIFFERENCES}

@@ -1,0 +1,202 @@
+"""Numbers of two runs judged by the interval of their difference, draw by draw where both rest on the same draws."""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from tiltmeter.jobs.changes.matching import Matched
+from tiltmeter.jobs.changes.past_runs import PastRun
+from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.statistics.differences import Centre, Difference, paired_difference, unpaired_difference
+from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
+
+FALSE_MOVES = 0.05
+"""Expected share of numbers that chance moved, of those that are said to have moved."""
+
+_ROUNDING = 1e-9
+"""Relative distance of two numbers that tells nothing but how they were rounded."""
+
+JUDGEMENT = {"low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "num_draws": pl.Int64, "paired_by": pl.String}
+
+
+class Draws(NamedTuple):
+    """Of one number in a run.
+
+    Attributes:
+        scheme: what they are keyed by; None if nobody knows.
+        values: ``[draws]``, NaN where a draw has none.
+    """
+
+    scheme: str | None
+    values: FloatArray
+
+
+class DrawsOfRuns:
+    """The draws of an earlier run and a later one, which are read when a number asks for them."""
+
+    def __init__(self, before: PastRun, after: PastRun) -> None:
+        self._runs = before, after
+
+    @cached_property
+    def _known(self) -> tuple[dict[tuple[str, str, str], Draws], ...]:
+        return tuple(dict(_read(run)) for run in self._runs)
+
+    @cached_property
+    def _columns(self) -> set[tuple[str, str]]:
+        before, after = ({(table, column) for table, _, column in known} for known in self._known)
+        return before & after
+
+    def judged(self, table: str, column: str, matched: Matched, numbers: pl.DataFrame) -> pl.DataFrame:
+        """Numbers of a column with the columns of :data:`JUDGEMENT`, null where a side has no draws of a number.
+
+        Args:
+            table: its name in the runs.
+            column: of numbers.
+            matched: the rows.
+            numbers: of all pairs, in their order, with ``before``, ``after`` and ``difference``.
+        """
+        nothing = numbers.with_columns(pl.lit(None, kind).alias(name) for name, kind in JUDGEMENT.items())
+        if (table, column) not in self._columns:
+            return nothing
+        keys = [(table, matched.named(pair)["key"], column) for pair in range(numbers.height)]
+        sides = [[known.get(key) for key in keys] for known in self._known]
+        groups = _groups(*sides)
+        parts = [_judgement(kind, *sides, rows, numbers) for kind, rows in groups.items()]
+        joined = pl.concat(parts).sort("pair") if parts else nothing.select("pair", *JUDGEMENT)
+        return numbers.join(joined, on="pair", how="left", maintain_order="left")
+
+
+class _Kind(NamedTuple):
+    is_paired: bool
+    centre: Centre
+    paired_by: str
+
+
+def _read(run: PastRun) -> Iterator[tuple[tuple[str, str, str], Draws]]:
+    """Draws of a run by table, row and column; those of a night by the job too."""
+    for name in run.draws:
+        job, slash, _ = name.rpartition("/")
+        draws = run.read(name)
+        columns = [draws[column].to_pylist() for column in ("table", "key", "column", "scheme")]
+        for values, (table, *key, scheme) in zip(_lists(draws["values"]), zip(*columns, strict=True), strict=True):
+            yield (f"{job}{slash}{table}", *key), Draws(scheme, values)
+
+
+def _lists(values: pa.ChunkedArray) -> Iterator[FloatArray]:
+    for chunk in values.chunks:
+        numbers = chunk.values.to_numpy(zero_copy_only=False)
+        for start, end in zip(chunk.offsets[:-1].to_pylist(), chunk.offsets[1:].to_pylist(), strict=True):
+            yield numbers[start:end]
+
+
+def _groups(before: Sequence[Draws | None], after: Sequence[Draws | None]) -> dict[_Kind, list[int]]:
+    """The pairs of which both sides have draws, by how these are held against each other."""
+    groups: dict[_Kind, list[int]] = {}
+    for row, (one, other) in enumerate(zip(before, after, strict=True)):
+        if one and other:
+            groups.setdefault(_kind(one, other), []).append(row)
+    return groups
+
+
+def _kind(one: Draws, other: Draws) -> _Kind:
+    schemes = [json.loads(draws.scheme) if draws.scheme else {} for draws in (one, other)]
+    are_of_items = all(scheme.get("paired_by") == "items" for scheme in schemes)
+    centre: Centre = "centred" if are_of_items else "averaged"
+    if one.scheme == other.scheme is not None:
+        return _Kind(True, centre, schemes[0]["paired_by"])
+    return _Kind(False, centre, "unpaired")
+
+
+def _judgement(
+    kind: _Kind,
+    before: Sequence[Draws | None],
+    after: Sequence[Draws | None],
+    rows: Sequence[int],
+    numbers: pl.DataFrame,
+) -> pl.DataFrame:
+    """Columns ``pair`` and those of :data:`JUDGEMENT`, of the rows of one kind."""
+    chosen = numbers[list(rows)]
+    differences = chosen["difference"].fill_null(np.nan).to_numpy()
+    size = max(len(draws[row].values) for draws in (before, after) for row in rows)  # type: ignore[union-attr]
+    padded = [_padded([draws[row].values for row in rows], size) for draws in (before, after)]  # type: ignore[union-attr]
+    judge = paired_difference if kind.is_paired else unpaired_difference
+    judged: Difference = judge(differences, *padded, centre=kind.centre)
+    is_rounding = chosen.select(
+        pl.col("after").is_close("before", rel_tol=_ROUNDING, abs_tol=0.0).fill_null(False)
+    ).to_series()
+    frame = pl.DataFrame(
+        {
+            "pair": chosen["pair"],
+            "low": judged.low,
+            "high": judged.high,
+            "p": np.where(is_rounding.to_numpy() & np.isfinite(judged.p), 1.0, judged.p),
+            "num_draws": judged.num,
+            "paired_by": [kind.paired_by] * len(rows),
+        }
+    ).fill_nan(None)
+    known = pl.col("p").is_not_null()
+    return frame.select(
+        "pair", *(pl.when(known).then(name).otherwise(None).cast(kind).alias(name) for name, kind in JUDGEMENT.items())
+    )
+
+
+def _padded(values: Sequence[FloatArray], size: int) -> FloatArray:
+    """``[numbers, draws]``; draws that only one run made have no partner."""
+    rows = np.full((len(values), size), np.nan)
+    for row, draws in enumerate(values):
+        rows[row, : len(draws)] = draws
+    return rows
+
+
+def difference_rows(matched: Matched, column: str, judged: pl.DataFrame) -> Iterator[Row]:
+    """Rows of the table ``differences``, but for the names of table and column and what is corrected.
+
+    Args:
+        matched: the rows of both runs.
+        column: of numbers that have an interval.
+        judged: of all pairs, as :meth:`DrawsOfRuns.judged` gives them.
+    """
+    for number in judged.drop_nulls(["before", "after"]).to_dicts():
+        verdict = None if number["beyond"] is None else "moved" if number["beyond"] else "stayed"
+        row = {name: number[name] for name in ("before", "after", "difference", *JUDGEMENT)} | {"verdict": verdict}
+        yield row | {"paired_by": number["paired_by"] or "none"} | matched.named(number["pair"])
+    for side, rows, name in (("before", matched.gone, matched.named_gone), ("after", matched.came, matched.named_came)):
+        frame = getattr(matched, side)
+        verdict = "gone" if side == "before" else "came"
+        for place, row in enumerate(rows):
+            if (value := frame[column][row]) is not None:
+                yield {side: float(value), "paired_by": "none", "verdict": verdict} | name(place)
+
+
+# --- all numbers of two runs, or of a night -------------------------------------------------------------------------
+
+
+def largest_p(p_values: Sequence[pl.Series]) -> float:
+    """The largest p-value of a family that :data:`FALSE_MOVES` lets pass after correction; -1 if there is none.
+
+    >>> largest_p([pl.Series([0.001, 0.03]), pl.Series([None, 0.9], dtype=pl.Float64)])
+    0.001
+    """
+    family = np.concatenate([np.empty(0), *(series.drop_nulls().to_numpy() for series in p_values)])
+    adjusted = benjamini_hochberg(family)
+    return float(family[adjusted <= FALSE_MOVES].max(initial=-1.0))
+
+
+def corrected(differences: pa.Table) -> pa.Table:
+    """The table ``differences`` with ``q`` and with verdicts, over all its numbers.
+
+    Args:
+        differences: with ``p``, and ``verdict`` where there is none.
+    """
+    rows = pl.DataFrame(differences)
+    q = pl.Series("q", benjamini_hochberg(rows["p"].fill_null(np.nan).to_numpy())).fill_nan(None)
+    verdict = pl.when(pl.col("q") <= FALSE_MOVES).then(pl.lit("moved")).otherwise(pl.lit("stayed"))
+    known = pl.col("p").is_not_null()
+    judged = rows.with_columns(q).with_columns(verdict=pl.when(known).then(verdict).otherwise("verdict"))
+    return judged.to_arrow().cast(differences.schema)

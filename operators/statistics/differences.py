@@ -1,0 +1,151 @@
+"""The difference of a number between two bodies of data that may share some of what they are drawn from.
+
+Let a number be b in one and a in the other, and b*_r and a*_r in their bootstrap draws (Efron 1979). If both draw what
+they share alike, as draws keyed by document and line do, then the spread of
+
+    d*_r = a*_r - b*_r
+
+is that of what they do *not* share (and of training, as far as it does not start alike): what is common to b and a
+moves both by the same. With the mean m and the standard deviation s of R finite d*_r, and the difference d = a - b,
+
+    averaged   m -+ t_{R-1}(1 - alpha) s sqrt(1 + 1/R), extended to d      of replicas that are trained again
+    centred    d -+ t_{R-1}(1 - alpha) s                                   of resamples of texts
+
+as :mod:`.intervals` has them for a single number, and for the same reasons: replicas are few, so that their mean has a
+noise of its own, and it averages out that of training. Draws that are not shared are independent: then s^2 is the sum
+of both variances, and t has the degrees of freedom of Welch 1947. The p-value is the smallest alpha whose interval
+leaves out 0.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.statistics.intervals import check_level
+
+VERSION = "differences/1"
+
+Centre = Literal["averaged", "centred"]
+
+_MIN_DRAWS = 2
+
+
+class Difference(NamedTuple):
+    """Attributes:
+    low, high: of the interval of the difference, in the unit of the number; NaN where fewer than 2 draws are finite.
+    p: two-sided, of the hypothesis that only chance parts the two.
+    num: draws that it rests on; of unpaired ones, of the side that has fewer.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    p: FloatArray
+    num: NDArray[np.int64]
+
+
+class _Moments(NamedTuple):
+    mean: FloatArray
+    variance: FloatArray
+    num: NDArray[np.int64]
+
+
+def paired_difference(
+    difference: NDArray[np.floating] | float,
+    before: NDArray[np.floating],
+    after: NDArray[np.floating],
+    level: float = 0.95,
+    centre: Centre = "averaged",
+) -> Difference:
+    """Of numbers whose draws are shared, draw by draw.
+
+    Args:
+        difference: ``[...]``, after less before, of the data themselves.
+        before, after: ``[..., draws]``; NaN and infinite values are left out with their partner.
+        level: nominal coverage, strictly between 0 and 1.
+        centre: around what the interval lies.
+
+    Returns:
+        ``p`` is 1 where nothing differs in any draw, and 0 where all draws differ by one number that is not 0.
+
+    Raises:
+        ValueError: if ``level`` does not lie strictly between 0 and 1.
+
+    >>> one = paired_difference(1.0, np.array([1.0, 5.0, 9.0]), np.array([2.0, 6.0, 10.5]))
+    >>> [round(float(value), 3) for value in one]
+    [-0.267, 2.601, 0.071, 3.0]
+    """
+    with np.errstate(invalid="ignore"):  # infinity less itself is no number
+        draws = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
+    mean, variance, num = _moments(draws)
+    # The rounding of a mean is no variance.
+    variance = np.where(_range(draws) == 0.0, 0.0, variance)
+    return _judged(difference, mean, variance, num - 1.0, num, level, centre)
+
+
+def unpaired_difference(
+    difference: NDArray[np.floating] | float,
+    before: NDArray[np.floating],
+    after: NDArray[np.floating],
+    level: float = 0.95,
+    centre: Centre = "averaged",
+) -> Difference:
+    """The same of numbers whose draws have nothing to do with each other.
+
+    Args:
+        difference: as for :func:`paired_difference`.
+        before, after: ``[..., draws]``, of which each side has as many as it likes.
+        level, centre: as there.
+
+    >>> one = unpaired_difference(1.0, np.array([1.0, 5.0, 9.0]), np.array([2.0, 6.0, 10.5]))
+    >>> [round(float(value), 2) for value in one]
+    [-16.99, 19.32, 0.87, 3.0]
+    """
+    one, other = (_moments(np.asarray(side, dtype=np.float64)) for side in (before, after))
+    variance = one.variance + other.variance
+    parts = sum(side.variance**2 / np.maximum(side.num - 1.0, 1.0) for side in (one, other))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = np.where(variance > 0.0, variance**2 / parts, 1.0)
+    num = np.minimum(one.num, other.num)
+    return _judged(difference, other.mean - one.mean, variance, df, num, level, centre)
+
+
+def _judged(
+    difference: NDArray[np.floating] | float,
+    mean: FloatArray,
+    variance: FloatArray,
+    df: FloatArray,
+    num: NDArray[np.int64],
+    level: float,
+    centre: Centre,
+) -> Difference:
+    from scipy.special import stdtr, stdtrit
+
+    check_level(level)
+    estimate = np.asarray(difference, dtype=np.float64)
+    middle, factor = (mean, 1.0 + 1.0 / np.maximum(num, 1)) if centre == "averaged" else (estimate, 1.0)
+    error = np.sqrt(variance * factor)
+    reach = stdtrit(df, (1.0 + level) / 2.0) * error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(middle == 0.0, 0.0, np.abs(middle) / error)
+    # An interval that is extended to the other side of 0 holds it at every level.
+    p = np.where(np.sign(middle) * np.sign(estimate) > 0.0, 2.0 * stdtr(df, -t), 1.0)
+    is_missing = (num < _MIN_DRAWS) | ~np.isfinite(estimate)
+    low, high = np.minimum(middle - reach, estimate), np.maximum(middle + reach, estimate)
+    return Difference(*(np.where(is_missing, np.nan, value) for value in (low, high, p)), num)
+
+
+def _moments(draws: FloatArray) -> _Moments:
+    finite = np.isfinite(draws)
+    num = np.asarray(finite.sum(axis=-1, dtype=np.int64))
+    mean = np.where(finite, draws, 0.0).sum(axis=-1) / np.maximum(num, 1)
+    squares = (np.where(finite, draws - mean[..., np.newaxis], 0.0) ** 2).sum(axis=-1)
+    return _Moments(mean, squares / np.maximum(num - 1.0, 1.0), num)
+
+
+def _range(draws: FloatArray) -> FloatArray:
+    finite = np.isfinite(draws)
+    highest = np.max(draws, axis=-1, initial=-np.inf, where=finite)
+    lowest = np.min(draws, axis=-1, initial=np.inf, where=finite)
+    return np.asarray(highest - lowest)
