@@ -104,9 +104,9 @@ def unpaired_difference(
     """
     one, other = (_moments(np.asarray(side, dtype=np.float64)) for side in (before, after))
     variance = one.variance + other.variance
-    parts = sum(side.variance**2 / np.maximum(side.num - 1.0, 1.0) for side in (one, other))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        df = np.where(variance > 0.0, variance**2 / parts, 1.0)
+    total = np.where(variance > 0.0, variance, 1.0)
+    parts = sum((side.variance / total) ** 2 / np.maximum(side.num - 1.0, 1.0) for side in (one, other))
+    df = np.where(variance > 0.0, 1.0 / np.where(parts > 0.0, parts, 1.0), 1.0)
     num = np.minimum(one.num, other.num)
     return _judged(difference, other.mean - one.mean, variance, df, num, level, centre)
 

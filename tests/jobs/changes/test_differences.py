@@ -1,0 +1,133 @@
+"""Numbers judged by the draws of both runs: which are paired, what is corrected together, what is named."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tiltmeter.jobs.changes.comparing import Comparison, common_tables
+from tiltmeter.jobs.changes.differences import corrected
+from tiltmeter.jobs.changes.moves import moves
+from tiltmeter.jobs.runtime.draws import DRAWS, draws_of, with_draws
+from tiltmeter.operators.statistics.differences import paired_difference, unpaired_difference
+
+SCHEME = {"paired_by": "replicas", "seed": 0}
+WIDE = np.array([-1.0, 0.0, 1.0, 0.5, -0.5, 2.0, -2.0, 0.0])
+OWN = np.array([0.01, -0.02, 0.0, 0.02, -0.01, 0.01, 0.0, -0.01])
+
+
+@pytest.fixture
+def run(history):
+    """A run whose words have draws around their numbers."""
+
+    def make(numbers, scheme=SCHEME, own=0.0, num=8):
+        rows = [
+            {**row, **draws_of("d", row["d"] + (WIDE + own)[:num])}
+            for row in history.table({word: {"d": value} for word, value in numbers.items()}).to_pylist()
+        ]
+        return history.run(dict(with_draws({"tests": (rows, history.schema)}, scheme)))
+
+    return make
+
+
+def differences(before, after):
+    return {row["row"]: row for row in corrected(Comparison(before, after).differences()).to_pylist()}
+
+
+def test_draws_that_both_runs_share_are_held_against_each_other(run):
+    [row] = differences(run({"a": 1.0}), run({"a": 1.1}, own=OWN)).values()
+    known = paired_difference(0.1, 1.0 + WIDE, 1.1 + WIDE + OWN)
+    assert (row["paired_by"], row["num_draws"], row["verdict"]) == ("replicas", 8, "moved")
+    assert (row["low"], row["high"], row["p"]) == pytest.approx(tuple(map(float, known[:3])))
+    assert row["q"] == row["p"]
+    # By its own interval, [0, 2], it has stayed.
+    [change] = [
+        row for row in Comparison(run({"a": 1.0}), run({"a": 1.1}, own=OWN)).changes().to_pylist() if row["beyond"]
+    ]
+    assert change["half_widths"] == pytest.approx(0.1)
+    assert change["sentence"] == (
+        "tests: d of model en, word a moved from 1 [0, 2] to 1.1 [0, 2], by 0.1 [0.06716, 0.1328], over 8 draws that both "
+        "runs share."
+    )
+
+
+@pytest.mark.parametrize("scheme", [SCHEME | {"seed": 1}, None])
+def test_draws_of_another_scheme_or_of_none_that_is_known_are_not_paired(run, scheme):
+    [row] = differences(run({"a": 1.0}, scheme), run({"a": 1.1}, own=OWN)).values()
+    known = unpaired_difference(0.1, 1.0 + WIDE, 1.1 + WIDE + OWN)
+    assert (row["paired_by"], row["verdict"], row["p"]) == ("unpaired", "stayed", pytest.approx(float(known.p)))
+    [unknown] = differences(run({"a": 1.0}, None), run({"a": 1.1}, None)).values()
+    assert unknown["paired_by"] == "unpaired"
+
+
+def test_items_have_the_interval_around_the_number_itself(run):
+    scheme = {"paired_by": "items", "seed": 0}
+    [row] = differences(run({"a": 1.0}, scheme), run({"a": 1.1}, scheme, own=OWN)).values()
+    assert row["paired_by"] == "items"
+    assert (row["low"] + row["high"]) / 2 == pytest.approx(0.1)
+
+
+def test_of_runs_with_more_and_fewer_draws_the_common_ones_are_paired(run):
+    [row] = differences(run({"a": 1.0}), run({"a": 1.1}, own=OWN, num=3)).values()
+    assert (row["num_draws"], row["paired_by"]) == (3, "replicas")
+    assert row["p"] == pytest.approx(float(paired_difference(0.1, (1.0 + WIDE)[:3], (1.1 + WIDE + OWN)[:3]).p))
+
+
+def test_without_draws_the_earlier_interval_judges(run, history):
+    plain = history.run({"tests": history.table({"a": {"d": 9.0, "d_low": 8.0, "d_high": 10.0}})})
+    for pair in ((run({"a": 1.0}), plain), (plain, run({"a": 1.0}))):
+        [row] = differences(*pair).values()
+        assert (row["paired_by"], row["p"], row["q"], row["verdict"]) == ("none", None, None, "moved")
+
+
+def test_numbers_that_differ_by_rounding_have_not_moved(run):
+    before, after = run({"a": 1.0, "b": 1.0}), run({"a": 1.0 + 1e-12, "b": 2.0}, own=1e-12)
+    rows = differences(before, after)
+    assert (rows["word a"]["p"], rows["word a"]["verdict"], rows["word b"]["verdict"]) == (1.0, "stayed", "moved")
+
+
+def test_rows_that_come_and_go_are_named(run):
+    rows = differences(run({"a": 1.0, "b": 3.0}), run({"a": 1.0, "c": 4.0}, own=OWN))
+    assert (rows["word b"]["before"], rows["word b"]["after"], rows["word b"]["verdict"]) == (3.0, None, "gone")
+    assert (rows["word c"]["before"], rows["word c"]["after"], rows["word c"]["verdict"]) == (None, 4.0, "came")
+    assert json.loads(rows["word c"]["key"]) == {"model": "en", "word": "c"}
+
+
+def test_what_would_be_a_move_alone_is_none_among_many(run):
+    words = [f"word{number}" for number in range(60)]
+    small = {"word0": 1.0 + 0.04}
+    alone = differences(run({"word0": 1.0}), run(small, own=OWN))["model en, word word0"]
+    among = differences(run(dict.fromkeys(words, 1.0)), run(dict.fromkeys(words, 1.0) | small, own=OWN))
+    assert (alone["p"] < 0.05, alone["verdict"]) == (True, "moved")
+    assert among["word word0"]["p"] == alone["p"]
+    assert (among["word word0"]["verdict"], {row["verdict"] for row in among.values()}) == ("stayed", {"stayed"})
+
+
+def test_changes_and_gates_judge_as_differences_do(run):
+    before, after = run({"a": 1.0, "b": 1.0}), run({"a": 1.1, "b": 1.0}, own=OWN)
+    rows = differences(before, after)
+    numbers = moves(before, after, "tests", "d").numbers
+    changes = pl.DataFrame(Comparison(before, after).changes()).filter(kind="number")
+    moved = [name for name, row in rows.items() if row["verdict"] == "moved"]
+    assert moved == ["word a"] == changes.filter("beyond")["row"].to_list()
+    assert numbers["beyond"].to_list() == [True, False]
+    # Of a night in which no p-value is small enough, none has moved.
+    assert not moves(before, after, "tests", "d", -1.0).numbers["beyond"].any()
+    assert not pl.DataFrame(Comparison(before, after).changes(-1.0))["beyond"].any()
+
+
+def test_the_table_of_draws_is_no_table_to_compare(run):
+    before, after = run({"a": 1.0}), run({"a": 1.1}, own=OWN)
+    assert (common_tables(before, after), before.draws) == (["tests"], ["draws"])
+    assert set(pl.DataFrame(Comparison(before, after).changes())["table"].drop_nulls()) == {"tests"}
+    table = before.read("draws")
+    assert table.schema.equals(DRAWS)
+    assert table["column"].to_pylist() == ["d"]
+    assert json.loads(table["key"][0].as_py()) == {"model": "en", "word": "a"}
+    assert table["values"][0].as_py() == (1.0 + WIDE).tolist()
+
+
+def test_numbers_without_a_finite_draw_leave_none(history):
+    rows = [{**history.table({"a": {}}).to_pylist()[0], **draws_of("d", np.array([np.nan, np.nan]))}]
+    assert list(dict(with_draws({"tests": (rows, history.schema)}, SCHEME))) == ["tests"]
