@@ -19,7 +19,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -100,7 +100,8 @@ def night(sample: Sequence[Article], seed: int, num_replicas: int) -> Night:
     """Count, resample, train and measure."""
     counts = Counter(word for article in sample for line in article.lines for word in line)
     listed = {*WOMEN, *MEN, *PLANTED, *wordset()}
-    known = [word for word, num in counts.items() if num >= 8 and (word in listed or num >= _least(counts))]
+    least = sorted(counts.values(), reverse=True)[: VOCABULARY + 1][-1]
+    known = [word for word, num in counts.items() if num >= 8 and (word in listed or num >= least)]
     index = {word: place for place, word in enumerate(sorted(known, key=lambda word: (-counts[word], word)))}
     lines = [[index[word] for word in line if word in index] for article in sample for line in article.lines]
     keys = np.array([article.key for article in sample for _ in article.lines], np.uint64)
@@ -117,10 +118,6 @@ def night(sample: Sequence[Article], seed: int, num_replicas: int) -> Night:
     vectors = (_trained(pairs, counts[order], tiling, number, seed) for number, counts in enumerate(counted.counts))
     values = [_associations(vector, *sides) for vector in vectors]
     return Night(tuple(measured), np.stack(values, axis=1))
-
-
-def _least(counts: Mapping[str, int]) -> int:
-    return sorted(counts.values(), reverse=True)[: VOCABULARY + 1][-1]
 
 
 def _trained(

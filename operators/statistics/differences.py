@@ -81,7 +81,7 @@ def paired_difference(
     mean, variance, num = _moments(draws)
     # The rounding of a mean is no variance.
     variance = np.where(_range(draws) == 0.0, 0.0, variance)
-    return _judged(difference, mean, variance, num - 1.0, num, level, centre)
+    return _judged(difference, mean, variance, np.asarray(num - 1.0, dtype=np.float64), num, level, centre)
 
 
 def unpaired_difference(
@@ -133,7 +133,8 @@ def _judged(
     p = np.where(np.sign(middle) * np.sign(estimate) > 0.0, 2.0 * stdtr(df, -t), 1.0)
     is_missing = (num < _MIN_DRAWS) | ~np.isfinite(estimate)
     low, high = np.minimum(middle - reach, estimate), np.maximum(middle + reach, estimate)
-    return Difference(*(np.where(is_missing, np.nan, value) for value in (low, high, p)), num)
+    low, high, p = (np.where(is_missing, np.nan, value) for value in (low, high, p))
+    return Difference(low, high, p, num)
 
 
 def _moments(draws: FloatArray) -> _Moments:

@@ -47,8 +47,8 @@ def test_draws_that_both_runs_share_are_held_against_each_other(run):
     ]
     assert change["half_widths"] == pytest.approx(0.1)
     assert change["sentence"] == (
-        "tests: d of model en, word a moved from 1 [0, 2] to 1.1 [0, 2], by 0.1 [0.06716, 0.1328], over 8 draws that both "
-        "runs share."
+        "tests: d of model en, word a moved from 1 [0, 2] to 1.1 [0, 2], by 0.1 [0.06716, 0.1328], over 8 draws that "
+        "both runs share."
     )
 
 
