@@ -13,7 +13,7 @@ from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.statistics.differences import Centre, Difference, paired_difference, unpaired_difference
+from tiltmeter.operators.statistics.differences import Centre, paired_difference, unpaired_difference
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
 
 FALSE_MOVES = 0.05
@@ -65,9 +65,11 @@ class DrawsOfRuns:
         if (table, column) not in self._columns:
             return nothing
         keys = [(table, matched.named(pair)["key"], column) for pair in range(numbers.height)]
-        sides = [[known.get(key) for key in keys] for known in self._known]
-        groups = _groups(*sides)
-        parts = [_judgement(kind, *sides, rows, numbers) for kind, rows in groups.items()]
+        before, after = ([known.get(key) for key in keys] for known in self._known)
+        parts = [
+            _judgement(kind, numbers[rows], _values(before, rows), _values(after, rows))
+            for kind, rows in _groups(before, after).items()
+        ]
         joined = pl.concat(parts).sort("pair") if parts else nothing.select("pair", *JUDGEMENT)
         return numbers.join(joined, on="pair", how="left", maintain_order="left")
 
@@ -114,19 +116,13 @@ def _kind(one: Draws, other: Draws) -> _Kind:
 
 
 def _judgement(
-    kind: _Kind,
-    before: Sequence[Draws | None],
-    after: Sequence[Draws | None],
-    rows: Sequence[int],
-    numbers: pl.DataFrame,
+    kind: _Kind, chosen: pl.DataFrame, before: Sequence[FloatArray], after: Sequence[FloatArray]
 ) -> pl.DataFrame:
-    """Columns ``pair`` and those of :data:`JUDGEMENT`, of the rows of one kind."""
-    chosen = numbers[list(rows)]
-    differences = chosen["difference"].fill_null(np.nan).to_numpy()
-    size = max(len(draws[row].values) for draws in (before, after) for row in rows)  # type: ignore[union-attr]
-    padded = [_padded([draws[row].values for row in rows], size) for draws in (before, after)]  # type: ignore[union-attr]
+    """Columns ``pair`` and those of :data:`JUDGEMENT`, of numbers of one kind."""
+    difference = chosen["difference"].fill_null(np.nan).to_numpy()
+    size = max(map(len, [*before, *after]))
     judge = paired_difference if kind.is_paired else unpaired_difference
-    judged: Difference = judge(differences, *padded, centre=kind.centre)
+    judged = judge(difference, _padded(before, size), _padded(after, size), centre=kind.centre)
     is_rounding = chosen.select(
         pl.col("after").is_close("before", rel_tol=_ROUNDING, abs_tol=0.0).fill_null(False)
     ).to_series()
@@ -137,13 +133,17 @@ def _judgement(
             "high": judged.high,
             "p": np.where(is_rounding.to_numpy() & np.isfinite(judged.p), 1.0, judged.p),
             "num_draws": judged.num,
-            "paired_by": [kind.paired_by] * len(rows),
+            "paired_by": [kind.paired_by] * chosen.height,
         }
     ).fill_nan(None)
     known = pl.col("p").is_not_null()
     return frame.select(
         "pair", *(pl.when(known).then(name).otherwise(None).cast(kind).alias(name) for name, kind in JUDGEMENT.items())
     )
+
+
+def _values(draws: Sequence[Draws | None], rows: Sequence[int]) -> list[FloatArray]:
+    return [one.values for row in rows if (one := draws[row])]
 
 
 def _padded(values: Sequence[FloatArray], size: int) -> FloatArray:

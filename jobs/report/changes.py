@@ -7,10 +7,16 @@ import polars as pl
 from tiltmeter.jobs.changes.wording import amount, with_interval
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph, Section
-from tiltmeter.jobs.report.wording import isolated, plural
+from tiltmeter.jobs.report.wording import isolated, listed, plural
 
 _CIRCUMSTANCES = ("setting", "input", "version")
 _ROWS = ("table", "column", "row", "status")
+_WAYS = {
+    "replicas": "were judged over replicas that draw alike in both runs",
+    "items": "over the same texts or records, drawn alike",
+    "unpaired": "over draws that each run has of its own",
+    "none": "by the earlier interval alone, as there are no draws",
+}
 _MOST_NUMBERS = 20
 _MOST_LISTED = 50
 _MOST_NAMES = 4
@@ -126,6 +132,22 @@ def _counted(items: pl.Series, kind: str) -> str:
     return plural(items.len(), kind) + names
 
 
+def judgements(differences: pl.DataFrame) -> str:
+    """In how many ways numbers were judged, in a sentence; empty if none was.
+
+    Args:
+        differences: the table.
+    """
+    judged = differences.filter(pl.col("verdict").is_in(["moved", "stayed"]))
+    counts = [(phrase, judged.filter(paired_by=kind)) for kind, phrase in _WAYS.items()]
+    parts = [
+        f"{rows.height:,} {phrase} ({rows.filter(verdict='moved').height:,} moved)"
+        for phrase, rows in counts
+        if rows.height
+    ]
+    return f"Of {plural(judged.height, 'number')} in tables that differ, {listed(parts)}." if parts else ""
+
+
 # --- as sections ----------------------------------------------------------------------------------------------------
 
 
@@ -158,7 +180,14 @@ def _numbers(beyond: pl.DataFrame) -> list[Block]:
     half_widths = cell("half-widths", lambda row: amount(row["half_widths"]), is_numeric=True)
     row, both = text("row", names=isolated), (_side("before"), _side("after"))
     caption = "How far they moved, in half widths of the earlier interval; with the intervals of both runs in brackets."
-    return [grid(caption, beyond, "table", "column", row, *both, half_widths, most=_MOST_NUMBERS)]
+    differences = [_difference(), text("paired_by", "paired by")] if beyond["p"].count() else []
+    return [grid(caption, beyond, "table", "column", row, *both, *differences, half_widths, most=_MOST_NUMBERS)]
+
+
+def _difference() -> Column:
+    """With the interval that judged it."""
+    ends = ("difference", "difference_low", "difference_high")
+    return cell("difference", lambda row: with_interval(*(row[end] for end in ends)), is_numeric=True)
 
 
 def _side(name: str) -> Column:

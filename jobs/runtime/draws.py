@@ -1,7 +1,7 @@
 """Values of numbers in each replica or resample, kept beside their intervals: what later runs pair theirs with."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from tiltmeter.storage.store.tables import column, key_columns
 
 NAME = "draws"
 """Of the table. Every unit may leave one of this name; a run publishes those of all units, one after the other."""
+
+_SCHEME = "draws_scheme"
 
 DRAWS = pa.schema(
     [
@@ -33,42 +35,50 @@ Scheme = Mapping[str, Any]
 """What draws are keyed by; ``paired_by`` says what two runs of one scheme share: ``replicas`` or ``items``."""
 
 
-def draws_of(name: str, values: NDArray[np.floating]) -> Row:
+def draws_of(name: str, values: NDArray[np.floating], scheme: Scheme | None = None) -> Row:
     """What the row of a number says of its replicas or resamples beside the columns of its table.
 
     Args:
         name: of the number's column.
         values: ``[draws]``; NaN where a draw has no value.
+        scheme: of this row, if rows of its table differ in it.
     """
-    return {f"{name}_draws": np.asarray(values, dtype=np.float64)}
+    return {f"{name}_draws": np.asarray(values, dtype=np.float64)} | ({_SCHEME: scheme} if scheme else {})
 
 
 def with_draws(
-    tables: Mapping[str, tuple[Sequence[Row], pa.Schema]], scheme: Scheme | None
+    tables: Mapping[str, tuple[Sequence[Row], pa.Schema]],
+    scheme: Scheme | None,
+    made: Callable[[Sequence[Row], pa.Schema], pa.Table] = table_of,
 ) -> Iterator[tuple[str, pa.Table]]:
     """Tables of rows, by name, and beside them one table of what their rows say of draws, if any does.
 
     Args:
         tables: rows with their schema.
         scheme: what the draws are keyed by; None if nobody knows.
+        made: makes a table of rows.
     """
-    text_of_scheme = None if scheme is None else json.dumps(dict(scheme), sort_keys=True, ensure_ascii=False)
     draws: list[Row] = []
     for name, (rows, schema) in tables.items():
-        table = table_of(rows, schema)
+        table = made(rows, schema)
         yield name, table
-        draws += ({"table": name, "scheme": text_of_scheme, **draw} for draw in _draws(rows, table))
+        draws += ({"table": name, **draw} for draw in _draws(rows, table, scheme))
     if draws:
         yield NAME, pa.Table.from_pylist(draws, DRAWS)
 
 
-def _draws(rows: Sequence[Row], table: pa.Table) -> Iterator[Row]:
+def _draws(rows: Sequence[Row], table: pa.Table, scheme: Scheme | None) -> Iterator[Row]:
     keys = table.select(key_columns(table.schema)).to_pylist()
     for row, key in zip(rows, keys, strict=True):
         for name in table.column_names:
             values = row.get(f"{name}_draws")
             if values is not None and np.isfinite(values).any():
-                yield {"key": row_key(key), "column": name, "values": pa.array(values, from_pandas=True).to_pylist()}
+                about = {"key": row_key(key), "column": name, "scheme": _scheme_text(row.get(_SCHEME, scheme))}
+                yield about | {"values": pa.array(values, from_pandas=True).to_pylist()}
+
+
+def _scheme_text(scheme: Scheme | None) -> str | None:
+    return None if scheme is None else json.dumps(dict(scheme), sort_keys=True, ensure_ascii=False)
 
 
 def rekeyed(draws: pa.Table, before: pa.Table, after: pa.Table) -> pa.Table:

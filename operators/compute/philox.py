@@ -54,6 +54,7 @@ class Stream(IntEnum):
     RELATION_STUDY = 30
     INFLUENCE = 31
     SHAPLEY = 36
+    PAIRED_ITEMS = 37
 
 
 @numba.njit(cache=True)

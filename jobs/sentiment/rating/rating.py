@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.rows import VERSION, RatingConfig, rate
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated
@@ -19,6 +20,7 @@ from tiltmeter.operators.statistics import multiplicity, resampling, two_samples
 from tiltmeter.operators.statistics.intervals import LINEAR, Scale
 from tiltmeter.operators.statistics.resampling import Estimate
 from tiltmeter.operators.statistics.text_intervals import cut, resampled_interval
+from tiltmeter.storage.store.identity import column_digests, digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _VERSIONS = [
@@ -27,6 +29,8 @@ _VERSIONS = [
 ]
 Row = Mapping[str, Any]
 
+_ITEMS = ("sentence", "group", "dataset", "gender", "race", "emotion", "conversation")
+
 _KEYS = ("variant", "group", "protected", "system", "measure")
 
 
@@ -34,7 +38,7 @@ def rate_systems(
     runner: Runner, scores: Mapping[Rated, TableRef], config: RatingConfig, seed: int
 ) -> dict[str, list[TableRef]]:
     """Tables ``tests``, ``effects``, ``raw_scores``, ``ratings`` and ``comparisons``."""
-    settings = {"config": config.of_raw_scores, "operators": _VERSIONS, "seed": seed}
+    settings = {"config": config.of_raw_scores, "operators": _VERSIONS, "seed": seed, "draws": "items"}
     units = {
         f"{system} on {variant}": [
             Unit(
@@ -48,7 +52,7 @@ def rate_systems(
     }
     done = [unit for [unit] in runner.run_whole(Stage("rate", each(_rate), units)).values()]
     rated = {name: [unit.tables[name] for unit in done] for name in ("tests", "effects")}
-    ordered = _order_unit([unit.tables for unit in done], config)
+    ordered = _order_unit([unit.tables for unit in done], config, seed)
     [order] = runner.run_whole(Stage("order", each(_order), {"ratings": [ordered]}))["ratings"]
     return rated | {name: [order.tables[name]] for name in ("raw_scores", "ratings", "comparisons")}
 
@@ -59,7 +63,15 @@ def _rate(store: Store, unit: Unit) -> Tables:
     yield "tests", table_of([key | row for row in findings.tests], tables.TESTS)
     yield "effects", table_of([key | row for row in findings.effects], tables.EFFECTS)
     yield "raw_scores", table_of([key | row for row in findings.raw_scores], tables.RAW_SCORES)
-    yield "resampled", pa.table({"values": pa.array(findings.resampled, pa.list_(pa.float64()))})
+    items = [_items(store.read(unit.input("scores")))] * len(findings.resampled)
+    resampled = pa.array(findings.resampled, pa.list_(pa.float64()))
+    yield "resampled", pa.table({"values": resampled, "items": pa.array(items, pa.string())})
+
+
+def _items(scores: pa.Table) -> str:
+    """What tells the texts that are resampled from others, and their order."""
+    scored = {"scored": scores["sentiment"].is_valid()}
+    return digest([column_digests(scores.select(_ITEMS)), column_digests(pa.table(scored))])
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -71,33 +83,40 @@ def _known(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def _order_unit(rated: Sequence[Mapping[str, TableRef]], config: RatingConfig) -> Unit:
+def _order_unit(rated: Sequence[Mapping[str, TableRef]], config: RatingConfig, seed: int) -> Unit:
     names = ("measure", "num_levels", "cut", "level", "interval")
-    settings = {name: getattr(config, name) for name in names} | {"weights": config.rules.weights}
+    settings = {name: getattr(config, name) for name in names} | {"weights": config.rules.weights, "seed": seed}
     inputs = {name: [refs[name] for refs in rated] for name in ("raw_scores", "resampled")}
     return Unit(f"order/{ranking.VERSION}", "ratings", settings, inputs)
 
 
 def _order(store: Store, unit: Unit) -> Tables:
     rows = pl.concat(
-        pl.DataFrame(store.read(raw)).with_columns(pl.Series("resampled", store.read(values)["values"].to_pylist()))
+        pl.DataFrame(store.read(raw)).with_columns(_resampled(store.read(values)))
         for raw, values in zip(unit.inputs["raw_scores"], unit.inputs["resampled"], strict=True)
     )
     ratings = _ratings(rows, *(unit.config[name] for name in ("measure", "num_levels", "cut")))
-    yield "raw_scores", table_of(list(_with_intervals(rows, unit.config)), tables.RAW_SCORES)
+    raw_scores = {"raw_scores": (list(_with_intervals(rows, unit.config)), tables.RAW_SCORES)}
+    yield from with_draws(raw_scores, None, table_of)
     yield "ratings", ratings.select(tables.RATINGS.names).to_arrow().cast(tables.RATINGS)
     comparisons = _comparisons(rows, ratings, unit.config)
     yield "comparisons", table_of(comparisons, tables.COMPARISONS)
 
 
-def _with_intervals(rows: pl.DataFrame, config: Row) -> Iterator[Row]:
+def _resampled(values: pa.Table) -> list[pl.Series]:
+    return [pl.Series("resampled", values["values"].to_pylist()), pl.Series("items", values["items"])]
+
+
+def _with_intervals(rows: pl.DataFrame, config: Row) -> Iterator[dict[str, Any]]:
     """Rows of the table ``raw_scores``; those that have a score with its interval."""
     for row in rows.iter_rows(named=True):
-        ends = {}
+        ends: dict[str, Any] = {}
         if row["status"] == "ok":
             highest = largest_score(row["num_tests"], config["weights"]) if row["measure"] == "wrs" else np.inf
             estimate = Estimate(row["raw_score"], np.array(row["resampled"], dtype=np.float64))
+            scheme = {"paired_by": "items", "seed": config["seed"], "items": row["items"]}
             ends = _ends("raw_score", estimate, config, cut(0.0, highest))
+            ends |= draws_of("raw_score", estimate.resamples, scheme | {"operator": resampling.VERSION})
         yield {name: row[name] for name in tables.RAW_SCORES.names} | ends
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tiltmeter.jobs.changes.comparing import common_tables
 from tiltmeter.jobs.changes.past_runs import PastRun
-from tiltmeter.jobs.report.changes import change_findings, change_sections
+from tiltmeter.jobs.report.changes import change_findings, change_sections, judgements
 from tiltmeter.jobs.report.grids import grid
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
@@ -17,20 +17,22 @@ def page(run: Run[Any, Any], frames: Frames) -> Body:
     """What changed from an earlier run to a later one."""
     before, after, changes = run.sources.before, run.sources.after, frames["changes"]
     findings = change_findings(changes, len(common_tables(before, after)))
+    judged = [Paragraph(sentence)] if (sentence := judgements(frames["differences"])) else []
     return Body(
         f"What changed: {_jobs(before, after)}",
         {"job": "compare", "earlier": before.moment, "later": after.moment},
-        Lead(_asked(before, after), [Bullets(findings)], [Paragraph(_HOW_SURE)]),
+        Lead(_asked(before, after), [Bullets(findings)], [*judged, Paragraph(_HOW_SURE)]),
         change_sections(changes),
     )
 
 
 _HOW_SURE = (
-    "A number moved beyond its interval if it differs from what it was and lies outside the interval that the earlier "
-    "run gave it, widened to hold that run's own number where it did not. Both runs scatter: had all that is random "
-    "been drawn anew and nothing else changed, about one number in six would lie outside a 95% interval of the earlier "
-    "run. So a few that moved by little more than a half-width are no finding; where inputs, settings and versions are "
-    "the same, numbers don't move at all."
+    "A number moved if its difference is more than chance makes, over the replicas or resamples of both runs: one by "
+    "one where both draw what they share alike, so that only what differs between them counts. The p-values are "
+    "corrected for all numbers of the two runs (Benjamini and Hochberg): of those that are said to have moved, at most "
+    "one in twenty is expected not to have. A number without such draws moved if it lies outside the interval that the "
+    "earlier run gave it, widened to hold that run's own number; had all that is random been drawn anew and nothing "
+    "else changed, about one in six would. Where inputs, settings and versions are the same, numbers don't move at all."
 )
 
 

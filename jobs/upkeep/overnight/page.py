@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.changes import changes_of, move_of
+from tiltmeter.jobs.report.changes import changes_of, judgements, move_of
 from tiltmeter.jobs.report.grids import Row, count, grid, number
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
@@ -19,10 +19,12 @@ def page(_: Run[Any, Any], frames: Frames) -> Body:
     """What moved since each job last succeeded, and how each ended."""
     jobs, changes = frames["jobs"], frames["changes"].partition_by("name", maintain_order=True, as_dict=True)
     by_name = {str(name): rows for (name,), rows in changes.items()}
+    sentence = judgements(frames["differences"])
+    judged = [Paragraph(sentence)] if sentence else []
     return Body(
         "What the night brought",
         {"job": "overnight", "jobs": f"{jobs.height}"},
-        Lead([Paragraph(_ASKED)], [*_failed_gates(frames["gates"]), *_moves(jobs, by_name), _outcome(jobs)]),
+        Lead([Paragraph(_ASKED)], [*_failed_gates(frames["gates"]), *_moves(jobs, by_name), *judged, _outcome(jobs)]),
         [
             Section("jobs", "The jobs", [_by_job(jobs), *_reasons(jobs)]),
             *_gates(frames["gates"]),

@@ -24,7 +24,7 @@ from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
 from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, check_notification, notify
 from tiltmeter.jobs.upkeep.overnight.outcome import as_json, outcome, sentences
 from tiltmeter.jobs.upkeep.overnight.page import page
-from tiltmeter.jobs.upkeep.overnight.tables import CHANGES, GATES, JOBS
+from tiltmeter.jobs.upkeep.overnight.tables import CHANGES, DIFFERENCES, GATES, JOBS
 
 
 @pytest.fixture
@@ -236,6 +236,7 @@ def test_the_page_leads_with_gates_that_failed(gates):
         "jobs": pl.DataFrame(pa.Table.from_pylist(NIGHT[:1], JOBS)),
         "gates": pl.DataFrame(pa.Table.from_pylist(gates, GATES)),
         "changes": pl.DataFrame(CHANGES.empty_table()),
+        "differences": pl.DataFrame(DIFFERENCES.empty_table()),
     }
     frames["jobs"] = frames["jobs"].with_columns(num_beyond=0)
     body = page(None, frames)

@@ -156,6 +156,7 @@ def lead_of(rows, changes=()):
         "jobs": pl.DataFrame(pa.Table.from_pylist(rows, tables.JOBS)),
         "gates": pl.DataFrame(tables.GATES.empty_table()),
         "changes": pl.DataFrame(pa.Table.from_pylist(list(changes), tables.CHANGES)),
+        "differences": pl.DataFrame(tables.DIFFERENCES.empty_table()),
     }
     blocks = page(None, frames).lead.findings
     return [text for block in blocks for text in (block.items if isinstance(block, Bullets) else [block.text])]

@@ -40,7 +40,7 @@ def several(rate):
 
 
 def test_only_the_tables_of_ratings_are_written(several):
-    assert several.published == {"scores", "tests", "effects", "raw_scores", "ratings", "comparisons"}
+    assert several.published == {"scores", "tests", "effects", "raw_scores", "ratings", "comparisons", "draws"}
 
 
 def test_tests_and_rejections_by_the_definition(several):
