@@ -20,10 +20,9 @@ from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.private_release import bounds, scores, secrets
+from tiltmeter.operators.embedding.private_release import bounds, noise, profile, scores, secrets
 from tiltmeter.operators.embedding.private_release.bounds import Counts, share_of_level
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification, claimed_epsilon, exact_epsilon
-from tiltmeter.operators.embedding.private_release.noise import draw_noise
 from tiltmeter.operators.embedding.private_release.scores import SCORES, Pair, Releases, count_scores, score_edges
 from tiltmeter.operators.embedding.private_release.secrets import grid_step, on_grid
 from tiltmeter.operators.embedding.private_release.verdicts import VERSION, audit_pair
@@ -83,11 +82,11 @@ def _batches(config: PrivateVectorsRun, words: TableRef, mechanism: Mechanism, p
         Unit(
             scores.VERSION,
             f"{mechanism.name}, {pair}, {side} {batch}",
-            about | {"side": side, "batch": batch, "draws": config.audit.batch},
+            about | {"side": side, "batch": batch, "draws": min(config.audit.batch, config.audit.draws - start)},
             _inputs(words, mechanism),
         )
         for side in ("first", "second")
-        for batch in range(config.audit.draws // config.audit.batch)
+        for batch, start in enumerate(range(0, config.audit.draws, config.audit.batch))
     ]
 
 
@@ -101,7 +100,7 @@ def _settings(config: PrivateVectorsRun, mechanism: Mechanism, pair: str) -> dic
         "name": mechanism.name,
         "pair": pair,
         "seed": config.seed,
-        "noise": secrets.VERSION,
+        "noise": [noise.VERSION, secrets.VERSION],
     }
 
 
@@ -126,9 +125,9 @@ class Study:
     def releases(self, generator: np.random.Generator, image: FloatArray, num: int) -> FloatArray:
         """Of one image, on the grid."""
         made = self.specification
-        noise = draw_noise(generator, made.law, (num, len(image)), made.scale)
-        noise += image
-        return on_grid(noise, self.step)
+        vectors = noise.draw_noise(generator, made.law, (num, len(image)), made.scale)
+        vectors += image
+        return on_grid(vectors, self.step)
 
 
 def _pair_rows(vectors: FloatArray, pair: str, seed: int) -> list[int]:
@@ -181,7 +180,7 @@ def _judging(
         "delta": config.deltas[0],
         "level": config.audit.level,
         "family": family,
-        "versions": [bounds.VERSION],
+        "versions": [bounds.VERSION, profile.VERSION],
     }
     half = len(finished) // 2
     inputs = {"first": finished[:half], "second": finished[half:]}

@@ -1,5 +1,7 @@
 """The config of `private_vectors`: vectors, mechanisms, how they are audited and used, and what is released."""
 
+import sys
+from dataclasses import fields
 from typing import Annotated, Literal, Self
 
 import pydantic
@@ -13,6 +15,7 @@ from tiltmeter.operators.embedding.private_release.mechanisms import DESIGNS, Na
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Normal = Annotated[float, Field(ge=sys.float_info.min, allow_inf_nan=False)]
 _Share = Annotated[float, Field(gt=0, lt=1)]
 _Count = Annotated[int, Field(ge=1)]
 _Epsilons = Annotated[tuple[_Positive, ...], AfterValidator(each_once)]
@@ -33,7 +36,7 @@ class Vocabulary:
     """Public vectors that mechanisms are studied on.
 
     Attributes:
-        words: that are taken of a file, its first; None: all.
+        words: that are taken of a file of public vectors or words, its first; None: all.
         word_file: file with a word in each line, which an encoder needs.
         tile_words: words of a block, of which sensitivity compares each with each.
     """
@@ -151,7 +154,8 @@ class Release:
         words: file of private words, one in each line, of which the vectors of a public vocabulary are released;
             None: the vectors of ``embedding.path`` are private themselves.
         mechanism: any for words; for private vectors one that needs no public vocabulary.
-        epsilon: nominal; for ``gaussian``, of two vectors at the largest distance that there may be, at ``delta``.
+        epsilon: nominal, per unit of distance; for ``gaussian`` up to the largest distance, and with the slack
+            ``deltas[0]``.
         max_epsilon: that may be spent on the input, over all its releases.
         radius: public, that private vectors are shortened to; None: they are not.
     """
@@ -163,7 +167,7 @@ class Release:
     mechanism: Name = "M1"
     epsilon: _Positive = 10.0
     max_epsilon: _Positive = 10.0
-    radius: _Positive | None = None
+    radius: _Normal | None = None
 
     @pydantic.model_validator(mode="after")
     def _can_be_released(self) -> Self:
@@ -179,7 +183,19 @@ class Release:
                 f"release.epsilon={self.epsilon:g}: is more than release.max_epsilon={self.max_epsilon:g}, which all "
                 "releases of an input may spend together; lower it or raise the other"
             )
+        if not self.key_file:
+            self._check_unused()
         return self
+
+    def _check_unused(self) -> None:
+        """Whoever describes a release and forgets the key would have private vectors studied, words and all."""
+        chosen = [(field.name, getattr(self, field.name), field.default) for field in fields(self)]
+        for name, value, default in chosen:
+            if value != default:
+                raise ValueError(
+                    f"release.{name}={value}: says how to release, and nothing is released without a key; set "
+                    "release.key_file, or leave it out"
+                )
 
     def _check_private_vectors(self) -> None:
         if self.mechanism not in RELEASABLE:
@@ -227,5 +243,19 @@ class PrivateVectorsRun(CommonConfig):
         if isinstance(self.embedding, EncoderEmbedding) and not self.vocabulary.word_file:
             raise ValueError(
                 "vocabulary.word_file: an encoder needs the words to encode; name a file with one in each line"
+            )
+        if isinstance(self.embedding, FileEmbedding) and self.vocabulary.word_file:
+            raise ValueError(
+                f"vocabulary.word_file={self.vocabulary.word_file}: is for an encoder, and a file of vectors has words "
+                "of its own; leave it out, or set embedding=encoder"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _release_is_of_all_rows(self) -> Self:
+        if self.release.key_file and not self.release.words and self.vocabulary.words is not None:
+            raise ValueError(
+                f"vocabulary.words={self.vocabulary.words}: all vectors of embedding.path are released, not its first "
+                "alone; make a file of these, or leave it out"
             )
         return self

@@ -15,9 +15,8 @@ from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.private_release import deniability
+from tiltmeter.operators.embedding.private_release import deniability, noise
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification
-from tiltmeter.operators.embedding.private_release.noise import draw_noise
 from tiltmeter.operators.statistics.shares import clopper_pearson
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -37,6 +36,7 @@ def _denying(config: PrivateVectorsRun, vocabulary: TableRef, item: Mechanism) -
     settings = {
         "row": item.row | {"exact_epsilon": item.exact_epsilon},
         "mechanism": item.specification._asdict(),
+        "noise": noise.VERSION,
         "words": config.deniability.words,
         "draws": config.deniability.draws,
         "level": config.job.level,
@@ -56,8 +56,8 @@ def _deny(store: Store, unit: Unit) -> Tables:
     for row in order[: config["words"]]:
         key = document_key(f"deniability/{config['row']}"), int(row)
         generator = keyed_generator(config["seed"], Stream.PRIVATE_NOISE, *key)
-        noise = draw_noise(generator, made.law, (config["draws"], images.shape[1]), made.scale)
-        rows = deniability.nearest_rows(images[row] + noise, images)
+        drawn = noise.draw_noise(generator, made.law, (config["draws"], images.shape[1]), made.scale)
+        rows = deniability.nearest_rows(images[row] + drawn, images)
         results.append(deniability.deniability(rows, int(row)))
         successes += int((rows == row).sum())
     attacker = clopper_pearson(successes, len(results) * config["draws"], config["level"])

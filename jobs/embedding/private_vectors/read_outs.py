@@ -17,6 +17,7 @@ from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.embedding.private_release import noise
 from tiltmeter.operators.embedding.private_release.distances import (
     VERSION,
     constant_error,
@@ -26,7 +27,6 @@ from tiltmeter.operators.embedding.private_release.distances import (
     pair_distances,
 )
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification
-from tiltmeter.operators.embedding.private_release.noise import draw_noise, mean_squared_norm
 from tiltmeter.operators.statistics.intervals import LOG, IntervalSettings
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -61,6 +61,7 @@ def _unit(config: PrivateVectorsRun, vocabulary: TableRef, mechanism: Mechanism,
             "beta": mechanism.map.beta,
         },
         "sensitivity": mechanism.sensitivity,
+        "noise": noise.VERSION,
         "words": config.distances.words,
         "runs": config.distances.runs,
         "seed": config.seed,
@@ -97,11 +98,11 @@ def _errors(
     generator: np.random.Generator, first: FloatArray, second: FloatArray, projection: FloatArray, made: Specification
 ) -> Iterator[tuple[str, float]]:
     releases = [
-        vectors @ projection.T + draw_noise(generator, "norm", (len(vectors), made.num_dimensions), made.scale)
+        vectors @ projection.T + noise.draw_noise(generator, "norm", (len(vectors), made.num_dimensions), made.scale)
         for vectors in (first, second)
     ]
     true, noisy = pair_distances(first, second), pair_distances(*releases)
-    debiased = debiased_distances(noisy, mean_squared_norm("norm", made.num_dimensions, made.scale))
+    debiased = debiased_distances(noisy, noise.mean_squared_norm("norm", made.num_dimensions, made.scale))
     yield "distance", float(np.mean(np.abs(noisy - true)))
     yield "debiased_distance", float(np.mean(np.abs(debiased - true)))
     yield "inner_product", float(np.mean(np.abs(releases[0] @ releases[1].T - first @ second.T)))
@@ -111,7 +112,7 @@ def _closed_forms(
     first: FloatArray, second: FloatArray, images: FloatArray, others: FloatArray, made: Specification
 ) -> dict[str, dict[str, float]]:
     """Of each read-out, what its error should be, and that of the best constant."""
-    squared = mean_squared_norm("norm", made.num_dimensions, made.scale)
+    squared = noise.mean_squared_norm("norm", made.num_dimensions, made.scale)
     norms = np.add.outer((images**2).sum(axis=1), (others**2).sum(axis=1))
     true, products = pair_distances(first, second), first @ second.T
     return {

@@ -1,5 +1,6 @@
 """What a run of `private_vectors` starts from, found before any work."""
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.runtime.files import find_table
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.models.checkpoints import Checkpoint
 
 
@@ -61,6 +63,19 @@ def find_sources(config: PrivateVectorsRun) -> PrivateSources:
     checkpoints = config.embedding.checkpoints()
     _check_one(len(checkpoints), "embedding.model")
     return PrivateSources(None, words, checkpoints, tasks)
+
+
+def lines_of(uri: str, setting: str) -> list[str]:
+    """Words of a file, one in each line; of what it holds no message says anything.
+
+    Raises:
+        InputError: if it is no text in UTF-8.
+    """
+    try:
+        with opened(uri) as file:
+            return [line.strip() for line in io.StringIO(file.read().decode("utf-8-sig"), newline=None)]
+    except UnicodeDecodeError:
+        raise InputError(f"{setting}: is no text in UTF-8; nothing is said of it here") from None
 
 
 def _vectors(config: PrivateVectorsRun) -> FoundFile:

@@ -23,8 +23,13 @@ class TaskData(NamedTuple):
     labels: IntArray
     is_test: BoolArray | None
 
-    def unusable(self, num_folds: int) -> str:
-        """Why nothing can be learnt from it; empty where something can."""
+    def unusable(self, num_folds: int, test_parts: Sequence[BoolArray]) -> str:
+        """Why nothing can be learnt from it or tested by it; empty where something can.
+
+        Args:
+            num_folds: of the training part.
+            test_parts: of each run, ``[texts]``.
+        """
         training = self.labels if self.is_test is None else self.labels[~self.is_test]
         counts = Counter(training.tolist())
         if len(counts) < 2:
@@ -33,6 +38,10 @@ class TaskData(NamedTuple):
             return (
                 f"a class has {smallest} training texts, and must have {2 * num_folds} at least, as utility.folds says"
             )
+        if not all(part.any() for part in test_parts):
+            return "the test part has no text with a class, or no word of the vocabulary"
+        if any(len(np.unique(self.labels[~part])) < 2 for part in test_parts):
+            return "a random training part has one class alone: add texts, or set another seed"
         return "" if len(self.words.rows) else "no text has a word of the vocabulary"
 
 

@@ -1,6 +1,7 @@
 """The stage that asks what private vectors are good for: tasks beside their controls."""
 
 from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.private_release import utility
+from tiltmeter.operators.embedding.private_release import noise, utility
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification
 from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _NO_NOISE = {"dimensions": 0, "epsilon": None, "compared_at": "nominal", "exact_epsilon": None, "noise_per": "none"}
@@ -70,6 +72,8 @@ def _unit(
         "task": config.utility.tasks[task].kind,
         "files": [file.identity for file in sources.tasks[task]],
         "columns": (config.utility.tasks[task].text, config.utility.tasks[task].label),
+        "tokens": Tokenizer(config.embedding.language).identity,
+        "noise": noise.VERSION,
         "language": config.embedding.language,
         "limit": config.utility.limit,
         "runs": config.utility.runs,
@@ -88,47 +92,60 @@ def _use(store: Store, unit: Unit) -> Tables:
     config = unit.config
     words, vectors = words_and_vectors(store, unit.input("vocabulary"))
     data = read_task(config, words)
-    if why := data.unusable(config["folds"]):
+    parts = [_test_part(config, data, number) for number in range(config["runs"])]
+    if why := data.unusable(config["folds"], parts):
         row = config["row"] | {"measure": "accuracy"} | failed("too_little_data", why)
         yield "utility", table_of([row], UTILITY)
         return
-    runs = [
-        _results(config, data, vectors, map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1]), number)
-        for number in range(config["runs"])
-    ]
-    num_test = int(runs[0][1].sum())
+    projection = map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1])
+    runs = [_results(config, data, vectors, projection, number, part) for number, part in enumerate(parts)]
+    num_test = int(parts[0].sum())
     rows = []
-    for measure in runs[0][0]:
-        value = float(np.mean([results[measure] for results, _ in runs]))
+    for measure in runs[0]:
+        value = float(np.mean([results[measure] for results in runs]))
+        about = config["row"] | {"measure": measure, "num_test": num_test, "num_runs": config["runs"]}
+        if isnan(value):
+            rows.append(about | failed("undefined", "it is of two classes, both of which every test part has"))
+            continue
         # The runs share their texts: their mean is no surer than one test part.
         interval = clopper_pearson(round(value * num_test), num_test, config["level"])
         rows.append(
-            config["row"]
-            | {"measure": measure, "value": value, "num_test": num_test, "num_runs": config["runs"]}
+            about
+            | {"value": value}
             | ({"low": float(interval.low), "high": float(interval.high)} if measure == "accuracy" else {})
             | OK
         )
     yield "utility", table_of(rows, UTILITY)
 
 
+def _test_part(config: dict[str, Any], data: TaskData, number: int) -> BoolArray:
+    """Of one run: that of the file, or a random one."""
+    if data.is_test is not None:
+        return data.is_test
+    task = document_key(f"test part of {config['row']['task']}")
+    split = keyed_generator(config["seed"], Stream.PRIVATE_STUDY, task, number)
+    return utility.held_out(split, len(data.labels))
+
+
 def _results(
-    config: dict[str, Any], data: TaskData, vectors: FloatArray, projection: FloatArray, number: int
-) -> tuple[dict[str, float], BoolArray]:
-    """Of one run: measures by name, and the test part."""
+    config: dict[str, Any],
+    data: TaskData,
+    vectors: FloatArray,
+    projection: FloatArray,
+    number: int,
+    is_test: BoolArray,
+) -> dict[str, float]:
+    """Of one run: measures by name."""
     row, seed = config["row"], config["seed"]
-    is_test = data.is_test
-    if is_test is None:
-        split = keyed_generator(seed, Stream.PRIVATE_STUDY, document_key(f"test part of {row['task']}"), number)
-        is_test = utility.held_out(split, len(data.labels))
     if row["mechanism"] == "constant":
-        return {"accuracy": utility.majority_accuracy(data.labels, is_test)}, is_test
+        return {"accuracy": utility.majority_accuracy(data.labels, is_test)}
     generator = keyed_generator(seed, Stream.PRIVATE_NOISE, document_key(str(sorted(row.items(), key=str))), number)
     features = _features(config, data, vectors, projection, generator)
     if config["task"] == "words":
         result = utility.linear_result(features, data.labels, is_test)
-        return {"accuracy": result.accuracy, "area": result.area}, is_test
+        return {"accuracy": result.accuracy, "area": result.area}
     accuracy = utility.text_accuracy(features, data.labels, is_test, config["penalties"], config["folds"], seed)
-    return {"accuracy": accuracy}, is_test
+    return {"accuracy": accuracy}
 
 
 def _features(

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
-from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
+from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, lines_of
 from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding, encode
 from tiltmeter.jobs.embedding.vectors.selection import Selection, matrix, vector_column
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release import sensitivity
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
 
@@ -54,11 +53,23 @@ def vocabulary_unit(config: PrivateVectorsRun, sources: PrivateSources) -> Unit:
 
 
 def _encoded(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources) -> Unit:
-    assert sources.words and isinstance(config.embedding, EncoderEmbedding)  # noqa: S101, PT018
-    with opened(sources.words.uri) as file:
-        words = tuple(dict.fromkeys(line.strip() for line in file.read().decode("utf-8").splitlines() if line.strip()))
+    assert isinstance(config.embedding, EncoderEmbedding)  # noqa: S101
+    words = words_to_encode(config, sources)
     [[done]] = encode(runner, config.embedding, sources.checkpoints, Selection(words)).values()
     return Unit(_VERSION, "vectors", {}, {"encoded": [done.tables["vectors"].select("word", "vector")]})
+
+
+def words_to_encode(config: PrivateVectorsRun, sources: PrivateSources) -> tuple[str, ...]:
+    """The first of those that an encoder is given, each once.
+
+    Raises:
+        InputError: if the file is no text, or has too few words for a pair and a third.
+    """
+    assert sources.words  # noqa: S101
+    words = tuple(dict.fromkeys(filter(None, lines_of(sources.words.uri, "vocabulary.word_file"))))
+    if len(words) < _MIN_WORDS:
+        raise InputError(f"vocabulary.word_file: has {len(words)} different words, and must have {_MIN_WORDS} at least")
+    return words[: config.vocabulary.words]
 
 
 def _read(store: Store, unit: Unit) -> Tables:

@@ -24,8 +24,10 @@ KEY_BYTES = 32
 BLOCK_ROWS = 1024
 """Rows that share a stream of numbers; a block is always drawn whole, so that a row's noise depends on no other row."""
 
-_STEPS = 1024
-_LARGEST = 2.0**52
+STEPS = 1024
+"""Of the grid, that a standard deviation of the noise has at least."""
+LARGEST = 2.0**52
+"""In steps of the grid: a double has no digit for the step of what is larger."""
 
 
 def keyed_digest(key: bytes, about: Mapping[str, object]) -> bytes:
@@ -81,7 +83,7 @@ def grid_step(deviation: float) -> float:
     >>> grid_step(1.5) == 2.0**-10, grid_step(0.9) == 2.0**-11
     (True, True)
     """
-    return float(2.0 ** floor(log2(deviation / _STEPS)))
+    return float(2.0 ** floor(log2(deviation / STEPS)))
 
 
 def on_grid(values: FloatArray, step: float) -> FloatArray:
@@ -94,7 +96,7 @@ def on_grid(values: FloatArray, step: float) -> FloatArray:
     array([0.25, 0.5 , 0.  ])
     """
     placed = np.asarray(values / step)
-    if placed.size and not (placed.max() < _LARGEST and placed.min() > -_LARGEST):
+    if placed.size and not (placed.max() < LARGEST and placed.min() > -LARGEST):
         raise ValueError("a vector is not finite, or too long for the grid of what is published")
     np.rint(placed, out=placed)
     placed *= step

@@ -7,6 +7,7 @@ word, and noise alone, by occurrence and by word, stands beside every mechanism.
 """
 
 from collections.abc import Sequence
+from math import nan
 from typing import NamedTuple
 
 import numpy as np
@@ -122,7 +123,7 @@ class LinearResult(NamedTuple):
 
     Attributes:
         accuracy: share of right classes.
-        area: under the ROC curve.
+        area: under the ROC curve; NaN unless there are two classes, and the test part has both.
     """
 
     accuracy: float
@@ -130,7 +131,7 @@ class LinearResult(NamedTuple):
 
 
 def linear_result(features: FloatArray, labels: IntArray, is_test: BoolArray) -> LinearResult:
-    """Accuracy and area under the curve of a linear SVM (C = 1) of two classes, as in experiment 3.
+    """Accuracy and, of two classes as in experiment 3, area under the curve of a linear SVM (C = 1).
 
     >>> labels = np.array([0, 1] * 20)
     >>> linear_result(labels[:, None] * 2.0 - 1, labels, np.arange(40) < 8)
@@ -144,6 +145,8 @@ def linear_result(features: FloatArray, labels: IntArray, is_test: BoolArray) ->
     model = make_pipeline(StandardScaler(), LinearSVC(C=1.0, random_state=0, dual=False))
     model.fit(features[~is_test], labels[~is_test])
     accuracy = float(np.mean(model.predict(features[is_test]) == labels[is_test]))
+    if not np.array_equal(np.unique(labels), np.unique(labels[is_test])) or len(np.unique(labels)) != 2:
+        return LinearResult(accuracy, nan)
     return LinearResult(accuracy, float(roc_auc_score(labels[is_test], model.decision_function(features[is_test]))))
 
 

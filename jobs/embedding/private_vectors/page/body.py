@@ -24,7 +24,10 @@ _ADJACENT = (
     "What is promised is that one vector is hard to tell from another one near it. Nothing is promised of the corpus "
     "that vectors were trained on, and the loss of a text is the sum over its words."
 )
-_WHERE = {"norm": "per unit of distance", "gaussian": "at the largest distance that there may be"}
+_WHERE = {
+    "norm": "per unit of distance",
+    "gaussian": "per unit of distance up to the largest that there may be, with a slack",
+}
 _STUDY = "STUDY: not private. All noise here is drawn from the public seed, and anybody can draw it again."
 
 

@@ -1,14 +1,16 @@
 """The mechanism of a release, and what it promises: for any vectors, or for the words of a public vocabulary."""
 
+import sys
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
-from tiltmeter.jobs.embedding.private_vectors.geometry import measure
-from tiltmeter.jobs.embedding.private_vectors.maps import draw_maps, kept_dimensions
-from tiltmeter.jobs.embedding.private_vectors.mechanisms import GUARANTEES, stretch_of
+from tiltmeter.jobs.embedding.private_vectors.geometry import Geometry, measure
+from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap, draw_maps, kept_dimensions
+from tiltmeter.jobs.embedding.private_vectors.mechanisms import GUARANTEES, Mechanism, stretch_of
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
 from tiltmeter.jobs.embedding.private_vectors.vocabulary import read_vocabulary, vectors_of
 from tiltmeter.operators.compute.arrays import FloatArray
@@ -16,8 +18,11 @@ from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.private_release.mechanisms import DESIGNS, Anchor, Specification, specified
+from tiltmeter.operators.embedding.private_release.noise import norm_quantile
 from tiltmeter.operators.embedding.private_release.projections import gaussian_projection, haar_projection
+from tiltmeter.operators.embedding.private_release.secrets import LARGEST, STEPS, grid_step, off_grid_chance
 from tiltmeter.operators.embedding.private_release.sensitivity import spectral_sensitivity
+from tiltmeter.storage.errors import InputError
 
 
 class ReleaseMechanism(NamedTuple):
@@ -35,6 +40,29 @@ class ReleaseMechanism(NamedTuple):
     guarantee: str
     norm: float | None
 
+    @property
+    def longest_row(self) -> float:
+        """Norm of the longest row of the map: no coordinate of an image is a sum of more than this times the norm."""
+        return 1.0 if self.projection is None else float(np.linalg.norm(self.projection, axis=1).max())
+
+    def reach(self, norm: float) -> float:
+        """Bound on the terms of what is published, for vectors up to a norm; noise exceeds its part hardly ever."""
+        made = self.specification
+        noise = norm_quantile(made.num_dimensions, made.scale, UNLIKELY) if made.law == "norm" else 10 * made.deviation
+        return self.longest_row * norm + noise
+
+    def rounding(self, num_rows: int, width: int) -> float | None:
+        """Chance at most that rounding errors change a row; by a public norm alone, as what private vectors really
+        measure is not said."""
+        if self.norm is None:
+            return None
+        made = self.specification
+        chance = off_grid_chance(made.num_dimensions, self.reach(self.norm), grid_step(made.deviation), width)
+        return min(1.0, num_rows * (chance + UNLIKELY))
+
+
+UNLIKELY = 1e-12
+"""Chance that the noise of a row is larger than it is taken to be."""
 
 _NORMAL = (
     "(epsilon times the largest distance that there may be, delta)-private for any two rows; no bound without slack."
@@ -65,10 +93,40 @@ def for_words(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources
     maps = draw_maps(runner, config, vocabulary.table, vectors.shape[1], ())
     geometry = measure(runner, config, vocabulary, [item for item in maps.values() if item.ref])
     item = stretch_of(chosen.mechanism, config.beta, maps, geometry)
+    _check_published(item, maps, geometry)
     projection = vectors_of(runner.store, item.map.ref) if item.map.ref else None
     anchor = Anchor(geometry.largest, 1.0, config.deltas[0])
     made = specified(DESIGNS[item.name], item.map.num_dimensions, item.sensitivity, chosen.epsilon, anchor)
     return _promised(config, projection, made, item.delta, float(np.linalg.norm(vectors, axis=1).max()))
+
+
+def _check_published(item: Mechanism, maps: Mapping[tuple[str, float], PublicMap], geometry: Geometry) -> None:
+    """Everybody can see that a public map breaks its promise, and so can we."""
+    if DESIGNS[item.name].sensitivity != "published":
+        return
+    pair = geometry.stretches[[public for public in maps.values() if public.ref].index(item.map)]
+    if float(str(pair["upper"])) > item.sensitivity:
+        raise InputError(
+            f"release.mechanism={item.name}: promises nothing, as the map of this seed stretches the distance of "
+            f"{pair['first']!r} and {pair['second']!r} by {pair['ratio']:.3f}, and 1 + beta is {item.sensitivity:g}; "
+            "set release.mechanism='M2 exact', or another seed"
+        )
+
+
+def check_grid(config: PrivateVectorsRun, mechanism: ReleaseMechanism, vectors: FloatArray) -> None:
+    """Refuse, before anything is spent, what can't be written on the grid that its noise asks for.
+
+    Raises:
+        InputError: without a word of what the vectors are.
+    """
+    made, largest = mechanism.specification, float(np.abs(vectors).max())
+    is_normal = sys.float_info.min < made.deviation / STEPS and made.deviation < sys.float_info.max / LARGEST
+    norm = largest * vectors.shape[1] ** 0.5
+    if not (is_normal and mechanism.reach(norm) < LARGEST * grid_step(made.deviation)):
+        raise InputError(
+            f"release.epsilon={config.release.epsilon:g}: no double holds both the vectors and noise of this size; "
+            "choose one nearer to 1 / (a distance of two vectors)"
+        )
 
 
 def _promised(

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
-from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
+from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, lines_of
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release.deniability import nearest_rows
 from tiltmeter.operators.embedding.private_release.projections import clipped
 from tiltmeter.operators.embedding.private_release.secrets import content_digest
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.vectors.files import read_embedding
 
 
@@ -96,15 +95,7 @@ class RowFiles:
         rows = {word: row for row, word in enumerate(public[: self.num_public])}
         # A word without a vector gets that of one public word, which is a word of the vocabulary like all others.
         unknown = int(nearest_rows(vectors.mean(axis=0, keepdims=True), vectors)[0])
-        order = np.array([rows.get(word, unknown) for word in _lines(path)], dtype=np.int64)
+        order = np.array([rows.get(word, unknown) for word in lines_of(path, "release.words")], dtype=np.int64)
         if not len(order):
             raise InputError("release.words: has no line")
         return Rows(vectors, order)
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        with opened(path) as file:
-            return [line.strip() for line in file.read().decode("utf-8").splitlines()]
-    except UnicodeDecodeError:
-        raise InputError("release.words: is no text in UTF-8; nothing is said of it here") from None

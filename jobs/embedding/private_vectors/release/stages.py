@@ -17,7 +17,12 @@ from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.release.key_file import key_path, read_key
-from tiltmeter.jobs.embedding.private_vectors.release.mechanism import ReleaseMechanism, for_any_vectors, for_words
+from tiltmeter.jobs.embedding.private_vectors.release.mechanism import (
+    ReleaseMechanism,
+    check_grid,
+    for_any_vectors,
+    for_words,
+)
 from tiltmeter.jobs.embedding.private_vectors.release.rows import RowFiles, Rows
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
 from tiltmeter.jobs.embedding.private_vectors.tables import RELEASED, RELEASES
@@ -26,7 +31,6 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.private_release.mechanisms import DESIGNS
-from tiltmeter.operators.embedding.private_release.noise import norm_quantile
 from tiltmeter.operators.embedding.private_release.secrets import (
     BLOCK_ROWS,
     VERSION,
@@ -34,15 +38,13 @@ from tiltmeter.operators.embedding.private_release.secrets import (
     grid_step,
     keyed_digest,
     noisy_block,
-    off_grid_chance,
 )
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.accounts import enter
 from tiltmeter.storage.store.ledger import Store, Unit
 
 _BLOCKS_AT_ONCE = 16
-_UNLIKELY = 1e-12
-_UNITS = {"norm": "epsilon per unit of distance", "gaussian": "epsilon at the largest distance, with slack"}
+_UNITS = {"norm": "epsilon per unit of distance", "gaussian": "epsilon per unit of distance, with slack"}
 """Of what is spent, by the noise's law."""
 
 
@@ -53,6 +55,7 @@ def release(run: Run[PrivateVectorsRun, PrivateSources]) -> None:
     rows = files.read()
     width, num_rows = rows.vectors.shape[1], rows.num
     mechanism = for_words(runner, config, run.sources) if files.words else for_any_vectors(config, width)
+    check_grid(config, mechanism, rows.vectors)
     about = _derivation(config, rows.digest(key), mechanism)
     del rows
     name = keyed_digest(key, about).hex()
@@ -147,20 +150,10 @@ def _row(config: PrivateVectorsRun, mechanism: ReleaseMechanism, spent: float, n
         "delta": mechanism.delta,
         "scale": made.scale,
         "step": grid_step(made.deviation),
-        "rounding_delta": _rounding(mechanism, num_rows, width),
+        "rounding_delta": mechanism.rounding(num_rows, width),
         "num_rows": num_rows,
         "guarantee": mechanism.guarantee,
     }
-
-
-def _rounding(mechanism: ReleaseMechanism, num_rows: int, width: int) -> float | None:
-    """By a public norm alone: what private vectors really measure is not said."""
-    made = mechanism.specification
-    if mechanism.norm is None:
-        return None
-    noise = norm_quantile(made.num_dimensions, made.scale, _UNLIKELY) if made.law == "norm" else 10 * made.deviation
-    magnitude = made.sensitivity * mechanism.norm + noise
-    return min(1.0, num_rows * off_grid_chance(made.num_dimensions, magnitude, grid_step(made.deviation), width))
 
 
 def _write(_: Store, unit: Unit) -> Tables:

@@ -1,11 +1,23 @@
 """The job `private_vectors` on made-up vectors."""
 
+import traceback
+
 import numpy as np
 import pytest
 
-from tests.jobs.embedding.private_vectors.places import NUM_WORDS, settings
+from tests.jobs.embedding.private_vectors.places import NUM_WORDS, WIDTH, settings
 from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.embedding.private_vectors.audits import _batches
 from tiltmeter.jobs.embedding.private_vectors.job import JOB
+from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap
+from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
+from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, find_sources, lines_of
+from tiltmeter.jobs.embedding.private_vectors.task_data import TaskData
+from tiltmeter.jobs.embedding.private_vectors.utility import _unit
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import words_to_encode
+from tiltmeter.operators.embedding.private_release.utility import occurrences
+from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.storage.corpora.sources import find_file
 from tiltmeter.storage.errors import InputError, Refusal
 
 SMALL = [
@@ -97,11 +109,74 @@ def test_distances_have_their_closed_form_and_a_constant(study):
         ("release.mechanism=gaussian", "set release.radius"),
         ("release.epsilon=11", "is more than release.max_epsilon=10"),
         ("audit.draws=5000", "must be at least 8 times audit.batch"),
+        (
+            "release.words=private.txt",
+            "^release.words=private.txt: .* nothing is released without a key; set release.key_",
+        ),
+        ("release.radius=2", "^release.radius=2.*: .* nothing is released without a key"),
+        ("release.epsilon=2", "^release.epsilon=2.*: .* nothing is released without a key"),
+        ("vocabulary.word_file=a.txt", "^vocabulary.word_file=a.txt: is for an encoder"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(configured, folder, override, message):
     with pytest.raises(Refusal, match=message):
         configured("job=private_vectors", f"embedding.path={folder}/vectors.bin", override)
+
+
+def test_every_draw_that_is_asked_for_is_made(configured, folder):
+    """The last batch is a smaller one; batches have numbers of their own by which they draw."""
+    config = configured(*SMALL, *settings(folder, "x", "audit.draws=850"))
+    mechanism = Mechanism("M1", PublicMap("none", WIDTH, 0.0, None), 1.0, 0.0, 1.0, epsilon=1.0, scale=1.0)
+    units = [unit.config for unit in _batches(config, None, mechanism, "nearest 0")]
+    for side in ("first", "second"):
+        assert [unit["draws"] for unit in units if unit["side"] == side] == [100] * 8 + [50]
+        assert [unit["batch"] for unit in units if unit["side"] == side] == list(range(9))
+
+
+def test_tasks_that_cannot_be_judged_keep_a_row_that_says_why(run_job, folder, words, vectors):
+    """Three classes have no area; a test part may be empty, or have one class."""
+    halves = [f"{word},{'ab'[int(vectors[row, 0] > 0)]}\n" for row, word in enumerate(words)]
+    thirds = [f"{word},{'abc'[row % 3]}\n" for row, word in enumerate(words)]
+    for name, lines in {
+        "thirds": thirds,
+        "empty": [],
+        "one": [line for line in halves if line.endswith("a\n")],
+    }.items():
+        (folder / f"{name}.csv").write_text("text,label\n" + "".join(lines))
+    tasks = {
+        "thirds": f"path: {folder}/thirds.csv",
+        "one": f"path: {folder}/words.csv, test: {folder}/one.csv",
+        "empty": f"path: {folder}/words.csv, test: {folder}/empty.csv",
+    }
+    overrides = [f"+utility.tasks.{name}={{{files}, kind: words}}" for name, files in tasks.items()]
+    quick = ["mechanisms=[M1]", "exact_epsilons=[]", "audit.pairs=0", "distances.epsilons=[]", "deniability.words=0"]
+    run = run_job(*SMALL, *quick, *overrides, *settings(folder, "tasks"))
+    rows = {(row["task"], row["measure"]): row for row in run.rows("utility", mechanism="M1", compared_at="nominal")}
+    assert rows.keys() == {(name, measure) for name in ("thirds", "one") for measure in ("accuracy", "area")} | {
+        ("empty", "accuracy")
+    }
+    for task in ("thirds", "one"):
+        assert 0 < rows[task, "accuracy"]["value"] <= 1
+        assert (rows[task, "area"]["status"], rows[task, "area"]["value"]) == ("undefined", None)
+        assert rows[task, "area"]["reason"] == "it is of two classes, both of which every test part has"
+    assert rows["empty", "accuracy"]["reason"].startswith("the test part has no text")
+
+
+def test_a_random_part_that_leaves_one_class_to_learn_is_no_task():
+    data = TaskData(occurrences([["a"], ["a"], ["a"]], {"a": 0}), np.array([0, 0, 1]), None)
+    assert data.unusable(0, [np.array([False, False, True])]).startswith("a random training part has one class alone")
+    assert data.unusable(0, [np.array([False, True, False])]) == ""
+
+
+def test_units_of_tasks_name_the_tokens_that_they_are_made_of(configured, folder):
+    """A text is other words where tokens are made otherwise, or in another language."""
+    languages = [
+        configured(*SMALL, *settings(folder, "x", f"+utility.tasks.t={{path: {folder}/words.csv}}", *more))
+        for more in ([], ["embedding.language=tr"])
+    ]
+    row = {"mechanism": "constant", "dimensions": 0, "epsilon": None, "compared_at": "nominal"}
+    units = [_unit(config, find_sources(config), None, "t", (row, None)) for config in languages]
+    assert [unit.config["tokens"] for unit in units] == [Tokenizer("en").identity, Tokenizer("tr").identity]
 
 
 BAD_FILES = {
@@ -129,6 +204,42 @@ def test_more_dimensions_than_there_are_are_refused_before_any_work_and_after(co
         with pytest.raises(InputError, match="dimensions=13: the vectors have 12"):
             execute(configured(*SMALL, *settings(folder, store, "dimensions=13", f"run_dir={folder}/wide_run")))
     assert not (folder / "wide").exists()
+
+
+def test_lines_end_where_a_line_ends(tmp_path):
+    """A file from another system has as many, and a separator within a line is none."""
+    (tmp_path / "words.txt").write_bytes("\ufeffone\r\ntwo\u2028and\x0cmore\n\nfour".encode())
+    assert lines_of(str(tmp_path / "words.txt"), "release.words") == ["one", "two\u2028and\x0cmore", "", "four"]
+    (tmp_path / "words.txt").write_bytes(b"")
+    assert lines_of(str(tmp_path / "words.txt"), "release.words") == []
+    (tmp_path / "words.txt").write_bytes(b"s3cret \xff")
+    with pytest.raises(
+        InputError, match=r"^release.words: is no text in UTF-8; nothing is said of it here$"
+    ) as refused:
+        lines_of(str(tmp_path / "words.txt"), "release.words")
+    assert "s3cret" not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"a\n\xff\n", "is no text in UTF-8"), (b"a\nb\na\n", "has 2 different words")]
+)
+def test_words_that_no_encoder_could_take_are_refused(configured, tmp_path, content, message):
+    config, sources = encoding(configured, tmp_path, content)
+    with pytest.raises(InputError, match=f"^vocabulary.word_file: {message}"):
+        words_to_encode(config, sources)
+
+
+def encoding(configured, tmp_path, content, *more):
+    (tmp_path / "words.txt").write_bytes(content)
+    encoder = ["embedding=encoder", "embedding.model=none", f"vocabulary.word_file={tmp_path}/words.txt"]
+    sources = PrivateSources(words=find_file(str(tmp_path / "words.txt"), "vocabulary.word_file"))
+    return configured(*SMALL, *encoder, *more), sources
+
+
+def test_an_encoder_is_given_the_first_words_that_are_asked_for(configured, tmp_path):
+    content = b"a\nb\na\n\nc\nd\n"
+    assert words_to_encode(*encoding(configured, tmp_path, content)) == ("a", "b", "c", "d")
+    assert words_to_encode(*encoding(configured, tmp_path, content, "vocabulary.words=3")) == ("a", "b", "c")
 
 
 @pytest.mark.slow

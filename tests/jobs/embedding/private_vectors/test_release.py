@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from tests.jobs.embedding.private_vectors.places import KEY, NUM_WORDS, WIDTH, settings
+from tiltmeter.jobs.embedding.private_vectors.release.mechanism import ReleaseMechanism, for_any_vectors
+from tiltmeter.operators.embedding.private_release.mechanisms import Specification, exact_epsilon
+from tiltmeter.operators.embedding.private_release.secrets import grid_step, off_grid_chance
 from tiltmeter.storage.errors import InputError, Refusal
 
 
@@ -67,6 +70,43 @@ def test_normal_noise_is_not_added_to_what_is_spent_per_distance(run_job, releas
     normal = ["release.name=normal", "release.mechanism=gaussian", "release.radius=5", "release.epsilon=1.0"]
     with pytest.raises(Refusal, match="measured in epsilon per unit of distance"):
         run_job("job=private_vectors", *settings(folder, "given", f"release.key_file={folder}/key", *normal))
+
+
+@pytest.mark.parametrize("epsilon", ["1e20", "1e-320", "1e-300"])
+def test_noise_that_no_double_holds_beside_the_vectors_is_refused_before_anything_is_spent(run_job, folder, epsilon):
+    given = [f"release.key_file={folder}/key", f"release.epsilon={epsilon}", "release.max_epsilon=1e20"]
+    with pytest.raises(InputError, match=r"^release.epsilon=.*: no double holds"):
+        run_job("job=private_vectors", *settings(folder, f"fine{epsilon}", *given))
+    assert not (folder / f"fine{epsilon}" / "accounts").exists()
+
+
+def test_more_rows_are_never_released_than_were_asked_for(configured, folder):
+    """The first words of a vocabulary are no choice of private vectors: all of these are given away."""
+    given = settings(folder, "x", f"release.key_file={folder}/key", "vocabulary.words=5")
+    with pytest.raises(Refusal, match=r"^vocabulary.words=5: all vectors of embedding.path are released"):
+        configured("job=private_vectors", *given)
+    configured("job=private_vectors", *given, "release.words=words.txt")
+
+
+@pytest.mark.parametrize("law", ["norm", "gaussian"])
+def test_rounding_is_bounded_by_the_longest_row_of_the_map(law):
+    """A certified stretch of distances says nothing of the terms of a coordinate."""
+    rows = np.array([[3.0, 4.0], [0.0, 1.0]])
+    made = Specification(law, 2, sensitivity=1.2, scale=1e-3)
+    mechanism = ReleaseMechanism(rows, made, 0.0, "", norm=7.0)
+    terms = np.abs(rows * np.array([0.6, 0.8]) * 7.0).sum(axis=1).max()
+    chance = off_grid_chance(2, terms, grid_step(made.deviation), 2)
+    assert mechanism.rounding(100, 2) >= 100 * chance
+    assert mechanism.rounding(100, 2) < 110 * chance
+    assert mechanism._replace(norm=None).rounding(100, 2) is None
+
+
+def test_normal_noise_is_as_private_as_its_epsilon_says_per_unit_of_distance(configured, folder):
+    given = ["release.mechanism=gaussian", "release.radius=2.5", "release.epsilon=1", f"release.key_file={folder}/key"]
+    made = for_any_vectors(configured("job=private_vectors", *settings(folder, "x", *given)), WIDTH).specification
+    losses = [exact_epsilon(made, distance, 1e-6) / distance for distance in (0.5, 2.0, 4.0, 5.0)]
+    assert losses[-1] == pytest.approx(1.0)
+    assert all(loss < 1 for loss in losses[:-1])
 
 
 def refusal(configured, folder, *more):
@@ -137,6 +177,18 @@ def test_every_mechanism_of_a_public_vocabulary_can_release_its_words(run_job, f
     [release] = run.rows("releases")
     assert (release["delta"] > 0) == (mechanism in ("M2", "gaussian"))
     assert len(run.rows("released")) == len(SECRETS)
+    page = (folder / f"words_{mechanism}_run" / "report.html").read_text()
+    bound = "per unit of distance up to the largest that there may be, with a slack"
+    assert (f"epsilon 10 {bound}." in page) == (mechanism == "gaussian")
+    assert "epsilon 10 per unit of distance" in page
+
+
+def test_a_published_map_that_breaks_its_promise_releases_nothing(run_job, folder, private_words):
+    """The map to 6 dimensions of this seed stretches a pair by 1.919."""
+    of_words = [f"release.key_file={folder}/key", private_words, "release.mechanism=M2", "dimensions=6"]
+    with pytest.raises(InputError, match=r"release.mechanism=M2: promises nothing, .* by 1.919, and 1 \+ beta is 1.9"):
+        run_job("job=private_vectors", *settings(folder, "broken", *of_words))
+    assert not (folder / "broken" / "accounts").exists()
 
 
 def test_a_radius_is_refused_for_words(configured, folder):
