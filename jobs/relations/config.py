@@ -1,5 +1,7 @@
 """The config of `relation_rules`: instances, rules, the network, and what is asked of it."""
 
+from collections.abc import Mapping
+from dataclasses import field, fields
 from typing import Annotated, Literal, Self
 
 import pydantic
@@ -21,6 +23,35 @@ _Count = Annotated[int, Field(ge=1)]
 Split = Literal["training", "development", "test"]
 SPLITS: tuple[Split, ...] = ("training", "development", "test")
 
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+class Encoder(EncoderConfig):
+    """How a sentence is read, and what that starts from.
+
+    Attributes:
+        vectors: file of word vectors; ``words`` is then as many as they have numbers.
+        most_vectors: the first words of the file, that many.
+        checkpoint: a transformer that reads in place of the BiLSTM: a local folder, or a name on the hub.
+        revision: of a model on the hub.
+    """
+
+    vectors: _Path | None = None
+    most_vectors: _Count = 50_000
+    checkpoint: _Path | None = None
+    revision: _Path | None = None
+
+    @property
+    def network(self) -> EncoderConfig:
+        """Of what it consists."""
+        return EncoderConfig(**{one.name: getattr(self, one.name) for one in fields(EncoderConfig)})
+
+    @pydantic.model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        if self.vectors is not None and self.checkpoint is not None:
+            raise ValueError("encoder.vectors: a transformer has its own vectors; leave out encoder.checkpoint or it")
+        return self
+
+
 Ablation = Literal["no_decoder", "no_classifier"]
 DecoderKind = Literal["published", "constrained", "retrieval"]
 Model = Literal["joint", "no_decoder", "no_classifier"]
@@ -39,6 +70,20 @@ class RelationRulesJob(ResampleSettings):
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+class PartFiles:
+    """A file for each part."""
+
+    training: _Path | None = None
+    development: _Path | None = None
+    test: _Path | None = None
+
+    @property
+    def files(self) -> dict[Split, str | None]:
+        """Of each part."""
+        return {"training": self.training, "development": self.development, "test": self.test}
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
 class Data:
     """Instances.
 
@@ -46,6 +91,9 @@ class Data:
         path, development, test: files of the three parts; ``path`` None: sentences that are made up.
         sentences: how many of these the training part has; the others have half as many.
         mode: whether labels are learnt from beside rules, or what rules say alone.
+        inverses: relations that hold the other way too, and as which: a pair of which rules speak so the other way
+            round teaches nothing; empty: any relation may.
+        trees: files of CoNLL-U with the lemmas, parts of speech and trees of the sentences.
     """
 
     path: _Path | None = None
@@ -53,6 +101,8 @@ class Data:
     test: _Path | None = None
     sentences: Annotated[int, Field(ge=10)] = 200
     mode: Literal["rules", "rules+labels"] = "rules+labels"
+    inverses: Mapping[str, str] = field(default_factory=dict)
+    trees: PartFiles = PartFiles()
 
     @property
     def files(self) -> dict[Split, str | None]:
@@ -70,41 +120,35 @@ class Data:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
-class Tags:
-    """What rules say of each instance, where they were run elsewhere: a line for each, with a relation and tokens."""
-
-    training: _Path | None = None
-    development: _Path | None = None
-    test: _Path | None = None
-
-    @property
-    def files(self) -> dict[Split, str | None]:
-        """Of each part."""
-        return {"training": self.training, "development": self.development, "test": self.test}
-
-
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
 class Rules:
     """Where rules come from.
 
     Attributes:
-        source: a ``file``, or those ``induced`` from the training part, or made of ``tags``.
+        source: a ``file``, or those ``induced`` from the training part, or made of ``tags``; or a file without
+            relations, and ``mappings`` that say which rules match which instance.
         path: of the file: JSON or YAML with id, relation and pattern.
-        tags: files of what rules say.
+        tags: files of what rules say: a line for each instance, with a relation and tokens.
+        mappings: files of what rules match: a line for each instance, with relations and names.
         induction: how they are mined.
         share: of the rules that match something in training, the most frequent first.
     """
 
-    source: Literal["file", "induced", "tags"] = "file"
+    source: Literal["file", "induced", "tags", "mappings"] = "file"
     path: _Path | None = None
-    tags: Tags = Tags()
+    tags: PartFiles = PartFiles()
+    mappings: PartFiles = PartFiles()
     induction: Induction = Induction()
     share: _Share = 1.0
 
     @pydantic.model_validator(mode="after")
     def _has_files(self) -> Self:
-        if self.source == "tags" and None in self.tags.files.values():
-            raise ValueError("rules.tags: must name a file for training, development and test with rules.source=tags")
+        for name in ("tags", "mappings"):
+            if self.source == name and None in getattr(self, name).files.values():
+                raise ValueError(
+                    f"rules.{name}: must name a file for training, development and test with rules.source={name}"
+                )
+        if self.source == "mappings" and self.path is None:
+            raise ValueError("rules.path: must name the file of the rules that rules.mappings name")
         if self.source == "induced" and self.path is not None:
             raise ValueError("rules.path: no file is read with rules.source=induced; leave one of them out")
         return self
@@ -176,7 +220,7 @@ class RelationRulesRun(CommonConfig):
     job: RelationRulesJob
     data: Data
     rules: Rules
-    encoder: EncoderConfig
+    encoder: Encoder
     decoder: DecoderConfig
     training: TrainingConfig
     decoding: Decoding

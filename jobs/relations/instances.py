@@ -16,8 +16,9 @@ from tiltmeter.operators.relations.rows import instance_of
 from tiltmeter.operators.relations.synthetic import synthetic_instances
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.relations.rules import read_rule_tags
+from tiltmeter.storage.relations.rules import read_mappings, read_rule_tags
 from tiltmeter.storage.relations.sentences import read_relations
+from tiltmeter.storage.relations.trees import read_trees
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 Parts = Mapping[Split, TableRef]
@@ -37,8 +38,8 @@ def _unit(config: RelationRulesRun, sources: RelationSources, split: Split, numb
         size = config.data.sentences if split == "training" else config.data.sentences // 2
         settings |= {"operator": synthetic.VERSION, "sentences": size, "part": number, "seed": config.seed}
     else:
-        tags = sources.tags.files.get(split)
-        settings |= {"file": sources.data.files[split].identity, "tags": tags.identity if tags else None}
+        beside = {kind: files.files[split].identity for kind, files in sources.beside.items() if split in files.files}
+        settings |= {"file": sources.data.files[split].identity, "tags": None, **beside}
     return Unit("relation_instances/1", f"{split} part", settings)
 
 
@@ -46,20 +47,47 @@ def _read(_: Store, unit: Unit) -> Tables:
     config = unit.config
     if "file" in config:
         rows = read_relations(config["file"]["uri"])
-        tags = _tags(config["tags"]["uri"], len(rows)) if config["tags"] else [{}] * len(rows)
+        tags = list(_beside(config, len(rows)))
+        rows = _with_trees(rows, config["trees"]["uri"]) if "trees" in config else rows
     else:
         made = synthetic_instances(config["sentences"], config["part"], config["seed"])
         rows, tags = [_row_of(one) for one in made], [{}] * len(made)
     yield "rows", table_of(list(_judged(rows, tags, config["split"])), READ)
 
 
-def _tags(uri: str, num_rows: int) -> list[Row]:
-    tags = read_rule_tags(uri)
-    if len(tags) != num_rows:
+def _beside(config: Mapping[str, Any], num_rows: int) -> Iterator[Row]:
+    """What tags or mappings say of each instance; nothing without."""
+    if config["tags"]:
+        tags = read_rule_tags(config["tags"]["uri"])
+        _check_lines("tags", config, len(tags), num_rows)
+        yield from ({"tag": tag.relation, "tagged": tag.tokens} for tag in tags)
+    elif "mappings" in config:
+        mappings = read_mappings(config["mappings"]["uri"])
+        _check_lines("mappings", config, len(mappings), num_rows)
+        for pairs in mappings:
+            yield {"mapped": [name for _, name in pairs or ()], "mapped_relations": [name for name, _ in pairs or ()]}
+    else:
+        yield from [{}] * num_rows
+
+
+def _check_lines(kind: str, config: Mapping[str, Any], num_lines: int, num_rows: int) -> None:
+    if num_lines != num_rows:
         raise InputError(
-            f"rules.tags: {redacted(uri)} has {len(tags):,} lines for {num_rows:,} instances: must have one for each"
+            f"rules.{kind}: {redacted(config[kind]['uri'])} has {num_lines:,} lines for {num_rows:,} instances: must "
+            "have one for each"
         )
-    return [{"tag": tag.relation, "tagged": tag.tokens} for tag in tags]
+
+
+def _with_trees(rows: Sequence[Row], uri: str) -> list[Row]:
+    """The rows with what their sentences' trees say; a sentence that the file lacks keeps what it has."""
+    trees = read_trees(uri)
+    known = [trees.get(tuple(row["tokens"])) for row in rows]
+    if not any(known):
+        raise InputError(f"data.trees: {redacted(uri)} has none of the sentences of its part, token for token")
+    return [
+        row | {name: value for name, value in (tree or {}).items() if value}
+        for row, tree in zip(rows, known, strict=True)
+    ]
 
 
 def _judged(rows: Sequence[Row], tags: Sequence[Row], split: str) -> Iterator[Row]:

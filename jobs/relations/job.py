@@ -24,7 +24,7 @@ def run(run: Run[RelationRulesRun, RelationSources]) -> None:
     rules, matches = match_rules(runner, config, compiled, parts)
     counted = count_rules(runner, config, rules, parts, matches)
     evidence = evidence_of_rules(rules, matches)
-    models = train_models(runner, config, parts, evidence)
+    models = train_models(runner, config, parts, evidence, run.sources.pretrained.identity(config.encoder))
     run.publish("training", [finished.tables["training"] for finished in models.values()])
     written = write_rules(runner, config, parts, evidence, models)
     judged = judge_rules(runner, config, parts, evidence, written)

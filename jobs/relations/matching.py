@@ -28,12 +28,13 @@ class Matched(NamedTuple):
 def match_rules(runner: Runner, config: RelationRulesRun, rules: TableRef, parts: Parts) -> Matched:
     """Run the rules over the instances of every part."""
     size = config.job.unit_instances
+    source = {"source": "mappings"} if config.rules.source == "mappings" else {}
     units: dict[str, list[Unit]] = {
         split: [
             Unit(
                 "rule_matches/2",
                 f"{split} from {low}",
-                {"low": low, "high": low + size, "language": LANGUAGE},
+                {"low": low, "high": low + size, "language": LANGUAGE, **source},
                 {"instances": [parts[split]], "rules": [rules]},
             )
             for low in range(0, parts[split].num_rows, size)
@@ -72,7 +73,20 @@ def read_timeouts(store: Store, refs: Sequence[TableRef]) -> dict[str, str]:
 
 
 def _match(store: Store, unit: Unit) -> Tables:
-    return matches_and_timeouts(store, unit, named_rules(store, unit.input("rules")))
+    rules = named_rules(store, unit.input("rules"))
+    if "source" not in unit.config:
+        yield from matches_and_timeouts(store, unit, rules)
+        return
+    yield "matches", table_of(list(_mapped(store, unit, {rule.rule_id for rule in rules})), MATCHES)
+    yield "timeouts", table_of([], TIMEOUTS)
+
+
+def _mapped(store: Store, unit: Unit, names: set[str]) -> Iterator[Row]:
+    """What was run elsewhere."""
+    for row in store.read(unit.input("instances")).to_pylist():
+        if row["status"] == "ok" and unit.config["low"] <= row["instance"] < unit.config["high"]:
+            for name in sorted(names.intersection(row["mapped"])):
+                yield {"split": row["split"], "instance": row["instance"], "rule_id": name}
 
 
 def _quick_rules(runner: Runner, rules: TableRef, done: Sequence[Finished]) -> TableRef:

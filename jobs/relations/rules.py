@@ -13,11 +13,13 @@ from tiltmeter.jobs.relations.sources import RelationSources
 from tiltmeter.jobs.relations.tables import COMPILED, RULES
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.relations import induction, synthetic, tagged
+from tiltmeter.operators.relations.floors import relation_key
 from tiltmeter.operators.relations.induction import Induction, induced_rules
 from tiltmeter.operators.relations.instances import NO_RELATION
 from tiltmeter.operators.relations.rules.foreign.translation import Untranslated, Written, translated
 from tiltmeter.operators.relations.rules.grammar import LANGUAGE, NamedRule
 from tiltmeter.operators.relations.rules.printing import printed
+from tiltmeter.operators.relations.supervision import rule_relation
 from tiltmeter.operators.relations.synthetic import synthetic_rules
 from tiltmeter.operators.relations.tagged import tag_rule
 from tiltmeter.operators.statistics.shares import clopper_pearson
@@ -30,7 +32,7 @@ def compile_rules(runner: Runner, config: RelationRulesRun, sources: RelationSou
     source = "made_up" if config.rules.source == "file" and config.rules.path is None else config.rules.source
     settings: dict[str, Any] = {"source": source, "language": LANGUAGE}
     inputs = {} if source == "made_up" else {"instances": [parts["training"]]}
-    if source == "file":
+    if source in ("file", "mappings"):
         settings["file"] = sources.rules.files["rules"].identity
     if source == "made_up":
         settings["operator"] = synthetic.VERSION
@@ -78,6 +80,10 @@ def _given(store: Store, unit: Unit) -> Iterator[Written]:
     elif unit.config["source"] == "file":
         for one in read_rules(unit.config["file"]["uri"]):
             yield Written(one.rule_id, one.relation or "", one.pattern, one.language)
+    elif unit.config["source"] == "mappings":
+        relations = _mapped_relations(store, unit)
+        for one in read_rules(unit.config["file"]["uri"]):
+            yield Written(one.rule_id, relations.get(one.rule_id, ""), one.pattern, one.language)
     elif unit.config["source"] == "tags":
         texts = Counter(
             (printed(rule), row["tag"])
@@ -88,8 +94,22 @@ def _given(store: Store, unit: Unit) -> Iterator[Written]:
             yield Written(f"t{number}", relation, text, "rules")
 
 
+def _mapped_relations(store: Store, unit: Unit) -> dict[str, str]:
+    """What each rule says of most training instances that it matches; a relation without slashes is known by those of
+    the instances."""
+    rows = store.read(unit.input("instances")).to_pylist()
+    names = {relation_key(row["relation"]): row["relation"] for row in rows if row["relation"]}
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        for rule, relation in zip(row["mapped"] or (), row["mapped_relations"] or (), strict=True):
+            counts[rule][names.get(relation_key(relation), relation)] += 1
+    return {rule: rule_relation(list(relations.elements())) for rule, relations in counts.items()}
+
+
 def _judged(rule: NamedRule, known: set[Any]) -> Row:
     row = {"rule_id": rule.rule_id, "relation": rule.relation, "text": printed(rule.rule), "source": rule.source}
+    if not rule.relation:
+        return row | failed("unknown_relation", "it matches no training instance, so that nothing says its relation")
     if known and rule.relation not in known:
         return row | failed("unknown_relation", f"no training instance has the relation {rule.relation!r}")
     return row | OK

@@ -43,18 +43,21 @@ class Rule(NamedTuple):
     symbols: Symbols
 
 
-def supervised_parts(store: Store, unit: Unit, share: float, mode: str) -> dict[str, Supervised]:
+def supervised_parts(
+    store: Store, unit: Unit, share: float, mode: str, inverses: Mapping[str, str]
+) -> dict[str, Supervised]:
     """Of the training part and the development part.
 
     Args:
         unit: with inputs ``rules``, and of each part its rows and matches, the latter as ``<part>_matches``.
         share: of the rules.
         mode: whether labels are learnt from.
+        inverses: relations that hold the other way too; none: any may.
     """
     rules = read_rules(store, unit, share)
     return {
-        "training": _supervised(store, unit, "training", rules, mode),
-        "development": _supervised(store, unit, "development", rules, "rules+labels"),
+        "training": _supervised(store, unit, "training", rules, mode, share, inverses),
+        "development": _supervised(store, unit, "development", rules, "rules+labels", share, inverses),
     }
 
 
@@ -89,12 +92,30 @@ def statement(row: Row, names: Sequence[str], rules: Mapping[str, Rule]) -> str:
     return rule_relation([rules[name].relation for name in names if name in rules])
 
 
-def _supervised(store: Store, unit: Unit, split: str, rules: Mapping[str, Rule], mode: str) -> Supervised:
+def _label(row: Row, names: Sequence[str], rules: Mapping[str, Rule], share: float) -> str:
+    """What rules say; of a share of rules, tags that rest on one of them."""
+    relation = statement(row, names, rules)
+    if share == 1.0 or row["tag"] is None:
+        return relation
+    return relation if any(rules[name].relation == relation for name in names if name in rules) else NO_RELATION
+
+
+def _supervised(
+    store: Store,
+    unit: Unit,
+    split: str,
+    rules: Mapping[str, Rule],
+    mode: str,
+    share: float,
+    inverses: Mapping[str, str],
+) -> Supervised:
     rows = [(one, row) for row, one in read_instances(store, unit.input(split))]
     names = matching_rules(store, unit.inputs[f"{split}_matches"])
     if mode == "rules":
-        labels = [statement(row, names.get(row["instance"], ()), rules) for _, row in rows]
-        kept = supervised_by_rules([one for one, _ in rows], [row["sentence"] for _, row in rows], labels)
+        labels = [_label(row, names.get(row["instance"], ()), rules, share) for _, row in rows]
+        kept = supervised_by_rules(
+            [one for one, _ in rows], [row["sentence"] for _, row in rows], labels, inverses or None
+        )
         rows = [pair for pair, is_kept in zip(rows, kept, strict=True) if is_kept]
         labels = [label for label, is_kept in zip(labels, kept, strict=True) if is_kept]
     else:

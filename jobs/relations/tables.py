@@ -36,6 +36,8 @@ READ = pa.schema(
         text("relation", "that holds; null if unknown"),
         text("tag", "relation that rules say, where they were run elsewhere; null otherwise"),
         column("tagged", pa.list_(pa.int64()), "tokens that this rests on"),
+        _words("mapped", "names of the rules that match, where they were run elsewhere; null otherwise"),
+        _words("mapped_relations", "what these say"),
         STATUS,
         REASON,
     ]

@@ -1,7 +1,7 @@
 """Models: trained from labels and rules, and what they predict."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +12,14 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.relations.config import Model, RelationRulesRun
 from tiltmeter.jobs.relations.instances import Parts, read_instances
 from tiltmeter.jobs.relations.material import Variant
+from tiltmeter.jobs.relations.pretrained import load_transformer, read_vectors
 from tiltmeter.jobs.relations.supervising import Supervised, supervised_parts
 from tiltmeter.jobs.relations.tables import PREDICTED, TRAINING
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.relations import supervision
 from tiltmeter.operators.relations.instances import Instance
 from tiltmeter.operators.relations.learning import training
+from tiltmeter.operators.relations.learning.readers import InstanceReader
 from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
 from tiltmeter.operators.relations.learning.training import Labelled, build, relation_probabilities, train
 from tiltmeter.operators.relations.learning.vocabularies import Vocabulary, vocabulary_of
@@ -25,9 +27,12 @@ from tiltmeter.storage.models.described_weights import DescribedWeights, parse_w
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from tiltmeter.operators.relations.learning.networks import RelationNetwork
 
 _CONTENT = "content"
+_MOST_PIECES = 512
 
 
 def variants(config: RelationRulesRun) -> list[Variant]:
@@ -40,15 +45,20 @@ def variants(config: RelationRulesRun) -> list[Variant]:
 
 
 def train_models(
-    runner: Runner, config: RelationRulesRun, parts: Parts, evidence: Mapping[str, Sequence[TableRef]]
+    runner: Runner,
+    config: RelationRulesRun,
+    parts: Parts,
+    evidence: Mapping[str, Sequence[TableRef]],
+    pretrained: Mapping[str, Any],
 ) -> dict[Variant, Finished]:
     """A unit for each variant, with tables ``model`` (one cell), ``training`` and ``predicted``.
 
     Args:
         evidence: inputs that say what rules say, by their roles.
+        pretrained: identity of what the encoder starts from.
     """
     wanted = variants(config)
-    units = [_unit(config, variant, parts, evidence) for variant in wanted]
+    units = [_unit(config, variant, parts, evidence, pretrained) for variant in wanted]
     done = runner.run_whole(Stage("train", each(_train), {"models": units}))["models"]
     return dict(zip(wanted, done, strict=True))
 
@@ -62,7 +72,13 @@ def joint_models(config: RelationRulesRun, models: Mapping[Variant, Finished]) -
     ]
 
 
-def _unit(config: RelationRulesRun, variant: Variant, parts: Parts, evidence: Mapping[str, Sequence[TableRef]]) -> Unit:
+def _unit(
+    config: RelationRulesRun,
+    variant: Variant,
+    parts: Parts,
+    evidence: Mapping[str, Sequence[TableRef]],
+    pretrained: Mapping[str, Any],
+) -> Unit:
     settings = {
         "operators": [training.VERSION, supervision.VERSION],
         "model": variant.model,
@@ -70,42 +86,68 @@ def _unit(config: RelationRulesRun, variant: Variant, parts: Parts, evidence: Ma
         "number": variant.seed,
         "seed": config.seed,
         "mode": config.data.mode,
-        "encoder": asdict(config.encoder),
+        "inverses": dict(config.data.inverses),
+        "encoder": asdict(config.encoder.network),
         "decoder": asdict(config.decoder),
         "training": asdict(config.training),
+        **pretrained,
     }
     name = f"{variant.model}, {variant.share:g} of the rules, seed {variant.seed}"
-    return Unit("relation_model/1", name, settings, {**{split: [ref] for split, ref in parts.items()}, **evidence})
+    return Unit("relation_model/2", name, settings, {**{split: [ref] for split, ref in parts.items()}, **evidence})
 
 
 def _train(store: Store, unit: Unit) -> Tables:
     config = unit.config
-    supervised = supervised_parts(store, unit, config["share"], config["mode"])
-    encoder = EncoderConfig(**config["encoder"])
+    supervised = supervised_parts(store, unit, config["share"], config["mode"], config["inverses"])
+    encoder, vectors = EncoderConfig(**config["encoder"]), read_vectors(config)
+    if vectors:
+        encoder = replace(encoder, words=next(iter(vectors.values())).size)
     seed = config["seed"] + config["number"]
     data = supervised["training"]
     everything = [one for _, one in read_instances(store, unit.input("training"))]  # words need no label
     symbols = [rule for rules in data.rules for rule in rules]
-    vocabulary = vocabulary_of(everything, data.labels, symbols, encoder.min_count)
+    vocabulary = vocabulary_of(everything, data.labels, symbols, encoder.min_count, vectors)
     decoder = None if config["model"] == "no_decoder" else DecoderConfig(**config["decoder"])
     settings = TrainingConfig(**config["training"])
     classifies = config["model"] != "no_classifier"
-    network = build(encoder, decoder, settings, vocabulary.sizes, seed, classifies=classifies)
-    labelled = {split: _labelled(vocabulary, supervised[split], encoder.prune) for split in ("training", "development")}
+    transformer, reader = _transformer_and_reader(config, vocabulary, encoder)
+    known = {number: vectors[word] for word, number in vocabulary.numbers["words"].items() if word in vectors}
+    network = build(
+        encoder,
+        decoder,
+        settings,
+        vocabulary.sizes,
+        seed,
+        classifies=classifies,
+        transformer=transformer,
+        vectors=known,
+    )
+    labelled = {split: _labelled(reader, supervised[split]) for split in ("training", "development")}
     history = train(network, labelled["training"], labelled["development"], settings, seed)
-    yield "model", _model_table(network, vocabulary, config)
+    yield "model", _model_table(network, vocabulary, {**config, "encoder": asdict(encoder)})
     yield "training", table_of(list(_history_rows(history, config, data)), TRAINING)
     if classifies:
-        rows = [row for split in ("development", "test") for row in _predicted(network, vocabulary, store, unit, split)]
+        rows = [row for split in ("development", "test") for row in _predicted(network, reader, store, unit, split)]
         yield "predicted", table_of(rows, PREDICTED)
 
 
-def _labelled(vocabulary: Vocabulary, part: Supervised, prune: int | None) -> Labelled:
-    numbers = vocabulary.numbers["relations"]
+def _transformer_and_reader(
+    config: Mapping[str, Any], vocabulary: Vocabulary, encoder: EncoderConfig
+) -> tuple["PreTrainedModel | None", InstanceReader]:
+    loaded = load_transformer(config)
+    if loaded is None:
+        return None, InstanceReader(vocabulary, encoder.prune)
+    transformer, tokenizer = loaded
+    most: int = getattr(transformer.config, "max_position_embeddings", _MOST_PIECES)
+    return transformer, InstanceReader(vocabulary, encoder.prune, tokenizer, min(most, _MOST_PIECES))
+
+
+def _labelled(reader: InstanceReader, part: Supervised) -> Labelled:
+    numbers = reader.vocabulary.numbers["relations"]
     return Labelled(
-        [vocabulary.example(one, prune) for one, _ in part.instances],
+        [reader.example(one) for one, _ in part.instances],
         np.array([numbers.get(label, len(numbers)) for label in part.labels], dtype=np.int64),
-        [[vocabulary.rule(rule) for rule in rules] for rules in part.rules],
+        [[reader.vocabulary.rule(rule) for rule in rules] for rules in part.rules],
     )
 
 
@@ -125,11 +167,11 @@ def _history_rows(history: Sequence[training.Epoch], config: Mapping[str, Any], 
 
 
 def _predicted(
-    network: "RelationNetwork", vocabulary: Vocabulary, store: Store, unit: Unit, split: str
+    network: "RelationNetwork", reader: InstanceReader, store: Store, unit: Unit, split: str
 ) -> Iterator[Row]:
     rows = read_instances(store, unit.input(split))
-    prune = unit.config["encoder"]["prune"]
-    probabilities = relation_probabilities(network, [vocabulary.example(one, prune) for _, one in rows])
+    vocabulary = reader.vocabulary
+    probabilities = relation_probabilities(network, [reader.example(one) for _, one in rows])
     numbers = vocabulary.numbers["relations"]
     for (row, _), shares in zip(rows, probabilities, strict=True):
         gold = numbers.get(row["relation"])
@@ -148,20 +190,23 @@ class Trained:
     """A model that a unit has trained."""
 
     network: "RelationNetwork"
-    vocabulary: Vocabulary
-    encoder: EncoderConfig
+    reader: InstanceReader
     decoder: DecoderConfig
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Of words, annotations, relations and symbols."""
+        return self.reader.vocabulary
 
     def probabilities(self, instances: Sequence[Instance], hidden: Sequence[Sequence[int]]) -> np.ndarray[Any, Any]:
         """Of all relations, with tokens hidden: ``[instances, relations]``."""
         pairs = zip(instances, hidden, strict=True)
-        return relation_probabilities(
-            self.network, [self.vocabulary.example(one, self.encoder.prune, tokens) for one, tokens in pairs]
-        )
+        return relation_probabilities(self.network, [self.reader.example(one, tokens) for one, tokens in pairs])
 
 
 def _model_table(network: "RelationNetwork", vocabulary: Vocabulary, config: Mapping[str, Any]) -> pa.Table:
-    described = {"vocabulary": asdict(vocabulary)} | {name: config[name] for name in ("model", "encoder", "decoder")}
+    kept = ("model", "encoder", "decoder", "checkpoint")
+    described = {"vocabulary": asdict(vocabulary)} | {name: config[name] for name in kept if name in config}
     weights = {name: weight.numpy() for name, weight in network.state_dict().items()}
     return pa.table(
         {_CONTENT: pa.array([weights_content(DescribedWeights(described, weights), "network")], pa.binary())}
@@ -174,9 +219,12 @@ def load_model(store: Store, ref: TableRef) -> Trained:
 
     [content] = store.read(ref)[_CONTENT].to_pylist()
     described, weights = parse_weights(content, "network")
-    vocabulary = Vocabulary(**{name: tuple(entries) for name, entries in described["vocabulary"].items()})
+    entries = described["vocabulary"]
+    lists = {name: tuple(listed) for name, listed in entries.items() if name != "folds_case"}
+    vocabulary = Vocabulary(**lists, folds_case=entries["folds_case"])
     encoder, decoder = EncoderConfig(**described["encoder"]), DecoderConfig(**described["decoder"])
     kind = described["model"]
+    transformer, reader = _transformer_and_reader(described, vocabulary, encoder)
     network = build(
         encoder,
         None if kind == "no_decoder" else decoder,
@@ -184,7 +232,8 @@ def load_model(store: Store, ref: TableRef) -> Trained:
         vocabulary.sizes,
         seed=0,
         classifies=kind != "no_classifier",
+        transformer=transformer,
     )
     network.load_state_dict({name: torch.from_numpy(weight.copy()) for name, weight in weights.items()})
     network.eval()
-    return Trained(network, vocabulary, encoder, decoder)
+    return Trained(network, reader, decoder)

@@ -168,7 +168,7 @@ class _Studio:
         return row | self._resting(rule, asked) | OK
 
     def _written(self, asked: _Asked, kind: str) -> Written:
-        example = self._trained.vocabulary.example(asked.instance, self._trained.encoder.prune)
+        example = self._trained.reader.example(asked.instance)
         if kind == "published":
             return self._writer.free(example)
         if kind == "constrained":

@@ -1,7 +1,7 @@
 """What a model is told of an instance: by rules alone, or by labels and rules."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 
@@ -21,16 +21,23 @@ def rule_relation(relations: Sequence[str]) -> str:
     return min(counts, key=lambda name: (-counts[name], name), default=NO_RELATION)
 
 
-def supervised_by_rules(instances: Sequence[Instance], sentences: Sequence[int], relations: Sequence[str]) -> BoolArray:
+def supervised_by_rules(
+    instances: Sequence[Instance],
+    sentences: Sequence[int],
+    relations: Sequence[str],
+    inverses: Container[str] | None = None,
+) -> BoolArray:
     """Which instances a model learns from that knows no labels.
 
     Those of which rules say something, and all other pairs of the same sentences as instances of ``no_relation``:
     there, rules had the chance to say something. A pair of which rules speak in the other direction is left out, since
-    many relations are symmetric, and others would be called something else that way round.
+    many relations are symmetric, and others would be called something else that way round; with ``inverses``, only
+    where rules speak of one of these relations.
 
     Args:
         sentences: number of each instance's sentence.
         relations: what rules say of each.
+        inverses: relations that hold the other way too, as themselves or as another one; None: any may.
 
     Returns:
         ``[instances]``.
@@ -39,8 +46,8 @@ def supervised_by_rules(instances: Sequence[Instance], sentences: Sequence[int],
     spoken_of = {number for number, is_positive in zip(sentences, positive, strict=True) if is_positive}
     pairs = {
         (number, instance.object, instance.subject)
-        for number, instance, is_positive in zip(sentences, instances, positive, strict=True)
-        if is_positive
+        for number, instance, relation in zip(sentences, instances, relations, strict=True)
+        if relation != NO_RELATION and (inverses is None or relation in inverses)
     }
     return np.array(
         [

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tiltmeter.jobs.report.grids import count, estimate, grid, number, optional, p_value, percent, text, yes
+from tiltmeter.jobs.report.grids import Column, count, estimate, grid, number, optional, p_value, percent, text, yes
 from tiltmeter.jobs.report.html.elements import Block, Chart, Section
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.dots import dots
@@ -30,18 +30,18 @@ def sections(frames: Frames) -> Iterator[Section]:
 
 def _measures(rows: pl.DataFrame) -> Iterator[Block]:
     ends = rows.rename({"low": "value_low", "high": "value_high"})
-    yield grid(
-        "Of all relations but no_relation, micro; intervals over resamples of sentences.",
-        ends.filter(relation="all", decoder=""),
-        "model",
-        "split",
-        "measure",
-        estimate("value"),
-        optional(number("sd_training", "sd of seeds")),
-        count("num", "instances"),
-        optional(p_value("p_value", "p, McNemar")),
-        optional(p_value("p_adjusted", "p, Holm")),
-    )
+    for split in ("test", "development"):
+        yield grid(
+            f"Of all relations but no_relation, micro, on the {split} part; intervals over resamples of sentences.",
+            ends.filter(relation="all", decoder="", split=split),
+            "model",
+            _spelt("measure"),
+            estimate("value"),
+            optional(number("sd_training", "sd of seeds")),
+            count("num", "instances"),
+            optional(p_value("p_value", "p, McNemar")),
+            optional(p_value("p_adjusted", "p, Holm")),
+        )
     single = ends.filter((pl.col("relation") != "all") & (pl.col("measure") == "f1") & (pl.col("split") == "test"))
     known = single.drop_nulls(["value", "value_low"])
     if known.height:
@@ -52,13 +52,18 @@ def _measures(rows: pl.DataFrame) -> Iterator[Block]:
         yield grid(
             "Of rules that are written; the floor is what the most frequent training rule of the relation gives.",
             written,
-            "model",
             "decoder",
-            "measure",
+            _spelt("measure"),
             estimate("value"),
             optional(number("floor")),
             count("num", "answers"),
+            "model",
         )
+
+
+def _spelt(name: str) -> Column:
+    """A column of names, as words that break where a screen is narrow."""
+    return text(name, names=lambda value: str(value).replace("_", " "))
 
 
 def _curve(rows: pl.DataFrame) -> Iterator[Block]:
@@ -74,9 +79,9 @@ def _explanations(rows: pl.DataFrame) -> Iterator[Block]:
         "Of the first model.",
         rows.filter((pl.col("seed") == 0) & (pl.col("model") == "joint")),
         count("instance"),
-        "decoder",
-        "predicted",
         text("rule"),
+        "predicted",
+        "decoder",
         optional(text("implied_relation", "implies")),
         optional(yes("matches")),
         optional(yes("is_faithful", "faithful")),

@@ -33,6 +33,8 @@ class Example:
     subject, object: first token and the one behind the last.
     neighbours: ``[arcs, 2]``, tokens that the graph connects, in one direction; None: without a tree.
     kept: ``[tokens]``, whether the pruned tree has the token; all without a tree.
+    pieces: ``[pieces]``, numbers of the pieces of words that a transformer reads; None: it reads words.
+    first_pieces: ``[tokens]``, where each token's first piece is.
     """
 
     words: NDArray[np.int64]
@@ -42,6 +44,8 @@ class Example:
     object: tuple[int, int]
     neighbours: NDArray[np.int64] | None
     kept: NDArray[np.bool_]
+    pieces: NDArray[np.int64] | None = None
+    first_pieces: NDArray[np.int64] | None = None
 
 
 class Batch(NamedTuple):
@@ -52,6 +56,8 @@ class Batch(NamedTuple):
         reversed_places: ``[examples, tokens]``, the token that each reads when a sentence is read backwards.
         subject, object, kept: ``[examples, tokens]``, booleans.
         adjacency: ``[examples, tokens, tokens]``, A + I divided by its sums over rows; None if no example has a tree.
+    pieces, are_pieces: ``[examples, pieces]``, numbers and whether there is one; None where words are read.
+    first_pieces: ``[examples, tokens]``.
     """
 
     words: "Tensor"
@@ -62,6 +68,9 @@ class Batch(NamedTuple):
     object: "Tensor"
     kept: "Tensor"
     adjacency: "Tensor | None"
+    pieces: "Tensor | None" = None
+    are_pieces: "Tensor | None" = None
+    first_pieces: "Tensor | None" = None
 
 
 def batch_of(examples: Sequence[Example]) -> Batch:
@@ -86,7 +95,17 @@ def batch_of(examples: Sequence[Example]) -> Batch:
     }
     backwards = np.where(places < sizes, sizes - 1 - places, places)
     tensors = {name: torch.from_numpy(values) for name, values in {**columns, **arguments}.items()}
+    tensors |= {name: torch.from_numpy(values) for name, values in _pieces(examples).items()}
     return Batch(reversed_places=torch.from_numpy(backwards), adjacency=_adjacency(examples), **tensors)
+
+
+def _pieces(examples: Sequence[Example]) -> dict[str, NDArray[np.generic]]:
+    pieces = [example.pieces for example in examples if example.pieces is not None]
+    first = [example.first_pieces for example in examples if example.first_pieces is not None]
+    if not pieces:
+        return {}
+    are_pieces = _padded([np.ones_like(row) for row in pieces])
+    return {"pieces": _padded(pieces), "are_pieces": are_pieces, "first_pieces": _padded(first)}
 
 
 def _padded(rows: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:

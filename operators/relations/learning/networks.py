@@ -12,10 +12,12 @@ from the vectors of subject and object, each instance from its own, looks at H b
     a_t = softmax_j(h_j' W s_t),    C_t = sum_j a_t(j) h_j,
 
 and gives the next symbol a probability by C_t (equation 9), or by C_t and its state s_t.
+
+A transformer may read in place of the BiLSTM: the state of a token is that of its first piece, beside its annotations.
 """
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -45,24 +47,32 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """BiLSTM, graph convolution and pooling."""
+    """BiLSTM or a transformer, graph convolution and pooling."""
 
-    def __init__(self, config: "EncoderConfig", sizes: Sizes, drop: float, word_drop: float) -> None:
+    words: nn.Embedding | None
+
+    def __init__(
+        self, config: "EncoderConfig", sizes: Sizes, drop: float, word_drop: float, transformer: nn.Module | None
+    ) -> None:
         super().__init__()
-        self.words = nn.Embedding(sizes.words, config.words, padding_idx=PADDING, sparse=True)
+        self.words = None
+        if transformer is None:
+            self.words = nn.Embedding(sizes.words, config.words, padding_idx=PADDING, sparse=True)
         self.pos = nn.Embedding(sizes.pos, config.pos, padding_idx=PADDING)
         self.ner = nn.Embedding(sizes.ner, config.ner, padding_idx=PADDING)
         width = config.words + config.pos + config.ner
-        widths = [width, *[2 * config.lstm] * (config.lstm_layers - 1)]
+        widths = [width, *[2 * config.lstm] * (config.lstm_layers - 1)] if transformer is None else []
         self.forwards = nn.ModuleList(nn.LSTM(size, config.lstm, batch_first=True) for size in widths)
         self.backwards = nn.ModuleList(nn.LSTM(size, config.lstm, batch_first=True) for size in widths)
-        widths = [2 * config.lstm, *[config.gcn] * (config.gcn_layers - 1)]
+        read = 2 * config.lstm if transformer is None else _width(transformer) + config.ner + config.pos
+        widths = [read, *[config.gcn] * (config.gcn_layers - 1)]
         self.graph = nn.ModuleList(nn.Linear(size, config.gcn) for size in widths)
+        self.transformer = transformer
         self._drop, self._word_drop = drop, word_drop
 
     def forward(self, batch: Batch) -> Encoded:
         """States of tokens, and pooled vectors."""
-        states = self._recurrent(self._embedded(batch), batch.reversed_places)
+        states = self._read(batch)
         for number, layer in enumerate(self.graph):
             mixed = states if batch.adjacency is None else batch.adjacency @ states
             states = torch.relu(layer(mixed))
@@ -72,12 +82,21 @@ class Encoder(nn.Module):
         pooled = torch.cat([_largest(states, batch.kept), subject, object_], dim=1)
         return Encoded(states, subject, object_, pooled, batch.kept)
 
-    def _embedded(self, batch: Batch) -> Tensor:
+    def _read(self, batch: Batch) -> Tensor:
+        if self.words is not None:
+            return self._recurrent(self._embedded(batch, self.words), batch.reversed_places)
+        if self.transformer is None or batch.pieces is None or batch.first_pieces is None:
+            raise ValueError("a transformer reads examples that have pieces")
+        states = self.transformer(input_ids=batch.pieces, attention_mask=batch.are_pieces).last_hidden_state
+        parts = [_reordered(states, batch.first_pieces), self.ner(batch.ner), self.pos(batch.pos)]
+        return dropout(torch.cat(parts, dim=2), self._drop, self.training)
+
+    def _embedded(self, batch: Batch, vectors: nn.Embedding) -> Tensor:
         words = batch.words
         if self.training and self._word_drop:
             dropped = (torch.rand(words.shape) < self._word_drop) & (words != PADDING)
             words = words.masked_fill(dropped, UNKNOWN)
-        parts = [self.words(words), self.ner(batch.ner), self.pos(batch.pos)]
+        parts = [vectors(words), self.ner(batch.ner), self.pos(batch.pos)]
         return dropout(torch.cat(parts, dim=2), self._drop, self.training)
 
     def _recurrent(self, states: Tensor, reversed_places: Tensor) -> Tensor:
@@ -138,13 +157,19 @@ class RelationNetwork(nn.Module):
         classifies: bool = True,
         drop: float = 0.0,
         word_drop: float = 0.0,
+        transformer: nn.Module | None = None,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(encoder, sizes, drop, word_drop)
+        self.encoder = Encoder(encoder, sizes, drop, word_drop, transformer)
         widths = [3 * encoder.gcn, *[encoder.ffn] * encoder.ffn_layers]
         hidden = [layer for size, following in pairwise(widths) for layer in (nn.Linear(size, following), nn.ReLU())]
         self.classifier = nn.Sequential(*hidden, nn.Linear(widths[-1], sizes.relations)) if classifies else None
         self.decoder = None if decoder is None else Decoder(decoder, encoder.gcn, sizes.symbols)
+
+
+def _width(transformer: nn.Module) -> int:
+    config: Any = transformer.config
+    return int(config.hidden_size)
 
 
 def _largest(states: Tensor, mask: Tensor) -> Tensor:
@@ -153,4 +178,4 @@ def _largest(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def _reordered(states: Tensor, places: Tensor) -> Tensor:
-    return states.gather(1, places[:, :, None].expand_as(states))
+    return states.gather(1, places[:, :, None].expand(-1, -1, states.shape[2]))

@@ -70,6 +70,7 @@ class TrainingConfig:
     Attributes:
         optimizer: Adam, or Adagrad and plain descent of the published recipe.
         rate: of learning.
+        transformer_rate: of the weights of a transformer.
         decay: what the rate is multiplied by where the score of the development part does not rise.
         decay_from: first epoch, from 1, after which that may be.
         dropout: of layers of the LSTM and of all graph convolutions but the last.
@@ -83,6 +84,7 @@ class TrainingConfig:
 
     optimizer: Literal["adam", "adagrad", "sgd"] = "adam"
     rate: _Positive = 1e-3
+    transformer_rate: _Positive = 2e-5
     decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     decay_from: Annotated[int, Field(ge=1)] = 1
     dropout: _Share = 0.5

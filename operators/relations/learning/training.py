@@ -6,8 +6,9 @@ The second part is of instances that have a rule alone (section 3.3 of Tang and 
 its own length). All runs in one thread, so that the same arguments give the same bits on one type of processor.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from tiltmeter.operators.relations.learning.examples import END, PADDING, START,
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch.nn import Module
     from torch.optim import Optimizer
 
     from tiltmeter.operators.relations.learning.networks import Encoded, RelationNetwork
@@ -72,13 +74,26 @@ def build(
     seed: int,
     *,
     classifies: bool = True,
+    transformer: "Module | None" = None,
+    vectors: Mapping[int, NDArray[np.float32]] = MappingProxyType({}),
 ) -> "RelationNetwork":
-    """A new network, whose weights depend on the seed alone."""
+    """A new network, whose weights depend on the seed alone, but for what it is given.
+
+    Args:
+        transformer: that reads in place of the BiLSTM.
+        vectors: of words by their numbers, of as many numbers as ``encoder.words`` says; the others are drawn.
+    """
+    import torch
+
     from tiltmeter.operators.relations.learning.networks import RelationNetwork
 
     drops = {"drop": training.dropout, "word_drop": training.word_dropout}
     with torch_random(seed, Stream.RELATION_TRAINING, _INITIAL):
-        return RelationNetwork(encoder, decoder, sizes, classifies=classifies, **drops)
+        network = RelationNetwork(encoder, decoder, sizes, classifies=classifies, transformer=transformer, **drops)
+    if vectors and network.encoder.words is not None:
+        rows = torch.from_numpy(np.stack(list(vectors.values())))
+        network.encoder.words.weight.data[torch.tensor(list(vectors))] = rows
+    return network
 
 
 def train(
@@ -269,10 +284,17 @@ def _optimizers(network: "RelationNetwork", config: "TrainingConfig") -> list["O
     """Of all weights, or, with Adam, of words and of the others."""
     from torch.optim import SGD, Adagrad, Adam, SparseAdam
 
+    transformer = network.encoder.transformer
+    pretrained = [] if transformer is None else list(transformer.parameters())
+    given = {id(parameter) for parameter in pretrained}
+    others = [parameter for parameter in network.parameters() if id(parameter) not in given]
+    groups = [{"params": others}] + ([{"params": pretrained, "lr": config.transformer_rate}] if pretrained else [])
     if config.optimizer == "adagrad":
-        return [Adagrad(network.parameters(), lr=config.rate)]
+        return [Adagrad(groups, lr=config.rate)]
     if config.optimizer == "sgd":
-        return [SGD(network.parameters(), lr=config.rate)]
+        return [SGD(groups, lr=config.rate)]
+    if network.encoder.words is None:
+        return [Adam(groups, lr=config.rate)]
     words = network.encoder.words.weight
-    others = [parameter for parameter in network.parameters() if parameter is not words]
-    return [Adam(others, lr=config.rate), SparseAdam([words], lr=config.rate)]
+    dense = [parameter for parameter in others if parameter is not words]
+    return [Adam(dense, lr=config.rate), SparseAdam([words], lr=config.rate)]

@@ -1,7 +1,7 @@
 """Numbers for words, annotations, relations and symbols of rules, from the training part alone."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,8 @@ from tiltmeter.operators.relations.learning.examples import Example, Sizes
 
 _UNTYPED = "?"
 _NO_VALUE = ""
+HIDDEN = "<unknown>"
+"""What stands for a word that training has not seen, or that is hidden."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Vocabulary:
     words, pos, ner: by their numbers; the first two stand for padding and what is unknown.
     relations: by their numbers, ``no_relation`` first.
     symbols: of rules; the first four stand for padding, what is unknown, the start and the end.
+    folds_case: whether a word that is unknown is looked for in lower case, as vectors in files often are.
     """
 
     words: tuple[str, ...]
@@ -28,6 +31,7 @@ class Vocabulary:
     ner: tuple[str, ...]
     relations: tuple[str, ...]
     symbols: tuple[str, ...]
+    folds_case: bool = False
 
     @cached_property
     def numbers(self) -> Mapping[str, Mapping[str, int]]:
@@ -48,9 +52,7 @@ class Vocabulary:
             hidden: tokens that are taken for unknown words.
         """
         sentence, types = instance.sentence, instance.values
-        words = _masked(instance)
-        for place in hidden:
-            words[place] = "<unknown>"
+        words = masked_words(instance, hidden)
         neighbours, kept = _tree(instance, prune)
         return Example(
             self._coded("words", words),
@@ -68,11 +70,17 @@ class Vocabulary:
 
     def _coded(self, name: str, entries: Iterable[str]) -> NDArray[np.int64]:
         numbers = self.numbers[name]
+        if name == "words" and self.folds_case:
+            return np.array([numbers.get(entry, numbers.get(entry.lower(), 1)) for entry in entries], dtype=np.int64)
         return np.array([numbers.get(entry, 1) for entry in entries], dtype=np.int64)
 
 
 def vocabulary_of(
-    instances: Sequence[Instance], labels: Sequence[str], rules: Iterable[Sequence[str]], min_count: int
+    instances: Sequence[Instance],
+    labels: Sequence[str],
+    rules: Iterable[Sequence[str]],
+    min_count: int,
+    vectors: Collection[str] = (),
 ) -> Vocabulary:
     """What occurs in training.
 
@@ -81,6 +89,7 @@ def vocabulary_of(
         labels: their relations.
         rules: symbols of the rules that match one.
         min_count: of a word, for it to have a number.
+        vectors: words that have vectors, which have numbers too, whether they occur or not.
     """
     sentences = {id(instance.sentence): instance.sentence for instance in instances}.values()
     counts = Counter(word for sentence in sentences for word in sentence.tokens)
@@ -88,13 +97,14 @@ def vocabulary_of(
     tags = {tag for one in instances for tag in one.values["ner"] or [_NO_VALUE]}
     pos = {tag for sentence in sentences for tag in sentence.pos or [_NO_VALUE]}
     symbols = {symbol for rule in rules for symbol in rule}
-    frequent = {word for word, count in counts.items() if count >= min_count}
+    frequent = {word for word, count in counts.items() if count >= min_count} | {*vectors}
     return Vocabulary(
-        ("<padding>", "<unknown>", *sorted(masks), *sorted(frequent - masks)),
+        ("<padding>", HIDDEN, *sorted(masks), *sorted(frequent - masks - {"<padding>", HIDDEN})),
         ("<padding>", "<unknown>", *sorted(pos)),
         ("<padding>", "<unknown>", *sorted(tags)),
         (NO_RELATION, *sorted({*labels} - {NO_RELATION})),
         ("<padding>", "<unknown>", "<start>", "<end>", *sorted(symbols)),
+        folds_case=bool(vectors),
     )
 
 
@@ -102,10 +112,13 @@ def _roles(instance: Instance) -> tuple[tuple[str, str | None], tuple[str, str |
     return ("SUBJ", instance.subject_type), ("OBJ", instance.object_type)
 
 
-def _masked(instance: Instance) -> list[str]:
+def masked_words(instance: Instance, hidden: Iterable[int] = ()) -> list[str]:
+    """The tokens, those of the arguments as their types, such as ``SUBJ-PERSON``, and hidden ones as ``<unknown>``."""
     words = list(instance.sentence.tokens)
     for (role, kind), span in zip(_roles(instance), (instance.subject, instance.object), strict=True):
         words[span.start : span.end] = [f"{role}-{kind or _UNTYPED}"] * (span.end - span.start)
+    for place in hidden:
+        words[place] = HIDDEN
     return words
 
 

@@ -158,9 +158,98 @@ def test_rules_are_mined_from_the_training_part(run_job, tmp_path):
     assert all(row["precision"] > 0.7 for row in rules)
 
 
+RULE = 'OBJ[ner="PERSON"] "leads" SUBJ'
+
+
+@pytest.fixture
+def mapped(tmp_path):
+    """A part as TACRED has it, rules without relations, lines of what they match, and trees."""
+    tokens = ["King", "leads", "Acme", "."]
+    good = {"token": tokens, "relation": "org:top_members/employees", "subj_type": "ORGANIZATION", "obj_type": "PERSON"}
+    good |= {"subj_start": 2, "subj_end": 2, "obj_start": 0, "obj_end": 0}
+    turned = {"token": tokens, "relation": "no_relation", "subj_start": 0, "subj_end": 0, "obj_start": 2, "obj_end": 2}
+    rows = [row | {"docid": str(number)} for row in (good, turned) for number in range(20)]
+    (tmp_path / "part.json").write_text(json.dumps(rows))
+    (tmp_path / "rules.json").write_text(json.dumps({"t_1": RULE, "s_2": RULE}))
+    lines = ["[('org:top_membersemployees', 't_1')]"] * 20 + ["no_rule"] * 20
+    (tmp_path / "mappings.txt").write_text("\n".join(lines))
+    heads = zip(tokens, (2, 0, 2, 2), ("nsubj", "root", "dobj", "punct"), strict=True)
+    trees = [f"{place}\t{word}\t_\t_\tNN\t_\t{head}\t{name}\t_\t_" for place, (word, head, name) in enumerate(heads, 1)]
+    (tmp_path / "trees.conllu").write_text("\n".join(trees) + "\n")
+    settings = [f"{name}={tmp_path}/part.json" for name in ("data.path", "data.development", "data.test")]
+    for split in ("training", "development", "test"):
+        settings += [f"rules.mappings.{split}={tmp_path}/mappings.txt", f"data.trees.{split}={tmp_path}/trees.conllu"]
+    return [*settings, "rules.source=mappings", f"rules.path={tmp_path}/rules.json", "data.mode=rules"]
+
+
+@pytest.mark.slow
+def test_rules_and_what_they_match_are_read_as_released(run_job, tmp_path, mapped):
+    """Relations of rules come from the lines that say which rules match, and have their slashes back."""
+    run = run_job(*SMALL, *mapped, "shares=[]", "+inverses=tacred", f"store={tmp_path}/store")
+    rules = {row["rule_id"]: row for row in run.rows("rules", split="training") if row["source"] != "decoded"}
+    assert rules["t_1"]["relation"] == "org:top_members/employees"
+    assert (rules["t_1"]["support"], rules["t_1"]["precision"]) == (20, 1.0)
+    assert rules["s_2"]["reason"] == "it matches no training instance, so that nothing says its relation"
+    assert {row["encoder"] for row in run.rows("instances")} == {"tree"}
+    told = {row["num_instances"] for row in run.rows("training")}
+    assert told == {40}, "the relation is none that may hold the other way too, so that the other direction teaches"
+
+
+@pytest.mark.slow
+def test_a_share_of_tagged_rules_tells_of_fewer_instances(run_job, tmp_path):
+    """What rules say that are left out is not learnt from."""
+    rows = [
+        {"tokens": ["Booth", verb, "Lincoln", "."], "tags": ["U-Peop", "O", "U-Peop", "O"]}
+        | {"relations": [{"type": "Kill", "head": 0, "tail": 1}], "orig_id": f"{verb}{number}"}
+        for verb, num in (("shot", 6), ("killed", 3))
+        for number in range(num)
+    ]
+    (tmp_path / "part.json").write_text(json.dumps(rows))
+    (tmp_path / "tags.txt").write_text("\n".join(["Kill\t[1]", "no_relation\t[]"] * len(rows)))
+    parts = [f"{name}={tmp_path}/part.json" for name in ("data.path", "data.development", "data.test")]
+    parts += [f"rules.tags.{split}={tmp_path}/tags.txt" for split in ("training", "development", "test")]
+    run = run_job(*SMALL, *parts, "rules.source=tags", "data.mode=rules", "seeds=1", f"store={tmp_path}/store")
+    told = {(row["share"], row["num_instances"]) for row in run.rows("training", model="joint")}
+    assert told == {(1.0, 9), (0.5, 6)}
+
+
+@pytest.mark.slow
+def test_a_transformer_reads_in_place_of_the_bilstm(run_job, tmp_path, write_bert):
+    letters = [chr(ord("a") + place) for place in range(26)]
+    words = [*letters, *(f"##{letter}" for letter in letters)]
+    folder = write_bert(tmp_path / "bert", words, max_position_embeddings=128)
+    settings = [
+        f"encoder.checkpoint={folder}",
+        "training.transformer_rate=0.001",
+        "seeds=1",
+        "ablations=[]",
+        "shares=[]",
+    ]
+    run = run_job(*SMALL, *settings, f"store={tmp_path}/store")
+    losses = [row["relation_loss"] for row in run.rows("training")]
+    assert losses[-1] < losses[0]
+    written = run.rows("explanations", decoder="constrained", status="ok")
+    assert written
+    assert all(row["matches"] for row in written)
+
+
+@pytest.mark.slow
+def test_words_start_from_vectors(run_job, tmp_path):
+    words = ["born", "in", "native", "of", "works", "for", "engineer", "at", "married", "and", "wife", "based"]
+    vectors = {word: [(7 * place + number) % 5 for number in range(6)] for place, word in enumerate(words)}
+    rows = [" ".join(map(str, (word, *vector))) for word, vector in vectors.items()]
+    (tmp_path / "vectors.txt").write_text("\n".join(rows) + "\n")
+    settings = [f"encoder.vectors={tmp_path}/vectors.txt", "seeds=1", "ablations=[]", "shares=[]", "texts.path=null"]
+    run = run_job(*SMALL, *settings, f"store={tmp_path}/store")
+    assert run.record["inputs"]["vectors"]["name"].endswith("vectors.txt")
+    drawn = run_job(*SMALL, *settings[1:], f"store={tmp_path}/store", f"run_dir={tmp_path}/drawn")
+    assert run.rows("training")[0]["relation_loss"] != drawn.rows("training")[0]["relation_loss"]
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
+        (["encoder.vectors=a.txt", "encoder.checkpoint=b"], r"encoder\.vectors: a transformer has its own vectors"),
         (["data.path=a.json"], r"data\.development: must name the file"),
         (["data.path=a", "data.development=b", "data.test=c"], r"rules\.path: must name a file of rules"),
         (["rules.source=tags"], r"rules\.tags: must name a file"),

@@ -42,6 +42,13 @@ def test_other_pairs_of_a_sentence_are_told_but_for_the_other_direction():
     assert told.tolist() == [True, False, True, False]
 
 
+def test_the_other_direction_teaches_where_no_rule_may_hold_it_too():
+    pairs = [instance((2, 3), (7, 8)), instance((7, 8), (2, 3))]
+    for inverses, expected in ((None, [True, False]), ({"spouse"}, [True, False]), ({"parents"}, [True, True])):
+        told = supervised_by_rules(pairs, [0, 0], ["spouse", "no_relation"], inverses)
+        assert told.tolist() == expected
+
+
 @pytest.mark.parametrize(
     ("rule", "places"),
     [

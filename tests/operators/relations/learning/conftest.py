@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tiltmeter.operators.relations.instances import NO_RELATION
+from tiltmeter.operators.relations.learning.readers import InstanceReader
 from tiltmeter.operators.relations.learning.training import Labelled
 from tiltmeter.operators.relations.learning.vocabularies import vocabulary_of
 from tiltmeter.operators.relations.rules.parsing import parsed
@@ -32,14 +33,15 @@ def made(rules):
     known = [symbols for _, symbols in rules]
     vocabulary = vocabulary_of(parts[0], [one.relation for one in parts[0]], known, min_count=1)
     assert vocabulary.relations[0] == NO_RELATION
-    return vocabulary, *(labelled(vocabulary, part, rules) for part in parts)
+    return vocabulary, *(labelled(InstanceReader(vocabulary), part, rules) for part in parts)
 
 
-def labelled(vocabulary, instances, rules):
+def labelled(reader, instances, rules):
+    vocabulary = reader.vocabulary
     numbers = vocabulary.numbers["relations"]
     of_each = [
         [vocabulary.rule(symbols) for relation, symbols in rules if relation == one.relation and says(one, symbols)]
         for one in instances
     ]
     relations = np.array([numbers[one.relation] for one in instances])
-    return Labelled([vocabulary.example(one) for one in instances], relations, of_each)
+    return Labelled([reader.example(one) for one in instances], relations, of_each)

@@ -80,7 +80,7 @@ def test_graph_convolution_is_the_mean_over_a_token_and_its_neighbours():
     expected = [[1 / 2, 1 / 2, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [0, 1 / 2, 1 / 2, 0], [0, 0, 0, 1]]
     np.testing.assert_allclose(batch.adjacency[0].numpy(), expected, rtol=1e-6)
     net = network()
-    states = net.encoder._recurrent(net.encoder._embedded(batch), batch.reversed_places)
+    states = net.encoder._recurrent(net.encoder._embedded(batch, net.encoder.words), batch.reversed_places)
     by_hand = torch.relu(net.encoder.graph[0](batch.adjacency @ states))
     encoded = net.encoder(batch)
     torch.testing.assert_close(encoded.tokens, by_hand)
@@ -91,8 +91,8 @@ def test_graph_convolution_is_the_mean_over_a_token_and_its_neighbours():
 def test_backward_lstm_reads_each_sentence_from_its_own_end():
     net, [row] = network(), examples([5])
     batch, turned = batch_of([row, *examples([8], seed=1)]), batch_of([row])
-    right = net.encoder.backwards[0](net.encoder._embedded(turned).flip(1))[0].flip(1)
-    states = net.encoder._recurrent(net.encoder._embedded(batch), batch.reversed_places)
+    right = net.encoder.backwards[0](net.encoder._embedded(turned, net.encoder.words).flip(1))[0].flip(1)
+    states = net.encoder._recurrent(net.encoder._embedded(batch, net.encoder.words), batch.reversed_places)
     torch.testing.assert_close(states[0, :5, ENCODER.lstm :], right[0], atol=1e-6, rtol=0)
 
 
