@@ -7,7 +7,7 @@ import polars as pl
 
 from tiltmeter.jobs.adversary.config import GenderAdversaryRun
 from tiltmeter.jobs.adversary.page.findings import asymmetries, direction_label, doubts, headline, unfairness
-from tiltmeter.jobs.adversary.page.passages import masked, passages
+from tiltmeter.jobs.adversary.page.passages import passages, shown
 from tiltmeter.jobs.report.grids import Column, cell, count, estimate, grid, number, p_value, percent, text
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
@@ -89,7 +89,10 @@ def _chart(config: GenderAdversaryRun, frames: Frames, overall: pl.DataFrame) ->
     def line(row: Row) -> str:
         return f"{row['victim']}: " * has_others + direction_label(row["direction"])
 
-    rows = [{"line": line(row), "kind": _CONTROL, **row} for row in frames["controls"].iter_rows(named=True)]
+    rows = [
+        {"line": line(row), "kind": _CONTROL, **row, "words": shown(row["words"], config.report)}
+        for row in frames["controls"].iter_rows(named=True)
+    ]
     rows += [
         {"line": line(row), "kind": _GENDER, "words": _pairs(config, row["direction"]), **row}
         for row in overall.drop_nulls("excess").iter_rows(named=True)
@@ -212,8 +215,8 @@ def _searches(attacks: pl.DataFrame) -> Grid:
 
 
 def _words(config: GenderAdversaryRun, frames: Frames) -> Grid:
-    def shown(name: str) -> Column:
-        return cell(name, lambda row: masked(row[name], config.report.slurs) if config.report.mask else row[name])
+    def word(name: str) -> Column:
+        return cell(name, lambda row: shown(row[name], config.report))
 
     flips = frames["substitutions"].filter(pl.col("is_flip"), search="ladder")
     rows = flips.with_columns(pl.col("word", "replacement").str.to_lowercase())
@@ -224,8 +227,8 @@ def _words(config: GenderAdversaryRun, frames: Frames) -> Grid:
         "Replacements that are part of most flips, with the mean fall that lies on them.",
         counted.sort("num_flips", "direction", "word", "replacement", descending=[True, False, False, False]),
         _direction(),
-        shown("word"),
-        shown("replacement"),
+        word("word"),
+        word("replacement"),
         text("kind"),
         count("num_flips", "flips"),
         number("shapley", "mean fall"),

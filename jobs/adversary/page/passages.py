@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
+import regex
 
 from tiltmeter.jobs.adversary.config import ReportConfig
 from tiltmeter.jobs.adversary.page.findings import direction_label
 from tiltmeter.jobs.report.html.elements import Passage, Passages, Token
 from tiltmeter.jobs.report.wording import number, percent
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.operators.text.pronouns import token_parts
 
 Row = Mapping[str, Any]
 
@@ -18,18 +18,27 @@ _FLIPPED = ("flipped", "flipped_minimal")
 _PALEST = 0.3
 _MOST_WORDS = 60
 _CUT = Token("…")
+_WORDS = regex.compile(r"[\p{L}\p{N}]+")
 
 
-def masked(token: str, slurs: Sequence[str]) -> str:
-    """A token whose word begins like a slur, with its first letter alone.
+def masked(text: str, slurs: Sequence[str]) -> str:
+    """A text in which words that begin like a slur have their first letter alone, also within a token.
 
-    >>> masked("Darned!", ["darn"]), masked("barn", ["darn"])
-    ('D•••••!', 'barn')
+    >>> masked("Darned!", ["darn"]), masked("barn", ["darn"]), masked("so-darned", ["darn"])
+    ('D•••••!', 'barn', 'so-d•••••')
     """
-    lead, word, trail = token_parts(token)
-    if not word.lower().startswith(tuple(slurs)):
-        return token
-    return f"{lead}{word[0]}{'•' * (len(word) - 1)}{trail}"
+    beginnings = tuple(slurs)
+
+    def hidden(match: regex.Match[str]) -> str:
+        word = match.group()
+        return word[0] + "•" * (len(word) - 1) if word.lower().startswith(beginnings) else word
+
+    return _WORDS.sub(hidden, text)
+
+
+def shown(text: str, config: ReportConfig) -> str:
+    """A text as the page has it."""
+    return masked(text, config.slurs) if config.mask else text
 
 
 def passages(config: ReportConfig, frames: Frames) -> Iterator[Passages]:
@@ -79,11 +88,10 @@ def _row(attack: Row, text: Row, changes: pl.DataFrame, config: ReportConfig) ->
 
 
 def _token(text: str, share: float, config: ReportConfig, *, number_of: bool = False) -> Token:
-    shown = masked(text, config.slurs) if config.mask else text
     if not share:
-        return Token(shown)
+        return Token(shown(text, config))
     weight = max(_PALEST, min(abs(share), 1.0)) * (1.0 if share > 0.0 else -1.0)
-    return Token(shown, weight, percent(share, 0) if number_of else "")
+    return Token(shown(text, config), weight, percent(share, 0) if number_of else "")
 
 
 def _cut(tokens: Sequence[Token], first: int) -> list[Token]:

@@ -1,6 +1,7 @@
 """An attack on a text from the cheapest search that proves something to the one that finds what it can."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -12,7 +13,7 @@ from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, gen
 from tiltmeter.operators.classifiers.adversary.search import Attack, Status, exhaustive, greedy
 from tiltmeter.operators.classifiers.adversary.spaces import Choices, Queries, level_sizes, levels, levels_within
 
-VERSION = "adversary_ladder/2"
+VERSION = "adversary_ladder/3"
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -40,7 +41,7 @@ def ladder(
     queries: Queries, num_candidates: Sequence[int], max_changes: int, config: SearchConfig, seed: int, key: int
 ) -> Attack:
     """:func:`.search.exhaustive` as far as the budget reaches, :func:`.bounded.bounded` where the victim allows it, and
-    :func:`.genetic.genetic` beyond.
+    :func:`.genetic.genetic` beyond, whose flip has the fewest changes where all texts with fewer had been read.
 
     Args:
         queries: the victim.
@@ -53,12 +54,16 @@ def ladder(
     attack = exhaustive(queries, num_candidates, max_changes, config.budget)
     if attack.status != "not_found":
         return attack
+    sizes = level_sizes(num_candidates, min(max_changes, int(np.count_nonzero(num_candidates))))
+    first = levels_within(sizes, config.budget - 1) + 1
     if isinstance(queries.victim, BoundedVictim):
-        sizes = level_sizes(num_candidates, min(max_changes, int(np.count_nonzero(num_candidates))))
-        beyond = range(levels_within(sizes, config.budget - 1) + 1, len(sizes) + 1)
+        beyond = range(first, len(sizes) + 1)
         if proven := bounded(queries, queries.victim, num_candidates, beyond, config.branches):
             return proven
-    return genetic(queries, num_candidates, max_changes, config.budget + queries.num_queries, config.genetic, seed, key)
+    budget = config.budget + queries.num_queries
+    attack = genetic(queries, num_candidates, max_changes, budget, config.genetic, seed, key)
+    is_minimal = attack.status == "flipped" and attack.num_changes <= first
+    return replace(attack, status="flipped_minimal") if is_minimal else attack
 
 
 def all_at_once(queries: Queries, num_candidates: Sequence[int]) -> Attack:

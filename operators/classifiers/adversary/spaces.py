@@ -82,7 +82,7 @@ def levels(num_candidates: Sequence[int], num_changes: int) -> Choices:
 
 @dataclass
 class Queries:
-    """A victim that reads each text once, and counts.
+    """A victim that reads each text once, and counts. A text that it can't read is no flip: p(y0) stays at 1.
 
     Attributes:
         victim: that is asked.
@@ -107,8 +107,9 @@ class Queries:
         new = {key: number for number, key in enumerate(keys) if key not in self._known}
         if new:
             probabilities = self.victim(choices[list(new.values())])
-            flips = probabilities.argmax(axis=1) != self.label
-            values = zip(probabilities[:, self.label].tolist(), flips.tolist(), strict=True)
+            is_read = ~np.isnan(probabilities).any(axis=1)
+            flips = is_read & (probabilities.argmax(axis=1) != self.label)
+            values = zip(np.where(is_read, probabilities[:, self.label], 1.0).tolist(), flips.tolist(), strict=True)
             self._known |= dict(zip(new, values, strict=True))
         known = [self._known[key] for key in keys]
         return np.array([value for value, _ in known], dtype=np.float64), np.array([flip for _, flip in known], bool)

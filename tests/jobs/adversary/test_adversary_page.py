@@ -5,6 +5,7 @@ import pytest
 
 from tests.fixtures.tables.adversary import attacked
 from tiltmeter.jobs.adversary.page.findings import asymmetries, doubts, headline
+from tiltmeter.jobs.adversary.page.page import _chart
 from tiltmeter.jobs.adversary.page.passages import masked, passages
 from tiltmeter.jobs.runtime.published import Frames
 
@@ -61,3 +62,21 @@ def test_usual_slurs_are_masked_in_any_form(configured):
     slurs = configured("job=gender_adversary", "data.path=a.csv").report.slurs
     assert masked("BITCHES!", slurs) == "B••••••!"
     assert masked("hello", slurs) == "hello"
+    assert masked("stupid-bitch&#8221;bitches", slurs) == "stupid-b••••&#8221;b••••••"
+
+
+@pytest.mark.parametrize(("mask", "expected"), [(True, "k••• − house"), (False, "king − house")])
+def test_slurs_among_the_words_of_controls_are_masked_as_well(configured, mask, expected):
+    settings = ["report.slurs=[king]", f"report.mask={str(mask).lower()}"]
+    config = configured("job=gender_adversary", "data.path=a.csv", *settings)
+    controls = pl.DataFrame(FRAMES["controls"]).with_columns(words=pl.lit("king − house"))
+    overall = SUMMARY.filter(stratum="all", search="ladder")
+    chart = _chart(config, Frames({"controls": controls.lazy()}), overall)
+    written = str(chart.figures)
+    assert expected in written
+    assert ("king" in written) != mask
+
+
+def test_without_controls_none_are_spoken_of():
+    bare = SUMMARY.with_columns(p_value=pl.lit(None, pl.Float64))
+    assert "controls no p-value" not in " ".join(doubts(bare, 9))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, genetic
+from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, ladder
 from tiltmeter.operators.classifiers.adversary.search import exhaustive, greedy, pruned
 from tiltmeter.operators.classifiers.adversary.shares import (
     sampled_shapley_values,
@@ -236,3 +237,26 @@ def test_shares_of_changes_that_add_up_need_no_more_than_two_orders():
     exact = shares_of_fall(Queries(victim, 0), np.array([1] * 12 + [0] * 3), 2, seed=0, key=0)
     assert (exact.errors == 0.0).all()
     np.testing.assert_allclose(exact.values[:12], np.arange(12) / 500.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("budget", "status"), [(11, "flipped_minimal"), (5, "flipped"), (1000, "flipped_minimal")])
+def test_a_flip_is_minimal_where_all_texts_with_fewer_changes_were_read(budget, status):
+    """Two of ten changes flip, none alone: 10 singles and the text are within a budget of 11, the 45 pairs are not."""
+    victim, sizes = additive([[0.6]] * 2 + [[0.1]] * 8), [1] * 10
+    attack = ladder(Queries(victim, 0), sizes, 2, SearchConfig(budget=budget), 0, 0)
+    assert attack.status == status
+    assert attack.choices == (1, 1, *[0] * 8)
+
+
+def test_what_the_victim_can_not_read_is_no_flip():
+    """Of class 1, so that the first of two classes would look like another verdict."""
+
+    def victim(choices):
+        p = np.where(choices[:, 0] == 1, np.nan, 0.2 + 0.1 * choices[:, 1])
+        return np.column_stack([p, 1.0 - p])
+
+    values, flips = Queries(victim, 1)(np.array([[0, 0], [1, 0], [0, 1]]))
+    assert values == pytest.approx([0.8, 1.0, 0.7])
+    assert flips.tolist() == [False, False, False]
+    attack = ladder(Queries(victim, 1), [1, 1], 2, SearchConfig(), 0, 0)
+    assert (attack.status, attack.choices) == ("robust_proven", (0, 1))
