@@ -60,6 +60,19 @@ def check_values(uri: str, columns: Sequence[str], setting: str) -> None:
     opening = _opening(uri, header=True)
     if opening.is_empty:
         raise InputError(f"{setting}: {redacted(uri)} has no rows: there must be one at least")
+    _check_flat(opening, uri, columns, setting)
+
+
+def check_flat(uri: str, columns: Sequence[str], setting: str, *, header: bool = True) -> None:
+    """Refuse a file that has lists or structs in one of these columns.
+
+    Raises:
+        InputError: naming it.
+    """
+    _check_flat(_opening(uri, header), uri, columns, setting)
+
+
+def _check_flat(opening: "_Opening", uri: str, columns: Sequence[str], setting: str) -> None:
     if nested := [name for name in columns if name in opening.nested]:
         raise InputError(
             f"{setting}: {redacted(uri)} has lists or structs in column {', '.join(map(repr, nested))}: must have "

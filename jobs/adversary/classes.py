@@ -28,6 +28,8 @@ def check_labels(labels: Iterable[str]) -> None:
         InputError: naming the class.
     """
     classes = {label for label in labels if label}
+    if not classes:
+        raise InputError("data.label: no text has a class; choose another column, or a file with rows")
     if len(classes) < 2:
         raise InputError(
             f"data.label: all texts that a victim learns are of the class {', '.join(sorted(classes))!r}, so that "

@@ -1,6 +1,6 @@
 """Job `gender_adversary`: whether a classifier's verdict changes with gender more than with other things."""
 
-from collections.abc import Iterator
+import polars as pl
 
 from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.adversary.attacking import attack_texts
@@ -42,9 +42,9 @@ def run(run: Run[GenderAdversaryRun, AdversarySources]) -> None:
     run.publish_all(evaluate(runner, config, attacked, near.pairs, len(vectors) - 1))
 
 
-def _learnt(runner: Runner, texts: TableRef) -> Iterator[str]:
-    rows = runner.store.read(texts.select("part", "label")).to_pylist()
-    return (row["label"] for row in rows if row["part"] == "training")
+def _learnt(runner: Runner, texts: TableRef) -> pl.Series:
+    rows = pl.DataFrame(runner.store.read(texts.select("part", "label")))
+    return rows.filter(part="training")["label"].unique()
 
 
 JOB = Job(

@@ -13,7 +13,7 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.tables import LABELLED
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.storage.records import read_records
+from tiltmeter.storage.records import check_flat, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _Path = Annotated[str, Field(min_length=1)]
@@ -61,12 +61,13 @@ def find_labelled_data(data: LabelledData) -> Files:
     """Look for the files.
 
     Raises:
-        InputError: if one is missing, can't be read, or lacks a column.
+        InputError: if one is missing, can't be read, or lacks a column, or has lists in one.
     """
     columns, files = list(dict.fromkeys(data.columns.values())), {}
     for part, path in data.paths.items():
         setting = "data.path" if part == "training" else f"data.{part}"
         files[part] = find_table(path, setting, columns, header=data.header)
+        check_flat(files[part].uri, columns, setting, header=data.header)
     return Files(files)
 
 

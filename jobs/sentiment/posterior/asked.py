@@ -1,6 +1,6 @@
 """The words that are asked about: of the lexicon, of groups, and the frequent ones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,15 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
+from tiltmeter.jobs.sentiment.posterior.sources import POLARITIES, lexicon_entries
 from tiltmeter.jobs.sentiment.posterior.texts import LANGUAGE, Texts
 from tiltmeter.operators.sentiment.posterior import made_up
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 ABSENT = -1
 """In the place of a word's number in the vocabulary."""
-
-POLARITIES = ("positive", "negative")
 
 _SCHEMA = pa.schema(
     [
@@ -44,12 +42,7 @@ def find_words(
         InputError: if no word of the lexicon has a vector.
     """
     settings = {
-        "lexicon": {
-            "file": sources.files["lexicon"].identity,
-            "columns": (config.lexicon.word, config.lexicon.polarity),
-        }
-        if "lexicon" in sources.files
-        else made_up.VERSION,
+        "lexicon": _source(config, sources),
         "tokens": Tokenizer(LANGUAGE).identity,
         "words": config.words,
         "groups": sorted({word for groups in config.groups.values() for side in groups.values() for word in side}),
@@ -61,12 +54,36 @@ def find_words(
     return done.tables["words"]
 
 
+def check_lexicon(store: Store, config: SentimentPosteriorRun, sources: Files, texts: Texts) -> None:
+    """Refuse a lexicon of which no word is in the texts, before vectors are trained on these.
+
+    Raises:
+        InputError: if a polarity has no word.
+    """
+    words, tokenizer = set(store.read(texts.vocabulary.select("word"))["word"].to_pylist()), Tokenizer(LANGUAGE)
+    listed = {word: next(iter(sides)) for word, sides in _lexicon(_source(config, sources)).items() if len(sides) == 1}
+    _refuse((word, side, vocabulary_entry(tokenizer, word) in words) for word, side in listed.items())
+
+
+def _source(config: SentimentPosteriorRun, sources: Files) -> Any:
+    if "lexicon" not in sources.files:
+        return made_up.VERSION
+    columns = (config.lexicon.word, config.lexicon.polarity)
+    return {"file": sources.files["lexicon"].identity, "columns": columns}
+
+
 def _check(store: Store, words: TableRef) -> None:
     rows = [row for row in store.read(words).to_pylist() if row["polarity"]]
+    _refuse((row["word"], row["polarity"], row["status"] == "ok") for row in rows)
+
+
+def _refuse(rows: Iterable[tuple[str, str, bool]]) -> None:
+    """Of words, their polarities, and whether there is a vector."""
+    every = list(rows)
     for polarity in POLARITIES:
-        listed = [row for row in rows if row["polarity"] == polarity]
-        if not any(row["status"] == "ok" for row in listed):
-            names = ", ".join(row["word"] for row in listed[:3]) or "there is none"
+        listed = [(word, is_known) for word, side, is_known in every if side == polarity]
+        if not any(is_known for _, is_known in listed):
+            names = ", ".join(word for word, _ in listed[:3]) or "there is none"
             raise InputError(
                 f"lexicon.path: none of the {len(listed)} {polarity} words ({names}) has a vector; take a lexicon in "
                 "the language of the texts, or lower vectors.min_count"
@@ -81,7 +98,7 @@ def _find(store: Store, unit: Unit) -> Tables:
     frequent = _frequent(vocabulary, unit.config["words"])
     rows = []
     for word in dict.fromkeys([*lexicon, *unit.config["groups"], *frequent]):
-        number = numbers.get(_entry(tokenizer, word), ABSENT)
+        number = numbers.get(vocabulary_entry(tokenizer, word), ABSENT)
         count = 0 if number == ABSENT else vocabulary["count"][number]
         status = _status(word, number, known, lexicon.get(word, frozenset()))
         sides = lexicon.get(word, frozenset())
@@ -103,16 +120,7 @@ def _entries(config: Any) -> Iterator[tuple[str, str]]:
         for polarity, words in zip(POLARITIES, (made_up.POSITIVE, made_up.NEGATIVE), strict=True):
             yield from ((word, polarity) for word in words)
         return
-    word_column, polarity_column = config["columns"]
-    table = read_records(config["file"]["uri"], [word_column, polarity_column])
-    for word, polarity in zip(table[word_column].to_list(), table[polarity_column].to_list(), strict=True):
-        if polarity not in POLARITIES:
-            raise ValueError(
-                f"lexicon.polarity: {polarity!r} of the word {word!r} is neither positive nor negative; correct it, or "
-                "leave the row out"
-            )
-        if word is not None and str(word).strip():
-            yield str(word).strip().lower(), polarity
+    yield from lexicon_entries(config["file"]["uri"], *config["columns"])
 
 
 def _frequent(vocabulary: Mapping[str, list[Any]], settings: Any) -> list[str]:
@@ -121,7 +129,7 @@ def _frequent(vocabulary: Mapping[str, list[Any]], settings: Any) -> list[str]:
     return [word for word, count in pairs if count >= settings.min_count][: settings.most]
 
 
-def _entry(tokenizer: Tokenizer, word: str) -> str:
+def vocabulary_entry(tokenizer: Tokenizer, word: str) -> str:
     """As the vocabulary writes it; what has no letter as it is."""
     try:
         return tokenizer.entry(word)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,6 +93,7 @@ def draw(
         if group:
             named = {" ".join(map(str, key)): parts for key, parts in group.items()}
             finished = runner.run_whole(Stage(f"draw {sampler}", each(_draw), named))
+            runner.check()  # what follows holds both labels and all classifiers against each other
             done |= dict(zip(group, finished.values(), strict=True))
     return Drawn(
         {key: [unit.tables["draws"] for unit in parts if "draws" in unit.tables] for key, parts in done.items()},
@@ -135,7 +137,7 @@ def _unit(
         "operators": [networks.VERSION, priors.VERSION, _VERSIONS[key.sampler]],
         "posterior": key.row,
         "chain": chain,
-        "sampler": getattr(config, key.sampler),
+        "sampler": _of_a_chain(getattr(config, key.sampler)),
         "power": config.power,
         "seed": config.seed,
         "missing": missing_packages() if key.sampler == "nuts" else [],
@@ -146,6 +148,11 @@ def _unit(
     return Unit(
         "posterior_chain/1", f"classifier {key.seed}, {key.prior}, {key.label}, chain {chain}", settings, inputs
     )
+
+
+def _of_a_chain(settings: Any) -> Any:
+    """Without the number of chains, on which none depends: further ones leave those that are done."""
+    return replace(settings, chains=1) if hasattr(settings, "chains") else settings
 
 
 def _draw(store: Store, unit: Unit) -> Tables:

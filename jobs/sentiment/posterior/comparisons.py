@@ -14,6 +14,7 @@ from tiltmeter.jobs.sentiment.posterior.tables import GROUPS, LEXICON, WORDS
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.sentiment.posterior import groups
 from tiltmeter.operators.sentiment.posterior.groups import group_difference, lexicon_agreement, without_frequency
+from tiltmeter.operators.statistics import correlation, permutation
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 MEASURES = ("distance_positive", "distance_negative", "contrast", "log_odds", "in_context")
@@ -21,6 +22,7 @@ MEAN = -1
 """In the place of a classifier's number: the mean over all."""
 
 _COMPARED = ("distance_positive", "contrast", "log_odds", "in_context")
+_BY_DRAWS = ("distance_positive", "distance_negative", "contrast")
 _BY_FREQUENCY = ", by frequency"
 
 
@@ -29,7 +31,7 @@ def compare(
 ) -> list[Mapping[str, TableRef]]:
     """Parts of the tables ``words``, ``lexicon`` and ``groups``, by prior and sampler."""
     settings = {
-        "operator": groups.VERSION,
+        "operators": [groups.VERSION, correlation.VERSION, permutation.VERSION],
         "groups": {
             name: [[side, list(words)] for side, words in sides.items()] for name, sides in config.groups.items()
         },
@@ -59,8 +61,10 @@ def _compare(store: Store, unit: Unit) -> Tables:
     faults = _faults(store, unit.inputs["diagnostics"])
     words = _means(asked, joined)
     yield "words", table_of([keys | row | (_status(row, faults)) for row in words.to_dicts()], WORDS)
-    yield "lexicon", table_of([keys | row for row in _lexicon([*joined, words], config["level"])], LEXICON)
-    yield "groups", table_of([keys | row for row in _groups(words, joined, config)], GROUPS)
+    lexicon = _lexicon([*joined, words], config["level"])
+    yield "lexicon", table_of([keys | row | _converged(row, faults) for row in lexicon], LEXICON)
+    compared = _groups(words, joined, config)
+    yield "groups", table_of([keys | row | _converged(row, faults) for row in compared], GROUPS)
 
 
 def _valid() -> list[pl.Expr]:
@@ -95,6 +99,11 @@ def _status(row: Row, faults: str) -> Row:
     return failed("not_converged", faults) if faults and status["status"] == "ok" else status
 
 
+def _converged(row: Row, faults: str) -> Row:
+    """The status of what is made of draws; some measures are made without."""
+    return _status(row, faults if row["measure"].removesuffix(_BY_FREQUENCY) in _BY_DRAWS else "")
+
+
 def _lexicon(parts: Sequence[pl.DataFrame], level: float) -> Iterator[Row]:
     *_, words = parts
     for number, part in enumerate(parts):
@@ -103,7 +112,7 @@ def _lexicon(parts: Sequence[pl.DataFrame], level: float) -> Iterator[Row]:
         for measure in MEASURES:
             values = _stacked([listed], measure)[0]
             seed = MEAN if part is words else number
-            yield {"seed": seed, "measure": measure} | lexicon_agreement(values, is_positive, level)._asdict()
+            yield {"seed": seed, "measure": measure} | lexicon_agreement(values, is_positive, level)._asdict() | OK
 
 
 def _groups(words: pl.DataFrame, joined: Sequence[pl.DataFrame], config: Mapping[str, object]) -> Iterator[Row]:

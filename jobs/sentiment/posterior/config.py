@@ -1,5 +1,6 @@
 """The config of `sentiment_posterior`: texts, vectors, classifiers, priors, samplers, and the words asked about."""
 
+from collections import Counter
 from typing import Annotated, Literal, Self
 
 import pydantic
@@ -242,7 +243,9 @@ class SentimentPosteriorRun(CommonConfig):
     @pydantic.model_validator(mode="after")
     def _words_are_of_one_group(self) -> Self:
         for name, groups in self.groups.items():
-            (first, words), (second, others) = groups.items()
+            (first, words), (second, others) = ((side, [*map(str.lower, listed)]) for side, listed in groups.items())
             if both := sorted(set(words) & set(others)):
                 raise ValueError(f"groups.{name}: {both[0]!r} is in {first} and in {second}; leave it out of one")
+            if twice := sorted(word for word, number in Counter(words + others).items() if number > 1):
+                raise ValueError(f"groups.{name}: {twice[0]!r} is there twice, and words are counted; leave one out")
         return self

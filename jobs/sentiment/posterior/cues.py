@@ -8,10 +8,11 @@ import numpy as np
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.jobs.sentiment.posterior.asked import vocabulary_entry
 from tiltmeter.jobs.sentiment.posterior.classifiers import Labelled, labelled_vectors, load_network
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
 from tiltmeter.jobs.sentiment.posterior.tables import CUES
-from tiltmeter.jobs.sentiment.posterior.texts import Texts
+from tiltmeter.jobs.sentiment.posterior.texts import LANGUAGE, Texts
 from tiltmeter.jobs.sentiment.posterior.vectors import WHOLE, Vectors, word_vectors
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
@@ -20,17 +21,19 @@ from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.psychophysics import forced_choice
 from tiltmeter.operators.psychophysics.forced_choice import curve
 from tiltmeter.operators.sentiment.posterior import cues
-from tiltmeter.operators.sentiment.posterior.cues import CueResponses, border_texts, cue_responses
+from tiltmeter.operators.sentiment.posterior.cues import CueResponses, border_texts, cue_responses, resampled_flips
 from tiltmeter.operators.sentiment.posterior.networks import Network
+from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _NUM_RESAMPLES = 1000
 
 
 class _Border(NamedTuple):
-    """A classifier, and the texts near its border."""
+    """A classifier, and the texts near its border: their rows, vectors and numbers of words."""
 
     network: Network
+    rows: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
     vectors: FloatArray
     num_words: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
 
@@ -42,6 +45,7 @@ def ask_cues(
     settings = {
         "operators": [cues.VERSION, forced_choice.VERSION],
         "cues": config.cues,
+        "tokens": Tokenizer(LANGUAGE).identity,
         "level": config.job.level,
         "seed": config.seed,
     }
@@ -73,31 +77,41 @@ def _ask(store: Store, unit: Unit) -> Tables:
 
 def _border(network: Network, texts: Labelled, number: int) -> _Border:
     rows = border_texts(network, texts.vectors, number)
-    return _Border(network, texts.vectors[rows], texts.num_words[rows])
+    return _Border(network, rows, texts.vectors[rows], texts.num_words[rows])
 
 
 def _row(borders: Sequence[_Border], known: dict[str, FloatArray], first: str, second: str, config: Row) -> Row:
-    missing = [word for word in (first, second) if word not in known]
-    if missing:
+    one, other = (known.get(vocabulary_entry(Tokenizer(LANGUAGE), word)) for word in (first, second))
+    if one is None or other is None:
+        missing = [word for word, vector in ((first, one), (second, other)) if vector is None]
         return failed("no_vector", f"there is no vector for {' and '.join(missing)}")
-    responses = [cue_responses(*border, known[first], known[second]) for border in borders]
-    flips = np.concatenate([response.flips for response in responses])
-    flips = flips[np.isfinite(flips)]
-    if flips.size < 2:
-        return failed("no_border", "the classifier puts all texts on one side")
+    responses = [cue_responses(border.network, border.vectors, border.num_words, one, other) for border in borders]
+    flips = _by_text(borders, responses)
+    num_flips = int(np.isfinite(flips).sum())
+    if num_flips < 2:
+        return failed("no_border", "the classifier puts all texts on one side, or takes both cues for the same")
     generator = keyed_generator(config["seed"], Stream.RESAMPLING, document_key(f"cues {first} {second}"))
-    resamples = flips[generator.integers(flips.size, size=(_NUM_RESAMPLES, flips.size))]
+    middles = np.concatenate([curve(block).pse for block in resampled_flips(flips, generator, _NUM_RESAMPLES)])
     tail = (1.0 - config["level"]) / 2.0
-    low, high = np.quantile(curve(resamples).pse, [tail, 1.0 - tail])
-    estimate = curve(flips[np.newaxis])
+    low, high = np.quantile(middles, [tail, 1.0 - tail])
+    estimate = curve(flips.reshape(1, -1))
     return {
         "pse": float(estimate.pse[0]),
         "pse_low": float(low),
         "pse_high": float(high),
         "jnd": float(estimate.jnd[0]),
         **_positive(responses),
-        "num_texts": flips.size,
+        "num_texts": num_flips,
     } | OK
+
+
+def _by_text(borders: Sequence[_Border], responses: Sequence[CueResponses]) -> FloatArray:
+    """``[texts, classifiers]`` flips; NaN where a text is not near the border of a classifier."""
+    texts = np.unique(np.concatenate([border.rows for border in borders]))
+    flips = np.full((len(texts), len(borders)), np.nan)
+    for number, (border, response) in enumerate(zip(borders, responses, strict=True)):
+        flips[np.searchsorted(texts, border.rows), number] = response.flips
+    return flips
 
 
 def _positive(responses: Sequence[CueResponses]) -> Row:

@@ -92,7 +92,7 @@ def _unit(config: SentimentPosteriorRun, drawn: Drawn, key: Posterior, refs: Map
         "operators": [distances.VERSION, words.VERSION],
         "posterior": key.row,
         "distance": config.distance,
-        "is_published_likelihood": config.power == 1.0,
+        "power": config.power,
         "seed": config.seed,
     }
     return Unit("posterior_distances/1", f"classifier {key.seed}, {key.prior}, {key.sampler}", settings, inputs)
@@ -129,7 +129,7 @@ def _measure(store: Store, unit: Unit) -> Tables:
                 "contrast": negative.mean - positive.mean,
                 "contrast_se": np.hypot(positive.standard_error, negative.standard_error),
                 # Powers of p(y | s) don't add up to 1.
-                "identity_gap": held.gap if config["is_published_likelihood"] else np.full(len(numbers), np.nan),
+                "identity_gap": held.gap if config["power"] == 1.0 else np.full(len(numbers), np.nan),
                 "identity_se": held.standard_error,
                 **_without_draws(store, unit, every, numbers),
             }
@@ -141,7 +141,7 @@ def _without_draws(store: Store, unit: Unit, every: FloatArray, numbers: IntArra
     network = load_network(store, unit.input("model"))
     known = np.isfinite(every).all(axis=1)
     counts = np.asarray(store.read(unit.input("vocabulary"))["count"], dtype=np.float64)
-    posterior = word_posterior(network, every[known], counts[known])
+    posterior = word_posterior(network, every[known], counts[known], unit.config["power"])
     places = np.cumsum(known) - 1
     texts = word_vectors(store, unit.input("texts"))
     num_words = float(np.asarray(store.read(unit.input("texts").select("num_words"))["num_words"]).mean())

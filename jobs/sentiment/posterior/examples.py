@@ -105,7 +105,7 @@ def show_texts(
         Unit(
             "posterior_unigram/1",
             f"classifier {seed}",
-            {"operator": words.VERSION, "seed": seed},
+            {"operator": words.VERSION, "seed": seed, "power": config.power},
             words_of | {"model": [model]},
         )
         for seed, model in enumerate(models)
@@ -203,8 +203,8 @@ def _bags(store: Store, unit: Unit) -> Tables:
 
 def _count(store: Store, unit: Unit) -> Tables:
     _, vectors, counts = _vocabulary(store, unit)
-    evidence = word_posterior(load_network(store, unit.input("model")), vectors, counts).evidence
-    shares = {"positive": evidence, "negative": 1.0 - evidence}
+    posterior = word_posterior(load_network(store, unit.input("model")), vectors, counts, unit.config["power"])
+    shares = {"positive": posterior.evidence, "negative": posterior.counter_evidence}
     keys = {"seed": unit.config["seed"], "prior": UNIGRAM, "standard_error": 0.0, "method": "enumeration"}
     yield (
         "evidence",

@@ -3,7 +3,7 @@
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.sentiment.posterior.asked import find_words
+from tiltmeter.jobs.sentiment.posterior.asked import check_lexicon, find_words
 from tiltmeter.jobs.sentiment.posterior.chains import draw
 from tiltmeter.jobs.sentiment.posterior.classifiers import train_classifiers
 from tiltmeter.jobs.sentiment.posterior.comparisons import compare
@@ -23,6 +23,7 @@ def run(run: Run[SentimentPosteriorRun, Files]) -> None:
     """Train classifiers, draw the inputs that they expect, and ask what the draws say of words."""
     config, runner = run.config, run.runner
     texts = read_texts(runner, config, run.sources)
+    check_lexicon(runner.store, config, run.sources, texts)
     vectors = make_vectors(runner, config, run.sources, texts)
     asked = find_words(runner, config, run.sources, texts, vectors.words[WHOLE])
     trained = train_classifiers(runner, config, texts, vectors)

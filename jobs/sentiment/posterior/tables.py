@@ -84,7 +84,7 @@ WORDS = pa.schema(
         number("contrast", "distance_negative - distance_positive"),
         number("contrast_se", "Monte Carlo error of the contrast"),
         number("contrast_sd", "standard deviation of the contrast over classifiers"),
-        number("log_odds", "log p(w | +) / p(w | -), without draws, the mean over classifiers", "nats"),
+        number("log_odds", "log p(w | +) / p(w | -), by p(y | s)^k, without draws, the mean over classifiers", "nats"),
         number("in_context", "change of f where the word replaces one of the mean text, the mean over classifiers"),
         number("identity_z", "largest deviation from the law of total expectation over classifiers, in its errors"),
         STATUS,
@@ -104,6 +104,8 @@ LEXICON = pa.schema(
         number("spearman", "rank correlation with being positive"),
         number("auc", "area under the ROC curve of positive words"),
         count("num_words", "words of the lexicon with a vector", "words"),
+        STATUS,
+        REASON,
     ]
 )
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
@@ -14,17 +15,14 @@ from tiltmeter.jobs.classifiers.tables import LABELLED
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.rows import OK
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
+from tiltmeter.jobs.sentiment.posterior.sources import positive_label
 from tiltmeter.operators.compute.arrays import BoolArray, IntArray
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.sentiment.posterior import made_up
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 LANGUAGE = "en"
-
-_POSITIVE = ("positive", "pos", "+", "1", "true", "yes")
-"""Labels that say which texts are the positive ones, in small letters."""
 
 _NUM_WORDS = 25
 """Of a review that is made up."""
@@ -103,25 +101,8 @@ def _make_up(_: Store, unit: Unit) -> Tables:
 
 
 def _positive_label(store: Store, labelled: TableRef, given: str | None) -> str:
-    table = store.read(labelled.select("label", "status")).to_pylist()
-    labels = sorted({row["label"] for row in table if row["status"] == "ok"})
-    if len(labels) != 2:
-        names = ", ".join(map(repr, labels[:5])) or "none"
-        raise InputError(
-            f"data.label: the texts have {len(labels)} labels ({names}), and must have two, positive and negative; "
-            "choose another column, or leave out other rows"
-        )
-    known = [label for label in labels if label.lower() in _POSITIVE]
-    if given is None and len(known) != 1:
-        raise InputError(
-            f"data.positive: neither of the labels {labels[0]!r} and {labels[1]!r} says which texts are the positive "
-            "ones; set it to one of them"
-        )
-    if given is not None and given not in labels:
-        raise InputError(
-            f"data.positive={given}: is not a label of the texts, which are {labels[0]!r} and {labels[1]!r}"
-        )
-    return given or known[0]
+    table = pl.DataFrame(store.read(labelled.select("label", "status")))
+    return positive_label(table.filter(status="ok")["label"].unique(), given)
 
 
 def _cut(store: Store, unit: Unit) -> Tables:

@@ -1,6 +1,6 @@
 """Word vectors, trained on the texts or brought, and the mean vectors of texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from tiltmeter.jobs.sentiment.posterior.texts import Texts, Tokens, tokens_of
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.embedding import word2vec
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
-from tiltmeter.operators.embedding.word2vec import Word2VecTraining
+from tiltmeter.operators.embedding.word2vec import Word2VecConfig, Word2VecTraining
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
@@ -76,7 +76,7 @@ def _trained(runner: Runner, config: SentimentPosteriorRun, texts: Texts) -> dic
     needed = [WHOLE] if config.vectors.leak else _folds(config)
     inputs = {"texts": [texts.rows.select("tokens", "is_positive", "fold")], "vocabulary": [texts.vocabulary]}
     settings = {"operator": word2vec.VERSION, "trainer": config.vectors.trainer, "seed": config.seed}
-    units = [Unit("posterior_vectors/1", _name(fold), settings | {"fold": fold}, inputs) for fold in needed]
+    units = [Unit("posterior_vectors/2", _name(fold), settings | {"fold": fold}, inputs) for fold in needed]
     done = runner.run_whole(Stage("train vectors", each(_train), {"texts": units}))["texts"]
     refs = {fold: unit.tables["vectors"] for fold, unit in zip(needed, done, strict=True)}
     return {fold: refs.get(fold, refs[WHOLE]) for fold in _folds(config)}
@@ -85,16 +85,34 @@ def _trained(runner: Runner, config: SentimentPosteriorRun, texts: Texts) -> dic
 def _train(store: Store, unit: Unit) -> Tables:
     config, tokens = unit.config, tokens_of(store, unit.input("texts"))
     words = store.read(unit.input("vocabulary").select("word"))["word"].to_pylist()
+    vectors = fold_vectors(tokens, words, config["fold"], config["seed"], config["trainer"])
+    yield "vectors", pa.table({"vector": _nullable(vectors)})
+
+
+def fold_vectors(
+    tokens: Tokens, words: Sequence[str], fold: int, seed: int, trainer: Word2VecConfig
+) -> NDArray[np.floating]:
+    """``[words, dimensions]`` of the texts outside of a fold; NaN for a word that none of these has.
+
+    Raises:
+        ValueError: if they have no word of the vocabulary.
+    """
     lines = [
         tokens.words[start:end].astype(np.int32)
-        for start, end, fold in zip(tokens.starts, tokens.starts[1:], tokens.folds, strict=False)
-        if fold != config["fold"] and end > start
+        for start, end, held_out in zip(tokens.starts, tokens.starts[1:], tokens.folds, strict=False)
+        if held_out != fold and end > start
     ]
+    if not lines:
+        raise ValueError(
+            "vectors.min_count: no text has a word that comes so often, so there is nothing to train vectors on; lower "
+            "it, or bring more texts"
+        )
     counts = np.bincount(np.concatenate(lines), minlength=len(words)).astype(np.int64)
-    training = Word2VecTraining(words, counts, lambda: lines, ORIGINAL, config["seed"], config["trainer"])
-    while training.epochs_done < config["trainer"].epochs:
+    training = Word2VecTraining(words, counts, lambda: lines, ORIGINAL, seed, trainer)
+    while training.epochs_done < trainer.epochs:
         training.advance()
-    yield "vectors", pa.table({"vector": _nullable(training.result().vectors)})
+    vectors: NDArray[np.floating] = np.where(counts[:, np.newaxis] > 0, training.result().vectors, np.nan)
+    return vectors.astype(np.float32)
 
 
 def _nullable(vectors: NDArray[np.floating]) -> pa.Array:

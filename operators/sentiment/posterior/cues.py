@@ -3,9 +3,11 @@
 The psychophysics of Liang and Acuna 2020 with texts as observers. A text of n words gets one more, the mixture
 (1 - alpha) c1 + alpha c2 of two cues, and flips at the alpha* at which f is 0. Only texts near the border flip within
 reach, as many on one side of it as on the other. The point of subjective equality is then the mixture at which half
-of them are positive.
+of them are positive. Texts are what its interval is over: classifiers that learnt the same texts and have the same ones
+near their borders are no further texts.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +16,9 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.sentiment.posterior.networks import Network, scores
 
-VERSION = "posterior_cues/1"
+VERSION = "posterior_cues/2"
+
+_BLOCK = 50
 
 
 class CueResponses(NamedTuple):
@@ -60,3 +64,25 @@ def cue_responses(
     moves: BoolArray = step != 0
     flips = np.where(moves, first / np.where(moves, step, 1.0), np.nan)
     return CueResponses(flips, float((first > 0).mean()), float((second > 0).mean()))
+
+
+def resampled_flips(flips: FloatArray, generator: np.random.Generator, num: int) -> Iterator[FloatArray]:
+    """Flips of texts that are drawn again, each with those of all classifiers that have it near their border.
+
+    Args:
+        flips: ``[texts, classifiers]``; NaN where a text is not near the border of a classifier.
+        generator: draws as many texts as have a flip.
+        num: resamples.
+
+    Yields:
+        Blocks of resamples, ``[resamples, flips]``.
+
+    >>> [block] = resampled_flips(np.array([[0.2, 0.3], [np.nan, np.nan]]), np.random.default_rng(0), 2)
+    >>> block.tolist()
+    [[0.2, 0.3], [0.2, 0.3]]
+    """
+    known = flips[np.isfinite(flips).any(axis=1)]
+    numbers = generator.integers(len(known), size=(num, len(known)))
+    for start in range(0, num, _BLOCK):
+        drawn = known[numbers[start : start + _BLOCK]]
+        yield drawn.reshape(len(drawn), -1)

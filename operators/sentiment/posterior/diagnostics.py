@@ -119,9 +119,11 @@ def faults(rows: list[Diagnostics], num_diverged: int, num_saturated: int, energ
         num_saturated: trees that were as deep as they may be.
         energy: of :func:`bfmi`.
     """
-    rhat = max((row.rhat for row in rows), default=np.nan)
-    ess = min((min(row.ess_bulk, row.ess_tail) for row in rows), default=np.nan)
+    numbers = np.array([(row.rhat, row.ess_bulk, row.ess_tail) for row in rows]).reshape(-1, 3)
+    is_known = np.isfinite(numbers[:, 0])
+    rhat, ess = numbers[is_known, 0].max(initial=-np.inf), numbers[:, 1:].min(initial=np.inf)
     checks = {
+        "a quantity never changes, of which nothing says that it has converged": not is_known.all(),
         f"R-hat {rhat:.3f} is above {MAX_RHAT}": not rhat <= MAX_RHAT,
         f"{ess:.0f} effective draws are fewer than {MIN_ESS:.0f}": not ess >= MIN_ESS,
         f"{num_diverged} transitions diverged": num_diverged > 0,

@@ -76,7 +76,7 @@ def trained(vectors: FloatArray, is_positive: BoolArray, config: ClassifierConfi
         raise ValueError("a classifier learns two labels, and all texts with a vector have the same one")
     generator = keyed_generator(seed, Stream.CLASSIFIER_TRAINING, document_key("posterior classifier"), number)
     order = generator.permutation(len(vectors))
-    num_development = max(1, round(config.development * len(vectors)))
+    num_development = min(max(1, round(config.development * len(vectors))), len(vectors) - 1)
     development, training = order[:num_development], order[num_development:]
     mean, scale = vectors[training].mean(axis=0), vectors[training].std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)

@@ -112,12 +112,18 @@ def test_layout_changes_no_table_of_any_victim(victims, run_job, settings, tmp_p
     assert run.digests == victims.digests
 
 
-def test_a_file_of_one_class_is_refused_before_anything_is_started(configured, adversary, tmp_path):
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [(" good ", "all texts that a victim learns are of the class 'good'"), ("", "no text has a class")],
+)
+def test_a_file_without_two_classes_is_refused_before_anything_is_started(
+    configured, adversary, tmp_path, label, message
+):
     from tiltmeter.jobs.adversary.config import find_sources
 
     path = tmp_path / "one.csv"
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([["text", "label", "author"], *([f"film {at}", " good ", "a"] for at in range(9))])
+        csv.writer(file).writerows([["text", "label", "author"], *([f"film {at}", label, "a"] for at in range(9))])
     config = configured(*adversary, f"data.path={path}")
-    with pytest.raises(InputError, match=r"data\.label: all texts that a victim learns are of the class 'good'"):
+    with pytest.raises(InputError, match=rf"data\.label: {message}"):
         find_sources(config)

@@ -95,6 +95,8 @@ def doubts(frames: Frames, *, made_up: bool) -> Iterator[str]:
         "Groups are tested with words as units. Draws are no sample of names: with ten thousand of them every "
         "difference is significant, whatever it means."
     )
+    if "words" in frames:
+        yield from _left_out(frames["words"])
     if "chains" in frames:
         yield from _support(frames["chains"])
         yield from _missing(frames["chains"])
@@ -126,11 +128,28 @@ def _convergence(rows: pl.DataFrame) -> str:
     if sets.is_empty():
         return "All draws are independent; there are no chains that would have to converge."
     if wrong.is_empty():
-        largest = float(str(chains["z_exact"].abs().max()))
-        return (
-            f"All {plural(sets.height, 'set')} of chains passed the diagnostics, and no mean of {chains.height:,} "
-            f"differs from that of exact draws by more than {number(largest, 1)} standard errors."
-        )
+        return f"All {plural(sets.height, 'set')} of chains passed the diagnostics{_beside_exact(chains)}."
     names = [f"{row['sampler']}, {row['prior']}, {row['label']} ({row['reason']})" for row in wrong.to_dicts()]
     verdict = f"{verb(wrong.height, 'have')} not converged"
     return f"{wrong.height} of {plural(sets.height, 'set')} of chains {verdict}: {some(names)}."
+
+
+def _beside_exact(chains: pl.DataFrame) -> str:
+    differences = chains["z_exact"].drop_nulls().abs()
+    if differences.is_empty():
+        return ", and there are no exact draws beside them"
+    return (
+        f", and no mean of {differences.len():,} differs from that of exact draws by more than "
+        f"{number(float(str(differences.max())), 1)} standard errors"
+    )
+
+
+def _left_out(rows: pl.DataFrame) -> Iterator[str]:
+    """Words of the lexicon that nothing is concluded of; each prior and sampler has the same ones."""
+    words = rows.unique("word").filter((pl.col("status") == "both_sides") | pl.col("polarity").is_not_null())
+    both, unknown = (words.filter(status=status).height for status in ("both_sides", "no_vector"))
+    if both or unknown:
+        yield (
+            f"Of {plural(words.height, 'word')} of the lexicon, {both} on both of its sides and {unknown} without a "
+            "vector are left out."
+        )

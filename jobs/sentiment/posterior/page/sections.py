@@ -90,6 +90,7 @@ def _lexicon(rows: pl.DataFrame) -> Iterator[Block]:
         number("spearman"),
         number("auc", "AUC"),
         count("num_words", "words"),
+        optional(text("reason")),
         most=60,
         table="lexicon",
     )

@@ -1,6 +1,7 @@
 """The job `sentiment_posterior` on made-up reviews, whose words speak for a label by design."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -225,6 +226,18 @@ def test_without_its_packages_nuts_says_what_to_install_and_exact_draws_run(run_
     assert "pip install" in (run.path / "report.html").read_text()
 
 
+def test_chains_that_have_not_converged_mark_whatever_is_made_of_them(run_job, small, study, folder):
+    settings = ["elliptical.draws=8", "elliptical.warmup=1", "priors=[texts]"]
+    run = run_job(*small, *settings, f"store={folder}/store", f"run_dir={folder}/short")
+    for table in ("lexicon", "groups"):
+        for row in run.rows(table):
+            is_short = row["sampler"] == "elliptical" and row["measure"].startswith(("distance", "contrast"))
+            assert (row["status"] == "not_converged") == is_short
+            assert ("effective draws are fewer than 400" in row["reason"]) == is_short
+    statuses = {row["status"] for row in run.rows("words", sampler="elliptical")}
+    assert statuses == {"not_converged", "both_sides", "no_vector"}
+
+
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
@@ -267,17 +280,14 @@ def test_a_positive_label_that_there_is_not_is_refused(run_job, small, study, fo
         run_job(*small, "data.positive=good", f"store={folder}/store")
 
 
-@pytest.mark.parametrize(
-    ("entries", "error", "message"),
-    [
-        ([("klasse", "positive"), ("bad", "negative")], InputError, r"none of the 1 positive words \(klasse\)"),
-        ([("bad", "worse")], UnitsFailed, "'worse' of the word 'bad' is neither positive nor negative"),
-    ],
-)
-def test_lexicons_that_say_nothing_are_refused(run_job, small, study, folder, tmp_path, entries, error, message):
-    path = write(tmp_path / "lexicon.csv", ["word", "polarity"], entries)
-    with pytest.raises(error, match=message):
-        run_job(*small, f"lexicon.path={path}", f"store={folder}/store")
+def test_a_lexicon_without_a_word_of_the_texts_is_refused_before_vectors_are_trained(
+    run_job, trained, folder, tmp_path
+):
+    path = write(tmp_path / "lexicon.csv", ["word", "polarity"], [("klasse", "positive"), ("bad", "negative")])
+    with pytest.raises(InputError, match=r"none of the 1 positive words \(klasse\)"):
+        run_job(*trained, f"lexicon.path={path}", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    stages = json.loads((tmp_path / "run/run.json").read_text())["stages"]
+    assert [stage["name"] for stage in stages] == ["read texts", "cut texts"]
 
 
 @pytest.mark.parametrize(

@@ -73,3 +73,11 @@ def test_energies_that_mix_slowly_have_a_small_bfmi():
     assert bfmi(slow)[0] < 0.05
     assert bfmi(quick)[0] == pytest.approx(2, abs=0.15)
     assert np.isnan(bfmi(np.zeros((1, 10)))[0])
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_quantity_that_never_changes_has_not_converged_wherever_it_stands(place):
+    rows = [diagnosed(autoregressive(0, (4, 1000)))]
+    rows.insert(place, diagnosed(np.ones((4, 1000))))
+    [fault] = faults(rows, 0, 0, NO_ENERGY)
+    assert "never changes" in fault

@@ -90,3 +90,9 @@ def test_made_up_words_speak_for_a_label_as_they_were_made_to():
     }
     assert odds["positive"] == pytest.approx(np.log(4), abs=0.1)
     assert odds["negative"] == pytest.approx(-np.log(4), abs=0.1)
+
+
+def test_something_is_left_to_learn_however_much_tells_when_to_stop():
+    rng = np.random.default_rng(0)
+    network = trained(rng.normal(size=(40, 3)), np.arange(40) % 2 == 0, ClassifierConfig(development=0.999), 0, 0)
+    assert np.isfinite(scores(network, np.eye(3))).all()

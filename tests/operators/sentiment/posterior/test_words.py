@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tiltmeter.operators.sentiment.posterior.bags import gibbs_bags
-from tiltmeter.operators.sentiment.posterior.cues import border_texts, cue_responses
+from tiltmeter.operators.sentiment.posterior.cues import border_texts, cue_responses, resampled_flips
 from tiltmeter.operators.sentiment.posterior.distances import identity, mean_distances
 from tiltmeter.operators.sentiment.posterior.groups import group_difference, lexicon_agreement, without_frequency
 from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, nearest_texts
@@ -77,7 +77,22 @@ def test_the_posterior_of_words_is_bayes_rule():
     assert posterior.evidence == pytest.approx(joint.sum())
     assert posterior.positive == pytest.approx(joint / joint.sum())
     negative = (1 - likelihood) * counts / 21
+    assert posterior.counter_evidence == pytest.approx(negative.sum())
     assert posterior.log_odds == pytest.approx(np.log((joint / joint.sum()) / (negative / negative.sum())))
+
+
+def test_sharper_questions_have_sharper_posteriors_of_words():
+    """By enumeration of p(y | s)^3, and where probabilities are 1 as far as digits go."""
+    classifier, words, counts = network(), np.random.default_rng(0).normal(size=(6, 5)), np.arange(1, 7)
+    posterior = word_posterior(classifier, words, counts, 3.0)
+    likelihood = 1 / (1 + np.exp(-scores(classifier, words)))
+    positive, negative = likelihood**3 * counts / 21, (1 - likelihood) ** 3 * counts / 21
+    assert posterior.evidence == pytest.approx(positive.sum())
+    assert posterior.counter_evidence == pytest.approx(negative.sum())
+    assert posterior.positive == pytest.approx(positive / positive.sum())
+    assert posterior.log_odds == pytest.approx(np.log((positive / positive.sum()) / (negative / negative.sum())))
+    sure = Network((np.array([[100.0]]),), (np.zeros(1),))
+    assert np.isfinite(word_posterior(sure, np.array([[1.0], [2.0]]), np.ones(2)).log_odds).all()
 
 
 def test_a_word_in_context_takes_the_place_of_one():
@@ -197,6 +212,19 @@ def test_texts_flip_where_the_score_is_zero():
     response = cue_responses(linear, texts, np.full(20, 4), first, second)
     mixtures = (1 - response.flips)[:, None] * first + response.flips[:, None] * second
     assert scores(linear, (4 * texts + mixtures) / 5) == pytest.approx(np.zeros(20), abs=1e-9)
+
+
+def test_classifiers_with_the_same_texts_near_their_borders_are_no_further_texts():
+    """Whatever is drawn of five that agree is drawn of one, five times."""
+    one = np.random.default_rng(0).normal(size=(40, 1))
+    alone, together = (
+        np.concatenate(list(resampled_flips(flips, np.random.default_rng(1), 120)))
+        for flips in (one, np.repeat(one, 5, axis=1))
+    )
+    assert together.shape == (120, 200)
+    assert (np.sort(together, axis=1)[:, ::5] == np.sort(alone, axis=1)).all()
+    spreads = [np.median(draws, axis=1).std() for draws in (alone, together)]
+    assert spreads[0] == pytest.approx(spreads[1], rel=0.1)
 
 
 def test_texts_near_the_border_are_of_both_sides():

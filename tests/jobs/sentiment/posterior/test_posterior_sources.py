@@ -1,0 +1,119 @@
+"""What `sentiment_posterior` refuses before any work, and what it makes of words without a run."""
+
+import csv
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.fixtures.tables import posterior
+from tiltmeter.jobs.adversary.config import find_sources as find_adversary
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.jobs.sentiment.posterior.page.findings import doubts
+from tiltmeter.jobs.sentiment.posterior.sources import find_sources
+from tiltmeter.jobs.sentiment.posterior.texts import Tokens
+from tiltmeter.jobs.sentiment.posterior.vectors import fold_vectors
+from tiltmeter.operators.embedding.word2vec import Word2VecConfig
+from tiltmeter.storage.errors import InputError
+
+LABELS = ("positive", "negative")
+FIND = {"sentiment_posterior": find_sources, "gender_adversary": find_adversary}
+ENTRIES = (("good", "positive"), ("bad", "negative"))
+
+
+@pytest.fixture
+def found(configured, tmp_path):
+    """What there is of texts with these labels and a lexicon with these entries."""
+
+    def found(labels, entries=ENTRIES, *more):
+        files = {"texts": [("text", "label"), *((f"film {at}", label) for at, label in enumerate(labels))]}
+        files["lexicon"] = [("word", "polarity"), *entries]
+        for name, rows in files.items():
+            with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+                csv.writer(file).writerows(rows)
+        paths = [f"data.path={tmp_path}/texts.csv", f"lexicon.path={tmp_path}/lexicon.csv"]
+        return find_sources(configured("job=sentiment_posterior", *paths, *more))
+
+    return found
+
+
+@pytest.mark.parametrize(
+    ("labels", "entries", "more", "message"),
+    [
+        (("positive",), ENTRIES, [], r"have 1 labels \('positive'\), and must have two"),
+        ((" positive ", "positive", ""), ENTRIES, [], "have 1 labels"),
+        (("a", "b"), ENTRIES, [], "data.positive: neither of the labels 'a' and 'b' says"),
+        (LABELS, ENTRIES, ["data.positive=good"], r"data\.positive=good: is not a label"),
+        (LABELS, [("bad", "worse")], [], "'worse' of the word 'bad' is neither positive nor negative"),
+        (LABELS, [*ENTRIES, ("so", "")], [], "None of the word 'so' is neither positive nor negative"),
+        (LABELS, ENTRIES[:1], [], r"lexicon\.polarity: .*lexicon\.csv has no negative word"),
+    ],
+)
+def test_files_that_ask_nothing_are_refused_before_anything_is_started(found, labels, entries, more, message):
+    with pytest.raises(InputError, match=message):
+        found(labels, entries, *more)
+
+
+@pytest.mark.parametrize("job", ["sentiment_posterior", "gender_adversary"])
+def test_lists_are_no_labels(configured, tmp_path, job):
+    path = tmp_path / "texts.parquet"
+    pl.DataFrame({"text": ["a", "b"], "label": [[1], [0]]}).write_parquet(path)
+    settings = {"sentiment_posterior": "lexicon.path=none.csv", "gender_adversary": "max_texts=9"}
+    with pytest.raises(InputError, match=r"data\.path: .* has lists or structs in column 'label'"):
+        FIND[job](configured(f"job={job}", f"data.path={path}", settings[job]))
+
+
+def test_integers_may_be_labels(found):
+    assert set(found(("1", "0", "")).files) == {"training", "lexicon"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [("[amy, joan, Amy]", "'amy' is there twice"), ("[amy, John]", "'john' is in female and in male")],
+)
+def test_a_word_counts_once_however_it_is_written(configured, words, message):
+    with pytest.raises(ConfigError, match=message):
+        configured("job=sentiment_posterior", f"groups.names.female={words}")
+
+
+def test_a_word_that_only_the_texts_of_a_fold_have_has_no_vector_without_them():
+    """The last word is in the second fold alone; of all texts, each has one."""
+    words = np.array([0, 1, 2, 0, 1, 2, 0, 1, 3], dtype=np.int64)
+    tokens = Tokens(words, np.array([0, 3, 6, 9]), np.ones(3, bool), np.array([0, 0, 1]))
+    trainer = Word2VecConfig(dimensions=4, epochs=1)
+    for fold, num_known in ((1, 3), (-1, 4)):
+        vectors = fold_vectors(tokens, ["a", "b", "c", "d"], fold, 0, trainer)
+        assert np.isfinite(vectors).all(axis=1).tolist() == [place < num_known for place in range(4)]
+    with pytest.raises(ValueError, match=r"vectors\.min_count: no text has a word"):
+        fold_vectors(tokens._replace(folds=np.ones(3, np.int64)), ["a", "b", "c", "d"], 1, 0, trainer)
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+
+def told(**changed):
+    frames = {name: pl.DataFrame(pl.from_arrow(table)) for name, table in posterior.studied().items()} | changed
+    return " ".join(doubts(Frames({name: frame.lazy() for name, frame in frames.items()}), made_up=False))
+
+
+def diagnostics():
+    return pl.DataFrame(pl.from_arrow(posterior.studied()["diagnostics"]))
+
+
+def test_chains_that_have_no_exact_draws_beside_them_say_so():
+    rows = diagnostics().with_columns(status=pl.lit("ok"), z_exact=pl.lit(None, pl.Float64))
+    assert "passed the diagnostics, and there are no exact draws beside them." in told(diagnostics=rows)
+    compared = diagnostics().with_columns(status=pl.lit("ok"))
+    assert "no mean of 8 differs from that of exact draws by more than 1.3" in told(diagnostics=compared)
+
+
+def test_words_of_the_lexicon_that_are_left_out_are_counted():
+    entries = [("good", "positive", "ok"), ("war", None, "both_sides"), ("sad", "negative", "no_vector")]
+    rows = [
+        {"prior": prior, "word": word, "polarity": polarity, "status": status}
+        for prior in ("standard", "texts")
+        for word, polarity, status in [*entries, ("film", None, "ok"), ("mother", None, "no_vector")]
+    ]
+    sentence = "Of 3 words of the lexicon, 1 on both of its sides and 1 without a vector are left out."
+    assert sentence in told(words=pl.DataFrame(rows))
