@@ -30,10 +30,11 @@ def masked(text: str, slurs: Sequence[str]) -> str:
     beginnings = tuple(slurs)
 
     def hidden(match: regex.Match[str]) -> str:
-        word = match.group()
+        word: str = match.group()
         return word[0] + "•" * (len(word) - 1) if word.lower().startswith(beginnings) else word
 
-    return _WORDS.sub(hidden, text)
+    hidden_words: str = _WORDS.sub(hidden, text)
+    return hidden_words
 
 
 def shown(text: str, config: ReportConfig) -> str:

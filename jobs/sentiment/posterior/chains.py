@@ -204,7 +204,8 @@ def _exact(
     yield "evidence", table_of([row | share._asdict()], EVIDENCE)
     if share.probability < RAREST:
         reason = (
-            f"P({key['label']}) = {share.probability:.2g}: rejection would keep next to nothing; chains may draw it"
+            f"P({key['label']}) = {share.probability:.2g} under {key['prior']!r}: rejection would keep next to "
+            "nothing; chains may draw it"
         )
         yield "chains", table_of([_row(config) | failed("too_rare", reason)], CHAINS)
         return

@@ -73,7 +73,10 @@ def trained(vectors: FloatArray, is_positive: BoolArray, config: ClassifierConfi
         ValueError: if there is one label only.
     """
     if is_positive.all() or not is_positive.any():
-        raise ValueError("a classifier learns two labels, and all texts with a vector have the same one")
+        raise ValueError(
+            f"{len(vectors)} texts to learn, all with the same label or without a word that has a vector: must be of "
+            "both labels; set data.path to more texts, or classifier.folds to fewer (equal texts are in one fold)"
+        )
     generator = keyed_generator(seed, Stream.CLASSIFIER_TRAINING, document_key("posterior classifier"), number)
     order = generator.permutation(len(vectors))
     num_development = min(max(1, round(config.development * len(vectors))), len(vectors) - 1)

@@ -116,8 +116,8 @@ def _support(rows: pl.DataFrame) -> Iterator[str]:
 
 
 def _missing(rows: pl.DataFrame) -> Iterator[str]:
-    for reason in rows.filter(pl.col("status") != "ok")["reason"].unique(maintain_order=True).to_list():
-        yield f"Not drawn: {reason}."
+    if reasons := rows.filter(pl.col("status") != "ok")["reason"].unique(maintain_order=True).to_list():
+        yield f"Not drawn: {some(reasons)}."
 
 
 def _convergence(rows: pl.DataFrame) -> str:

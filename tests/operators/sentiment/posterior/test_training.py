@@ -96,3 +96,10 @@ def test_something_is_left_to_learn_however_much_tells_when_to_stop():
     rng = np.random.default_rng(0)
     network = trained(rng.normal(size=(40, 3)), np.arange(40) % 2 == 0, ClassifierConfig(development=0.999), 0, 0)
     assert np.isfinite(scores(network, np.eye(3))).all()
+
+
+def test_texts_of_one_label_are_refused_with_what_to_set():
+    with pytest.raises(
+        ValueError, match=r"4 texts to learn, all with the same label .* set data\.path .*classifier\.folds"
+    ):
+        trained(np.eye(4), np.ones(4, bool), ClassifierConfig(), 0, 0)
