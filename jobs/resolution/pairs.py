@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import MentionStudy, ResolutionRun
 from tiltmeter.jobs.resolution.sources import DOCUMENT, PROBABILITY, WEIGHT, optional_columns, score_columns
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic as synthetic_scores
 from tiltmeter.operators.resolution.ids import as_ids
@@ -30,6 +30,9 @@ _ENDS = ("left", "right")
 
 _ROUNDING = 1e-6
 """By which weights may differ from those of the probabilities beside them: as of numbers with six digits."""
+
+_SPARSE, _LARGE = 4, 2**62
+"""Whole numbers are looked up in a table if they are no sparser than one in so many, and no larger."""
 
 _CHAIN = ("topic", "mention_id", "mention_class", "chain_id")
 
@@ -192,9 +195,10 @@ def read_pairs(files: Mapping[str, Any], threshold: float | None, missing: str) 
     uri = files["pairs"]["uri"]
     columns = score_columns(uri)
     rows = read_records(uri, [*_ENDS, *columns])
-    weights, ends = _agreed([_weights(rows, column, where) for column in columns], where), _ends(rows, where)
-    gold = read_gold(files["gold"]["uri"], pl.concat(ends)) if "gold" in files else None
-    ids, [left, right] = numbered(ends, [] if gold is None else [gold["record"]])
+    weights = _agreed([_weights(rows, column, where) for column in columns], where)
+    ids, ends = _texts(rows, where)
+    gold = read_gold(files["gold"]["uri"], ids) if "gold" in files else None
+    ids, [left, right] = numbered(ids, ends, [] if gold is None else [gold["record"]])
     del rows, ends
     with _refused(where):
         pairs = clean_pairs(left, right, weights, threshold)
@@ -202,7 +206,8 @@ def read_pairs(files: Mapping[str, Any], threshold: float | None, missing: str) 
     return graph_tables("pairs", ids, pairs, clusters, threshold, missing)
 
 
-def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
+def _texts(rows: pl.DataFrame, where: str) -> tuple[pl.Series, list[IntArray]]:
+    """The different ids, in any order, and the place of each pair's records among them."""
     kinds = [rows[end].dtype for end in _ENDS]
     if sorted((kind.is_integer(), kind.is_float()) for kind in kinds) == [(False, True), (True, False)]:
         raise InputError(
@@ -210,7 +215,24 @@ def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
             "one type"
         )
     with _refused(where):
-        return [as_ids(rows[end]) for end in _ENDS]
+        ends = [rows[end] if kinds[0] == kinds[1] and kinds[0].is_integer() else as_ids(rows[end]) for end in _ENDS]
+        different = pl.concat([end.unique() for end in ends]).unique()
+        return as_ids(different), places_of(different, ends)
+
+
+def places_of(different: pl.Series, ends: Sequence[pl.Series]) -> list[IntArray]:
+    """Where each value is among those that are different."""
+    if different.dtype.is_integer() and different.len():
+        low, high = int(cast(int, different.min())), int(cast(int, different.max()))
+        if high - low < _SPARSE * (different.len() + ends[0].len()) and max(-low, high) < _LARGE:
+            table = np.empty(high - low + 1, dtype=np.int64)
+            table[different.cast(pl.Int64).to_numpy() - low] = np.arange(different.len())
+            return [table[end.cast(pl.Int64).to_numpy() - low] for end in ends]
+    place = pl.DataFrame({"record": different, "number": np.arange(different.len())})
+    return [
+        end.alias("record").to_frame().join(place, on="record", how="left", maintain_order="left")["number"].to_numpy()
+        for end in ends
+    ]
 
 
 def _agreed(scores: Sequence[FloatArray], where: str) -> FloatArray:
@@ -259,15 +281,17 @@ def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
 
 
 def numbered(
-    ends: Sequence[pl.Series], others: Sequence[pl.Series]
-) -> tuple[pl.Series, list[np.typing.NDArray[np.int64]]]:
-    """The ids, sorted, and the number of each pair's records; records of ``others`` get a number too."""
-    ids = pl.concat([*(end.unique() for end in ends), *others]).unique().sort()
-    place = pl.DataFrame({"record": ids, "number": np.arange(ids.len())})
-    return ids, [
-        end.to_frame("record").join(place, on="record", how="left", maintain_order="left")["number"].to_numpy()
-        for end in ends
-    ]
+    different: pl.Series, ends: Sequence[IntArray], others: Sequence[pl.Series]
+) -> tuple[pl.Series, list[IntArray]]:
+    """All ids, sorted, and the number of each pair's records; records of ``others`` get a number too.
+
+    Args:
+        different: ids of the pairs' records, each once.
+        ends: place of each pair's records among these.
+    """
+    ids = pl.concat([different, *others]).unique().sort()
+    [number] = places_of(ids, [different])
+    return ids, [number[end] for end in ends]
 
 
 def graph_tables(

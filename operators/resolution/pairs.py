@@ -61,8 +61,7 @@ def clean_pairs(
     low, high = np.minimum(left, right)[apart].astype(np.int64), np.maximum(left, right)[apart].astype(np.int64)
     span = int(high.max(initial=0)) + 1
     keys, weights = low * span + high, weights[apart].astype(np.float64)
-    # Of one pair, by weight: the order of a file changes no mean.
-    order = np.lexsort((weights, keys))
+    order = _by_pair(keys, weights)
     keys, weights = keys[order], weights[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
     sizes = np.diff(np.append(first, keys.size))
@@ -80,6 +79,17 @@ def clean_pairs(
         int(surplus[differ].sum()),
         int((~kept).sum()),
     )
+
+
+def _by_pair(keys: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
+    """Places in the order of pairs, and of one pair by weight: the order of a file changes no mean."""
+    order = np.argsort(keys)
+    ordered = keys[order]
+    is_repeated = ordered[1:] == ordered[:-1]
+    places = np.flatnonzero(np.append(is_repeated, False) | np.append(False, is_repeated))
+    again = order[places]
+    order[places] = again[np.lexsort((weights[again], keys[again]))]
+    return order
 
 
 def _check_sums(weights: NDArray[np.floating]) -> None:

@@ -10,7 +10,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.jobs.resolution.pairs import Graph, graph_of, graph_tables, numbered, read_gold
+from tiltmeter.jobs.resolution.pairs import Graph, graph_of, graph_tables, numbered, places_of, read_gold
 from tiltmeter.jobs.resolution.records.config import RecordScorer
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution.ids import as_ids
@@ -83,7 +83,8 @@ def _gather(store: Store, unit: Unit) -> Tables:
     files: Mapping[str, Any] = unit.config["files"]
     rows = pl.concat(pl.DataFrame(store.read(ref)) for ref in unit.inputs["pairs"])
     every = as_ids(read_records(files["records"]["uri"], [unit.config["id"]]).to_series())
-    ids, [left, right] = numbered([rows["left"], rows["right"]], [every])
+    different = pl.concat([rows["left"], rows["right"]]).unique()
+    ids, [left, right] = numbered(different, places_of(different, [rows["left"], rows["right"]]), [every])
     pairs = clean_pairs(left, right, weights_of(rows["match_probability"].to_numpy()), unit.config["threshold"])
     clusters = None
     if "gold" in files:
