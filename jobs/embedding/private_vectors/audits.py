@@ -181,6 +181,7 @@ def _judging(
         "level": config.audit.level,
         "family": family,
         "versions": [bounds.VERSION, profile.VERSION],
+        "columns": AUDITS.names,
     }
     half = len(finished) // 2
     inputs = {"first": finished[:half], "second": finished[half:]}
@@ -199,6 +200,7 @@ def _judge(store: Store, unit: Unit) -> Tables:
     rows = [
         {key: value for key, value in config["row"].items() if key != "compared_at"}
         | {
+            "choice": config["pair"],
             "pair": study.words,
             "score": score,
             "num_draws": num_draws,

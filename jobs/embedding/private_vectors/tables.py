@@ -84,6 +84,7 @@ AUDITS = pa.schema(
         MECHANISM,
         DIMENSIONS,
         EPSILON,
+        text("choice", "'nearest' or 'random': how the other word was chosen; with the number of the first", key=True),
         text("pair", "two words", key=True),
         text("score", "what the auditor looks at", key=True),
         count("num_draws", "releases of each of the two words", "releases"),

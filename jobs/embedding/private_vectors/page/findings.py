@@ -48,10 +48,12 @@ def _certified(sensitivity: pl.DataFrame) -> Iterator[str]:
     }
     for (dimensions, _), kinds in maps.items():
         published, exact, spectral = (kinds[kind] for kind in ("published", "exact_vocabulary", "spectral"))
+        is_broken = exact["sensitivity"] > published["sensitivity"]
+        verdict = " By this map M2 does not promise what is published." if is_broken else ""
         yield (
-            f"The map to {dimensions} dimensions stretches no pair of words by more than "
+            f"The map to {plural(dimensions, 'dimension')} stretches no pair of words by more than "
             f"{number(exact['sensitivity'], 3)} (published: {number(published['sensitivity'], 2)}), and vectors that "
-            f"are in no vocabulary by up to {number(spectral['sensitivity'], 2)}."
+            f"are in no vocabulary by up to {number(spectral['sensitivity'], 2)}.{verdict}"
         )
 
 

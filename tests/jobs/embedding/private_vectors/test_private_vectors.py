@@ -3,6 +3,7 @@
 import traceback
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.jobs.embedding.private_vectors.places import NUM_WORDS, WIDTH, settings
@@ -11,6 +12,7 @@ from tiltmeter.jobs.embedding.private_vectors.audits import _batches
 from tiltmeter.jobs.embedding.private_vectors.job import JOB
 from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
+from tiltmeter.jobs.embedding.private_vectors.page.findings import findings
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, find_sources, lines_of
 from tiltmeter.jobs.embedding.private_vectors.task_data import TaskData
 from tiltmeter.jobs.embedding.private_vectors.utility import _unit
@@ -19,6 +21,7 @@ from tiltmeter.operators.embedding.private_release.utility import occurrences
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.sources import find_file
 from tiltmeter.storage.errors import InputError, Refusal
+from tiltmeter.storage.store.tables import key_columns
 
 SMALL = [
     "job=private_vectors",
@@ -121,6 +124,28 @@ def test_distances_have_their_closed_form_and_a_constant(study):
 def test_settings_that_make_no_sense_are_refused(configured, folder, override, message):
     with pytest.raises(Refusal, match=message):
         configured("job=private_vectors", f"embedding.path={folder}/vectors.bin", override)
+
+
+def test_audits_of_few_words_are_told_apart(run_job, folder):
+    """The nearest word may be the random one too, and the second pair may be of the first one's words."""
+    (folder / "three.vec").write_text("a 0 1\nb 2 0\nc 3 3\n")
+    quick = ["mechanisms=[M1]", "dimensions=2", "exact_epsilons=[]", "distances.epsilons=[]", "deniability.words=0"]
+    run = run_job(*SMALL, *quick, *settings(folder, "three", "audit.pairs=3", file="three.vec"))
+    rows = run.rows("audits")
+    assert len({row["pair"] for row in rows}) <= 6
+    assert (
+        len({tuple(row[key] for key in key_columns(run.table("audits").schema)) for row in rows}) == 6 * 7 == len(rows)
+    )
+
+
+@pytest.mark.parametrize(("stretch", "is_broken"), [(1.899, False), (1.901, True)])
+def test_the_page_says_that_a_map_breaks_the_published_promise(stretch, is_broken):
+    about = {"projection": "gaussian", "dimensions": 6, "beta": 0.9}
+    kinds = {"published": 1.9, "exact_vocabulary": stretch, "spectral": 2.1}
+    rows = [about | {"sensitivity_kind": kind, "sensitivity": value} for kind, value in kinds.items()]
+    [finding] = findings({"sensitivity": pl.DataFrame(rows)})
+    assert finding.startswith(f"The map to 6 dimensions stretches no pair of words by more than {stretch}")
+    assert finding.endswith("By this map M2 does not promise what is published.") == is_broken
 
 
 def test_every_draw_that_is_asked_for_is_made(configured, folder):
