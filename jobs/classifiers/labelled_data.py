@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.tables import LABELLED
+from tiltmeter.jobs.classifiers.tables import LABELLED, TAGGED
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.records import check_flat, read_records
@@ -72,7 +72,9 @@ def find_labelled_data(data: LabelledData) -> Files:
 
 
 def read_labelled_data(runner: Runner, data: LabelledData, sources: Files, seed: int) -> TableRef:
-    """The rows of all files, as a table of the schema ``LABELLED``; those without a text or a label say so.
+    """The rows of all files, as a table of the schema ``LABELLED``, or ``TAGGED`` if the files have parts of speech.
+
+    Rows without a text or a label say so.
 
     Raises:
         UnitsFailed: if a file can't be read.
@@ -90,7 +92,8 @@ def read_labelled_data(runner: Runner, data: LabelledData, sources: Files, seed:
 
 
 def _read(_: Store, unit: Unit) -> Tables:
-    yield "rows", pa.Table.from_pylist(list(_rows(unit.config)), LABELLED)
+    schema = TAGGED if "tags" in unit.config["columns"] else LABELLED
+    yield "rows", pa.Table.from_pylist(list(_rows(unit.config)), schema)
 
 
 def _rows(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,10 @@ LABELLED = pa.schema(
     ]
 )
 
+TAGGED = LABELLED.append(
+    column("tags", pa.string(), "parts of speech of what stands between its spaces; null if the file has none")
+)
+
 SPLIT = pa.schema(
     [
         column("row", pa.int64(), "number of the text", key=True),

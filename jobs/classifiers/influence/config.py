@@ -45,6 +45,22 @@ class WordInfluenceJob:
     name: Literal["word_influence"] = "word_influence"
 
 
+@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+class TaggedData(LabelledData):
+    """Labelled texts that may bring parts of speech along.
+
+    Attributes:
+        tags: column with the part of speech of all that stands between the spaces of a text; None: they are told here.
+    """
+
+    tags: Annotated[str, Field(min_length=1)] | None = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What the files call each column of ``TAGGED`` that they have."""
+        return super().columns | ({} if self.tags is None else {"tags": self.tags})
+
+
 class Located(NamedTuple):
     """Where a checkpoint is, its revision, and the setting that names it."""
 
@@ -203,7 +219,7 @@ class WordInfluenceRun(CommonConfig):
     """
 
     job: WordInfluenceJob
-    data: LabelledData
+    data: TaggedData
     models: Teachers
     student: StudentConfig
     num_students: Annotated[int, Field(ge=1)] = 3

@@ -1,7 +1,7 @@
 """Texts as words with their parts of speech, in parts of which no sentence is in two."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,16 +10,28 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.influence.tables import PREPARED
 from tiltmeter.jobs.classifiers.splits import SHARES, check_parts, part_of
+from tiltmeter.jobs.classifiers.tables import TAGGED
+from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.classifiers.influence import nested_texts, parts_of_speech
 from tiltmeter.operators.classifiers.influence.nested_texts import containment_clusters
-from tiltmeter.operators.classifiers.influence.parts_of_speech import tagged
+from tiltmeter.operators.classifiers.influence.parts_of_speech import brought_tags, tagged, tags_fault
 from tiltmeter.operators.classifiers.small import words_of
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 
-def divide(runner: Runner, labelled: TableRef, max_words: int, seed: int) -> TableRef:
-    """Texts that have a class and a word, of the schema ``PREPARED``.
+class Divided(NamedTuple):
+    """Attributes:
+    texts: all, with what is wrong with some, of the schema ``TAGGED``.
+    prepared: those that have a class and a word, of the schema ``PREPARED``.
+    """
+
+    texts: TableRef
+    prepared: TableRef
+
+
+def divide(runner: Runner, labelled: TableRef, max_words: int, seed: int) -> Divided:
+    """Texts as words with their parts of speech.
 
     Args:
         max_words: of a text; the rest is left out.
@@ -29,18 +41,18 @@ def divide(runner: Runner, labelled: TableRef, max_words: int, seed: int) -> Tab
     """
     operators = [nested_texts.VERSION, parts_of_speech.VERSION]
     config = {"seed": seed, "shares": SHARES, "max_words": max_words, "operators": operators}
-    unit = Unit("influence_texts/1", "texts as words", config, {"texts": [labelled]})
+    unit = Unit("influence_texts/2", "texts as words", config, {"texts": [labelled]})
     [finished] = runner.run_whole(Stage("divide texts", each(_divide), {"data": [unit]}))["data"]
-    return finished.tables["prepared"]
+    return Divided(finished.tables["texts"], finished.tables["prepared"])
 
 
 def _divide(store: Store, unit: Unit) -> Tables:
-    rows = store.read(unit.input("texts")).to_pylist()
+    rows = [_judged(row) for row in store.read(unit.input("texts")).to_pylist()]
     given = {row["part"] for row in rows}
     texts = [words_of(row["text"])[: unit.config["max_words"]] for row in rows]
     kept = [number for number, row in enumerate(rows) if row["status"] == "ok" and texts[number]]
     clusters = _clusters([rows[number] for number in kept], [texts[number] for number in kept])
-    tags = tagged(texts[number] for number in kept)
+    tags = _tags([rows[number] for number in kept], [texts[number] for number in kept])
     shares = {part: share for part, share in unit.config["shares"].items() if part not in given}
     seed = unit.config["seed"]
     prepared = [
@@ -56,6 +68,23 @@ def _divide(store: Store, unit: Unit) -> Tables:
     ]
     check_parts(prepared)
     yield "prepared", pa.Table.from_pylist(prepared, PREPARED)
+    yield "texts", pa.Table.from_pylist(rows, TAGGED)
+
+
+def _judged(row: Row) -> Row:
+    """A row whose file has parts of speech, with what is wrong with these."""
+    if row["status"] != "ok" or "tags" not in row:
+        return row
+    fault = tags_fault(row["text"], row["tags"] or "")
+    return row | failed("tags", fault) if fault else row
+
+
+def _tags(rows: Sequence[Row], texts: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Those of the file, or, if it has none, of a tagger."""
+    if not any("tags" in row for row in rows):
+        return tagged(texts)
+    brought = [brought_tags(row["text"], row["tags"]) for row in rows]
+    return [tags[: len(words)] for tags, words in zip(brought, texts, strict=True)]
 
 
 def _clusters(rows: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]]) -> list[int]:

@@ -23,8 +23,8 @@ def run(run: Run[WordInfluenceRun, InfluenceSources]) -> None:
     """Train teachers and students, see how well these follow, and ask them."""
     config, runner = run.config, run.runner
     labelled = read_labelled_data(runner, config.data, run.sources.texts, config.seed)
-    run.publish("texts", [labelled])
-    prepared = divide(runner, labelled, config.models.encoder.max_words, config.seed)
+    texts, prepared = divide(runner, labelled, config.models.encoder.max_words, config.seed)
+    run.publish("texts", [texts])
     teachers = find_teachers(runner, config, run.sources, prepared)
     vocabularies = list_words(runner, teachers, prepared)
     run.publish("vocabularies", list(vocabularies.values()))

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from tiltmeter.jobs.classifiers.tables import LABELLED
+from tiltmeter.jobs.classifiers.tables import TAGGED
 from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, interval, number, text
 from tiltmeter.storage.store.tables import column
 
@@ -189,7 +189,7 @@ FLAGS = pa.schema(
 """What a shard of contexts gives, for the probes."""
 
 TABLES = {
-    "texts": LABELLED,
+    "texts": TAGGED,
     "students": STUDENTS,
     "influences": INFLUENCES,
     "unlike_ratios": UNLIKE_RATIOS,

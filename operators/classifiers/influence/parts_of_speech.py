@@ -4,9 +4,13 @@ The tagger is TextBlob's, with the lexicon of its package; on the development pa
 nine words of ten the right coarse tag. Tags of a better one can be brought along with the texts.
 """
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from tiltmeter.operators.text.tokenised import word_spans
 
 VERSION = "parts_of_speech/1"
 
@@ -25,6 +29,68 @@ _COARSE = {
     "CD": "NUM",
     "CC": "CONJ",
 }
+
+
+_OTHER_NAMES = {
+    "PROPN": "NOUN",
+    "AUX": "VERB",
+    "CCONJ": "CONJ",
+    "SCONJ": "ADP",
+    "PART": "PRT",
+    "PUNCT": ".",
+    **dict.fromkeys(("INTJ", "SYM", "FW", "LS", "UH", "ADD", "AFX", "GW", "XX"), "X"),
+    **dict.fromkeys(("-LRB-", "-RRB-", "HYPH", "NFP"), "."),
+}
+"""Tags of Universal Dependencies and of the Penn Treebank that are not among the above."""
+
+
+def coarse_tag(tag: str) -> str | None:
+    """Of ``TAGS``, from a tag of these, of Universal Dependencies or of the Penn Treebank; None of any other.
+
+    >>> [coarse_tag(tag) for tag in ("ADJ", "PROPN", "VBZ", "``", "COLOUR")]
+    ['ADJ', 'NOUN', 'VERB', '.', None]
+    """
+    if tag in TAGS:
+        return tag
+    if not any(character.isalnum() for character in tag):
+        return "."
+    return _OTHER_NAMES.get(tag, _COARSE.get(tag))
+
+
+def tags_fault(text: str, tags: str) -> str:
+    """Why tags do not fit a text; empty if they do.
+
+    >>> tags_fault("a fine film", "DET ADJ"), tags_fault("a film", "DET NOUN")
+    ('2 tags for the 3 words between its spaces', '')
+    """
+    num, num_tags = len(text.split()), len(tags.split())
+    if num != num_tags:
+        return f"{num_tags} tags for the {num} words between its spaces"
+    unknown = [tag for tag in tags.split() if coarse_tag(tag) is None]
+    return f"{unknown[0]!r} is no part of speech" if unknown else ""
+
+
+def brought_tags(text: str, tags: str) -> tuple[str, ...]:
+    """The coarse tag of each word of a text, from those of all that stands between its spaces.
+
+    A word has the tag of what it is a part of; punctuation at it has its own.
+
+    Args:
+        text: whose words are those of :func:`.tokenised.word_spans`.
+        tags: with spaces between, such as :func:`tags_fault` finds no fault with.
+
+    >>> brought_tags("A well-made film.", "DT JJ NN")
+    ('DET', 'ADJ', '.', 'ADJ', 'NOUN', '.')
+    """
+    starts = [match.start() for match in re.finditer(r"\S+", text)]
+    coarse = [coarse_tag(tag) or "X" for tag in tags.split()]
+    return tuple(
+        _coarse_in(coarse[bisect_right(starts, start) - 1], text[start:end]) for start, end in word_spans(text)
+    )
+
+
+def _coarse_in(tag: str, word: str) -> str:
+    return tag if any(character.isalnum() for character in word) else "."
 
 
 def tagged(texts: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:

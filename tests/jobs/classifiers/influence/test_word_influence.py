@@ -169,6 +169,31 @@ def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_job, reviews,
     assert len(run.rows("probe_contexts")) == 4
 
 
+def test_parts_of_speech_that_a_file_brings_go_first(run_job, tmp_path):
+    """By which words in -ly are adjectives, punctuation at a word has its own, and a row with too few says so."""
+    rng, path = random.Random(0), tmp_path / "tagged.csv"
+    rows = [[f"{rng.choice(GOOD[:3])} {noun}.", "UH NNP", "fine"] for noun in NOUNS * 4]
+    rows += [[f"{rng.choice(BAD[:3])} {noun}", "UH NNP", "bad"] for noun in NOUNS * 4]
+    rows += [["a dull film", "DT JJ", "bad"], ["a dull film", "DT JJ FILM", "bad"], ["a fine film", "", "fine"]]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "tags", "label"], *rows])
+    settings = ("masking.max_texts=0", "probes.control=[]", "probes.probe=[]", "ratios.parts_of_speech=[X]")
+    run = run_job(
+        *("job=word_influence", f"data.path={path}", "data.tags=tags", *SMALL, *settings),
+        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+    )
+    words = {row["word"]: row["part_of_speech"] for row in run.rows("vocabularies")}
+    assert {words[word] for word in words if word in GOOD + BAD} == {"X"}
+    assert {words[word] for word in words if word in NOUNS} == {"NOUN"}
+    assert words["."] == "."
+    assert {row["word"] for row in run.rows("unlike_ratios")} <= {*GOOD, *BAD}
+    assert [row["reason"] for row in run.rows("texts", status="tags")] == [
+        "2 tags for the 3 words between its spaces",
+        "'FILM' is no part of speech",
+        "0 tags for the 3 words between its spaces",
+    ]
+
+
 def test_claims_may_go_by_calibrated_chances(run_job, reviews, influence, tmp_path):
     other = run_job(
         *(*reviews, *SMALL, "probes.confidence=calibrated"),

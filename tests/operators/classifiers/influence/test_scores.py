@@ -10,7 +10,13 @@ from tiltmeter.operators.classifiers.influence.all_correct import all_correct, l
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.masking import coverage, masking_order, num_masked, random_scores
 from tiltmeter.operators.classifiers.influence.nested_texts import containment_clusters
-from tiltmeter.operators.classifiers.influence.parts_of_speech import TAGS, tagged, tagged_vocabulary
+from tiltmeter.operators.classifiers.influence.parts_of_speech import (
+    TAGS,
+    brought_tags,
+    tagged,
+    tagged_vocabulary,
+    tags_fault,
+)
 from tiltmeter.operators.classifiers.influence.records import MASK, Teacher
 from tiltmeter.operators.classifiers.influence.scores import (
     counterfactuals,
@@ -20,6 +26,7 @@ from tiltmeter.operators.classifiers.influence.scores import (
     support,
     unlike_ratios,
 )
+from tiltmeter.operators.classifiers.small import words_of
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 
 
@@ -151,6 +158,16 @@ def test_tags_are_those_of_the_universal_set():
     assert {tag for row in tags for tag in row} <= set(TAGS)
     assert tags[0][0] == "DET"
     assert sum(word.num for word in tagged_vocabulary(texts, tags)) == 10
+
+
+@given(st.lists(st.tuples(st.sampled_from(["film", "well-made", "n't", "(no)", "...", "3.14"]), st.sampled_from(TAGS))))
+def test_every_word_has_the_tag_that_was_brought_for_it(pairs):
+    text, tags = " ".join(word for word, _ in pairs), " ".join(tag for _, tag in pairs)
+    assert tags_fault(text, tags) == ""
+    expected = [
+        tag if any(character.isalnum() for character in part) else "." for word, tag in pairs for part in words_of(word)
+    ]
+    assert list(brought_tags(text, tags)) == expected
 
 
 def test_the_mask_is_no_word_of_a_text():
