@@ -4,11 +4,12 @@
 
 Teachers are small encoders that the 67,349 phrases of GLUE train, with the settings of ``job=word_influence``; their
 students are asked about the 1,821 test sentences. ``ratios`` puts up to 3,000 words into 1,000 contexts, for student
-and teacher; ``intervals`` draws 500 samples of these. ``masking`` leaves words out of all development texts that the
-teacher gets wrong, with three students. ``planted`` ties a neutral adjective to negative sentences, 20 times, and looks
-for it and for three adjectives that are tied to nothing. ``speed`` times the folded student beside the direct one, and
-beside a teacher of the size of RoBERTa base with random weights. Seconds are those of the processor, one thread, so
-that they can be read on a busy machine; what was trained lies in the folder and is not trained again.
+and teacher; ``intervals`` draws 500 samples of these, and 3,000 of whole contexts. ``masking`` leaves words out of all
+development and test texts that the teacher gets wrong, with three students. ``planted`` ties a neutral adjective to
+negative sentences, 20 times, and looks for it and for three adjectives that are tied to nothing. ``speed`` times the
+folded student beside the direct one, and beside a teacher of the size of RoBERTa base with random weights. Seconds are
+those of the processor, one thread, so that they can be read on a busy machine; what was trained lies in the folder and
+is not trained again.
 """
 
 import argparse
@@ -54,7 +55,8 @@ def main() -> None:
             if "intervals" in parts:
                 intervals(pairs)
         if "masking" in parts:
-            masking(trained, students, data["development"])
+            for name in ("development", "test"):
+                masking(trained, students, data[name], name)
     if "planted" in parts:
         planted(folder, arguments.seeds)
     if "speed" in parts:

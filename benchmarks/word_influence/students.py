@@ -146,7 +146,7 @@ def intervals(pairs: Pairs) -> None:
         )
 
 
-def masking(trained: Trained, students: Sequence[Student], texts: Texts, budget: int = MOST) -> None:
+def masking(trained: Trained, students: Sequence[Student], texts: Texts, part: str, budget: int = MOST) -> None:
     """Coverage on all texts that the teacher gets wrong, paired over texts and students."""
     given = trained.teacher.labels(texts.words)
     rows = np.flatnonzero(given != texts.labels).tolist()
@@ -164,11 +164,11 @@ def masking(trained: Trained, students: Sequence[Student], texts: Texts, budget:
             outcomes.setdefault(name, []).append(values)
     sampled = SampledClusters(len(rows), INTERVALS, 0, 2)
     texts_of = np.tile(alone, len(students))
-    print(f"masking, {len(rows)} texts, {len(students)} students, {budget} words:")
-    for name, by_student in outcomes.items():
+    print(f"masking, {len(rows)} {part} texts, {len(students)} students, {budget} words:")
+    for order, by_student in outcomes.items():
         values = np.concatenate(by_student)
         less = sampled.rate(values.astype(np.int64) - np.concatenate(outcomes["lime"]), texts_of, FISHER)
-        print(f"  {name}: {values.mean():.3f}, less LIME's {less.value:+.3f} [{less.low:+.3f}, {less.high:+.3f}]")
+        print(f"  {order}: {values.mean():.3f}, less LIME's {less.value:+.3f} [{less.low:+.3f}, {less.high:+.3f}]")
 
 
 def _covered(trained: Trained, words: Sequence[Any], supports: Sequence[FloatArray], budget: int) -> BoolArray:
@@ -181,7 +181,7 @@ def student_supports(
 ) -> dict[str, list[FloatArray]]:
     teacher, folded = trained.teacher, Folded(student.network, trained.teacher)
     made: dict[str, list[FloatArray]] = {
-        name: [] for name in ("influence", "unlike_ratios", "hybrid", "hybrid_of_texts")
+        name: [] for name in ("influence", "unlike_ratios", "hybrid", "hybrid_sum", "hybrid_of_texts")
     }
     for text, text_tags, label in zip(words, tags, labels, strict=True):
         contexts = [Context(text, place) for place in range(len(text))]
@@ -196,5 +196,6 @@ def student_supports(
         made["influence"].append(supported)
         made["unlike_ratios"].append(unlike)
         made["hybrid"].append(scores.hybrid(unlike, supported))
+        made["hybrid_sum"].append(scores.hybrid_sum(unlike, supported))
         made["hybrid_of_texts"].append(scores.hybrid(unlike, supported, of_places=False))
     return made

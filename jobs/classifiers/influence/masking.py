@@ -22,14 +22,20 @@ from tiltmeter.operators.classifiers.influence import clusters
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.masking import coverage, masking_order, num_masked, random_scores
 from tiltmeter.operators.classifiers.influence.records import Context
-from tiltmeter.operators.classifiers.influence.scores import hybrid, influence_scores, support, unlike_ratios
+from tiltmeter.operators.classifiers.influence.scores import (
+    hybrid,
+    hybrid_sum,
+    influence_scores,
+    support,
+    unlike_ratios,
+)
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _NO_TEXTS = failed("no_wrong_texts", "the teacher gets no test text wrong")
-_METHODS = ("influence", "unlike_ratios", "hybrid", "hybrid_of_texts", "lime", "random")
+_METHODS = ("influence", "unlike_ratios", "hybrid", "hybrid_sum", "hybrid_of_texts", "lime", "random")
 
 Refs = Mapping[str, TableRef]
 
@@ -55,7 +61,7 @@ def mask_words(
     units = {
         taught.name: [
             Unit(
-                "influence_masking/1",
+                "influence_masking/2",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, **settings, "seed": seed},
                 {"texts": [prepared], "vocabulary": [vocabularies[taught.name]]} | student_inputs(refs) | taught.inputs,
@@ -125,6 +131,8 @@ def _supports(
                     [ratios[place]] = unlike_ratios(answer.student[None], np.array([label]), answer.allowed[None])
         result["unlike_ratios"].append(np.nan_to_num(ratios))
         result["hybrid"].append(hybrid(ratios, result["influence"][-1]))
+        part = result["influence"][-1] if scores.ndim == 1 else np.tanh(result["influence"][-1] / 2.0)  # of log odds
+        result["hybrid_sum"].append(hybrid_sum(ratios, part))
         result["hybrid_of_texts"].append(hybrid(ratios, result["influence"][-1], of_places=False))
         result["random"].append(random_scores(words, config["run_seed"]))
     texts = [" ".join(row["words"]) for row in rows]

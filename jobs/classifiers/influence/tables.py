@@ -105,7 +105,11 @@ MASKING = pa.schema(
     [
         _TEACHER,
         _SEED,
-        text("method", "'influence', 'unlike_ratios', 'hybrid', 'hybrid_of_texts', 'lime' or 'random'", key=True),
+        text(
+            "method",
+            "'influence', 'unlike_ratios', 'hybrid', 'hybrid_sum', 'hybrid_of_texts', 'lime' or 'random'",
+            key=True,
+        ),
         count("budget", "words that may be left out", "words", key=True),
         number("coverage", "share of the texts that the teacher gets wrong whose class changes"),
         *interval("coverage", "interval, over texts"),

@@ -106,6 +106,22 @@ def hybrid(ratios: FloatArray, supports: FloatArray, *, of_places: bool = True) 
     return np.where(known > 0.0, known, expit(supports) - 1.0)
 
 
+def hybrid_sum(ratios: FloatArray, supports: FloatArray) -> FloatArray:
+    """Unlike ratios of a text's words plus their influence, as figure 2 calls the hybrid.
+
+    A ratio is over words of one part of speech, of which there are thousands or a few: that of one place and that of
+    another do not compare as influence does.
+
+    Args:
+        ratios: ``[words]``; NaN, where there is none, counts as 0.
+        supports: ``[words]``, influence in support of the text's class, in -1..1.
+
+    >>> hybrid_sum(np.array([0.0, 0.5, np.nan]), np.array([0.9, 0.1, -0.9]))
+    array([ 0.9,  0.6, -0.9])
+    """
+    return np.asarray(np.nan_to_num(ratios) + supports)
+
+
 class Counterfactuals(NamedTuple):
     """Words of one context that the student expects to change its class.
 

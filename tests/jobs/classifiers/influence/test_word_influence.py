@@ -150,7 +150,7 @@ def test_every_word_has_its_count(influence):
 def test_masking_is_beside_chance_and_lime(influence):
     rows = influence.rows("masking")
     assert {row["method"] for row in rows} == {
-        *("influence", "unlike_ratios", "hybrid", "hybrid_of_texts"),
+        *("influence", "unlike_ratios", "hybrid", "hybrid_sum", "hybrid_of_texts"),
         *("lime", "random"),
     }
     assert all(row["less_lime"] == 0.0 for row in rows if row["method"] == "lime" and row["status"] == "ok")
