@@ -50,18 +50,27 @@ class ResourceRequest:
         return sum(self.parts.values())
 
 
+class Room(NamedTuple):
+    """What workers may take of a node: CPUs, and so many workers that its memory is enough for."""
+
+    num_cpus: int
+    num_workers: int
+
+
 class Workers(NamedTuple):
     """The workers to start, and the memory that each of them asks Ray for.
 
     Attributes:
         num_workers: without a GPU.
         num_gpus: those with a GPU, one each.
+        rooms: of the nodes, for workers without a GPU.
     """
 
     num_workers: int
     num_gpus: int
     worker_bytes: int = 0
     gpu_worker_bytes: int = 0
+    rooms: Sequence[Room] = ()
 
 
 def usual_request(config: ClusterConfig) -> ResourceRequest:
@@ -77,6 +86,15 @@ def num_workers_on(node: Node, request: ResourceRequest) -> int:
     """
     num = min(node.free_cpus, node.free_megabytes // request.megabytes)
     return min(num, node.free_gpus) if request.on_gpu else num
+
+
+def num_wide_workers(rooms: Sequence[Room], num_cpus: int) -> int:
+    """How many workers of so many CPUs each there is room for.
+
+    >>> num_wide_workers([Room(16, 10), Room(4, 4)], 3)
+    6
+    """
+    return sum(min(room.num_cpus // num_cpus, room.num_workers) for room in rooms)
 
 
 def largest_request(requests: Sequence[ResourceRequest], *, on_gpu: bool) -> ResourceRequest | None:
@@ -97,8 +115,22 @@ def workers_for(nodes: Sequence[Node], requests: Sequence[ResourceRequest], conf
     num_gpus = _num_workers(nodes, gpu_request, config) if gpu_request else sum(node.free_gpus for node in nodes)
     gpu_bytes = (gpu_request or request).megabytes * BYTES_PER_MEGABYTE
     return Workers(
-        min(num_workers, config.num_cpus or num_workers), num_gpus, request.megabytes * BYTES_PER_MEGABYTE, gpu_bytes
+        min(num_workers, config.num_cpus or num_workers),
+        num_gpus,
+        request.megabytes * BYTES_PER_MEGABYTE,
+        gpu_bytes,
+        _rooms(nodes, request, config),
     )
+
+
+def _rooms(nodes: Sequence[Node], request: ResourceRequest, config: ClusterConfig) -> list[Room]:
+    """Of the nodes in their order, until the CPUs are as many as the settings allow."""
+    left, rooms = config.num_cpus or sum(node.free_cpus for node in nodes), []
+    for node in nodes:
+        num_cpus = min(node.free_cpus, left)
+        left -= num_cpus
+        rooms.append(Room(num_cpus, node.free_megabytes // request.megabytes))
+    return rooms
 
 
 def _num_workers(nodes: Sequence[Node], request: ResourceRequest, config: ClusterConfig) -> int:

@@ -2,13 +2,13 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from tiltmeter.cluster.dealing import Deck, longest_first
+from tiltmeter.cluster.dealing import Deck, longest_first, threads_per_unit
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Work
 from tiltmeter.storage.errors import WorkFailed
@@ -40,6 +40,8 @@ class Stage:
         batch_size: the most units of a group that one worker takes together; None: as many as are worth it, of units
             of which some are cheap. It is how work is dealt out, never what is computed.
         on_gpu: whether each worker needs a GPU.
+        most_threads: that are of use to a unit, where there are more CPUs than units.
+        on_threads: the same work by so many threads for each unit.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Stage:
     units: Mapping[str, Sequence[Unit]]
     batch_size: int | None = 1
     on_gpu: bool = False
+    most_threads: int = 1
+    on_threads: Callable[[int], Work] | None = None
 
     def all_units(self) -> Iterator[Unit]:
         """The units of all groups."""
@@ -64,8 +68,11 @@ class Pool(Protocol):
     def num_gpus(self) -> int:
         """Workers with a GPU."""
 
-    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False) -> Iterator[Outcome]:
-        """Do all units of a deck; yields what becomes of each."""
+    def num_wide_workers(self, num_cpus: int) -> int:
+        """Of so many CPUs each, without a GPU."""
+
+    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
+        """Do all units of a deck, on workers of so many CPUs each; yields what becomes of each."""
 
 
 @dataclass
@@ -76,6 +83,7 @@ class StageRecord:
         seconds: from its start to its end.
         worker_seconds: that workers were at units, all together.
         num_workers: that could have been.
+        num_threads: of each worker.
         busy_share: ``worker_seconds`` of the ``seconds`` of all workers; None if there was nothing to do.
         least_busy_share: that of the worker which did least.
         peak_worker_memory_bytes: the largest worker's up to the end of the stage.
@@ -89,6 +97,7 @@ class StageRecord:
     seconds: float = 0.0
     worker_seconds: float = 0.0
     num_workers: int = 0
+    num_threads: int = 1
     busy_share: float | None = None
     least_busy_share: float | None = None
     num_bytes: int = 0
@@ -192,14 +201,12 @@ class Runner:
         failures: dict[str, Failure] = {}
         if not any(missing.values()):
             return failures
-        record.num_workers = self.pool.num_workers
-        if stage.on_gpu:
-            record.num_workers = min(record.num_workers, self.pool.num_gpus)
+        work = self._widened(stage, sum(map(len, missing.values())), record)
         batches = longest_first(missing.values(), stage.batch_size or 1)
         if self._has_earlier_run:
             batches.reverse()  # the two meet in the middle
         deck = Deck(batches, joins=stage.batch_size is None)
-        for outcome in self.pool.run(stage.work, deck, on_gpu=stage.on_gpu):
+        for outcome in self.pool.run(work, deck, on_gpu=stage.on_gpu, num_cpus=record.num_threads):
             match outcome:
                 case Report(done):
                     finished[done.place] = done
@@ -217,6 +224,17 @@ class Runner:
                     record.num_worker_deaths += 1
             self.display.tick()
         return failures
+
+    def _widened(self, stage: Stage, num_units: int, record: StageRecord) -> Work:
+        """The work of a stage by as many threads as suit so many units; notes them, and the workers that there are."""
+        record.num_workers = self.pool.num_workers
+        if stage.on_gpu:
+            record.num_workers = min(record.num_workers, self.pool.num_gpus)
+        if stage.on_threads is None:
+            return stage.work
+        record.num_threads = threads_per_unit(num_units, self.pool.num_wide_workers, stage.most_threads)
+        record.num_workers = self.pool.num_wide_workers(record.num_threads)
+        return stage.on_threads(record.num_threads)
 
 
 def _draws(finished: Iterable[Finished]) -> dict[str, TableRef]:

@@ -50,18 +50,22 @@ class Workers:
     ) -> None:
         self._open.close()
 
-    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False) -> Iterator[Outcome]:
+    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
         """Do all units of a deck; see :meth:`.workers.Pool.run`.
 
         Raises:
             ClusterError: if the cluster can't be reached, or has no room.
         """
-        return self._started().run(work, deck, on_gpu=on_gpu)
+        return self._started().run(work, deck, on_gpu=on_gpu, num_cpus=num_cpus)
 
     @property
     def num_workers(self) -> int:
         """Without a GPU."""
         return self._started().num_workers
+
+    def num_wide_workers(self, num_cpus: int) -> int:
+        """Of so many CPUs each, without a GPU."""
+        return self._started().num_wide_workers(num_cpus)
 
     @property
     def num_gpus(self) -> int:

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from tiltmeter.cluster.capacity import Room, num_wide_workers
 from tiltmeter.cluster.dealing import Deck
 from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Tick, Work
 from tiltmeter.storage.store.ledger import Store, Unit
@@ -27,10 +28,20 @@ _SECONDS_PER_TICK = 5.0
 _SECONDS_PER_RENEWAL = 3600.0
 
 
+class Kind(NamedTuple):
+    """What the workers of a stage hold each."""
+
+    on_gpu: bool = False
+    num_cpus: int = 1
+
+
+_USUAL = Kind()
+
+
 @dataclass
 class Pool:
-    """Worker actors, one CPU each, the memory that they keep to, and a GPU where asked for, kept alive across stages so
-    that what they imported and compiled stays warm.
+    """Worker actors, one CPU each (or as many as a stage says), the memory that they keep to, and a GPU where asked
+    for, kept alive across stages so that what they imported and compiled stays warm.
 
     Only a worker that has started receives a batch, one at a time, so that a worker for which the cluster has no room
     holds nothing up. A worker that dies is replaced. As a batch is done in order, its first unfinished unit is the one
@@ -44,9 +55,10 @@ class Pool:
     num_gpus: int = 0
     worker_bytes: int = 0
     gpu_worker_bytes: int = 0
+    rooms: Sequence[Room] = ()
     _fence: str | None = None
     _renewed: float = -_SECONDS_PER_RENEWAL
-    _on_gpu: bool = False
+    _kind: Kind = _USUAL
     _idle: list[Any] = field(default_factory=list)
     _starting: dict[Any, Any] = field(default_factory=dict)
     _running: dict[Any, "_Batch"] = field(default_factory=dict)
@@ -56,7 +68,12 @@ class Pool:
 
     @contextmanager
     def started(
-        self, num_workers: int, num_gpus: int = 0, worker_bytes: int = 0, gpu_worker_bytes: int = 0
+        self,
+        num_workers: int,
+        num_gpus: int = 0,
+        worker_bytes: int = 0,
+        gpu_worker_bytes: int = 0,
+        rooms: Sequence[Room] = (),
     ) -> Iterator[None]:
         """Keep up to this many workers for the length of a ``with`` block.
 
@@ -65,20 +82,26 @@ class Pool:
             num_gpus: those with a GPU, one each.
             worker_bytes, gpu_worker_bytes: memory that each of them asks Ray for, so that no node gets more of them
                 than it has memory for; 0 asks for none. Ray holds nobody to it.
+            rooms: that nodes have for workers of more CPUs; none for such.
         """
         self.num_workers, self.num_gpus = num_workers, num_gpus
-        self.worker_bytes, self.gpu_worker_bytes = worker_bytes, gpu_worker_bytes
+        self.worker_bytes, self.gpu_worker_bytes, self.rooms = worker_bytes, gpu_worker_bytes, rooms
         with self.store.fenced() as self._fence:
             try:
                 yield
             finally:
                 self._dismiss()
 
-    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False) -> Iterator[Outcome]:
-        """Do all units of a deck, on workers that hold a GPU or on such that do not; yields what becomes of each."""
-        if deck and on_gpu != self._on_gpu:
+    def num_wide_workers(self, num_cpus: int) -> int:
+        """Of so many CPUs each, without a GPU."""
+        return self.num_workers if num_cpus == 1 else num_wide_workers(self.rooms, num_cpus)
+
+    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
+        """Do all units of a deck, on workers that hold a GPU or on such that do not, of so many CPUs each; yields what
+        becomes of each."""
+        if deck and (kind := Kind(on_gpu, num_cpus)) != self._kind:
             self._dismiss()
-            self._on_gpu = on_gpu
+            self._kind = kind
         self._waiting = deck
         # A node may have been lost since the last stage: a worker is asked for a sign of life before it is relied on.
         self._starting |= {worker.ready.remote(): worker for worker in self._idle}
@@ -107,7 +130,9 @@ class Pool:
         self._starting.clear()
 
     def _assign(self, work: Work) -> None:
-        most_workers = min(self.num_workers, self.num_gpus) if self._on_gpu else self.num_workers
+        most_workers = self.num_wide_workers(self._kind.num_cpus)
+        if self._kind.on_gpu:
+            most_workers = min(most_workers, self.num_gpus)
         while self._waiting and self._idle:
             worker = self._idle.pop()
             units = self._waiting.take(most_workers)
@@ -117,8 +142,8 @@ class Pool:
             self._starting[worker.ready.remote()] = worker
 
     def _new_worker(self) -> Any:
-        options: dict[str, Any] = {"num_cpus": 1, "memory": self.worker_bytes}
-        if self._on_gpu:
+        options: dict[str, Any] = {"num_cpus": self._kind.num_cpus, "memory": self.worker_bytes}
+        if self._kind.on_gpu:
             options |= {"num_gpus": 1, "memory": self.gpu_worker_bytes}
         # Ray would restart a dead actor by itself, but could not resume the stream of reports where it broke off.
         options |= {"max_restarts": 0, "scheduling_strategy": "SPREAD"}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, Self
 
@@ -148,8 +149,12 @@ def _glove_stage(
         # As many as a card's memory holds are trained together; the worker finds out how many these are.
         batch_size = -(-len(config.replicas) // runner.pool.num_gpus)
         return Stage("train", training.CudaPairTraining(config.checkpoint_seconds), units, batch_size, on_gpu=True)
-    work = training.PairTraining(config.checkpoint_seconds, cluster.worker_data_bytes, cluster.scratch)
-    return Stage("train", each(work), units)
+    work = partial(training.PairTraining, config.checkpoint_seconds, cluster.worker_data_bytes, cluster.scratch)
+    # A round has as many tiles as there are blocks: four for each thread, at least.
+    most_threads = min(pairs.tiling.num_blocks for pairs in counted.values()) // 4
+    return Stage(
+        "train", each(work()), units, most_threads=most_threads, on_threads=lambda threads: each(work(threads))
+    )
 
 
 def _pair_units(

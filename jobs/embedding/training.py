@@ -30,18 +30,20 @@ from tiltmeter.storage.store.scratch import Scratch
 class PairTraining:
     """Trains GloVe on a replica; the structure of its pairs stays in the worker for the next replica of the corpus.
 
-    Pairs that take more than ``memory_bytes`` are kept on a local disk, in the folder ``scratch``.
+    Pairs that take more than ``memory_bytes`` are kept on a local disk, in the folder ``scratch``. Threads share a
+    replica.
     """
 
     checkpoint_seconds: float
     memory_bytes: int
     scratch: str | None
+    num_threads: int = 1
 
     def __call__(self, store: Store, unit: Unit) -> Tables:
         """The unit's tables."""
         with resident((self, *_pair_names(unit)), lambda _: self._structure(store, unit)) as (words, pairs, workspace):
             arguments = (_tiling(unit), unit.config["replica"], unit.config["seed"], unit.config["training"])
-            training = GloveTraining(pairs, _count_pieces(store, unit), *arguments, workspace)
+            training = GloveTraining(pairs, _count_pieces(store, unit), *arguments, workspace, self.num_threads)
             _advance_to_end(store, unit, training, self.checkpoint_seconds)
             yield from _trained_tables(unit, words, training.result())
 

@@ -4,14 +4,16 @@ Each ordered pair (i, j) with count X_ij > 0 is one step of AdaGrad on their equ
 ``f(X_ij) (w_i . c_j + b_i + b_j - log X_ij)^2``, with f of equation 9. As in the authors' program, the squared steps
 (learning rate included) are what AdaGrad accumulates, from 1.
 
-Pairs are visited tile by tile: a tile joins two blocks of words, whose vectors then stay in cache. Rounds of tiles,
-and the pairs within a tile, come in a seeded random order, because sorted pairs cost quality. The order depends on the
-pairs and the seed, not on the replica: replicas of one group share it, and each is then trained on its own, without a
-data race.
+Pairs are visited tile by tile: a tile joins two blocks of words, whose vectors lie together and stay in cache. Rounds
+of tiles, and the pairs within a tile, come in a seeded random order, because sorted pairs cost quality. The order
+depends on the pairs and the seed, not on the replica: replicas of one group share it, and each is then trained on its
+own, without a data race. Tiles of one round touch different vectors, so that threads may share a round, and leave the
+same bits whatever their number.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import cache, partial
 from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple
 
@@ -21,16 +23,16 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.operators.compute.cache_lines import FLOATS_PER_LINE, aligned_zeros, prefetch
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
-from tiltmeter.operators.compute.prefetch import FLOATS_PER_LINE, prefetch
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
 from tiltmeter.operators.embedding.bootstrap import replica_name
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, rounds
 from tiltmeter.operators.embedding.training import State, TrainedReplica
 
-VERSION = "glove/3"
-CUDA_VERSION = "glove_cuda/1"
+VERSION = "glove/4"
+CUDA_VERSION = "glove_cuda/2"
 """Of :mod:`.embedding.glove_cuda`, which can't be imported without torch."""
 
 _LANES = 16
@@ -39,8 +41,11 @@ _LANES = 16
 _FROZEN = np.float32(1e30)
 """A sum of squared steps so large that AdaGrad leaves the value unchanged to the last bit."""
 
-_PAIRS_AHEAD = 4
-"""Vectors are asked for so many pairs before their step; measured, it raises the rate by 30 %."""
+_PAIRS_AHEAD = 6
+"""Vectors are asked for so many pairs before their step; without it, it takes twice as long (docs/scale.md)."""
+
+_PARTS_PER_THREAD = 8
+"""A round is dealt to threads in so many parts, as not all tiles have equally many pairs."""
 
 _PAIRS_PER_SLICE = 1 << 20
 
@@ -48,6 +53,9 @@ BYTES_PER_PAIR = 24
 """What a training keeps of a pair: two words in the order of all replicas and two in its own, log X and f(X)."""
 
 Counts = NDArray[np.int64] | NDArray[np.float64]
+
+Rows = NDArray[np.int32] | slice
+"""``[words]`` where their vectors are; a slice for all in their order."""
 
 VALUE, SQUARES = 0, 1
 WORD, CONTEXT = 0, 1
@@ -86,6 +94,7 @@ class GloveTraining:
         seed: of initial vectors and of the order of rounds, which all replicas and starts share.
         workspace: keeps what a step needs, 16 bytes for each pair. Of these, and of ``pairs``, one round of an epoch is
             in use at a time.
+        num_threads: that share each round; of no effect on any bit.
     """
 
     def __init__(
@@ -97,17 +106,20 @@ class GloveTraining:
         seed: int,
         config: GloveConfig,
         workspace: Workspace = IN_MEMORY,
+        num_threads: int = 1,
     ) -> None:
         self.tiling, self.replica, self.seed, self.config = tiling, replica, seed, config
-        self._pairs, self._workspace = pairs, workspace
-        self._steps = _present_pairs(pairs, counts, config, workspace)
-        self._num_steps, self._present = _survey(self._steps, tiling.num_words, workspace)
+        self._pairs, self._workspace, self._num_threads = pairs, workspace, num_threads
+        self._places = tiling.places
+        self._steps = _present_pairs(pairs, self._places, counts, config, workspace)
+        self._num_steps, present = _survey(self._steps, tiling.num_words, workspace)
+        self._present = present[self._places]
         if not self._num_steps:
             raise ValueError(
                 f"{replica_name(replica)} has no pair of words: the corpus has too few lines to be resampled, or lines "
                 "of one word; take a larger one, or lower embedding.min_count"
             )
-        self._vectors = initial_vectors(tiling.num_words, replica, seed, config.dimensions)
+        self._vectors = initial_vectors(tiling.num_words, replica, seed, config.dimensions, self._places)
         self._losses = np.empty(0)
 
     @property
@@ -118,12 +130,23 @@ class GloveTraining:
     def advance(self) -> None:
         """One more epoch."""
         visits, starts = rounds(self._pairs, self.tiling.num_blocks, self.epochs_done, self.seed)
-        train, rate = _round_kernel(self._vectors.shape[-1]), np.float32(self.config.learning_rate)
+        kernel, rate = _visits_kernel(self._vectors.shape[-1]), np.float32(self.config.learning_rate)
+        train = partial(kernel, self._vectors, self._steps, rate)
         total = 0.0
-        for start, stop in pairwise(starts):
-            total += train(self._vectors, self._steps, visits[start:stop], rate)
-            self._workspace.release()
+        with ThreadPoolExecutor(self._num_threads) as threads:
+            for start, stop in pairwise(starts):
+                total += self._round_loss(train, visits[start:stop], threads)
+                self._workspace.release()
         self._losses = np.append(self._losses, total / self._num_steps)
+
+    def _round_loss(
+        self, train: Callable[[NDArray[np.int64]], NDArray[np.float64]], visits: NDArray[np.int64], threads: Executor
+    ) -> float:
+        """Of a round that is trained; summed over visits, not over parts, which depend on the number of threads."""
+        if self._num_threads == 1:
+            return float(train(visits).sum())
+        parts = np.array_split(visits, min(visits.size, _PARTS_PER_THREAD * self._num_threads))
+        return float(np.concatenate(list(threads.map(train, parts))).sum())
 
     def state(self) -> State:
         """All that :meth:`restore` needs to go on with the same bits; not a copy."""
@@ -131,7 +154,7 @@ class GloveTraining:
 
     def restore(self, state: State) -> None:
         """Go on from a state of the same replica."""
-        self._vectors, self._losses = state["vectors"], state["losses"]
+        self._vectors[:], self._losses = state["vectors"], state["losses"]
 
     def result(self) -> TrainedReplica:
         """What has been learnt so far.
@@ -139,7 +162,7 @@ class GloveTraining:
         Raises:
             ValueError: if training diverged, which a smaller learning rate prevents.
         """
-        return trained_replica(self._vectors, self._losses, self._present, self.replica, self.config)
+        return trained_replica(self._vectors, self._losses, self._present, self.replica, self.config, self._places)
 
 
 def trained_replica(
@@ -148,9 +171,10 @@ def trained_replica(
     present: NDArray[np.bool_],
     replica: int,
     config: GloveConfig,
+    rows: Rows = slice(None),
 ) -> TrainedReplica:
     """Word plus context vectors, of the words that are present."""
-    summed = (vectors[WORD, :, VALUE] + vectors[CONTEXT, :, VALUE])[:, : config.dimensions]
+    summed = (vectors[WORD, :, VALUE] + vectors[CONTEXT, :, VALUE])[rows, : config.dimensions]
     if not (np.isfinite(losses).all() and np.isfinite(summed[present]).all()):
         raise ValueError(
             f"{replica_name(replica)} diverged: set embedding.trainer.learning_rate below {config.learning_rate}"
@@ -160,6 +184,8 @@ def trained_replica(
 
 
 class _Steps(NamedTuple):
+    """Rows and columns are those of the vectors."""
+
     rows: NDArray[np.int32]
     columns: NDArray[np.int32]
     log_counts: NDArray[np.float32]
@@ -167,7 +193,12 @@ class _Steps(NamedTuple):
     starts: NDArray[np.int64]
 
 
-def _present_pairs(pairs: TiledPairs, counts: Iterable[Counts], config: GloveConfig, workspace: Workspace) -> _Steps:
+_Kernel = Callable[[NDArray[np.float32], _Steps, np.float32, NDArray[np.int64]], NDArray[np.float64]]
+
+
+def _present_pairs(
+    pairs: TiledPairs, places: NDArray[np.int32], counts: Iterable[Counts], config: GloveConfig, workspace: Workspace
+) -> _Steps:
     """The steps of a replica, made slice by slice: in 64 bits and all at once they would take several times as much."""
     rows, columns = (workspace.empty(pairs.rows.size, np.int32) for _ in range(2))
     logs, weights = (workspace.empty(pairs.rows.size, np.float32) for _ in range(2))
@@ -176,8 +207,8 @@ def _present_pairs(pairs: TiledPairs, counts: Iterable[Counts], config: GloveCon
     for piece in _slices(counts):
         present = np.flatnonzero(piece)
         start, stop = stop, stop + present.size
-        rows[start:stop] = pairs.rows[first : first + piece.size][present]
-        columns[start:stop] = pairs.columns[first : first + piece.size][present]
+        rows[start:stop] = places[pairs.rows[first : first + piece.size][present]]
+        columns[start:stop] = places[pairs.columns[first : first + piece.size][present]]
         logs[start:stop], weights[start:stop] = logs_and_weights(piece[present], config)
         low, high = np.searchsorted(pairs.starts, [first, first + piece.size])
         starts[low:high] = start + np.searchsorted(present, pairs.starts[low:high] - first)
@@ -194,7 +225,7 @@ def _slices(pieces: Iterable[Counts]) -> Iterator[Counts]:
 
 
 def _survey(steps: _Steps, num_words: int, workspace: Workspace) -> tuple[int, NDArray[np.bool_]]:
-    """Steps in an epoch, and ``[words]`` whether a word has one."""
+    """Steps in an epoch, and ``[rows]`` whether a vector has one."""
     num_beside_itself, present = 0, np.zeros(num_words, dtype=bool)
     for start in range(0, steps.rows.size, _PAIRS_PER_SLICE):
         chosen = slice(start, start + _PAIRS_PER_SLICE)
@@ -235,43 +266,49 @@ def _width(dimensions: int) -> int:
     return -(-(dimensions + 2) // _LANES) * _LANES
 
 
-def initial_vectors(num_words: int, replica: int, seed: int, dimensions: int) -> NDArray[np.float32]:
-    """``[side, words, value or squares, width]``: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word).
+def initial_vectors(
+    num_words: int, replica: int, seed: int, dimensions: int, rows: Rows = slice(None)
+) -> NDArray[np.float32]:
+    """``[side, rows, value or squares, width]``: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word).
 
     Biases are stored as dimensions: a word carries (w, b, 1), a context (c, 1, b'), so that one scalar product gives
     w . c + b + b'; the two ones are frozen.
     """
     width = _width(dimensions)
-    vectors = np.zeros((2, num_words, 2, width), dtype=np.float32)
+    vectors = aligned_zeros((2, num_words, 2, width))
     vectors[:, :, SQUARES] = 1.0
     for side in (WORD, CONTEXT):
         values = np.empty((num_words, dimensions + 1), dtype=np.float32)
         _fill_uniform(values, np.uint64(seed), np.uint64(Stream.INITIAL_VECTORS), replica, side)
         bias, one = dimensions + side, dimensions + 1 - side
-        vectors[side, :, VALUE, :dimensions] = values[:, :dimensions]
-        vectors[side, :, VALUE, bias] = values[:, dimensions]
+        vectors[side, rows, VALUE, :dimensions] = values[:, :dimensions]
+        vectors[side, rows, VALUE, bias] = values[:, dimensions]
         vectors[side, :, VALUE, one] = 1.0
         vectors[side, :, SQUARES, one] = _FROZEN
     return vectors
 
 
 @cache
-def _round_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float]:
-    """One round over vectors of a width that the compiler knows, so that it can lay out the inner loops."""
+def _visits_kernel(width: int) -> _Kernel:
+    """Visits one after the other, over vectors of a width that the compiler knows, so that it can lay out the inner
+    loops; returns the loss of each."""
 
-    @numba.njit(cache=True, fastmath=True, error_model="numpy")
-    def train_round(vectors: NDArray[np.float32], steps: _Steps, visits: NDArray[np.int64], rate: np.float32) -> float:
+    @numba.njit(cache=True, fastmath=True, error_model="numpy", nogil=True)
+    def train_visits(
+        vectors: NDArray[np.float32], steps: _Steps, rate: np.float32, visits: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         words, contexts = vectors[WORD], vectors[CONTEXT]
         flat_words, flat_contexts = words.reshape(-1), contexts.reshape(-1)
         all_rows, all_columns, log_counts, weights, starts = steps
         num_tiles = starts.size - 1
-        loss = 0.0
-        for visit in visits:
+        losses = np.empty(visits.size)
+        for place, visit in enumerate(visits):
             # In a mirrored visit, the second word of each pair is the word, and the first its context.
             swapped = visit >= num_tiles
             tile = visit - num_tiles if swapped else visit
             rows, columns = (all_columns, all_rows) if swapped else (all_rows, all_columns)
             stop = starts[tile + 1]
+            loss = 0.0
             for pair in range(starts[tile], stop):
                 # Vectors lie all over memory: those of a pair to come travel while this one is computed.
                 if pair + _PAIRS_AHEAD < stop:
@@ -300,7 +337,8 @@ def _round_kernel(width: int) -> Callable[[NDArray[np.float32], _Steps, NDArray[
                     c[d] -= c_step / np.sqrt(c_squares[d])
                     w_squares[d] += w_step * w_step
                     c_squares[d] += c_step * c_step
-        return loss
+            losses[place] = loss
+        return losses
 
-    compiled: Callable[[NDArray[np.float32], _Steps, NDArray[np.int64], np.float32], float] = train_round
+    compiled: _Kernel = train_visits
     return compiled

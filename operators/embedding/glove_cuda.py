@@ -71,7 +71,8 @@ class CudaGlove:
         check_device(device)
         self.tiling, self.replicas, self.seed, self.config = tiling, replicas, seed, config
         self._pairs, self._device = pairs, torch.device(device)
-        self._rows, self._columns = self._uploaded(pairs.rows), self._uploaded(pairs.columns)
+        self._places = tiling.places
+        self._rows, self._columns = (self._uploaded(self._places[words]) for words in (pairs.rows, pairs.columns))
         self._starts = self._uploaded(pairs.starts)
         self._log_counts = torch.zeros((len(replicas), pairs.rows.size), dtype=torch.float32, device=self._device)
         self._weights = torch.zeros_like(self._log_counts)
@@ -80,7 +81,9 @@ class CudaGlove:
             self._upload_counts(member, numbers) for member, numbers in zip(range(len(replicas)), counts, strict=True)
         ]
         self._losses = [np.empty(0) for _ in replicas]
-        starts = (initial_vectors(tiling.num_words, replica, seed, config.dimensions) for replica in replicas)
+        starts = (
+            initial_vectors(tiling.num_words, replica, seed, config.dimensions, self._places) for replica in replicas
+        )
         shape = (len(replicas), *_vector_shape(tiling.num_words, config))
         self._vectors = torch.empty(shape, dtype=torch.float32, device=self._device)
         for vectors, start in zip(self._vectors, starts, strict=True):
@@ -149,7 +152,8 @@ class CudaGlove:
             ValueError: if its training diverged, which a smaller learning rate prevents.
         """
         vectors, losses = self.state(member).values()
-        return trained_replica(vectors, losses, self._present[member], self.replicas[member], self.config)
+        present, replica = self._present[member], self.replicas[member]
+        return trained_replica(vectors, losses, present, replica, self.config, self._places)
 
 
 def check_device(device: str) -> None:

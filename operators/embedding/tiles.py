@@ -38,6 +38,18 @@ class Tiling(NamedTuple):
         return max(1, -(-self.num_words // self.tile_words))
 
     @property
+    def places(self) -> NDArray[np.int32]:
+        """``[words]`` where words are that lie block by block.
+
+        >>> Tiling(num_words=5, tile_words=3).places
+        array([0, 3, 1, 4, 2], dtype=int32)
+        """
+        blocks = np.arange(self.num_words) % self.num_blocks
+        places = np.empty(self.num_words, np.int32)
+        places[np.argsort(blocks, kind="stable")] = np.arange(self.num_words)
+        return places
+
+    @property
     def num_tiles(self) -> int:
         """The tile of blocks r <= c is number ``(c - r) * num_blocks + r``; the other numbers have no pairs."""
         return self.num_blocks**2

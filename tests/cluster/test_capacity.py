@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from tiltmeter.cluster.capacity import (
     Node,
     ResourceRequest,
+    Room,
     Workers,
     memory_warning,
+    num_wide_workers,
     num_workers_on,
     usual_request,
     workers_for,
@@ -34,7 +36,10 @@ def test_a_node_holds_as_many_workers_as_its_free_cpus_and_its_free_memory_allow
 
 def test_workers_are_summed_over_nodes_and_have_the_size_of_the_largest_ask():
     nodes = [node(), node("b", megabytes=(3000, 3000)), node("c", cpus=(2, 0))]
-    assert workers_for(nodes, [usual_request(CONFIG), TRAIN], CONFIG) == Workers(3, 0, 2_900_000_000, 2_900_000_000)
+    rooms = [Room(4, 2), Room(4, 1), Room(0, 2)]
+    assert workers_for(nodes, [usual_request(CONFIG), TRAIN], CONFIG) == Workers(
+        3, 0, 2_900_000_000, 2_900_000_000, rooms
+    )
     assert workers_for(nodes, [usual_request(CONFIG)], CONFIG).num_workers == 4 + 2
 
 
@@ -42,10 +47,26 @@ def test_no_more_workers_are_taken_than_asked_for():
     assert workers_for([node(), node("b")], [usual_request(CONFIG)], ClusterConfig(num_cpus=3)).num_workers == 3
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 64), st.integers(0, 100_000)), min_size=1, max_size=5).filter(
+        lambda free: any(cpus and memory >= 1500 for cpus, memory in free)
+    ),
+    st.integers(1, 200),
+    st.integers(1, 64),
+)
+def test_wide_workers_never_take_more_than_a_node_and_the_settings_allow(free, most_cpus, num_cpus):
+    nodes = [node(f"{at}", cpus=(64, cpus), megabytes=(100_000, memory)) for at, (cpus, memory) in enumerate(free)]
+    rooms = workers_for(nodes, [usual_request(CONFIG)], ClusterConfig(kind="existing", num_cpus=most_cpus)).rooms
+    wide = [num_wide_workers([room], num_cpus) for room in rooms]
+    assert all(num * num_cpus <= cpus and num * 1500 <= memory for num, (cpus, memory) in zip(wide, free, strict=True))
+    assert sum(wide) * num_cpus <= most_cpus
+
+
 def test_workers_with_a_gpu_have_a_size_of_their_own():
     request = ResourceRequest("stage train", {"torch for CUDA": 2500}, on_gpu=True)
     nodes = [node(gpus=(4, 4), megabytes=(8000, 8000)), node("b", gpus=(1, 0))]
-    assert workers_for(nodes, [usual_request(CONFIG), request], CONFIG) == Workers(8, 3, 1_500_000_000, 2_500_000_000)
+    expected = Workers(8, 3, 1_500_000_000, 2_500_000_000, [Room(4, 5), Room(4, 5)])
+    assert workers_for(nodes, [usual_request(CONFIG), request], CONFIG) == expected
     assert workers_for(nodes, [usual_request(CONFIG)], CONFIG).num_gpus == 4
 
 

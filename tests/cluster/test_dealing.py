@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.dealing import simulate
-from tiltmeter.cluster.dealing import Deck, evenly, longest_first
+from tiltmeter.cluster.capacity import Room, num_wide_workers
+from tiltmeter.cluster.dealing import Deck, evenly, longest_first, threads_per_unit
 from tiltmeter.storage.store.ledger import TableRef, Unit
 
 
@@ -108,6 +109,26 @@ def test_every_unit_is_dealt_once(lengths, num_workers, batch_size, joins):
 def test_each_of_forty_workers_has_a_replica_while_there_are_any():
     deck = Deck(longest_first([group("replica ", *[1000] * 33)], 1))
     assert sorted(shares(deck, 40)) == [0.0] * 7 + [1.0] * 33
+
+
+@pytest.mark.parametrize(
+    ("num_nodes", "num_replicas", "threads"),
+    [(4, 33, 5), (5, 33, 2), (4, 8, 8), (4, 1, 16), (4, 40, 3), (4, 2000, 2)],
+)
+def test_replicas_share_the_cores_that_would_be_idle(num_nodes, num_replicas, threads):
+    # Nodes of 16 cores whose memory is enough for 10 workers.
+    rooms = [Room(16, 10)] * num_nodes
+    assert threads_per_unit(num_replicas, lambda cpus: num_wide_workers(rooms, cpus), 99) == threads
+
+
+@given(
+    st.integers(1, 50), st.lists(st.builds(Room, st.integers(1, 8), st.integers(1, 8)), min_size=1), st.integers(0, 9)
+)
+def test_threads_that_are_no_use_are_not_taken(num_units, rooms, most_threads):
+    threads = threads_per_unit(num_units, lambda cpus: num_wide_workers(rooms, cpus), most_threads)
+    assert 1 <= threads <= max(1, most_threads)
+    rounds = [-(-num_units // num_wide_workers(rooms, cpus)) / cpus for cpus in (1, threads)]
+    assert threads == 1 or rounds[1] < rounds[0]
 
 
 @pytest.mark.parametrize("joins", [False, True])

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import weakref
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import ray
 from rich.console import Console
 
 from tiltmeter.cluster import workers
+from tiltmeter.cluster.capacity import Room
 from tiltmeter.cluster.dealing import Deck
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, Stage, UnitsFailed
@@ -57,6 +59,15 @@ def do_the_last_two(store, unit):
     yield from square(store, unit)
 
 
+def cpus(_store, unit):
+    """How many CPUs its worker holds."""
+    yield "square", pa.table({"n": [int(ray.get_runtime_context().get_assigned_resources()["CPU"])]})
+
+
+def threads(_store, unit, num_threads=1):
+    yield "square", pa.table({"n": [num_threads]})
+
+
 def units(numbers, **config):
     return [Unit("square/1", f"number {n}", {"n": n} | config) for n in numbers]
 
@@ -82,6 +93,17 @@ def numbers(runner, finished):
 def test_results_come_in_the_order_of_the_units(runner, batch_size):
     finished = runner.run(stage(square, units(range(7)), batch_size))["all"]
     assert numbers(runner, finished) == [n**2 for n in range(7)]
+
+
+@pytest.mark.parametrize(("num_units", "num_threads"), [(1, 4), (2, 2), (4, 1)])
+def test_a_stage_of_few_units_has_workers_of_several_cpus(runner, num_units, num_threads):
+    runner.pool.num_workers, runner.pool.rooms = 4, [Room(4, 4)]
+    for name, work in (("held", lambda _: each(cpus)), ("told", lambda num: each(partial(threads, num_threads=num)))):
+        wide = Stage(name, each(square), {"all": units(range(num_units), of=name)}, most_threads=4, on_threads=work)
+        assert set(numbers(runner, runner.run(wide)["all"])) == {num_threads}
+        assert (runner.records[-1].num_threads, runner.records[-1].num_workers) == (num_threads, 4 // num_threads)
+    # The next stage has workers of one CPU again.
+    assert set(numbers(runner, runner.run(stage(cpus, units(range(9, 11))))["all"])) == {1}
 
 
 def test_what_is_done_is_reused_and_only_the_rest_is_run(runner):

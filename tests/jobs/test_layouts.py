@@ -50,6 +50,15 @@ def test_layout_changes_no_table(usual, num_shards, layout, run_job, tmp_path):
     assert run.digests == usual.digests
 
 
+def test_threads_that_share_a_replica_change_no_table(run_job, tmp_path):
+    few = [*TINY, "embedding.num_replicas=2", "embedding.cooccurrence.tile_words=16"]
+    runs = [run_job(*few, f"store={tmp_path}/{num}", f"cluster.num_cpus={num}") for num in (1, 2, 4)]
+    # Three replicas on four CPUs, by one thread each, would leave a CPU idle.
+    widths = [(run.stage("train")["num_workers"], run.stage("train")["num_threads"]) for run in runs]
+    assert widths == [(1, 1), (1, 2), (1, 4)]
+    assert runs[0].digests == runs[1].digests == runs[2].digests
+
+
 @pytest.mark.parametrize("settings", [TINY, pytest.param(SMALL, marks=SLOW)])
 def test_a_second_run_does_nothing_and_finds_the_same(settings, run_job, tmp_path):
     first, second = (run_job(*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/{at}") for at in range(2))

@@ -48,7 +48,7 @@ def replicas(store, language, seed):
     )
     return [
         Unit(
-            "glove/3",
+            "glove/4",
             f"{language} replica {replica}",
             {
                 "language": language,

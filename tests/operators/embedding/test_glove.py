@@ -35,8 +35,8 @@ def counted(text, tile_words):
     return tiling, tiled_pairs(counts.names[order], tiling), [column[order] for column in counts.counts]
 
 
-def trained(tiling, pairs, counts, replica, config, seed=0):
-    training = GloveTraining(pairs, [counts], tiling, replica, seed, config)
+def trained(tiling, pairs, counts, replica, config, seed=0, **layout):
+    training = GloveTraining(pairs, [counts], tiling, replica, seed, config, **layout)
     for _ in range(config.epochs):
         training.advance()
     return training.result()
@@ -156,6 +156,15 @@ def test_counts_in_pieces_and_slices_give_the_same_bits(text, num_pieces, monkey
     training.advance()
     assert training.result().vectors.tobytes() == whole.vectors.tobytes()
     assert training.result().losses.tolist() == whole.losses.tolist()
+
+
+@pytest.mark.parametrize("tile_words", [100, 700, 2048])
+def test_any_number_of_threads_gives_the_same_bits(text, tile_words):
+    config = GloveConfig(dimensions=10, epochs=3)
+    tiling, pairs, counts = counted(text, tile_words)
+    alone, *shared = (trained(tiling, pairs, counts[1], 1, config, num_threads=threads) for threads in (1, 2, 3, 7))
+    assert {found.vectors.tobytes() for found in shared} == {alone.vectors.tobytes()}
+    assert {found.losses.tobytes() for found in shared} == {alone.losses.tobytes()}
 
 
 def test_replicas_and_starts_and_seeds_start_differently():

@@ -43,6 +43,14 @@ def test_a_tile_joins_its_two_blocks(tiling):
 
 
 @given(tilings)
+def test_words_of_a_block_lie_together(tiling):
+    words = np.argsort(tiling.places)
+    assert sorted(words.tolist()) == list(range(tiling.num_words))
+    assert (np.diff(words % tiling.num_blocks) >= 0).all()
+    assert all((np.diff(words[words % tiling.num_blocks == block]) > 0).all() for block in range(tiling.num_blocks))
+
+
+@given(tilings)
 def test_tiles_of_one_round_lie_in_two_runs(tiling):
     pairs = tiled_pairs(all_pairs(tiling), tiling)
     visits, starts = rounds(pairs, tiling.num_blocks, 0, 0)

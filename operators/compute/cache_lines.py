@@ -1,5 +1,8 @@
-"""A hint to the processor that a compiled loop will soon need a value; it changes no result."""
+"""What makes the processor's caches fast for compiled loops, and changes no result: a hint that a loop will soon need a
+value, and arrays that begin where a line of cache does.
+"""
 
+import math
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -32,3 +35,16 @@ def _prefetch(_typing: Any, array: types.Array, _index: types.Integer) -> Any:
 
 
 prefetch = cast(Callable[[NDArray[np.float32], np.int64 | int], None], intrinsic(_prefetch))
+
+
+def aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Zeros from the beginning of a line of cache on; numpy begins 16 bytes behind one, where every 512-bit register is
+    read from two lines.
+
+    >>> aligned_zeros((2, 16)).ctypes.data % 64
+    0
+    """
+    size = math.prod(shape)
+    values = np.zeros(size + FLOATS_PER_LINE, np.float32)
+    start = -values.ctypes.data % _CACHE_LINE_BYTES // values.itemsize
+    return values[start : start + size].reshape(shape)
