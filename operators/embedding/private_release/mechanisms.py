@@ -109,7 +109,9 @@ def matched(design: Design, num_dimensions: int, sensitivity: float, exact: floa
         def leak(deviation: float) -> float:
             return gaussian_epsilon_of(anchor.delta, image, deviation) - exact
 
-        return Specification("gaussian", num_dimensions, sensitivity, _root(leak, image / (exact + 40), image * 1e4))
+        # Far out nothing leaks beyond delta; a very small epsilon is near to that.
+        most = next(factor for factor in (1e4, 1 / anchor.delta) if leak(image * factor) <= 0)
+        return Specification("gaussian", num_dimensions, sensitivity, _root(leak, image / (exact + 40), image * most))
 
     def excess(rho: float) -> float:
         return epsilon_of(anchor.delta, rho, num_dimensions) - exact

@@ -78,6 +78,13 @@ def test_linear_model_of_words_reads_nothing_in_noise():
     assert beside.area > 0.9
 
 
+@pytest.mark.parametrize("exact", [1e-8, 1e-5, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.1])
+def test_normal_noise_is_found_for_any_epsilon(exact, delta):
+    made = matched(DESIGNS["gaussian"], 54, 1.0, exact, Anchor(2.0, 1.0, delta))
+    assert exact_epsilon(made, 2.0, delta) == pytest.approx(exact, rel=1e-3)
+
+
 @pytest.mark.parametrize("name", DESIGNS)
 def test_matched_mechanism_has_the_exact_privacy_that_is_asked_for(name):
     made = matched(DESIGNS[name], 54, 1.5, 12.0, ANCHOR)
