@@ -81,7 +81,7 @@ def clean_pairs(
     )
 
 
-def _by_pair(keys: NDArray[np.int64], weights: FloatArray) -> NDArray[np.int64]:
+def _by_pair(keys: NDArray[np.int64], weights: NDArray[np.floating]) -> NDArray[np.int64]:
     """Places in the order of pairs, and of one pair by weight: the order of a file changes no mean."""
     order = np.argsort(keys)
     ordered = keys[order]

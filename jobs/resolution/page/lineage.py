@@ -28,7 +28,7 @@ def ledger(rows: pl.LazyFrame, counts: pl.DataFrame) -> Iterator[Block]:
     """What went where, the largest first, and all counts."""
     changed = rows.filter((pl.col("event") != "kept") | (pl.col("num_before") != pl.col("num_after")))
     rank = pl.col("event").replace_strict({event: rank for rank, event in enumerate(_EVENTS)}, return_dtype=pl.Int64)
-    order = [rank, -pl.col("num_records"), "before", "after"]
+    order: list[pl.Expr | str] = [rank, -pl.col("num_records"), "before", "after"]
     chosen = changed.sort(*order).group_by("event", maintain_order=True).head(_NUM_SHOWN // len(_EVENTS))
     shown = chosen.collect(engine="streaming").sort(*order)
     if counts.is_empty():
@@ -46,9 +46,11 @@ def ledger(rows: pl.LazyFrame, counts: pl.DataFrame) -> Iterator[Block]:
             f"Clusters that changed: their records went from one id to another. {rest}".strip(),
             shown,
             "event",
-            cell("before", lambda row: _id(row["before"]), is_numeric=True),
-            cell("after", lambda row: _id(row["after"]), is_numeric=True),
-            *map(count, ["num_records", "num_before", "num_after"]),
+            cell("id before", lambda row: _id(row["before"]), is_numeric=True),
+            cell("id after", lambda row: _id(row["after"]), is_numeric=True),
+            count("num_records"),
+            count("num_before", "records before"),
+            count("num_after", "records after"),
         )
     sums = counts.drop("graph").sum().row(0, named=True)
     lines = [
