@@ -146,3 +146,16 @@ def test_a_previous_run_that_is_none_or_another_is_refused_with_the_key(resolve,
     others = pairs.with_columns(left="x" + pl.col("left"), right="x" + pl.col("right"))
     with pytest.raises(ConfigError, match=r"previous=.*: none of its records is in this run"):
         resolve(others, f"previous={first.path}")
+
+
+@pytest.mark.parametrize(
+    "num_workers", [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
+)
+def test_any_layout_gives_the_same_ids_and_ledger(num_workers, resolve, runs, monkeypatch):
+    first, again, _ = runs
+    # A bundle for each component, dealt to any number of workers.
+    monkeypatch.setattr("tiltmeter.jobs.resolution.solving._PAIRS_OF_A_BUNDLE", 1)
+    other = resolve(changed(drawn_pairs()), f"previous={first.path}", f"cluster.num_cpus={num_workers}")
+    assert other.num_done("solve") > again.num_done("solve")
+    for name in ("clusters", "ledger", "ledger_counts", "explanations"):
+        assert other.digests[name] == again.digests[name]
