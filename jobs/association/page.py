@@ -5,6 +5,7 @@ from operator import itemgetter
 from tiltmeter.jobs.association.findings import EFFECT, directed, preferred, with_effect
 from tiltmeter.jobs.association.sections import findings, sections
 from tiltmeter.jobs.embedding.page import Measure, page_of
+from tiltmeter.jobs.embedding.slice_sections import Compared
 from tiltmeter.jobs.report.findings import in_model
 from tiltmeter.jobs.report.intervals import NamedSides
 from tiltmeter.jobs.runtime.published import Frames
@@ -25,7 +26,10 @@ def measures(frames: Frames) -> list[Measure]:
     sides = NamedSides(
         "effect size", results, EFFECT, in_model(results, itemgetter("test")), original="effect size", dispute=_SIGNS
     )
-    return [Measure(rows, findings(frames), sections(frames), sides)]
+    compared = [
+        Compared("Effect sizes of association tests", "d", with_effect(preferred(rows)), "effect_size", "test", 0.0)
+    ]
+    return [Measure(rows, findings(frames), sections(frames), sides, compared=compared)]
 
 
 page = page_of(

@@ -117,6 +117,12 @@ class EmbeddingsRun(CommonConfig):
         return self
 
     @pydantic.model_validator(mode="after")
+    def _slices_can_be_made(self) -> Self:
+        for corpus in self.corpora:
+            _check_slices(corpus)
+        return self
+
+    @pydantic.model_validator(mode="after")
     def _shards_fit_a_worker(self) -> Self:
         needed = self.reading.shard_megabytes * 1e6 * _MEMORY_PER_TEXT
         if needed > self.cluster.worker_data_bytes:
@@ -182,6 +188,26 @@ class BootstrapRun(EmbeddingsRun):
     """A run of ``bootstrap``."""
 
     job: BootstrapJob
+
+
+def _check_slices(corpus: CorpusConfig) -> None:
+    chosen = {
+        "slice_by": corpus.slice_by != "value",
+        "slice_cuts": corpus.slice_cuts,
+        "slice_values": corpus.slice_values,
+    }
+    asked = [name for name, is_set in chosen.items() if is_set]
+    if asked and corpus.slices is None:
+        raise ValueError(
+            f"corpus.{asked[0]}: says how slices are made, and none are: set corpus.slices=<field>, or leave it out"
+        )
+    if corpus.slice_by == "month" and corpus.slice_cuts:
+        raise ValueError("corpus.slice_cuts: are numbers or years, and months are neither: set corpus.slice_by=year")
+    if corpus.slices is not None and corpus.format in ("text", "wikiextractor"):
+        raise ValueError(
+            f"corpus.slices={corpus.slices}: documents of corpus.format={corpus.format} have no fields to be cut by; "
+            "give them as JSON lines or Parquet, or leave it out"
+        )
 
 
 def has_replicas(embedding: Embedding) -> bool:

@@ -1,7 +1,7 @@
 """From what a run was given to what it measures: embeddings trained, read from files, or taken from encoders."""
 
-import dataclasses
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import pyarrow as pa
@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import each
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
+from tiltmeter.jobs.embedding.corpus.slices import check_any_large
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings
 from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.embedding.trained import read, train
+from tiltmeter.jobs.embedding.trained import publish_slices, read, train
 from tiltmeter.jobs.embedding.vectors.encoding import encode
 from tiltmeter.jobs.embedding.vectors.models import Model, Needs
 from tiltmeter.jobs.embedding.vectors.selection import VERSION, Selection, select
@@ -46,10 +47,11 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     else:
         # An encoder has no vocabulary in which a word has neighbours: its covariances rest on the sets, with their
         # synonyms if these are asked for.
-        alone = dataclasses.replace(selection, num_neighbours=0)
+        alone = replace(selection, num_neighbours=0)
         done = encode(run.runner, embedding, sources.checkpoints, alone)
     originals = [replicas[ORIGINAL].tables["vectors"] for replicas in done.values()]
-    _check_coverage(run.runner.store, originals, "any of the embeddings", needs.lists(wordset), language)
+    where = "any of the embeddings"
+    _check_coverage([_uncovered(run.runner.store, originals, where, needs.lists(wordset), language)])
     return [_model(name, language, wordset, needs, finished, len(finished) - 1) for name, finished in done.items()]
 
 
@@ -70,14 +72,17 @@ def _model(
 
 
 def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
+    found = read(run)
     wordsets = {
-        text.corpus.name: normalised(run.config.wordset[text.corpus.language], text.tokenizer)
-        for text in run.sources.texts
+        name: normalised(run.config.wordset[corpus.language], corpus.text.tokenizer)
+        for name, corpus in found.tokenised.items()
     }
-    corpora = read(run)
-    for name, corpus in corpora.items():
-        where = f"the vocabulary of {corpus.vocabulary.num_rows} words"
-        _check_coverage(run.runner.store, [corpus.vocabulary], where, needs.lists(wordsets[name]), corpus.language)
+    problems = {name: _lack(run, corpus, needs.lists(wordsets[name])) for name, corpus in found.tokenised.items()}
+    small = {name: reason for name, reason in problems.items() if reason and found.tokenised[name].text.slice}
+    _check_coverage([problem for name, problem in problems.items() if name not in small])
+    check_any_large(small, len(problems))
+    corpora = {name: corpus for name, corpus in found.tokenised.items() if name not in small}
+    publish_slices(run, replace(found, tokenised=corpora, small={**found.small, **small}))
     embeddings = train(run, corpora)
     units = {
         name: _select_units(name, corpora[name], trained, needs.selection(wordsets[name]))
@@ -107,6 +112,12 @@ def replica_scheme(seed: int, resampling: Resampling) -> Scheme:
     return {"paired_by": "replicas", "seed": seed, "operator": bootstrap.VERSION} | drawn
 
 
+def _lack(run: Run[EmbeddingsRun, Sources], corpus: TokenisedCorpus, lists: Mapping[str, Sequence[str]]) -> str:
+    """Why word lists can't measure anything in a corpus; nothing if they can."""
+    where = f"the vocabulary of {corpus.vocabulary.num_rows} words"
+    return _uncovered(run.runner.store, [corpus.vocabulary], where, lists, corpus.language)
+
+
 def _num_tokens(store: Store, corpus: TokenisedCorpus) -> int:
     [num] = store.read(corpus.summary.select("num_tokens"))["num_tokens"].to_pylist()
     return int(num)
@@ -125,17 +136,24 @@ def _select_units(name: str, corpus: TokenisedCorpus, embeddings: Embeddings, se
     ]
 
 
-def _check_coverage(
+def _check_coverage(problems: Sequence[str]) -> None:
+    for problem in filter(None, problems):
+        raise WordSetError(problem)
+
+
+def _uncovered(
     store: Store, vocabularies: Sequence[TableRef], where: str, lists: Mapping[str, Sequence[str]], language: str
-) -> None:
+) -> str:
+    """Which list has no word in the vocabularies; nothing if all have."""
     known = _known_words(store, vocabularies, {word for words in lists.values() for word in words})
     for name, words in lists.items():
         if words and known.isdisjoint(words):
-            raise WordSetError(
+            return (
                 f"wordset.{language}.{name}: none of its {len(words)} words ({', '.join(words[:3])}, ...) is in "
                 f"{where}: choose a word set in the language of the words (wordset=[<name>]), a larger corpus, or a "
                 "lower embedding.min_count"
             )
+    return ""
 
 
 def _known_words(store: Store, vocabularies: Sequence[TableRef], words: Collection[str]) -> set[str]:

@@ -10,6 +10,7 @@ import polars as pl
 from tiltmeter.jobs.embedding.config import Embedding, EmbeddingsRun, has_replicas
 from tiltmeter.jobs.embedding.corpus_sections import corpora, doubts, trained, training, word_lists
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
+from tiltmeter.jobs.embedding.slice_sections import Compared, slice_sections
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.report.html.elements import Block, Paragraph, Section
@@ -20,6 +21,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 
+_MOST_NAMED = 12
 _NO_REPLICAS = "they have no bootstrap replicas, so the numbers have no intervals"
 
 
@@ -34,6 +36,7 @@ class Measure:
         sides: whose intervals name a side.
         terms: what has to be explained before the findings can be read.
         doubts: what to take with care.
+        compared: what slices and corpora of one language are held against each other by.
     """
 
     rows: pl.DataFrame
@@ -42,6 +45,7 @@ class Measure:
     sides: NamedSides
     terms: Sequence[Block] = field(default_factory=list)
     doubts: Sequence[Block] = field(default_factory=list)
+    compared: Sequence[Compared] = field(default_factory=list)
 
 
 def page_of(title: str, question: str, *parts: Callable[[Frames], Sequence[Measure]]) -> MakePage:
@@ -58,12 +62,13 @@ def page_of(title: str, question: str, *parts: Callable[[Frames], Sequence[Measu
         terms = chain.from_iterable(measure.terms for measure in measures)
         findings = chain.from_iterable(measure.findings for measure in measures)
         sections = chain.from_iterable(measure.sections for measure in measures)
+        compared = [numbers for measure in measures for numbers in measure.compared]
         asked = [Paragraph(question), Paragraph(_origin(config.embedding, frames)), *terms]
         return Body(
-            f"{title}: {', '.join(_models(config, frames, measures))}",
+            f"{title}: {_named(_models(config, frames, measures))}",
             _facts(config),
             Lead(asked, [*findings], _doubts(config, frames, measures)),
-            [*sections, *_corpus_sections(config, frames)],
+            [*slice_sections(frames, compared), *sections, *_corpus_sections(config, frames)],
         )
 
     return page
@@ -75,6 +80,11 @@ page = page_of(
     "again?",
 )
 """Of `bootstrap`."""
+
+
+def _named(models: Sequence[str]) -> str:
+    more = f" and {len(models) - _MOST_NAMED} more" if len(models) > _MOST_NAMED else ""
+    return ", ".join(models[: _MOST_NAMED if more else None]) + more
 
 
 def _models(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) -> list[str]:

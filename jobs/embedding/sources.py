@@ -32,8 +32,7 @@ class Sources:
     def record(self) -> dict[str, list[dict[str, Any]]]:
         """Every input with its version, by corpus or model, for ``run.json``."""
         texts = {
-            text.corpus.name: [_entry(file.name, file.num_bytes, file.version) for file in text.sources]
-            for text in self.texts
+            text.name: [_entry(file.name, file.num_bytes, file.version) for file in text.sources] for text in self.texts
         }
         files = {
             model: [_entry(redacted(file.uri), file.state.num_bytes, file.state.version) for file in files]

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from tiltmeter.jobs.embedding.columns import CORPUS, LANGUAGE, WORD
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, number
 from tiltmeter.storage.store.tables import column
 
 _REPLICA = (
@@ -28,6 +29,21 @@ CORPORA = pa.schema(
         column("warning", pa.string(), "what makes results doubtful; empty if nothing does"),
     ]
 )
+
+CORPUS_SLICES = pa.schema(
+    [
+        CORPUS,
+        LANGUAGE,
+        column("whole", pa.string(), "name of the corpus that it is a slice of"),
+        column("field", pa.string(), "field of the documents by which that is cut"),
+        column("value", pa.string(), "the slice's value of it; null for documents that are in no slice"),
+        number("place", "a year, a number, or that of a range: the slices' order; null where they have none"),
+        column("num_documents", pa.int64(), "documents that were read", "pages"),
+        STATUS,
+        REASON,
+    ]
+)
+"""Of corpora that are cut; the name of a slice is its corpus's and its value, such as ``letters/1999``."""
 
 VOCABULARY = pa.schema(
     [
@@ -69,6 +85,7 @@ def of_one(schema: pa.Schema) -> pa.Schema:
 
 TABLES = {
     "corpora": CORPORA,
+    "corpus_slices": CORPUS_SLICES,
     "vocabulary": VOCABULARY,
     "training": TRAINING,
     "embeddings": embeddings(dimensions=1),

@@ -3,21 +3,27 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from tiltmeter.cluster.stages import Stage
+from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
-from tiltmeter.jobs.embedding.corpus.reading import read_corpora
+from tiltmeter.jobs.embedding.corpus.reading import Corpora, read_corpora
+from tiltmeter.jobs.embedding.corpus.slices import slice_rows
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings, embed, replica_label
 from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.embedding.tables import CORPUS_SLICES
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.ledger import Store, Unit
 
 
-def read(run: Run[EmbeddingsRun, Sources]) -> dict[str, TokenisedCorpus]:
-    """The corpora that could be read whole, by name.
+def read(run: Run[EmbeddingsRun, Sources]) -> Corpora:
+    """The corpora and slices that could be read whole.
 
     Raises:
         UnitsFailed: if none could.
+        InputError: for slices by a field that no document has, or that are all too small.
     """
     config, cluster = run.config, run.config.cluster
     embedding = cast(EmbeddingConfig, config.embedding)
@@ -36,6 +42,19 @@ def train(run: Run[EmbeddingsRun, Sources], corpora: Mapping[str, TokenisedCorpu
     embeddings = embed(run.runner, corpora, config, run.config.seed, run.config.cluster)
     _publish(run, corpora, embeddings)
     return embeddings
+
+
+def publish_slices(run: Run[Any, Any], corpora: Corpora) -> None:
+    """Publish the table ``corpus_slices``, if a corpus was cut."""
+    rows = list(slice_rows(corpora.cuts, corpora.tokenised, corpora.small))
+    if rows:
+        unit = Unit("corpus_slices/1", "slices", {"rows": rows})
+        [done] = run.runner.run_whole(Stage("list slices", each(_list_slices), {"slices": [unit]}))["slices"]
+        run.publish("corpus_slices", [done.tables["corpus_slices"]])
+
+
+def _list_slices(_store: Store, unit: Unit) -> Tables:
+    yield "corpus_slices", table_of(unit.config["rows"], CORPUS_SLICES)
 
 
 def _check_documents(store: Store, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig) -> None:

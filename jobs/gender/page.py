@@ -3,6 +3,7 @@
 import polars as pl
 
 from tiltmeter.jobs.embedding.page import Measure, page_of
+from tiltmeter.jobs.embedding.slice_sections import Compared
 from tiltmeter.jobs.gender.findings import (
     BIAS,
     doubtful,
@@ -32,7 +33,19 @@ def measures(frames: Frames) -> list[Measure]:
     professions = measured(tables["gender_professions"])
     sides = NamedSides("bias", professions, BIAS, profession_in(languages), original="bias")
     findings = [Bullets(list(main_findings(tables)))]
-    return [Measure(languages, findings, sections(tables), sides, doubts=doubts(languages))]
+    shown = {"direct_bias": ("Direct bias", None), "mean_bias": ("Mean bias", 0.0)}
+    compared = [
+        Compared(
+            f"{title} of professions",
+            title.lower(),
+            languages.with_columns(what=pl.lit("professions")),
+            name,
+            "what",
+            neutral,
+        )
+        for name, (title, neutral) in shown.items()
+    ]
+    return [Measure(languages, findings, sections(tables), sides, doubts=doubts(languages), compared=compared)]
 
 
 def doubts(languages: pl.DataFrame) -> list[Block]:

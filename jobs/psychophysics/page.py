@@ -1,6 +1,9 @@
 """The page of `psychophysics`."""
 
+import polars as pl
+
 from tiltmeter.jobs.embedding.page import Measure, page_of
+from tiltmeter.jobs.embedding.slice_sections import Compared
 from tiltmeter.jobs.psychophysics.findings import PSE, cue_pair
 from tiltmeter.jobs.psychophysics.sections import findings, sections
 from tiltmeter.jobs.report.findings import in_model, measured
@@ -34,7 +37,21 @@ def measures(frames: Frames) -> list[Measure]:
         dispute=" The original corpus itself may flip on the other side of 0.5.",
         note=_OTHER_INTERVALS,
     )
-    return [Measure(rows, findings(frames), sections(frames), sides, terms=[Paragraph(_PSE, "note")])]
+    terms = [Paragraph(_PSE, "note")]
+    return [Measure(rows, findings(frames), sections(frames), sides, terms=terms, compared=_compared(frames))]
+
+
+def _compared(frames: Frames) -> list[Compared]:
+    compared = []
+    if "validation" in frames:
+        usual = frames["validation"].filter(pl.col("cue_1").is_null(), measure="pse", against="share_men")
+        labelled = usual.with_columns(what=pl.lit("PSE and share of men"))
+        compared.append(Compared("Correlation of PSE with the share of men", "r", labelled, "pearson", "what", 0.0))
+    if "pooled_psychometrics" in frames:
+        compared.append(
+            Compared("PSE of occupations over all cue pairs", "PSE", frames["pooled_psychometrics"], "pse", "word", 0.5)
+        )
+    return compared
 
 
 page = page_of(

@@ -3,10 +3,11 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tiltmeter.storage.corpora.jsonlines import read_json_lines
+from tiltmeter.storage.corpora.dump_parser import FIELDS
+from tiltmeter.storage.corpora.jsonlines import json_fields, read_json_lines
 from tiltmeter.storage.corpora.mediawiki import read_dump
 from tiltmeter.storage.corpora.pages import Format, Page, PageKind, Repairs, Source, Span
-from tiltmeter.storage.corpora.parquet_pages import read_parquet
+from tiltmeter.storage.corpora.parquet_pages import parquet_fields, read_parquet
 from tiltmeter.storage.corpora.plain_text import read_plain_text
 from tiltmeter.storage.corpora.sources import CorpusConfig, find_sources, read_unreadable
 from tiltmeter.storage.corpora.spans import is_divisible, split
@@ -24,6 +25,7 @@ __all__ = [
     "Span",
     "check_any_readable",
     "downloaded",
+    "fields_of",
     "find_sources",
     "read_pages",
     "split",
@@ -31,7 +33,7 @@ __all__ = [
 
 _DOCUMENT_BYTES = 2**28
 
-_READERS: Mapping[Format, Callable[[Source, Span, Repairs, int], Iterator[Page]]] = {
+_READERS: Mapping[Format, Callable[[Source, Span, Repairs, int, str | None], Iterator[Page]]] = {
     "mediawiki": read_dump,
     "wikiextractor": read_wikiextractor,
     "jsonl": read_json_lines,
@@ -75,8 +77,8 @@ class Pages:
         num_replaced: invalid bytes and characters that became U+FFFD, so far.
     """
 
-    def __init__(self, source: Source, span: Span, document_bytes: int) -> None:
-        self._source, self._span, self._document_bytes = source, span, document_bytes
+    def __init__(self, source: Source, span: Span, document_bytes: int, field: str | None = None) -> None:
+        self._source, self._span, self._document_bytes, self._field = source, span, document_bytes, field
         self._repairs = Repairs()
 
     @property
@@ -103,10 +105,10 @@ class Pages:
             if span.start:
                 return  # all of it belongs to the span that holds byte 0
             span = Span(0, source.num_bytes)
-        yield from _READERS[source.format](source, span, self._repairs, self._document_bytes)
+        yield from _READERS[source.format](source, span, self._repairs, self._document_bytes, self._field)
 
 
-def read_pages(source: Source, span: Span, document_bytes: int = _DOCUMENT_BYTES) -> Pages:
+def read_pages(source: Source, span: Span, document_bytes: int = _DOCUMENT_BYTES, field: str | None = None) -> Pages:
     """The pages of a span only: of all spans together, each page of the file once, with the same id.
 
     Pages are read as they are asked for; what may go wrong does so then.
@@ -115,8 +117,23 @@ def read_pages(source: Source, span: Span, document_bytes: int = _DOCUMENT_BYTES
         source: the file.
         span: part of it.
         document_bytes: above which a page is refused, or the row or line that holds it; lines of plain text are cut.
+        field: whose value each page comes with; pages of a dump of which the namespace is asked are all articles but
+            redirects.
     """
-    return Pages(source, span, document_bytes)
+    return Pages(source, span, document_bytes, field)
+
+
+def fields_of(source: Source) -> list[str]:
+    """The fields by which documents of a file can be told apart, as far as its first documents have them.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    if source.format == "mediawiki":
+        return list(FIELDS)
+    if source.format == "parquet":
+        return parquet_fields(source.uri)
+    return json_fields(source) if source.format == "jsonl" else []
 
 
 def check_any_readable(sources: Sequence[Source]) -> None:

@@ -28,7 +28,20 @@ declare the wrong ones.
 _UNMARKED_REDIRECTS = frozenset({"0.1", "0.2", "0.3"})
 _REDIRECT_TEXT = re.compile(r"\s*#[^\s\[\]#]+\s*:?\s*\[\[")
 
-_PARENTS = {"title": "page", "ns": "page", "id": "page", "redirect": "page", "text": "revision"}
+FIELDS = ("namespace", "category", "timestamp")
+"""By which pages of a dump can be told apart."""
+
+_MAIN = "main"
+"""What the namespace of articles is called, which has no name."""
+
+_PARENTS = {
+    "title": "page",
+    "ns": "page",
+    "id": "page",
+    "redirect": "page",
+    "text": "revision",
+    "timestamp": "revision",
+}
 """The elements that are read of a page, and the element in which each lies."""
 
 _MAX_HEADER_BYTES = 2**24
@@ -65,6 +78,7 @@ class DumpParser:
         uri: of the dump, for messages.
         header: what is known of it.
         text_characters: above which the text of a page is refused.
+        field: of :data:`FIELDS`, whose value pages come with.
 
     Attributes:
         header: what is known so far.
@@ -72,10 +86,10 @@ class DumpParser:
         pages: those that were completed and not yet taken.
     """
 
-    def __init__(self, uri: str, header: Header, text_characters: int = _MAX_TEXT) -> None:
+    def __init__(self, uri: str, header: Header, text_characters: int = _MAX_TEXT, field: str | None = None) -> None:
         self.header, self.header_ended = header, False
         self.pages: list[Page] = []
-        self._uri, self._text_characters = uri, text_characters
+        self._uri, self._text_characters, self._field = uri, text_characters, field
         self._path: list[str] = []
         self._text: list[str] = []
         self._num_characters = self._num_fed = 0
@@ -168,7 +182,35 @@ class DumpParser:
         title, page_id = self._fields.get("title", ""), self._fields.get("id", "").strip()
         if not page_id:
             raise InputError(f"{redacted(self._uri)}: the page titled {title!r} has no <id>")
-        return Page(page_id, title, self._fields.get("text", ""), _kind(self._fields, self.header))
+        kind, value = _kind(self._fields, self.header), self._value()
+        if self._field == "namespace" and kind == "other_namespace":
+            kind = "article"
+        return Page(page_id, title, self._fields.get("text", ""), kind, value)
+
+    def _value(self) -> object:
+        match self._field:
+            case "namespace":
+                key = _namespace(self._fields, self.header)
+                names = {key: name for name, key in self.header.namespaces.items() if name}
+                return _MAIN if key == _ARTICLES else names.get(key, key)
+            case "category":
+                return categories(self._fields.get("text", ""), self.header)
+            case "timestamp":
+                return self._fields.get("timestamp")
+            case _:
+                return None
+
+
+def categories(text: str, header: Header) -> list[str]:
+    """The categories that the markup of a page names, as MediaWiki writes them.
+
+    >>> categories("[[Category:law]] [[category: Old_books|x]] [[:Category:art]]", Header())
+    ['Law', 'Old books']
+    """
+    names = {"Category"} | {name for name, key in header.namespaces.items() if key == _CATEGORIES}
+    pattern = rf"\[\[\s*(?:{'|'.join(map(re.escape, sorted(names)))})\s*:\s*([^\[\]|{{}}]+)"
+    found = (" ".join(name.replace("_", " ").split()) for name in re.findall(pattern, text, re.IGNORECASE))
+    return [name[0].upper() + name[1:] for name in found if name]
 
 
 def _kind(fields: dict[str, str], header: Header) -> PageKind:
@@ -176,6 +218,11 @@ def _kind(fields: dict[str, str], header: Header) -> PageKind:
     unmarked = header.version in _UNMARKED_REDIRECTS and _REDIRECT_TEXT.match(fields.get("text", ""))
     if "redirect" in fields or unmarked:
         return "redirect"
+    return "article" if _namespace(fields, header) == _ARTICLES else "other_namespace"
+
+
+def _namespace(fields: dict[str, str], header: Header) -> str:
+    """Its key."""
     prefix, colon, _ = fields.get("title", "").partition(":")
     implied = header.namespaces.get(prefix, _ARTICLES) if colon else _ARTICLES
-    return "article" if fields.get("ns", implied).strip() == _ARTICLES else "other_namespace"
+    return fields.get("ns", implied).strip()

@@ -43,13 +43,15 @@ def read_header(uri: str, compression: Compression, encoding: str) -> Header:
     return parser.header
 
 
-def read_dump(source: Source, span: Span, repairs: Repairs, document_bytes: int) -> Iterator[Page]:
+def read_dump(
+    source: Source, span: Span, repairs: Repairs, document_bytes: int, field: str | None = None
+) -> Iterator[Page]:
     """Every page that begins in a span, in file order, with the text of its last revision; memory stays flat.
 
     Raises:
         InputError: if the file breaks off or is damaged before the last of these pages ends, or one has no id.
     """
-    parser = DumpParser(source.uri, _header_of(source) if span.start else Header(), document_bytes)
+    parser = DumpParser(source.uri, _header_of(source) if span.start else Header(), document_bytes, field)
     unpacked = Unpacked(source.uri, source.compression, span.start, span.stop)
     pieces = _Pieces(unpacked, parser, at_page=span.start > 0)
     try:

@@ -19,12 +19,14 @@ class Page(NamedTuple):
         title: empty if the corpus has none.
         text: in the markup of the corpus.
         kind: whether it is an article, and if not, why.
+        value: of the field that was asked for: text, a number, or a list of them; None if the page lacks it.
     """
 
     id: str
     title: str
     text: str
     kind: PageKind
+    value: object = None
 
 
 @dataclass(frozen=True)

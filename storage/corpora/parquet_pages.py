@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from itertools import accumulate, count
 
 import pyarrow as pa
@@ -34,7 +35,19 @@ def row_group_bytes(uri: str) -> list[int]:
         return [sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in groups]
 
 
-def read_parquet(source: Source, span: Span, repairs: Repairs, document_bytes: int) -> Iterator[Page]:
+def parquet_fields(uri: str) -> list[str]:
+    """The columns of a file, but for its text.
+
+    Raises:
+        InputError: if the file is no Parquet or its server does not send parts of a file.
+    """
+    with _parquet(uri) as file:
+        return [name for name in file.schema_arrow.names if name != "text"]
+
+
+def read_parquet(
+    source: Source, span: Span, repairs: Repairs, document_bytes: int, field: str | None = None
+) -> Iterator[Page]:
     """The rows of a span of row groups; without an id of its own, a row is called ``<name of the file>#<row>``.
 
     Raises:
@@ -47,13 +60,21 @@ def read_parquet(source: Source, span: Span, repairs: Repairs, document_bytes: i
         sizes = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
         rows = count([0, *accumulate(sizes)][span.start])
         groups = list(range(span.start, min(span.stop, len(sizes))))
+        others = [field] if field in file.schema_arrow.names else []
         num_bytes = 0
-        for batch in file.iter_batches(_BATCH_ROWS, groups, columns=columns, use_threads=False):
-            _check_lengths(batch, source.uri, document_bytes)
-            for row, number in zip(_rows(batch), rows, strict=False):
+        for batch in file.iter_batches(_BATCH_ROWS, groups, columns=[*columns, *others], use_threads=False):
+            values = batch.column(field).to_pylist() if others else [None] * batch.num_rows
+            texts = batch.select(columns)
+            _check_lengths(texts, source.uri, document_bytes)
+            for row, value, number in zip(_rows(texts), values, rows, strict=False):
                 num_bytes += sum(len(value) for value in row.values() if isinstance(value, bytes))
                 check_growth(source.num_bytes, num_bytes)
-                yield _page(row, number, source, repairs)
+                yield _page(row, number, source, repairs)._replace(value=_plain(value))
+
+
+def _plain(value: object) -> object:
+    """Dates as text, everything else as it is."""
+    return value.isoformat() if isinstance(value, date) else value
 
 
 @contextmanager

@@ -6,7 +6,9 @@ from tiltmeter.storage.corpora.lines import Lines
 from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
 
 
-def read_plain_text(source: Source, span: Span, repairs: Repairs, _document_bytes: int) -> Iterator[Page]:
+def read_plain_text(
+    source: Source, span: Span, repairs: Repairs, _document_bytes: int, _field: str | None = None
+) -> Iterator[Page]:
     """The lines of a span, or their parts; each is called by its place: ``<name of the file>@<byte, unpacked>``.
 
     Raises:

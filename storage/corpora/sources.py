@@ -1,9 +1,11 @@
 """The files of a corpus: found under what the config names, and told apart by their content."""
 
 import importlib.util
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, NamedTuple, NoReturn
 from urllib.parse import unquote
@@ -30,6 +32,19 @@ def _as_paths(path: str | tuple[str, ...]) -> tuple[str, ...]:
     return (path,) if isinstance(path, str) else path
 
 
+def _rising(cuts: tuple[float, ...]) -> tuple[float, ...]:
+    if any(not low < high for low, high in pairwise(cuts)) or not all(map(math.isfinite, cuts)):
+        raise ValueError(f"must be finite numbers, each larger than the one before, not {list(cuts)}")
+    return cuts
+
+
+def _as_text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+_Value = Annotated[str, pydantic.BeforeValidator(_as_text)]
+"""A year may stand without quotes."""
+
 _Path = Annotated[str, Field(min_length=1)]
 Paths = Annotated[_Path | Annotated[tuple[_Path, ...], Field(min_length=1)], pydantic.AfterValidator(_as_paths)]
 """A path or several, kept as several: a path and a list of it ask the same, and their runs are of one series."""
@@ -47,6 +62,10 @@ class CorpusConfig:
             wildcards ``*`` and ``**``. Several paths are the parts of one corpus, in this order.
         format: ``auto`` looks at the content; plain text must be named, since anything might be that.
         download: copy files from web servers into the store first.
+        slices: a field of the documents by which the corpus is cut; each slice is a corpus called ``<name>/<value>``.
+        slice_by: whether a slice is a value of the field, or the year or month of the date that it is.
+        slice_cuts: numbers, or years, between which slices lie; none: each number is a slice.
+        slice_values: the slices that are kept; none: all.
     """
 
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
@@ -54,6 +73,10 @@ class CorpusConfig:
     path: Paths
     format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "parquet", "text"] = "auto"
     download: bool = False
+    slices: Annotated[str, Field(min_length=1)] | None = None
+    slice_by: Literal["value", "year", "month"] = "value"
+    slice_cuts: Annotated[tuple[float, ...], pydantic.AfterValidator(_rising)] = ()
+    slice_values: tuple[_Value, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -165,7 +188,9 @@ def _content(uri: str, chosen: Format | None) -> tuple[Format | None, Compressio
     return *what, read_header(uri, what.compression, what.encoding).media_prefixes() if is_dump else ()
 
 
-def read_unreadable(source: Source, _span: Span, _repairs: Repairs, _document_bytes: int) -> NoReturn:
+def read_unreadable(
+    source: Source, _span: Span, _repairs: Repairs, _document_bytes: int, _field: str | None = None
+) -> NoReturn:
     """Fail as when the file was found.
 
     Raises:

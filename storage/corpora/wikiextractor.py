@@ -23,7 +23,9 @@ _ATTRIBUTE = re.compile(r'([\w:-]+)="(.*?)"(?=\s+[\w:-]+="|\s*>\s*\Z)')
 """A title may hold quotation marks: its value ends at one that another attribute or the end follows."""
 
 
-def read_wikiextractor(source: Source, span: Span, repairs: Repairs, document_bytes: int) -> Iterator[Page]:
+def read_wikiextractor(
+    source: Source, span: Span, repairs: Repairs, document_bytes: int, _field: str | None = None
+) -> Iterator[Page]:
     """Every document that begins in a span, in file order, without the title that is repeated as its first line.
 
     A document whose ``</doc>`` is missing ends where the next one begins, and closing tags between documents are passed

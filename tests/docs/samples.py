@@ -77,7 +77,10 @@ def documents(language: str, number: int = 60) -> list[tuple[int, str]]:
 
 
 def as_json_lines(language: str) -> str:
-    rows = [{"id": str(at), "title": f"Article {at}", "text": text} for at, text in documents(language)]
+    fields = {
+        at: {"source": ("letters", "news")[at % 2], "date": f"{1989 + 11 * (at % 3)}-05-01"} for at in range(1, 61)
+    }
+    rows = [{"id": str(at), "title": f"Article {at}", "text": text} | fields[at] for at, text in documents(language)]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

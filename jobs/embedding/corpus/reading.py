@@ -18,15 +18,19 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.embedding.corpus.pages import SOURCE, PageRow, ReadCorpus, page_row, pages_table
+from tiltmeter.jobs.embedding.corpus.sliced_pages import OPERATOR, read_sliced_pages
+from tiltmeter.jobs.embedding.corpus.slices import Cut, check_any_large, cut
 from tiltmeter.jobs.embedding.corpus.texts import Text
 from tiltmeter.jobs.embedding.corpus.vocabulary import (
     Parts,
     TokenisedCorpus,
     tokens_stage,
+    too_few,
     vocabulary_stage,
     words_stage,
 )
-from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute import slicing
 from tiltmeter.operators.text import wikitext
 from tiltmeter.storage.corpora.corpora import Source, Span, read_pages, split
 from tiltmeter.storage.corpora.lines import PART_LENGTH
@@ -55,25 +59,64 @@ class ReadingConfig:
     shard_megabytes: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 4.0
 
 
+@dataclass(frozen=True)
+class Corpora:
+    """What was read.
+
+    Attributes:
+        tokenised: the corpora and slices that could be read whole, by name.
+        cuts: the corpora that were cut into slices.
+        small: why a slice has no vocabulary, by its name.
+    """
+
+    tokenised: Mapping[str, TokenisedCorpus]
+    cuts: Sequence[Cut]
+    small: Mapping[str, str]
+
+
 def read_corpora(
     runner: Runner, texts: Sequence[Text], reading: ReadingConfig, min_count: int, worker_bytes: int
-) -> dict[str, TokenisedCorpus]:
-    """Run the stages; returns the corpora that could be read whole, by name.
+) -> Corpora:
+    """Run the stages.
 
     Raises:
-        UnitsFailed: if none could.
+        UnitsFailed: if no corpus could be read whole.
+        InputError: if a corpus is to be cut by a field that none of its documents has, or if all slices are too small.
     """
-    by_name = {text.corpus.name: text for text in texts}
-    read = _read_stage(runner, by_name, reading, worker_bytes)
+    read, by_name, cuts = _read(runner, {text.name: text for text in texts}, reading, worker_bytes)
     documents = _documents_stage(runner, _inventory_stage(runner, read, worker_bytes))
     shards = tokens_stage(runner, by_name, documents)
     whole = {name: finished for name, finished in shards.items() if not runner.failures[name]}
     if not whole:
         runner.check()
     parts = {name: Parts(read[name], documents[name], shards[name]) for name in whole}
-    return vocabulary_stage(
-        runner, by_name, parts, words_stage(runner, by_name, whole, min_count, worker_bytes), min_count
-    )
+    words = words_stage(runner, by_name, whole, min_count, worker_bytes)
+    slices = {name: too_few(runner.store, counted, min_count) for name, counted in words.items() if by_name[name].slice}
+    small = {name: reason for name, reason in slices.items() if reason}
+    check_any_large(small, len(words))
+    large = {name: counted for name, counted in words.items() if name not in small}
+    return Corpora(vocabulary_stage(runner, by_name, parts, large, min_count), cuts, small)
+
+
+def _read(
+    runner: Runner, texts: Mapping[str, Text], reading: ReadingConfig, worker_bytes: int
+) -> tuple[dict[str, ReadCorpus], dict[str, Text], list[Cut]]:
+    """What the corpora, and the slices of those that are to be cut, were read into; which texts these are; the cuts."""
+    spans = _spans_of(texts, reading.span_megabytes)
+    done = _read_stage(runner, texts, spans, reading, worker_bytes)
+    read = {name: _read_corpus(finished) for name, finished in done.items() if not texts[name].slicing}
+    by_name = {name: text for name, text in texts.items() if not text.slicing}
+    cuts = [
+        cut(runner, text, done[name], [source.uri for source, _ in spans[name]], reading.shard_megabytes)
+        for name, text in texts.items()
+        if text.slicing and not runner.failures[name]
+    ]
+    for parts in cuts:
+        read |= parts.read
+        by_name |= {text.name: text for text in parts.texts}
+    if not read:
+        runner.check()
+    return read, by_name, cuts
 
 
 def read_lines(
@@ -81,38 +124,30 @@ def read_lines(
 ) -> dict[str, list[Finished]]:
     """The shards of every corpus as plain lines, whatever its format: tables ``lines`` (document, line and text, the
     lines of a document one behind the other in one shard) and ``unreadable``; what has failed is missing."""
-    read = _read_stage(runner, {text.corpus.name: text for text in texts}, reading, worker_bytes)
+    read, _, _ = _read(runner, {text.name: text for text in texts}, reading, worker_bytes)
     return _documents_stage(runner, _inventory_stage(runner, read, worker_bytes))
 
 
 # --- read: every page of a file, in spans that many workers share --------------------------------------------------
 
 
-_SOURCE = pa.schema(
-    [
-        ("markup", pa.string()),
-        ("media_prefixes", pa.list_(pa.string())),
-        ("num_article", pa.int64()),
-        ("num_redirect", pa.int64()),
-        ("num_other_namespace", pa.int64()),
-        ("num_replaced", pa.int64()),
-    ]
-)
-_PAGES = pa.schema(
-    [("id", pa.string()), ("title", pa.string()), ("text", pa.string()), ("key", pa.uint64()), ("content", pa.uint64())]
-)
+def _spans_of(texts: Mapping[str, Text], megabytes: float) -> dict[str, list[tuple[Source, Span]]]:
+    return {
+        name: [(source, span) for source in text.sources for span in _spans(source, megabytes)]
+        for name, text in texts.items()
+    }
 
 
 def _read_stage(
-    runner: Runner, texts: Mapping[str, Text], reading: ReadingConfig, worker_bytes: int
+    runner: Runner,
+    texts: Mapping[str, Text],
+    spans: Mapping[str, Sequence[tuple[Source, Span]]],
+    reading: ReadingConfig,
+    worker_bytes: int,
 ) -> dict[str, list[Finished]]:
     units = {
-        name: [
-            _read_unit(name, source, span, reading)
-            for source in text.sources
-            for span in _spans(source, reading.span_megabytes)
-        ]
-        for name, text in texts.items()
+        name: [_read_unit(texts[name], source, span, reading) for source, span in parts]
+        for name, parts in spans.items()
     }
     work = each(partial(_read_pages, document_bytes=worker_bytes // _MEMORY_PER_DOCUMENT_BYTE))
     return runner.run(Stage("read", work, units))
@@ -126,37 +161,42 @@ def _spans(source: Source, megabytes: float) -> list[Span]:
         return [Span(0, source.num_bytes)]
 
 
-def _read_unit(name: str, source: Source, span: Span, reading: ReadingConfig) -> Unit:
-    config = {"source": source, "span": span, "shard_megabytes": reading.shard_megabytes}
+def _read_unit(text: Text, source: Source, span: Span, reading: ReadingConfig) -> Unit:
+    config: dict[str, Any] = {"source": source, "span": span, "shard_megabytes": reading.shard_megabytes}
+    name = f"{text.name}: {source.name} from {span.start:,}"
+    if text.slicing:
+        return Unit(OPERATOR, name, config | {"slices": text.slicing, "slicing": slicing.VERSION})
     if source.format == "text":
         config["part_length"] = PART_LENGTH
-    return Unit("pages/2", f"{name}: {source.name} from {span.start:,}", config)
+    return Unit("pages/2", name, config)
 
 
 def _read_pages(_store: Store, unit: Unit, document_bytes: int = 2**26) -> Tables:
+    if unit.operator == OPERATOR:
+        yield from read_sliced_pages(unit, document_bytes)
+        return
     source = unit.config["source"]
     counts = {"article": 0, "redirect": 0, "other_namespace": 0}
-    shard: list[tuple[str, str, str, int, int]] = []
+    shard: list[PageRow] = []
     num_bytes = num_shards = 0
     pages = read_pages(source, unit.config["span"], document_bytes)
     for page in pages:
         counts[page.kind] += 1
         if page.kind == "article":
-            shard.append((page.id, page.title, page.text, document_key(page.id), document_key(page.text)))
+            shard.append(page_row(page))
             num_bytes += len(page.text.encode())
         if num_bytes >= unit.config["shard_megabytes"] * 1e6:
-            yield f"shard_{num_shards:05d}", _pages_table(shard)
+            yield f"shard_{num_shards:05d}", pages_table(shard)
             shard, num_bytes, num_shards = [], 0, num_shards + 1
     if shard:
-        yield f"shard_{num_shards:05d}", _pages_table(shard)
+        yield f"shard_{num_shards:05d}", pages_table(shard)
     described = {"markup": source.markup, "media_prefixes": source.media_prefixes, "num_replaced": pages.num_replaced}
     row = described | {f"num_{kind}": number for kind, number in counts.items()}
-    yield "source", pa.Table.from_pylist([row], _SOURCE)
+    yield "source", pa.Table.from_pylist([row], SOURCE)
 
 
-def _pages_table(pages: Sequence[tuple[str, str, str, int, int]]) -> pa.Table:
-    columns = zip(*pages, strict=True)
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, _PAGES, strict=True)], _PAGES)
+def _read_corpus(read: Sequence[Finished]) -> ReadCorpus:
+    return ReadCorpus(_shards(read), [done.tables["source"] for done in read])
 
 
 def _shards(read: Sequence[Finished]) -> list[tuple[TableRef, TableRef]]:
@@ -177,10 +217,8 @@ class _Inventory:
     repeated: Mapping[int, Sequence[int]]
 
 
-def _inventory_stage(
-    runner: Runner, read: Mapping[str, Sequence[Finished]], worker_bytes: int
-) -> dict[str, _Inventory]:
-    shards = {name: _shards(finished) for name, finished in read.items()}
+def _inventory_stage(runner: Runner, read: Mapping[str, ReadCorpus], worker_bytes: int) -> dict[str, _Inventory]:
+    shards = {name: corpus.shards for name, corpus in read.items()}
     units = {
         name: _inventory_units(name, tables, worker_bytes)
         for name, tables in shards.items()

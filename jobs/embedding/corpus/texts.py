@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tiltmeter.operators.compute.slicing import Slicing
 from tiltmeter.operators.text.spelling import normalised, phrases
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.operators.text.wordsets import WordSets, word_lists
@@ -15,13 +16,43 @@ class WordSetError(Refusal, ValueError):
 
 
 @dataclass(frozen=True)
-class Text:
-    """A corpus that is to be read: where it lies, how its words are told, and which words are looked for."""
+class Slice:
+    """A part of a corpus whose documents have a value in common.
 
+    Attributes:
+        whole: name of the corpus.
+        value: of its documents.
+        place: among the slices: a year, a number, or that of a range; None where they have no order.
+    """
+
+    whole: str
+    value: str
+    place: float | None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A corpus that is to be read, or a slice of one: where it lies, how its words are told, and which are looked for.
+
+    Attributes:
+        name: what tables and messages call it; of a slice, ``<corpus>/<value>``.
+        slice: what it is of the whole corpus; None for the whole.
+    """
+
+    name: str
     corpus: CorpusConfig
     sources: Sequence[Source]
     tokenizer: Tokenizer
     lists: Mapping[str, Sequence[str]]
+    slice: Slice | None = None
+
+    @property
+    def slicing(self) -> Slicing | None:
+        """How it is to be cut; None for a corpus that stays whole."""
+        corpus = self.corpus
+        if corpus.slices is None:
+            return None
+        return Slicing(corpus.slices, corpus.slice_by, corpus.slice_cuts, corpus.slice_values)
 
 
 def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool, store: str) -> Text:
@@ -36,9 +67,9 @@ def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool
     sources = find_sources(downloaded(corpus, store))
     plain = Tokenizer(corpus.language, fold_case)
     if wordset is None:
-        return Text(corpus, sources, plain, {})
+        return Text(corpus.name, corpus, sources, plain, {})
     try:
         tokenizer = Tokenizer(corpus.language, fold_case, phrases(wordset, plain))
-        return Text(corpus, sources, tokenizer, word_lists(normalised(wordset, plain)))
+        return Text(corpus.name, corpus, sources, tokenizer, word_lists(normalised(wordset, plain)))
     except ValueError as error:
         raise WordSetError(f"wordset.{corpus.language}: {error}; fix the list in its file") from error

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding import tables
+from tiltmeter.jobs.embedding.corpus.pages import ReadCorpus
 from tiltmeter.jobs.embedding.corpus.texts import Text
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text.tokens import Tokenizer
@@ -23,6 +25,9 @@ FEW_TOKENS = 500_000
 
 FEW_LINES = 1000
 """Below it there is little to resample."""
+
+_LEAST_WORDS = 2
+"""Of a vocabulary."""
 
 _LONGEST_LINE = 10_000
 """Words of a line; what is beyond is a line of its own, so that a corpus in one line can be resampled and counted."""
@@ -48,7 +53,7 @@ class Shard:
 class Parts:
     """What a corpus was read into, unit by unit."""
 
-    read: Sequence[Finished]
+    read: ReadCorpus
     documents: Sequence[Finished]
     shards: Sequence[Shard]
 
@@ -58,18 +63,23 @@ class TokenisedCorpus:
     """A corpus as the counting stages need it.
 
     Attributes:
-        language: its language code.
+        text: which it is, and how its words are told.
         shards: in the order of the corpus.
         summary: one row for the table `corpora`.
         vocabulary: ``word`` and ``count`` of the words with at least the minimum count, most frequent first.
         listed: the rows of the table `vocabulary`.
     """
 
-    language: str
+    text: Text
     shards: Sequence[Shard]
     summary: TableRef
     vocabulary: TableRef
     listed: TableRef
+
+    @property
+    def language(self) -> str:
+        """Its language code."""
+        return self.text.corpus.language
 
 
 # --- tokens: words of each line, coded by the shard's own word list -------------------------------------------------
@@ -178,7 +188,7 @@ def vocabulary_stage(
     done = runner.run_whole(Stage("vocabulary", each(_make_vocabulary), units))
     return {
         name: TokenisedCorpus(
-            texts[name].corpus.language,
+            texts[name],
             parts[name].shards,
             finished.tables["corpora"],
             finished.tables["words"],
@@ -189,18 +199,25 @@ def vocabulary_stage(
 
 
 def _vocabulary_unit(text: Text, parts: Parts, counted: Sequence[Finished], min_count: int) -> Unit:
-    name = text.corpus.name
+    name = text.name
     config = {"corpus": name, "language": text.corpus.language, "min_count": min_count, "lists": text.lists}
-    pages = [ref for done in parts.read for table, ref in done.tables.items() if table != "source"]
     inputs = {
         "words": [done.tables["words"] for done in counted],
         "totals": [done.tables["totals"] for done in counted],
-        "sources": [done.tables["source"] for done in parts.read],
+        "sources": list(parts.read.sources),
         "unreadable": [done.tables["unreadable"] for done in parts.documents],
-        "pages": [ref.select("key") for ref in pages],
+        "pages": [ref.select("key") for ref, _ in parts.read.shards],
         "lines": [shard.lines.select("line") for shard in parts.shards],
     }
     return Unit("vocabulary/2", f"{name} vocabulary", config, inputs)
+
+
+def too_few(store: Store, counted: Sequence[Finished], min_count: int) -> str:
+    """Why the counted words of a corpus make no vocabulary; nothing if they do."""
+    counts = [store.read(done.tables["words"].select("count"))["count"] for done in counted]
+    num = sum(pc.sum(pc.greater_equal(part, min_count)).as_py() or 0 for part in counts)
+    few = f"has {num} different words that occur embedding.min_count={min_count} times, and {_LEAST_WORDS} are needed"
+    return few if num < _LEAST_WORDS else ""
 
 
 def _make_vocabulary(store: Store, unit: Unit) -> Tables:
@@ -208,7 +225,7 @@ def _make_vocabulary(store: Store, unit: Unit) -> Tables:
     counted = _together(store, unit, "words").sort("count", "word", descending=[True, False])
     frequent = counted.filter(pl.col("count") >= config["min_count"])
     totals = _together(store, unit, "totals").sum().to_dicts()[0]
-    if frequent.height < 2:
+    if frequent.height < _LEAST_WORDS:
         raise ValueError(
             f"corpus {config['corpus']}: {frequent.height} of {totals['num_words']} different words occur "
             f"embedding.min_count={config['min_count']} times: set a lower embedding.min_count or a larger corpus.path"

@@ -133,7 +133,7 @@ def test_what_is_broken_fails_alone_with_file_and_place(
         "wo",
     }
     alone = run_job(*one_corpus("en", broken["en"]), "corpus.name=en", *TINY, f"store={tmp_path}/alone")
-    assert {name: table["digest"] for name, table in run.record["tables"].items()} == alone.digests
+    assert {name: table["digest"] for name, table in run.record["tables"].items() if table} == alone.digests
     assert not list(tmp_path.rglob("*partial*"))
 
 

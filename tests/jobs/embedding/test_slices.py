@@ -1,0 +1,136 @@
+"""A corpus that is cut by a field of its documents: each slice is the corpus of its documents."""
+
+import pyarrow as pa
+import pytest
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.tables import key_columns
+
+TINY = [
+    "job=bootstrap",
+    "embedding.num_replicas=2",
+    "embedding.min_count=2",
+    "embedding.trainer.dimensions=4",
+    "embedding.trainer.epochs=2",
+    "reading.shard_megabytes=0.02",
+]
+BY_YEAR = ["corpus.slices=date", "corpus.slice_by=year"]
+YEARS = ("1999", "2000", "2001")
+TABLES = ("corpora", "vocabulary", "training", "embeddings")
+
+
+def dated(documents):
+    """Each document with a date in one of three years; a tenth with none; one alone in its year, with rare words."""
+    made = [
+        document | ({"date": f"{YEARS[number % 3]}-05-01"} if number % 10 else {})
+        for number, document in enumerate(documents)
+    ]
+    return [*made, {"id": "alone", "text": "rare words", "date": "May 2020"}]
+
+
+@pytest.fixture(scope="module")
+def documents(made_up):
+    return dated(made_up("en", 120))
+
+
+@pytest.fixture(scope="module")
+def sliced(run_job, documents, write_lines, one_corpus, tmp_path_factory):
+    """A run on the slices, and the settings that it was asked with."""
+    folder = tmp_path_factory.mktemp("slices")
+    settings = [*one_corpus("en", write_lines(folder / "dated.jsonl", documents)), "corpus.name=all", *BY_YEAR, *TINY]
+    return run_job(*settings, f"store={folder}/store"), settings, folder
+
+
+def without_name(table: pa.Table) -> list[dict]:
+    return table.drop("corpus").to_pylist()
+
+
+def test_a_slice_is_the_corpus_of_its_documents_but_for_the_name(
+    sliced, documents, run_job, write_lines, one_corpus, tmp_path
+):
+    run, _, _ = sliced
+    part = [document for document in documents if document.get("date", "").startswith("2000")]
+    path = write_lines(tmp_path / "part.jsonl", part)
+    alone = run_job(*one_corpus("en", path), *TINY, f"store={tmp_path}/store", "cluster.num_cpus=2")
+    for name in TABLES:
+        rows = run.table(name)
+        ours = rows.filter(pa.compute.equal(rows["corpus"], "all/2000"))
+        assert without_name(ours) == without_name(alone.table(name)), name
+
+
+def test_every_slice_has_a_row_and_documents_in_none_are_counted(sliced):
+    run, _, _ = sliced
+    rows = {(row["corpus"], row["value"], row["status"]): row for row in run.table("corpus_slices").to_pylist()}
+    years = [(f"all/{year}", year, "ok") for year in YEARS]
+    assert list(rows) == [*years, ("all/2020", "2020", "too_small"), ("all", None, "in_no_slice")]
+    assert [rows[key]["num_documents"] for key in rows] == [36, 36, 36, 1, 12]
+    assert [rows[key]["place"] for key in years] == [1999, 2000, 2001]
+    assert "embedding.min_count=2" in rows["all/2020", "2020", "too_small"]["reason"]
+    assert {row["corpus"] for row in run.table("corpora").to_pylist()} == {name for name, _, _ in years}
+    for name in (*TABLES, "corpus_slices"):
+        table = run.table(name)
+        assert len(table.group_by(key_columns(table.schema)).aggregate([])) == len(table)
+
+
+def test_two_workers_give_the_same_tables_and_other_spans_the_same_shards(sliced, run_job, tmp_path):
+    run, settings, folder = sliced
+    again = run_job(*settings, "cluster.num_cpus=2", "reading.span_megabytes=0.01", f"store={folder}/store")
+    assert again.num_done("read") > 3
+    assert [again.num_done(stage) for stage in ("inventory", "documents", "tokens", "train")] == [0, 0, 0, 0]
+    assert run.num_done("documents") > len(YEARS) + 1
+    other = run_job(*settings, "cluster.num_cpus=2", "reading.shard_megabytes=1", f"store={tmp_path}/store")
+    assert again.digests == other.digests == run.digests
+
+
+def test_what_changed_in_one_slice_leaves_the_units_of_the_others(sliced, documents, run_job, write_lines):
+    _, settings, folder = sliced
+    dates = [document.get("date", "") for document in documents]
+    changed = next(number for number, date in enumerate(dates) if date.startswith("1999"))
+    anew = [
+        *documents[:changed],
+        documents[changed] | {"text": "a text of another length\n" * 5},
+        *documents[changed + 1 :],
+    ]
+    path = write_lines(folder / "tonight.jsonl", anew)
+    night = run_job(*settings, f"corpus.path={path}", f"store={folder}/store")
+    assert night.num_done("train") == 3
+    assert night.num_done("documents") <= 2
+    assert night.num_done("vocabulary") == 1
+
+
+def test_a_field_that_no_document_has_is_refused_with_the_fields_there_are(sliced, run_job):
+    _, settings, folder = sliced
+    for change, message in (
+        (
+            ["corpus.slices=born"],
+            r"corpus.slices=born: none of the 121 documents of all has a value .* fields date, id$",
+        ),
+        (["corpus.slice_values=[1066]"], r"corpus.slices=date: none of the 121 .*corpus.slice_values=\['1066'\]"),
+        (["corpus.slice_values=[2020]"], r"corpus.slices: all 1 slices are too small; all/2020, as the first, has 0 "),
+    ):
+        with pytest.raises(InputError, match=message):
+            run_job(*settings, *change, f"store={folder}/store")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ["corpus.slice_by=year"],
+            r"corpus.slice_by: says how slices are made, and none are: set corpus.slices=<field>",
+        ),
+        (
+            ["corpus.slices=n", "corpus.slice_cuts=[3,1]"],
+            r"slice_cuts.*must be finite numbers, each larger than the one",
+        ),
+        (
+            ["corpus.slices=n", "corpus.slice_by=month", "corpus.slice_cuts=[1]"],
+            r"months are neither: set corpus.slice_by=year",
+        ),
+        (["corpus.slices=n", "corpus.format=text"], r"documents of corpus.format=text have no fields"),
+    ],
+)
+def test_settings_of_slices_that_say_nothing_are_refused(configured, one_corpus, change, message):
+    with pytest.raises(ConfigError, match=message):
+        configured(*one_corpus("en", "some.jsonl"), "job=bootstrap", *change)

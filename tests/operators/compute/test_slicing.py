@@ -1,0 +1,61 @@
+"""Which slices a document is in."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.operators.compute.slicing import Slicing
+
+
+@pytest.mark.parametrize(
+    ("value", "year", "month"),
+    [
+        ("2019-05-01", "2019", "2019-05"),
+        ("2019-05-01T12:30:00Z", "2019", "2019-05"),
+        ("20190501", "2019", "2019-05"),
+        ("20190501123000", "2019", "2019-05"),
+        (2019, "2019", ""),
+        ("May 1, 2019", "2019", ""),
+        ("01/05/2019", "2019", ""),
+        ("123456", "", ""),
+        ("someday", "", ""),
+        (None, "", ""),
+    ],
+)
+def test_years_and_months_of_dates(value, year, month):
+    assert Slicing("date", "year").names(value) == ((year,) if year else ())
+    assert Slicing("date", "month").names(value) == ((month,) if month else ())
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        (" two  words ", ("two words",)),
+        (True, ("true",)),
+        (1234567.25, ("1234567.25",)),
+        (7, ("7",)),
+        ("", ()),
+        (float("nan"), ()),
+        ({"nested": 1}, ()),
+        (["b", "a", "b", None], ("b", "a")),
+    ],
+)
+def test_values_as_names(value, names):
+    assert Slicing("field").names(value) == names
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=5, unique=True).map(sorted),
+)
+def test_a_number_is_in_one_range_whose_place_counts_the_cuts_up_to_it(number, cuts):
+    slicing = Slicing("n", cuts=tuple(map(float, cuts)))
+    [name] = slicing.names(number)
+    assert slicing.places([name]) == [sum(cut <= number for cut in cuts)]
+
+
+def test_places_are_those_of_years_months_and_numbers_and_of_nothing_else():
+    assert Slicing("d", "year").places(["2001", "1999"]) == [2001.0, 1999.0]
+    assert Slicing("d", "month").places(["2001-01", "1999-07"]) == [2001.0, 1999.5]
+    assert Slicing("n").places(["-3", "0.5"]) == [-3.0, 0.5]
+    assert Slicing("n").places(["-3", "law"]) is None
