@@ -35,7 +35,7 @@ SETTINGS = (
 )
 STAGES = ("read", "join slices", "documents", "tokens", "co-occurrence", "merge", "train")
 
-Article = Mapping[str, Any]
+Article = dict[str, Any]
 
 
 def articles() -> tuple[list[Article], list[Article]]:
