@@ -72,17 +72,17 @@ def _model(
 
 
 def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
-    found = read(run)
+    everything = read(run)
     wordsets = {
         name: normalised(run.config.wordset[corpus.language], corpus.text.tokenizer)
-        for name, corpus in found.tokenised.items()
+        for name, corpus in everything.tokenised.items()
     }
-    problems = {name: _lack(run, corpus, needs.lists(wordsets[name])) for name, corpus in found.tokenised.items()}
-    small = {name: reason for name, reason in problems.items() if reason and found.tokenised[name].text.slice}
+    problems = {name: _lack(run, corpus, needs.lists(wordsets[name])) for name, corpus in everything.tokenised.items()}
+    small = {name: reason for name, reason in problems.items() if reason and everything.tokenised[name].text.slice}
     _check_coverage([problem for name, problem in problems.items() if name not in small])
     check_any_large(small, len(problems))
-    corpora = {name: corpus for name, corpus in found.tokenised.items() if name not in small}
-    publish_slices(run, replace(found, tokenised=corpora, small={**found.small, **small}))
+    corpora = {name: corpus for name, corpus in everything.tokenised.items() if name not in small}
+    publish_slices(run, replace(everything, tokenised=corpora, small={**everything.small, **small}))
     embeddings = train(run, corpora)
     units = {
         name: _select_units(name, corpora[name], trained, needs.selection(wordsets[name]))

@@ -83,8 +83,8 @@ def _date(text: str, by: By) -> str:
     compact = _COMPACT.fullmatch(text)
     if compact:
         return compact[1] if by == "year" else f"{compact[1]}-{compact[2]}"
-    found = (_YEAR if by == "year" else _MONTH).search(text)
-    return found[0] if found else ""
+    date = (_YEAR if by == "year" else _MONTH).search(text)
+    return date[0] if date else ""
 
 
 def _range(text: str, cuts: Sequence[float]) -> str:

@@ -209,8 +209,8 @@ def categories(text: str, header: Header) -> list[str]:
     """
     names = {"Category"} | {name for name, key in header.namespaces.items() if key == _CATEGORIES}
     pattern = rf"\[\[\s*(?:{'|'.join(map(re.escape, sorted(names)))})\s*:\s*([^\[\]|{{}}]+)"
-    found = (" ".join(name.replace("_", " ").split()) for name in re.findall(pattern, text, re.IGNORECASE))
-    return [name[0].upper() + name[1:] for name in found if name]
+    spelled = (" ".join(name.replace("_", " ").split()) for name in re.findall(pattern, text, re.IGNORECASE))
+    return [name[0].upper() + name[1:] for name in spelled if name]
 
 
 def _kind(fields: dict[str, str], header: Header) -> PageKind:
