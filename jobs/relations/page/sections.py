@@ -11,6 +11,7 @@ from tiltmeter.jobs.report.plots.dots import dots
 from tiltmeter.jobs.runtime.published import Frames
 
 _MOST = 40
+_SCORES = {"f1": "F1", "precision": "precision", "recall": "recall"}
 
 
 def sections(frames: Frames) -> Iterator[Section]:
@@ -30,18 +31,9 @@ def sections(frames: Frames) -> Iterator[Section]:
 
 def _measures(rows: pl.DataFrame) -> Iterator[Block]:
     ends = rows.rename({"low": "value_low", "high": "value_high"})
+    together = ends.filter(relation="all", decoder="")
     for split in ("test", "development"):
-        yield grid(
-            f"Of all relations but no_relation, micro, on the {split} part; intervals over resamples of sentences.",
-            ends.filter(relation="all", decoder="", split=split),
-            "model",
-            _spelt("measure"),
-            estimate("value"),
-            optional(number("sd_training", "sd of seeds")),
-            count("num", "instances"),
-            optional(p_value("p_value", "p, McNemar")),
-            optional(p_value("p_adjusted", "p, Holm")),
-        )
+        yield from _on_part(together.filter(split=split), split)
     single = ends.filter((pl.col("relation") != "all") & (pl.col("measure") == "f1") & (pl.col("split") == "test"))
     known = single.drop_nulls(["value", "value_low"])
     if known.height:
@@ -59,6 +51,30 @@ def _measures(rows: pl.DataFrame) -> Iterator[Block]:
             count("num", "answers"),
             "model",
         )
+
+
+def _on_part(rows: pl.DataFrame, split: str) -> Iterator[Block]:
+    """A row for each model, so that a narrow screen has the model and its F1; then differences, and calibration."""
+    is_difference = pl.col("model").str.contains(" - ", literal=True)
+    scores = rows.filter(pl.col("measure").is_in([*_SCORES]) & ~is_difference)
+    wide = scores.pivot("measure", index=["model", "num"], values=["value", "value_low", "value_high"])
+    names = {f"value{end}_{name}": f"{name}{end}" for name in _SCORES for end in ("", "_low", "_high")}
+    spreads = scores.filter(measure="f1").select("model", "sd_training")
+    yield grid(
+        f"On the {split} part, of all relations but no_relation, micro; intervals over resamples of sentences.",
+        wide.rename(names, strict=False).join(spreads, on="model", how="left"),
+        "model",
+        *(estimate(name, heading) for name, heading in _SCORES.items() if f"value_{name}" in wide.columns),
+        optional(number("sd_training", "sd of seeds, F1")),
+        count("num", "relations"),
+    )
+    if (differences := rows.filter(is_difference)).height:
+        columns = (optional(p_value("p_value", "p, McNemar")), optional(p_value("p_adjusted", "p, Holm")))
+        caption = f"Differences of F1 on the {split} part."
+        yield grid(caption, differences, "model", estimate("value", "F1"), *columns, count("num", "instances"))
+    if (others := rows.filter(~pl.col("measure").is_in([*_SCORES]))).height:
+        caption = f"Calibration on the {split} part."
+        yield grid(caption, others, _spelt("measure"), number("value"), count("num", "instances"), "model")
 
 
 def _spelt(name: str) -> Column:
