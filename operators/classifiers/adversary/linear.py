@@ -13,8 +13,10 @@ lengths add up over changes. Where a term comes more than once, or may, its coun
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from tiltmeter.operators.classifiers.adversary.spaces import Choices
@@ -25,7 +27,8 @@ VERSION = "adversary_linear/1"
 Features = Sequence[int]
 """Of a word: most have one, "don't" may have two."""
 
-_BLOCK = 4096
+_BLOCK, _CELLS = 4096, 2**18
+"""Texts that are read at once, and of how many words in all."""
 _NO_BOUND = 1e9
 """Beyond any score; infinity times a slope of 0 would be no number."""
 
@@ -75,13 +78,28 @@ class LinearVictim:
     num_repeated: int
 
     def __call__(self, choices: Choices) -> FloatArray:
-        blocks = [choices[start : start + _BLOCK] for start in range(0, len(choices), _BLOCK)]
+        size = max(1, min(_BLOCK, _CELLS // (len(self.terms) + 1)))
+        blocks = [choices[start : start + size] for start in range(0, len(choices), size)]
         return np.concatenate([self._read(block) for block in blocks])
 
+    @cached_property
+    def _rows(self) -> FloatArray:
+        """What stays, and then the options of all positions."""
+        return np.concatenate([self.fixed[None], *self.terms])
+
+    @cached_property
+    def _starts(self) -> Choices:
+        """Of each position in the rows, behind what stays."""
+        numbers = [len(rows) for rows in self.terms]
+        return np.cumsum([1, *numbers], dtype=np.int64)[: len(numbers)]
+
     def _read(self, choices: Choices) -> FloatArray:
-        sums = np.repeat(self.fixed[None], len(choices), axis=0)
-        for position, rows in enumerate(self.terms):
-            sums += rows[choices[:, position]]
+        width = len(self.terms) + 1
+        columns = np.zeros((len(choices), width), dtype=np.int64)
+        columns[:, 1:] = choices + self._starts
+        shape = len(choices), len(self._rows)
+        chosen = csr_array((np.ones(columns.size), columns.ravel(), np.arange(0, columns.size + 1, width)), shape=shape)
+        sums: FloatArray = np.asarray(chosen @ self._rows)
         squares = _squares(sums, self.num_repeated)
         lengths = np.where(squares > 0.0, np.sqrt(squares), 1.0)
         scores = sums[:, 1 + self.num_repeated :] / lengths[:, None]

@@ -41,3 +41,18 @@ def test_a_text_without_a_known_word_has_the_scores_of_no_word():
     model = LinearModel(np.ones(2), np.ones((1, 1, 2)), np.full((1, 1), 2.0), -np.ones((1, 1)), np.zeros((1, 1)))
     found = model.victim([[[], []]], [])(np.array([[0], [1]]))
     np.testing.assert_allclose(found[:, 1], 1.0 / (1.0 + np.exp(-2.0)))
+
+
+def _long(num_positions, seed=0):
+    """A text with as many words that may each become two others, and a victim of it."""
+    draws = np.random.default_rng(seed)
+    model = LinearModel(
+        1.0 + draws.random(500), draws.normal(size=(3, 1, 500)), np.zeros((3, 1)), -np.ones((3, 1)), np.zeros((3, 1))
+    )
+    return model.victim([[(feature,) for feature in draws.integers(500, size=3)] for _ in range(num_positions)], [])
+
+
+def test_a_text_is_read_alike_however_many_are_read_with_it():
+    choices = np.random.default_rng(1).integers(3, size=(700, 450))
+    victim = _long(450)
+    np.testing.assert_array_equal(victim(choices), np.concatenate([victim(row[None]) for row in choices]))
