@@ -105,7 +105,7 @@ def _use(store: Store, unit: Unit) -> Tables:
         value = float(np.mean([results[measure] for results in runs]))
         about = config["row"] | {"measure": measure, "num_test": num_test, "num_runs": config["runs"]}
         if isnan(value):
-            rows.append(about | failed("undefined", "it is of two classes, both of which every test part has"))
+            rows.append(about | failed("undefined", "two classes, both in the test part, are needed"))
             continue
         # The runs share their texts: their mean is no surer than one test part.
         interval = clopper_pearson(round(value * num_test), num_test, config["level"])

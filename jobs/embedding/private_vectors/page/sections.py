@@ -112,6 +112,7 @@ def _distances(rows: pl.DataFrame) -> Iterator[Block]:
         "mechanism",
         count("dimensions"),
         number("epsilon", digits=1),
+        number("beta", digits=1),
         text("read_out", "of", lambda name: name.replace("_", " ")),
         number("error", digits=2),
         number("closed_form", digits=2),
@@ -120,12 +121,8 @@ def _distances(rows: pl.DataFrame) -> Iterator[Block]:
 
 
 def _utility(rows: pl.DataFrame) -> Iterator[Block]:
-    label = pl.concat_str(
-        [pl.col("mechanism"), pl.col("compared_at"), pl.col("epsilon").round(2).cast(pl.String).fill_null("")],
-        separator=" ",
-    )
     known = rows.filter((pl.col("status") == "ok") & (pl.col("measure") == "accuracy")).with_columns(
-        label.alias("row"), pl.col("low").alias("value_low"), pl.col("high").alias("value_high")
+        _subject().alias("row"), pl.col("low").alias("value_low"), pl.col("high").alias("value_high")
     )
     figures = {
         str(task): dots(part, "value", "row", title="accuracy")
@@ -149,6 +146,15 @@ def _utility(rows: pl.DataFrame) -> Iterator[Block]:
         most=120,
         table="utility",
     )
+
+
+def _subject() -> pl.Expr:
+    """What tells a row of a task from all others; noise alone has no epsilon, but dimensions."""
+    size = pl.coalesce(pl.col("epsilon").round(2).cast(pl.String), pl.col("dimensions").cast(pl.String))
+    noise = pl.when(pl.col("noise_per") == "word").then(pl.lit(" by word")).otherwise(pl.lit(""))
+    with_noise = pl.concat_str([pl.lit(" "), pl.col("compared_at"), pl.lit(" "), size, noise])
+    is_noisy = pl.col("noise_per") != "none"
+    return pl.concat_str([pl.col("mechanism"), pl.when(is_noisy).then(with_noise).otherwise(pl.lit(""))])
 
 
 def _value(row: Row) -> str:

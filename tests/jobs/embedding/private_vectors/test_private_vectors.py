@@ -13,6 +13,7 @@ from tiltmeter.jobs.embedding.private_vectors.job import JOB
 from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
 from tiltmeter.jobs.embedding.private_vectors.page.findings import findings
+from tiltmeter.jobs.embedding.private_vectors.page.sections import sections
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, find_sources, lines_of
 from tiltmeter.jobs.embedding.private_vectors.task_data import TaskData
 from tiltmeter.jobs.embedding.private_vectors.utility import _unit
@@ -148,6 +149,21 @@ def test_the_page_says_that_a_map_breaks_the_published_promise(stretch, is_broke
     assert finding.endswith("By this map M2 does not promise what is published.") == is_broken
 
 
+def test_each_row_of_a_task_has_a_line_of_its_own_in_the_picture():
+    about = {"task": "t", "measure": "accuracy", "value": 0.5, "low": 0.4, "high": 0.6, "status": "ok", "reason": ""}
+    about |= {"exact_epsilon": None, "epsilon": None}
+    subjects = [("constant", 0, "nominal", "none")]
+    subjects += [("M2", 54, kind, noise) for kind in ("nominal", "exact") for noise in ("occurrence", "word")]
+    subjects += [("noise_only norm", num, "nominal", noise) for num in (54, 300) for noise in ("occurrence", "word")]
+    names = ("mechanism", "dimensions", "compared_at", "noise_per")
+    rows = [about | dict(zip(names, subject, strict=True)) for subject in subjects]
+    rows = [row | ({"epsilon": 10.0} if row["mechanism"] == "M2" else {}) for row in rows]
+    [section] = sections({"utility": pl.DataFrame(rows)})
+    lines = section.blocks[0].figures["t"].layout["yaxis"]["ticktext"]
+    assert len(set(lines)) == len(subjects)
+    assert lines[-1] == "constant"
+
+
 def test_every_draw_that_is_asked_for_is_made(configured, folder):
     """The last batch is a smaller one; batches have numbers of their own by which they draw."""
     config = configured(*SMALL, *settings(folder, "x", "audit.draws=850"))
@@ -183,7 +199,7 @@ def test_tasks_that_cannot_be_judged_keep_a_row_that_says_why(run_job, folder, w
     for task in ("thirds", "one"):
         assert 0 < rows[task, "accuracy"]["value"] <= 1
         assert (rows[task, "area"]["status"], rows[task, "area"]["value"]) == ("undefined", None)
-        assert rows[task, "area"]["reason"] == "it is of two classes, both of which every test part has"
+        assert rows[task, "area"]["reason"] == "two classes, both in the test part, are needed"
     assert rows["empty", "accuracy"]["reason"].startswith("the test part has no text")
 
 
