@@ -6,7 +6,9 @@ A night is a sample of whole articles from JSON lines (``text``), counted, resam
 ``job=bootstrap`` (GloVe on words as they rank in this night), and its numbers are the associations of listed words with
 words for women and men. Each sample is held against three nights without a change: another seed; a share of its
 articles exchanged for others, by the same seed; articles that are all others, by another seed. And against nights in
-which a change is planted: in a share of its articles, each of eight words is followed by "she".
+which a change is planted: in a share of its articles, each of eight frequent words is followed by words for women.
+Random starts of training are keyed by the rank of a word, which a changed corpus moves; these nights are trained once
+more with the words in the order of the earlier night ("in order"), so that both start alike.
 
 Each pair is judged by both rules: whether a number leaves the interval that it had, and whether its difference is
 unlikely by chance, over draws that both share or not, corrected for the numbers of the night. What was measured of a
@@ -44,9 +46,9 @@ from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
 WORDSETS = Path(__file__).parents[1] / "conf/wordset"
 WOMEN = ("she", "her", "woman", "women", "mother", "daughter", "wife", "queen")
 MEN = ("he", "his", "man", "men", "father", "son", "husband", "king")
-PLANTED = ("music", "school", "film", "book", "war", "science", "law", "team")
+PLANTED = ("city", "people", "world", "time", "made", "first", "years", "states")
 EXCHANGED = 0.02
-SHARES = (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
+SHARES = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 TRAINING = GloveConfig(dimensions=20, epochs=6)
 WINDOW, VOCABULARY, TOKENS, LEVEL = 5, 800, 80_000, 0.05
 
@@ -79,8 +81,8 @@ def articles(path: Path) -> list[Article]:
 
 
 def planted(article: Article) -> Article:
-    """The same, with "she" behind each of the words."""
-    put = {word: (word, "she") for word in PLANTED}
+    """The same, with words for women behind each of the words."""
+    put = {word: (word, *WOMEN[:3], *WOMEN[4:7:2]) for word in PLANTED}
     return article._replace(
         lines=tuple(tuple(w for word in line for w in put.get(word, (word,))) for line in article.lines)
     )
@@ -90,34 +92,46 @@ class Night(NamedTuple):
     """Attributes:
     words: those that it has numbers of.
     values: ``[words, 1 + replicas]``, the corpus itself first.
+    order: all words, in the order of training.
     """
 
     words: tuple[str, ...]
     values: NDArray[np.float64]
+    order: tuple[str, ...]
 
 
-def night(sample: Sequence[Article], seed: int, num_replicas: int) -> Night:
-    """Count, resample, train and measure."""
+def night(sample: Sequence[Article], seed: int, num_replicas: int, order: Sequence[str] = ()) -> Night:
+    """Count, resample, train and measure.
+
+    Args:
+        sample: the articles.
+        seed: of all draws.
+        num_replicas: how many.
+        order: words that come first, as they stood in another night; the others follow by their counts.
+    """
     counts = Counter(word for article in sample for line in article.lines for word in line)
     listed = {*WOMEN, *MEN, *PLANTED, *wordset()}
     least = sorted(counts.values(), reverse=True)[: VOCABULARY + 1][-1]
     known = [word for word, num in counts.items() if num >= 8 and (word in listed or num >= least)]
-    index = {word: place for place, word in enumerate(sorted(known, key=lambda word: (-counts[word], word)))}
+    ranks = {word: place for place, word in enumerate(order)}
+    ordered = [*order, *sorted(set(known) - ranks.keys(), key=lambda word: (-counts[word], word))]
+    places, kept = {word: place for place, word in enumerate(ordered)}, set(known)
+    index = {word: place for word, place in places.items() if word in kept}
     lines = [[index[word] for word in line if word in index] for article in sample for line in article.lines]
     keys = np.array([article.key for article in sample for _ in article.lines], np.uint64)
     numbers = np.array([number for article in sample for number in range(len(article.lines))], np.int32)
     tokens = np.array([word for line in lines for word in line], np.int32)
     offsets = np.append(0, np.cumsum([len(line) for line in lines]))
-    tiling = Tiling(len(index), 2048)
+    tiling = Tiling(len(ordered), 2048)
     drawn = line_multiplicities(seed, keys, numbers, num_replicas)
     counted = count_pairs(tokens, offsets, drawn, tiling, WINDOW)
-    order = shuffled_in_tiles(counted.names, tiling, seed)
-    pairs = tiled_pairs(counted.names[order], tiling)
+    shuffled = shuffled_in_tiles(counted.names, tiling, seed)
+    pairs = tiled_pairs(counted.names[shuffled], tiling)
     measured = [word for word in (*PLANTED, *wordset()) if word in index]
     sides = [[index[word] for word in side if word in index] for side in (measured, WOMEN, MEN)]
-    vectors = (_trained(pairs, counts[order], tiling, number, seed) for number, counts in enumerate(counted.counts))
+    vectors = (_trained(pairs, counts[shuffled], tiling, number, seed) for number, counts in enumerate(counted.counts))
     values = [_associations(vector, *sides) for vector in vectors]
-    return Night(tuple(measured), np.stack(values, axis=1))
+    return Night(tuple(measured), np.stack(values, axis=1), tuple(ordered))
 
 
 def _trained(
@@ -170,10 +184,12 @@ def pair(corpus: Sequence[Article], number: int, num_replicas: int, *, with_plan
     }
     for share in SHARES if with_planted else ():
         changed = round(share * len(sample))
-        nights["planted", share] = [*map(planted, sample[:changed]), *sample[changed:]], seed
+        for kind in ("planted", "planted in order"):
+            nights[kind, share] = [*map(planted, sample[:changed]), *sample[changed:]], seed
     parts = []
     for (kind, share), (texts, seed_after) in nights.items():
-        rows = judged(before, night(texts, seed_after, num_replicas), seed_after == seed)
+        words = before.order if kind == "planted in order" else ()
+        rows = judged(before, night(texts, seed_after, num_replicas, words), seed_after == seed)
         parts.append(rows.with_columns(pair=number, kind=pl.lit(kind), share=share))
     return pl.concat(parts)
 
@@ -190,7 +206,8 @@ def _cut(corpus: Sequence[Article]) -> tuple[list[Article], list[Article]]:
 
 def report(pairs: pl.DataFrame) -> None:
     """Print false moves, and the power of both rules."""
-    without = pairs.filter(pl.col("kind") != "planted")
+    is_planted = pl.col("kind").str.starts_with("planted")
+    without = pairs.filter(~is_planted)
     by_pair = without.group_by("kind", "pair").agg(
         pl.col("old").mean(), pl.len().alias("numbers"), (pl.col("p") <= LEVEL).mean().alias("raw"), pl.col("new").any()
     )
@@ -203,16 +220,15 @@ def report(pairs: pl.DataFrame) -> None:
             pl.col("new").mean().alias("pairs with a false move"),
         )
     )
-    targets = pairs.filter(pl.col("kind") == "planted", pl.col("word").is_in(PLANTED))
-    power = targets.group_by("share").agg(
+    targets = pairs.filter(is_planted, pl.col("word").is_in(PLANTED))
+    power = targets.group_by("kind", "share").agg(
         pl.len(),
         pl.col("old").mean(),
         pl.col("new").mean(),
         (pl.col("difference").abs() / pl.col("half_width")).median().alias("half-widths"),
     )
-    print(power.sort("share"))
-    rows = power.sort("share")
-    if targets.height:
+    for (kind,), rows in power.sort("kind", "share").group_by("kind", maintain_order=True):
+        print(kind, rows.drop("kind"))
         needed = [_needed(rows["share"].to_numpy(), rows[rule].to_numpy()) for rule in ("old", "new")]
         print(f"half of them are found at {needed[0]:.4f} and {needed[1]:.4f}, a ratio of {needed[1] / needed[0]:.3f}")
 

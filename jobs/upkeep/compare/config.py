@@ -1,13 +1,14 @@
 """The config of `compare`: which two runs, and how finely their differences are listed."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.upkeep.compare.logs import Logs
 
 _Path = Annotated[str, Field(min_length=1)]
 
@@ -29,21 +30,38 @@ class ComparisonRun(CommonConfig):
     """A run of ``compare``.
 
     Attributes:
-        runs: two run directories, the earlier one first.
+        runs: two run directories, the earlier one first; none where logs are compared.
+        logs: of two systems on the same items, instead of runs.
     """
 
     job: CompareJob
-    runs: Annotated[tuple[_Path, ...], Field(examples=[["nights/1", "nights/2"]])]
+    runs: Annotated[tuple[_Path, ...], Field(examples=[["nights/1", "nights/2"]])] = ()
+    logs: Logs = Field(default_factory=Logs)
 
     @property
     def places(self) -> list[Path]:
         """The run directories as absolute paths."""
         return [Path(path).expanduser().resolve() for path in self.runs]
 
+    @pydantic.field_validator("runs", mode="before")
+    @classmethod
+    def _none(cls, value: Any) -> Any:
+        return () if value is None else value
+
+    @pydantic.model_validator(mode="after")
+    def _runs_or_logs(self) -> Self:
+        if bool(self.runs) == self.logs.is_set:
+            both = "both are set: leave one out" if self.runs else "set one of them"
+            raise ValueError(f"runs=[<earlier run>,<later run>], or logs.first and logs.second: {both}")
+        if self.logs.is_set and not (self.logs.first and self.logs.second):
+            lacking = "second" if self.logs.first else "first"
+            raise ValueError(f"logs.{lacking}: is not set; two systems are compared, each by its files")
+        return self
+
     @pydantic.field_validator("runs")
     @classmethod
     def _two_local_ones(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if len(value) != 2:
+        if len(value) not in (0, 2):
             raise ValueError("must be two run directories, the earlier one first")
         if any("://" in path for path in value):
             raise ValueError("must be local paths, as run directories are")

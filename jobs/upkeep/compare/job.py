@@ -10,6 +10,7 @@ from tiltmeter.jobs.changes.tables import CHANGES, DIFFERENCES
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
+from tiltmeter.jobs.upkeep.compare.logs import SYSTEMS, TwoLogs, compare_logs, find_logs
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ class TwoRuns:
         }
 
 
+def find_sources(config: ComparisonRun) -> TwoRuns | TwoLogs:
+    """The runs, or the logs."""
+    return find_logs(config.logs) if config.logs.is_set else find_runs(config)
+
+
 def find_runs(config: ComparisonRun) -> TwoRuns:
     """Read what the runs recorded.
 
@@ -37,8 +43,11 @@ def find_runs(config: ComparisonRun) -> TwoRuns:
     return TwoRuns(before, after)
 
 
-def run(run: Run[ComparisonRun, TwoRuns]) -> None:
-    """Compare settings, inputs, versions and tables; publish what changed."""
+def run(run: Run[ComparisonRun, TwoRuns | TwoLogs]) -> None:
+    """Compare settings, inputs, versions and tables, or two systems; publish what differs."""
+    if isinstance(run.sources, TwoLogs):
+        run.directory.write_table("systems", compare_logs(run.config.logs, run.sources, run.config.seed))
+        return
     comparison = Comparison(run.sources.before, run.sources.after, run.config.job)
     run.directory.write_table("changes", comparison.changes())
     run.directory.write_table("differences", corrected(comparison.differences()))
@@ -46,9 +55,9 @@ def run(run: Run[ComparisonRun, TwoRuns]) -> None:
 
 JOB = Job(
     ComparisonRun,
-    find_runs,
+    find_sources,
     run,
-    {"changes": CHANGES, "differences": DIFFERENCES},
+    {"changes": CHANGES, "differences": DIFFERENCES, "systems": SYSTEMS},
     "tiltmeter.jobs.upkeep.compare.page:page",
     has_units=False,
 )

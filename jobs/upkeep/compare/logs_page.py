@@ -1,0 +1,63 @@
+"""The page of `compare` of two systems on the same items."""
+
+import polars as pl
+
+from tiltmeter.jobs.report import wording
+from tiltmeter.jobs.report.grids import Row, count, estimate, grid, number, p_value
+from tiltmeter.jobs.report.html.elements import Bullets, Paragraph, Section
+from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.page import Body
+from tiltmeter.jobs.report.wording import p_equals, plural
+from tiltmeter.jobs.upkeep.compare.logs import Logs
+
+
+def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
+    """How far the second system is from the first.
+
+    Args:
+        logs: as they were asked for.
+        systems: the table.
+    """
+    table = grid(
+        "Scores of both systems; the difference with its interval over resamples of whole clusters.",
+        systems,
+        "score",
+        count("num_items", "items"),
+        count("num_clusters", "clusters"),
+        number("first"),
+        number("second"),
+        estimate("difference"),
+        p_value("p"),
+        p_value("q"),
+        count("first_only", "first alone right"),
+        count("second_only", "second alone right"),
+        p_value("mcnemar_p", "McNemar's p"),
+    )
+    drawn = f"All items with one {logs.cluster} are drawn together" if logs.cluster else "Items are drawn one by one"
+    sure = (
+        f"{drawn}, {logs.num_resamples:,} times, the same ones for both systems. McNemar's exact test takes items for "
+        "independent, which those of one template are not."
+    )
+    return Body(
+        "Two systems on the same items",
+        {"job": "compare", "items": f"{systems['num_items'][0]:,}"},
+        Lead(
+            [Paragraph("Which of two systems scores higher on the same items, and could that be chance?")],
+            [Bullets([_finding(row) for row in systems.to_dicts()])],
+            [Paragraph(sure)],
+        ),
+        [Section("systems", "Scores", [table])],
+    )
+
+
+def _finding(row: Row) -> str:
+    low, high = row["difference_low"], row["difference_high"]
+    is_known = low is not None and (low > 0.0 or high < 0.0)
+    verdict = ("higher" if row["difference"] > 0.0 else "lower") if is_known else "neither clearly higher nor lower"
+    means = f"{wording.number(row['second'], 3)} against {wording.number(row['first'], 3)}"
+    clusters = f" in {plural(row['num_clusters'], 'cluster')}" if row["num_clusters"] < row["num_items"] else ""
+    exact = "" if row["mcnemar_p"] is None else f"; McNemar's {p_equals(row['mcnemar_p'])}"
+    return (
+        f"{row['score']}: the second system is {verdict}, {means} on {plural(row['num_items'], 'item')}{clusters}: "
+        f"difference {wording.estimate(row, 'difference')}, {p_equals(row['p'])}{exact}."
+    )

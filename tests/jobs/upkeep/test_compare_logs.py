@@ -1,0 +1,142 @@
+"""Two systems on the same items, from logs of an evaluation harness: what is read, compared and refused."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.upkeep.compare.logs import Logs, compare_logs, find_logs
+from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
+from tiltmeter.storage.errors import InputError
+
+ITEMS = 40
+
+
+def sample(number, acc, **more):
+    """A line as lm-evaluation-harness writes it."""
+    doc = {"question": f"question {number}", "template": f"template {number % 8}"}
+    line = {"doc_id": number, "doc": doc, "target": 1, "filtered_resps": [[-1.5, False]], "acc": acc}
+    return line | {"doc_hash": "ab", "arguments": {"gen_args_0": {"arg_0": "text"}}} | more
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """Writes logs of two systems, and settings that name them."""
+
+    def write(first, second, **settings):
+        for side, lines in (("first", first), ("second", second)):
+            text = "".join(json.dumps(line) + "\n" for line in lines)
+            (tmp_path / f"samples_{side}_2026-11-22.jsonl").write_text(text)
+        places = {side: str(tmp_path / f"samples_{side}_*.jsonl") for side in ("first", "second")}
+        return Logs(**places, **settings)
+
+    return write
+
+
+@pytest.fixture
+def systems():
+    right = np.random.default_rng(0).random((2, ITEMS)) < [[0.5], [0.8]]
+    return [[sample(number, float(acc)) for number, acc in enumerate(row)] for row in right], right
+
+
+def compared(settings, seed=0):
+    return compare_logs(settings, find_logs(settings), seed).to_pylist()
+
+
+def test_systems_are_compared_item_by_item_whatever_the_order_of_the_lines(logs, systems):
+    lines, (first, second) = systems
+    [row] = compared(logs(lines[0], lines[1][::-1]))
+    assert (row["num_items"], row["num_clusters"]) == (ITEMS, ITEMS)
+    assert row["difference"] == pytest.approx(second.mean() - first.mean())
+    assert (row["first_only"], row["second_only"]) == ((first & ~second).sum(), (second & ~first).sum())
+    assert row["mcnemar_p"] == pytest.approx(
+        stats.binomtest(row["first_only"], row["first_only"] + row["second_only"]).pvalue
+    )
+    assert row["difference_low"] < row["difference"] < row["difference_high"]
+    spread = (second.astype(float) - first).std(ddof=1) / ITEMS**0.5
+    assert row["p"] == pytest.approx(2 * stats.t.sf(row["difference"] / spread, ITEMS - 1), rel=0.3)
+    assert row["q"] == row["p"]
+
+
+def test_columns_within_others_tell_what_is_drawn_together(logs, systems):
+    lines, _ = systems
+    [row] = compared(logs(*lines, cluster="doc.template"))
+    assert row["num_clusters"] == 8
+    assert compared(logs(*lines, cluster="doc.template")) == [row]
+    assert compared(logs(*lines, cluster="doc.template"), seed=1)[0]["difference_low"] != row["difference_low"]
+
+
+def test_scores_that_are_no_shares_have_no_exact_test_and_several_are_corrected_together(logs, systems):
+    lines, _ = systems
+    more = [[line | {"f1": line["acc"] / 2, "exact": bool(line["acc"])} for line in side] for side in lines]
+    f1, exact = compared(logs(*more, score=["f1", "exact"]))
+    assert (f1["mcnemar_p"], f1["first_only"]) == (None, None)
+    assert exact["mcnemar_p"] is not None
+    assert f1["q"] >= f1["p"]
+
+
+def test_a_system_beside_itself_does_not_differ(logs, systems):
+    lines, _ = systems
+    [row] = compared(logs(lines[0], lines[0]))
+    assert (row["difference"], row["p"], row["mcnemar_p"]) == (0.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "message"),
+    [
+        (
+            lambda lines: lines,
+            {"score": "accuracy"},
+            r"no column 'accuracy', which logs.score names; it has doc_id, doc",
+        ),
+        (
+            lambda lines: lines,
+            {"cluster": "doc.family"},
+            r"no column 'doc.family', which logs.cluster names; it has que",
+        ),
+        (lambda lines: lines, {"item": "id"}, r"no column 'id', which logs.item names"),
+        (lambda lines: lines, {"score": "doc.question"}, r"doc.question, which logs.score names, has String where num"),
+        (lambda lines: lines[:-2], {}, r"logs.second: lacks 2 items of logs.first, such as '38'"),
+        (lambda lines: [*lines, sample(99, 1.0)], {}, r"logs.first: lacks 1 item of logs.second, such as '99'"),
+        (lambda lines: [*lines, lines[3]], {}, r"logs.second: 1 item comes more than once, such as '3'"),
+        (lambda lines: [lines[0] | {"acc": None}, *lines[1:]], {}, r"a line has no number in acc"),
+        (lambda lines: [lines[0] | {"doc_id": None}, *lines[1:]], {}, r"a line has no doc_id, which logs.item names"),
+        (lambda _: [], {}, r"logs.second: \S+ ?has no lines|cannot be read as JSON lines"),
+    ],
+)
+def test_what_cannot_be_paired_is_refused_with_its_key(logs, systems, change, settings, message):
+    lines, _ = systems
+    with pytest.raises(InputError, match=message):
+        compared(logs(lines[0], change(lines[1]), **settings))
+
+
+def test_what_is_no_json_is_refused(logs, systems, tmp_path):
+    settings = logs(*systems[0])
+    (tmp_path / "samples_second_2026-11-22.jsonl").write_text("not json\n")
+    with pytest.raises(InputError, match=r"logs.second: \S+ cannot be read as JSON lines"):
+        compared(settings)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], r"runs=\[<earlier run>,<later run>\], or logs.first and logs.second: set one of them"),
+        (["runs=[a,b]", "logs.first=a", "logs.second=b"], r"both are set: leave one out"),
+        (["logs.first=a"], r"logs.second: is not set"),
+    ],
+)
+def test_either_runs_or_logs_are_compared(configured, words, message):
+    with pytest.raises(ConfigError, match=message):
+        configured("job=compare", *words)
+
+
+def test_the_page_says_which_system_is_higher_and_how_sure_that_is(logs, systems):
+    settings = logs(*systems[0], cluster="doc.template")
+    body = page_of_systems(settings, pl.DataFrame(compare_logs(settings, find_logs(settings), 0)))
+    [findings] = body.lead.findings
+    assert findings.items[0].startswith("acc: the second system is ")
+    assert "on 40 items in 8 clusters" in findings.items[0]
+    assert "All items with one doc.template are drawn together, 1,000 times" in body.lead.doubts[0].text
