@@ -79,8 +79,10 @@ def _lexicon(rows: pl.DataFrame) -> Iterator[Block]:
             "Prior",
         )
     yield grid(
-        "Means over classifiers.",
-        rows.filter(pl.col("seed") == -1),
+        "Means over classifiers; why chains have not converged stands with their diagnostics.",
+        rows.filter(pl.col("seed") == -1).with_columns(
+            doubt=pl.col("status").replace({"ok": "", "not_converged": "not converged"})
+        ),
         "prior",
         "sampler",
         text("measure", names=lambda name: name.replace("_", " ")),
@@ -90,7 +92,7 @@ def _lexicon(rows: pl.DataFrame) -> Iterator[Block]:
         number("spearman"),
         number("auc", "AUC"),
         count("num_words", "words"),
-        optional(text("reason")),
+        optional(text("doubt")),
         most=60,
         table="lexicon",
     )
