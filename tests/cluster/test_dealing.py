@@ -113,7 +113,7 @@ def test_each_of_forty_workers_has_a_replica_while_there_are_any():
 
 @pytest.mark.parametrize(
     ("num_nodes", "num_replicas", "threads"),
-    [(4, 33, 5), (5, 33, 2), (4, 8, 8), (4, 1, 16), (4, 40, 3), (4, 2000, 2)],
+    [(4, 33, 3), (5, 33, 2), (4, 8, 8), (4, 1, 16), (4, 40, 3), (4, 2000, 2)],
 )
 def test_replicas_share_the_cores_that_would_be_idle(num_nodes, num_replicas, threads):
     # Nodes of 16 cores whose memory is enough for 10 workers.
