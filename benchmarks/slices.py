@@ -1,6 +1,6 @@
 """What a night costs of which 1 % of the articles changed, and slices of one corpus to look at.
 
-    python -m benchmarks.slices <folder> nights|blocks|pages [key=value ...]
+    python -m benchmarks.slices <folder> nights|blocks|pages [--every 12] [key=value ...]
 
 Every twelfth article of the Simple English Wikipedia extract, 3,003 of them, is written with three fields: ``half``, of
 which there are two, ``block``, of which there are twenty in the order of the articles, and ``version``. An article is
@@ -23,7 +23,6 @@ from typing import Any
 
 from benchmarks.command import DATA, Outcome, run_command
 
-EVERY = 12
 NUM_BLOCKS = 20
 SHARE = 0.01
 SETTINGS = (
@@ -38,11 +37,11 @@ STAGES = ("read", "join slices", "documents", "tokens", "co-occurrence", "merge"
 Article = dict[str, Any]
 
 
-def articles() -> tuple[list[Article], list[Article]]:
+def articles(every: int) -> tuple[list[Article], list[Article]]:
     """Those of the corpus, with their fields, and as many others."""
     with bz2.open(DATA / "corpora/en/simplewiki.jsonl.bz2", "rt", encoding="utf-8") as lines:
         known = [json.loads(line) for line in lines]
-    chosen, others = known[::EVERY], known[1::EVERY]
+    chosen, others = known[::every], known[1::every]
     fields = (
         {"half": ("first", "second")[number % 2], "block": f"{number * NUM_BLOCKS // len(chosen):02d}"}
         for number in range(len(chosen))
@@ -64,9 +63,9 @@ def written(path: Path, corpus: Iterable[Article]) -> Path:
     return path
 
 
-def corpora(folder: Path) -> dict[str, Path]:
+def corpora(folder: Path, every: int) -> dict[str, Path]:
     """The corpus, and those of the two nights."""
-    corpus, others = articles()
+    corpus, others = articles(every)
     num = round(SHARE * len(corpus))
     anywhere = random.Random(0).sample(range(len(corpus)), num)
     versions = {"cold": corpus, "anywhere": replaced(corpus, others, anywhere)}
@@ -78,7 +77,7 @@ def corpora(folder: Path) -> dict[str, Path]:
 def run(folder: Path, store: Path, path: Path, *settings: str) -> Outcome:
     """A run on a file."""
     folder.mkdir(exist_ok=True)
-    chosen = ("corpus=file", "corpus.name=simple", "corpus.language=en", f"corpus.path={path}")
+    chosen = ("corpus=file", "corpus.name=simple", "corpus.language=en", f"corpus.path={path}", "series=simple")
     return run_command(folder, *chosen, *SETTINGS, *settings, store=store)
 
 
@@ -106,9 +105,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("part", choices=("nights", "blocks", "pages"))
     parser.add_argument("settings", nargs="*")
+    parser.add_argument("--every", type=int, default=12, help="take every so many articles")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    files = corpora(given.folder)
+    files = corpora(given.folder, given.every)
     store, place = given.folder / f"store_{given.part}", given.folder / given.part
     place.mkdir(exist_ok=True)
     if given.part == "nights":
