@@ -2,7 +2,7 @@
 
     python -m benchmarks.slices <folder> nights|blocks|pages [--every 12] [key=value ...]
 
-Every twelfth article of the Simple English Wikipedia extract, 3,003 of them, is written with three fields: ``half``, of
+Every twelfth article of the Simple English Wikipedia extract (``--every``), 3,003 of them, is written with three fields: ``half``, of
 which there are two, ``block``, of which there are twenty in the order of the articles, and ``version``. An article is
 replaced by another one of the extract that is not among them, under its own id.
 
