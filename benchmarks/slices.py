@@ -2,9 +2,9 @@
 
     python -m benchmarks.slices <folder> nights|blocks|pages [--every 12] [key=value ...]
 
-Every twelfth article of the Simple English Wikipedia extract (``--every``), 3,003 of them, is written with three fields: ``half``, of
-which there are two, ``block``, of which there are twenty in the order of the articles, and ``version``. An article is
-replaced by another one of the extract that is not among them, under its own id.
+Every twelfth article of the Simple English Wikipedia extract, 3,003 of them, or every one in so many, is written with
+three fields: ``half``, of which there are two, ``block``, of which there are twenty in the order of the articles, and
+``version``. An article is replaced by another one of the extract that is not among them, under its own id.
 
 ``nights`` trains the corpus; then with 1 % of the articles replaced, at places all over it; then with 1 % at its end,
 where a Wikipedia gets its new articles. ``blocks`` trains the twenty blocks as slices; then with the same 1 %, which
