@@ -261,6 +261,13 @@ def records(folder: Path) -> None:
     pairs = pl.DataFrame(found, ("left", "right", "weight"), orient="row")
     pairs.write_parquet(folder / "pairs.parquet")
     pairs.write_csv(folder / "pairs.csv")
+    is_other = pl.col("left").is_in(["r0", "r7"])
+    pairs.with_columns(pl.when(is_other).then(-pl.col("weight")).otherwise("weight").alias("weight")).write_parquet(
+        folder / "tonight.parquet"
+    )
+    (folder / "apart.csv").write_text("left,right\nr3,r5\n")
+    sources = [(row[0], f"catalogue {number % 3}") for number, row in enumerate(rows)]
+    pl.DataFrame(sources, ("record", "catalogue"), orient="row").write_csv(folder / "sources.csv")
     mentions = [(f"t{at % 2}", f"m{at}", ("event", "entity")[at // 2 % 2], f"c{at % 2}{at // 8}") for at in range(48)]
     columns = ("topic", "mention_id", "mention_class", "chain_id")
     pl.DataFrame(mentions, columns, orient="row").write_parquet(folder / "mentions.parquet")
