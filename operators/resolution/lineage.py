@@ -47,7 +47,7 @@ def inherited_ids(before: IntArray, after: IntArray, next_id: int) -> IntArray:
         next_id: the first id that was never given; clusters without one are given it and those that follow.
 
     >>> inherited_ids(np.array([4, 4, 4, 7, -1]), np.array([0, 1, 1, 1, 2]), 9)
-    array([9, 4, 10])
+    array([ 9,  4, 10])
     """
     ids = np.full(int(after.max(initial=-1)) + 1, NOWHERE, dtype=np.int64)
     both = (before != NOWHERE) & (after != NOWHERE)
