@@ -1,7 +1,6 @@
 """The files of a corpus: found under what the config names, and told apart by their content."""
 
 import importlib.util
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,9 +31,12 @@ def _as_paths(path: str | tuple[str, ...]) -> tuple[str, ...]:
     return (path,) if isinstance(path, str) else path
 
 
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
 def _rising(cuts: tuple[float, ...]) -> tuple[float, ...]:
-    if any(not low < high for low, high in pairwise(cuts)) or not all(map(math.isfinite, cuts)):
-        raise ValueError(f"must be finite numbers, each larger than the one before, not {list(cuts)}")
+    if any(not low < high for low, high in pairwise(cuts)):
+        raise ValueError(f"must be numbers, each larger than the one before, not {list(cuts)}")
     return cuts
 
 
@@ -75,7 +77,7 @@ class CorpusConfig:
     download: bool = False
     slices: Annotated[str, Field(min_length=1)] | None = None
     slice_by: Literal["value", "year", "month"] = "value"
-    slice_cuts: Annotated[tuple[float, ...], pydantic.AfterValidator(_rising)] = ()
+    slice_cuts: Annotated[tuple[_Finite, ...], pydantic.AfterValidator(_rising)] = ()
     slice_values: tuple[_Value, ...] = ()
 
     @property

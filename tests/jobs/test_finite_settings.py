@@ -71,6 +71,9 @@ def accepting(kind: type[CommonConfig], name: str) -> Iterator[str]:
             # Embeddings that are trained ask for a corpus before anything is looked at.
             composed = {"corpus": {"one": {}}, "job": {"name": name}} | setting.composed(value)
             key = ".".join(setting.key)
+            if "corpora" in composed:
+                key = "corpus.one.slice_cuts"
+                composed |= {"corpus": {"one": composed.pop("corpora")[0]}, "embedding": {"kind": "trained"}}
             with pytest.raises(ConfigError) as refused:
                 build(kind, composed, [], FOLDERS)
             if not any(line.startswith(f"{key}={value}: ") for line in str(refused.value).splitlines()):
