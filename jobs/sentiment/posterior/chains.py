@@ -96,7 +96,7 @@ def draw(
             runner.check()  # what follows holds both labels and all classifiers against each other
             done |= dict(zip(group, finished.values(), strict=True))
     return Drawn(
-        {key: [unit.tables["draws"] for unit in parts if "draws" in unit.tables] for key, parts in done.items()},
+        {key: [unit.tables["vectors"] for unit in parts if "vectors" in unit.tables] for key, parts in done.items()},
         {
             (seed, prior): [done[Posterior(seed, prior, label, EXACT)][0].tables["evidence"] for label in LABELS]
             for seed in range(config.classifier.seeds)
@@ -146,7 +146,7 @@ def _unit(
         settings["versions"] = package_versions()
     inputs = {"model": [models[key.seed]], "prior": [prior_refs[key.prior]], "texts": [texts.select("vector")]}
     return Unit(
-        "posterior_chain/1", f"classifier {key.seed}, {key.prior}, {key.label}, chain {chain}", settings, inputs
+        "posterior_chain/2", f"classifier {key.seed}, {key.prior}, {key.label}, chain {chain}", settings, inputs
     )
 
 
@@ -182,7 +182,7 @@ def _draw(store: Store, unit: Unit) -> Tables:
         "chains",
         table_of([_row(config) | _facts(chain) | {"off_support": share_beyond(chain.draws, texts)} | OK], CHAINS),
     )
-    yield "draws", _draws(chain.draws, chain.energies)
+    yield "vectors", _draws(chain.draws, chain.energies)
 
 
 def _chain(generator: np.random.Generator, prior: Prior, target: Target, sampler: str, settings: Any) -> Chain:
@@ -219,7 +219,7 @@ def _exact(
         "off_support": share_beyond(draws, texts),
     }
     yield "chains", table_of([_row(config) | facts | OK], CHAINS)
-    yield "draws", _draws(draws, np.zeros(num))
+    yield "vectors", _draws(draws, np.zeros(num))
 
 
 def _row(config: dict[str, Any]) -> Row:
