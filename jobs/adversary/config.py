@@ -221,6 +221,15 @@ class GenderAdversaryRun(EmbeddingsRun):
                 f"corpus: embeddings in {', '.join(self.languages)}; gendered words are swapped in English, so choose "
                 "one corpus, or file of vectors, in English"
             )
+        if len(self.corpora) > 1:
+            names = ", ".join(corpus.name for corpus in self.corpora)
+            raise ValueError(f"corpus: embeddings of {names}; candidates are words of one embedding: choose one corpus")
+        for corpus in self.corpora:
+            if corpus.slices is not None:
+                raise ValueError(
+                    f"corpus.slices={corpus.slices}: makes several embeddings, and candidates are words of one; leave "
+                    "it out"
+                )
         return self
 
 

@@ -32,7 +32,7 @@ def whole_vectors(run: Run[GenderAdversaryRun, AdversarySources]) -> list[TableR
     """
     config = run.config.embedding
     if isinstance(config, EmbeddingConfig):
-        [trained] = train(run, read(run)).values()
+        [trained] = train(run, read(run).tokenised).values()
         refs = [trained.vectors[number].select("word", "vector") for number in range(config.num_replicas + 1)]
     else:
         [files] = run.sources.files.values()

@@ -115,7 +115,8 @@ def _nowhere(text: Text, num: int) -> InputError:
 
 def _texts(text: Text, values: Sequence[str]) -> list[Text]:
     """A text for each slice, in the order of their places, or of their names where they have none."""
-    places = (text.slicing.places(values) if text.slicing else None) or [None] * len(values)
+    none: list[float | None] = [None] * len(values)
+    places = (text.slicing.places(values) if text.slicing else None) or none
     slices = [Slice(text.name, value, place) for value, place in zip(values, places, strict=True)]
     ordered = sorted(slices, key=lambda part: (part.place or 0.0, part.value))
     return [replace(text, name=f"{text.name}/{part.value}", slice=part) for part in ordered]

@@ -1,5 +1,6 @@
 """The job `gender_adversary` on sentences in which gender decides, and on those in which it does not."""
 
+import csv
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.classifiers.adversary.spaces import change_limit
 from tiltmeter.storage.errors import InputError
 
-from .conftest import NOUNS, OTHERS
+from .conftest import NOUNS, OTHERS, SMALL
 
 ISSUE = {
     "attacks": "row victim direction search status num_changes is_minimal probability_before probability_after "
@@ -189,6 +190,18 @@ def test_a_kill_at_a_random_moment_changes_no_table(attacked, tiltmeter, outcome
     assert outcome_of(tmp_path / "run").digests == attacked.digests
 
 
+def test_replicas_of_an_embedding_that_is_trained_are_searched_too(run_job, labelled, one_corpus, tmp_path):
+    sentences = [row["text"] for row in csv.DictReader(labelled.open())]
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n".join(4 * sentences))
+    trained = ["embedding.min_count=1", "embedding.num_replicas=2", "embedding.trainer.dimensions=8"]
+    settings = [f"data.path={labelled}", *one_corpus("en", corpus), "corpus.format=text", *trained, *SMALL]
+    run = run_job("job=gender_adversary", *settings, "embedding.trainer.epochs=1", f"store={tmp_path}/store")
+    assert {row["replica"] for row in run.rows("embeddings")} == {0, 1, 2}
+    assert {row["direction"] for row in run.rows("candidates")} >= {"pair_to_female", "pair_to_male"}
+    assert summary(run, "pair_to_female")["flip_rate"] is not None
+
+
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 SCORES = "+victim.mine={kind: sentiment, system: {kind: scores, path: a.csv}}"
@@ -205,6 +218,8 @@ SCORES = "+victim.mine={kind: sentiment, system: {kind: scores, path: a.csv}}"
         (["embedding=encoder", "embedding.model=bert"], "has no vocabulary in which words are near each other"),
         (["corpus=dewiki"], "gendered words are swapped in English"),
         (["words.pairs=[[man, woman], [boy, woman]]"], "'woman' is in two pairs"),
+        (["corpus=[enwiki_sample,simplewiki]"], "corpus: embeddings of .*: choose one corpus"),
+        (["corpus=simplewiki", "corpus.simplewiki.slices=year"], "corpus.slices=year: makes several embeddings"),
     ],
 )
 def test_settings_that_can_not_be_are_refused(configured, setting, message):
