@@ -181,7 +181,7 @@ def largest_p(p_values: Sequence[pl.Series]) -> float:
     """The largest p-value of a family that :data:`FALSE_MOVES` lets pass after correction; -1 if there is none.
 
     >>> largest_p([pl.Series([0.001, 0.03]), pl.Series([None, 0.9], dtype=pl.Float64)])
-    0.001
+    0.03
     """
     family = np.concatenate([np.empty(0), *(series.drop_nulls().to_numpy() for series in p_values)])
     adjusted = benjamini_hochberg(family)
