@@ -32,10 +32,11 @@ def page(run: Run[Any, Any], frames: Frames) -> Body:
 _HOW_SURE = (
     "A number moved if its difference is more than chance makes, over the replicas or resamples of both runs: one by "
     "one where both draw what they share alike, so that only what differs between them counts. The p-values are "
-    "corrected for all numbers of the two runs (Benjamini and Hochberg): of those that are said to have moved, at most "
-    "one in twenty is expected not to have. A number without such draws moved if it lies outside the interval that the "
-    "earlier run gave it, widened to hold that run's own number; had all that is random been drawn anew and nothing "
-    "else changed, about one in six would. Where inputs, settings and versions are the same, numbers don't move at all."
+    "corrected for all numbers of the two runs (Benjamini and Hochberg): of those that are said to have moved, at "
+    "most one in twenty is expected not to have, and some more where the corpora have no article in common. A number "
+    "without such draws moved if it lies outside the interval that the earlier run gave it, widened to hold that "
+    "run's own number; had all that is random been drawn anew and nothing else changed, about one in six would. Where "
+    "inputs, settings and versions are the same, numbers don't move at all."
 )
 
 
