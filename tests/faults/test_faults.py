@@ -98,7 +98,8 @@ def check_account(it, fault, num_before, num_again, total):
     assert units["failed"] == 0
     assert not it.leftovers()
     if len(it.statuses) == 1:
-        assert units["reused"] == 0
+        # A worker that dies between a unit's row and its report leaves a unit that the next one finds.
+        assert units["reused"] <= fault.num_deaths
         assert sum(stage["num_worker_deaths"] for stage in it.record()["stages"]) <= fault.num_deaths
     else:
         assert units["reused"] >= num_before - fault.num_damaged
