@@ -136,8 +136,8 @@ def test_more_replicas_and_other_settings_leave_what_is_read_alone(usual, run_jo
     assert more.record["units"]["done"] == 1
 
 
-def on_disk(checkpoint_seconds, _, scratch):
-    return PairTraining(checkpoint_seconds, memory_bytes=0, scratch=scratch)
+def on_disk(checkpoint_seconds, _, scratch, num_threads=1):
+    return PairTraining(checkpoint_seconds, memory_bytes=0, scratch=scratch, num_threads=num_threads)
 
 
 @pytest.mark.slow
