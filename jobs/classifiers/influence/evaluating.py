@@ -58,6 +58,32 @@ def evaluate_students(
     return [unit.tables["students"] for finished in done.values() for unit in finished]
 
 
+def shard_units(
+    version: str,
+    settings: Mapping[str, Any],
+    teachers: Sequence[TaughtBy],
+    contexts: Mapping[str, TableRef],
+    vocabularies: Mapping[str, TableRef],
+    students: Mapping[str, Sequence[Mapping[str, TableRef]]],
+) -> dict[str, list[Unit]]:
+    """Of each teacher that has students, a unit for each shard of contexts, with the first student."""
+    return {
+        taught.name: [
+            Unit(
+                version,
+                f"{shard} of teacher {taught.name}",
+                {**taught.identity, **settings},
+                {"contexts": [ref], "vocabulary": [vocabularies[taught.name]]}
+                | student_inputs(students[taught.name][0])
+                | taught.inputs,
+            )
+            for shard, ref in contexts.items()
+        ]
+        for taught in teachers
+        if taught.name in students
+    }
+
+
 def student_inputs(refs: Mapping[str, TableRef]) -> dict[str, list[TableRef]]:
     """For the inputs of a unit; see :func:`student_refs`."""
     return {f"student_{name}": [refs[name]] for name in ("weights", "words")}

@@ -12,7 +12,7 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.influence import tables
 from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun
 from tiltmeter.jobs.classifiers.influence.dividing import drawn_order, part_rows
-from tiltmeter.jobs.classifiers.influence.evaluating import student_inputs, student_refs
+from tiltmeter.jobs.classifiers.influence.evaluating import shard_units, student_refs
 from tiltmeter.jobs.classifiers.influence.learning import known_words, load_student
 from tiltmeter.jobs.classifiers.influence.replacing import judged
 from tiltmeter.jobs.classifiers.influence.summing import sum_up
@@ -61,21 +61,7 @@ def probe_words(
         "exact": config.exact,
         "seed": config.seed,
     }
-    units = {
-        taught.name: [
-            Unit(
-                operator.VERSION,
-                f"{shard} of teacher {taught.name}",
-                {**taught.identity, **settings},
-                {"contexts": [ref], "vocabulary": [vocabularies[taught.name]]}
-                | student_inputs(students[taught.name][0])
-                | taught.inputs,
-            )
-            for shard, ref in drawn.tables.items()
-        ]
-        for taught in teachers
-        if taught.name in students
-    }
+    units = shard_units(operator.VERSION, settings, teachers, drawn.tables, vocabularies, students)
     by_name = {taught.name: taught for taught in teachers}
     done = runner.run_whole(Stage("probe", each(_Probing(by_name)), units, on_gpu=on_gpu(teachers)))
     flags = {name: [unit.tables["flags"] for unit in finished] for name, finished in done.items()}

@@ -13,7 +13,7 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.influence import tables
 from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun
 from tiltmeter.jobs.classifiers.influence.dividing import drawn_order, part_rows
-from tiltmeter.jobs.classifiers.influence.evaluating import student_inputs, student_refs
+from tiltmeter.jobs.classifiers.influence.evaluating import shard_units, student_refs
 from tiltmeter.jobs.classifiers.influence.learning import known_words, load_student
 from tiltmeter.jobs.classifiers.influence.teaching import LoadedTeacher, TaughtBy, on_gpu
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
@@ -64,21 +64,7 @@ def replace_words(
         "level": config.intervals.level,
         "seed": config.seed,
     }
-    units = {
-        taught.name: [
-            Unit(
-                "influence_ratios/1",
-                f"{shard} of teacher {taught.name}",
-                {**taught.identity, **settings},
-                {"contexts": [ref], "vocabulary": [vocabularies[taught.name]]}
-                | student_inputs(students[taught.name][0])
-                | taught.inputs,
-            )
-            for shard, ref in drawn.tables.items()
-        ]
-        for taught in teachers
-        if taught.name in students
-    }
+    units = shard_units("influence_ratios/1", settings, teachers, drawn.tables, vocabularies, students)
     by_name = {taught.name: taught for taught in teachers}
     done = runner.run_whole(Stage("replace words", each(_Replacing(by_name)), units, on_gpu=on_gpu(teachers)))
     finished = [unit for group in done.values() for unit in group]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from tiltmeter.jobs.embedding.vectors.selection import Selection, matrix, vector
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release import sensitivity
+from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
@@ -46,16 +47,15 @@ def read_vocabulary(runner: Runner, config: PrivateVectorsRun, sources: PrivateS
 
 def vocabulary_unit(config: PrivateVectorsRun, sources: PrivateSources) -> Unit:
     """Of a file of vectors."""
-    embedding, file = config.embedding, sources.vectors
-    assert isinstance(embedding, FileEmbedding) and file  # noqa: S101, PT018
+    embedding, file = cast(FileEmbedding, config.embedding), cast(FoundFile, sources.vectors)
     settings = {"file": file.identity, "format": embedding.format, "allow_pickle": embedding.allow_pickle}
     return Unit(_VERSION, "vectors", settings | {"words": config.vocabulary.words})
 
 
 def _encoded(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources) -> Unit:
-    assert isinstance(config.embedding, EncoderEmbedding)  # noqa: S101
+    embedding = cast(EncoderEmbedding, config.embedding)
     words = words_to_encode(config, sources)
-    [[done]] = encode(runner, config.embedding, sources.checkpoints, Selection(words)).values()
+    [[done]] = encode(runner, embedding, sources.checkpoints, Selection(words)).values()
     return Unit(_VERSION, "vectors", {}, {"encoded": [done.tables["vectors"].select("word", "vector")]})
 
 
@@ -65,8 +65,8 @@ def words_to_encode(config: PrivateVectorsRun, sources: PrivateSources) -> tuple
     Raises:
         InputError: if the file is no text, or has too few words for a pair and a third.
     """
-    assert sources.words  # noqa: S101
-    words = tuple(dict.fromkeys(filter(None, lines_of(sources.words.uri, "vocabulary.word_file"))))
+    file = cast(FoundFile, sources.words)
+    words = tuple(dict.fromkeys(filter(None, lines_of(file.uri, "vocabulary.word_file"))))
     if len(words) < _MIN_WORDS:
         raise InputError(f"vocabulary.word_file: has {len(words)} different words, and must have {_MIN_WORDS} at least")
     return words[: config.vocabulary.words]

@@ -7,12 +7,16 @@ rounded to its nearest word.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.sentiment.posterior.networks import Target
+
+if TYPE_CHECKING:
+    import torch
 
 VERSION = "posterior_bags/1"
 
@@ -47,7 +51,7 @@ def gibbs_bags(
         yield bag.copy()
 
 
-def _log_likelihoods(target: Target, hidden: "torch.Tensor") -> FloatArray:  # type: ignore[name-defined]  # noqa: F821
+def _log_likelihoods(target: Target, hidden: "torch.Tensor") -> FloatArray:
     """k log p(y | bag) of each candidate, from the inputs of the first hidden layer."""
     import torch
 

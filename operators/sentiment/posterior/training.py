@@ -7,7 +7,7 @@ likely.
 """
 
 import itertools
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from pydantic import ConfigDict, Field
@@ -18,6 +18,9 @@ from tiltmeter.operators.compute.generators import keyed_generator, one_thread, 
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.sentiment.posterior.networks import Activation, Network, activated
+
+if TYPE_CHECKING:
+    import torch
 
 VERSION = "posterior_classifier/1"
 
@@ -122,7 +125,7 @@ def _descended(
     return best
 
 
-def _layers(num_inputs: int, config: ClassifierConfig) -> "torch.nn.Sequential":  # type: ignore[name-defined]  # noqa: F821
+def _layers(num_inputs: int, config: ClassifierConfig) -> "torch.nn.Sequential":
     import torch
 
     widths, layers = (num_inputs, *config.hidden), []
@@ -132,14 +135,14 @@ def _layers(num_inputs: int, config: ClassifierConfig) -> "torch.nn.Sequential":
     return torch.nn.Sequential(*layers, torch.nn.Linear(widths[-1], 1))
 
 
-def _weights(network: "torch.nn.Sequential") -> list[tuple[FloatArray, FloatArray]]:  # type: ignore[name-defined]  # noqa: F821
+def _weights(network: "torch.nn.Sequential") -> list[tuple[FloatArray, FloatArray]]:
     import torch
 
     linear = [layer for layer in network if isinstance(layer, torch.nn.Linear)]
     return [(_copy(layer.weight).T, _copy(layer.bias)) for layer in linear]
 
 
-def _copy(parameter: "torch.Tensor") -> FloatArray:  # type: ignore[name-defined]  # noqa: F821
+def _copy(parameter: "torch.Tensor") -> FloatArray:
     return np.array(parameter.detach().numpy(), dtype=np.float64)
 
 
