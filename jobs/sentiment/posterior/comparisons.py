@@ -15,6 +15,7 @@ from tiltmeter.jobs.sentiment.posterior.tables import GROUPS, LEXICON, WORDS
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.sentiment.posterior import groups
 from tiltmeter.operators.sentiment.posterior.groups import group_difference, lexicon_agreement, without_frequency
+from tiltmeter.operators.sentiment.posterior.seeds import error_of_mean, largest_z, spread
 from tiltmeter.operators.statistics import correlation, permutation
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -40,7 +41,7 @@ def compare(
     }
     units = [
         Unit(
-            "posterior_comparisons/1",
+            "posterior_comparisons/2",
             f"{prior}, {sampler}",
             settings | {"prior": prior, "sampler": sampler},
             {"distances": parts.tables, "diagnostics": parts.diagnostics, "asked": [asked]},
@@ -82,11 +83,9 @@ def _faults(store: Store, refs: Sequence[TableRef]) -> str:
 def _means(asked: pl.DataFrame, joined: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Of all classifiers: means, the Monte Carlo error of their mean, and how they vary."""
     columns: dict[str, FloatArray] = {name: _stacked(joined, name).mean(axis=0) for name in MEASURES}
-    columns["contrast_se"] = np.sqrt((_stacked(joined, "contrast_se") ** 2).sum(axis=0)) / len(joined)
-    contrasts = _stacked(joined, "contrast")
-    columns["contrast_sd"] = contrasts.std(axis=0, ddof=1) if len(joined) > 1 else np.full(contrasts.shape[1], np.nan)
-    gaps, errors = _stacked(joined, "identity_gap"), _stacked(joined, "identity_se")
-    columns["identity_z"] = np.abs(gaps / np.where(errors > 0, errors, np.nan)).max(axis=0)
+    columns["contrast_se"] = error_of_mean(_stacked(joined, "contrast_se"))
+    columns["contrast_sd"] = spread(_stacked(joined, "contrast"))
+    columns["identity_z"] = largest_z(_stacked(joined, "identity_gap"), _stacked(joined, "identity_se"))
     return asked.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
 
 
@@ -143,6 +142,5 @@ def _difference(values: FloatArray, by_seed: FloatArray, places: Sequence[np.nda
     row |= {"difference_low": row.pop("low"), "difference_high": row.pop("high")}
     if min(difference.num_first, difference.num_second) < 2:
         return row | failed("too_few_words", "a group has fewer than two words with a vector")
-    each_seed = [np.nanmean(part[places[0]]) - np.nanmean(part[places[1]]) for part in by_seed]
-    spread = float(np.std(each_seed, ddof=1)) if len(each_seed) > 1 else float("nan")
-    return row | {"seed_sd": spread} | OK
+    first, second = (np.nanmean(by_seed[:, place], axis=1) for place in places)
+    return row | {"seed_sd": float(spread(first - second))} | OK

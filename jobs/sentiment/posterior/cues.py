@@ -23,6 +23,7 @@ from tiltmeter.operators.psychophysics.forced_choice import curve
 from tiltmeter.operators.sentiment.posterior import cues
 from tiltmeter.operators.sentiment.posterior.cues import CueResponses, border_texts, cue_responses, resampled_flips
 from tiltmeter.operators.sentiment.posterior.networks import Network
+from tiltmeter.operators.statistics.intervals import percentile_interval
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -56,7 +57,7 @@ def ask_cues(
         "vocabulary": [texts.vocabulary.select("word")],
         "words": [vectors.words[WHOLE]],
     }
-    units = [Unit("posterior_cues/1", "cues", settings, inputs)] if config.cues.pairs else []
+    units = [Unit("posterior_cues/2", "cues", settings, inputs)] if config.cues.pairs else []
     done = runner.run_whole(Stage("ask cues", each(_ask), {"cues": units}))["cues"] if units else []
     return [unit.tables["cues"] for unit in done]
 
@@ -92,13 +93,12 @@ def _row(borders: Sequence[_Border], known: dict[str, FloatArray], first: str, s
         return failed("no_border", "the classifier puts all texts on one side, or takes both cues for the same")
     generator = keyed_generator(config["seed"], Stream.RESAMPLING, document_key(f"cues {first} {second}"))
     middles = np.concatenate([curve(block).pse for block in resampled_flips(flips, generator, _NUM_RESAMPLES)])
-    tail = (1.0 - config["level"]) / 2.0
-    low, high = np.quantile(middles, [tail, 1.0 - tail])
+    interval = percentile_interval(middles, config["level"])
     estimate = curve(flips.reshape(1, -1))
     return {
         "pse": float(estimate.pse[0]),
-        "pse_low": float(low),
-        "pse_high": float(high),
+        "pse_low": float(interval.low),
+        "pse_high": float(interval.high),
         "jnd": float(estimate.jnd[0]),
         **_positive(responses),
         "num_texts": num_flips,

@@ -22,7 +22,7 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.sentiment.posterior import bags, nearest, words
 from tiltmeter.operators.sentiment.posterior.bags import gibbs_bags
-from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, nearest_texts
+from tiltmeter.operators.sentiment.posterior.nearest import Plane, mixture_residual, nearest_texts, principal_plane
 from tiltmeter.operators.sentiment.posterior.networks import Target, scores
 from tiltmeter.operators.sentiment.posterior.words import word_posterior
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -52,22 +52,20 @@ def project(runner: Runner, config: SentimentPosteriorRun, drawn: Drawn, texts: 
 
 def _project(store: Store, unit: Unit) -> Tables:
     texts = labelled_vectors(store, unit.input("texts"), unit.input("vectors"))
-    mean = texts.vectors.mean(axis=0)
-    axes = np.linalg.svd(texts.vectors - mean, full_matrices=False)[2][:2]
-    axes *= np.sign(axes[:, np.abs(axes).argmax(axis=1)].diagonal())[:, np.newaxis]
+    plane = principal_plane(texts.vectors)
     rows: list[Row] = []
     for label, sign in LABELS.items():
         vectors = texts.vectors[texts.is_positive == (sign == 1)]
-        rows += _points(vectors, mean, axes, {"prior": "", "label": label, "kind": "text"})
+        rows += _points(vectors, plane, {"prior": "", "label": label, "kind": "text"})
     for prior, label in unit.config["draws"]:
         vectors = load_draws(store, unit.inputs[f"{prior} {label}"])[0]
-        rows += _points(vectors, mean, axes, {"prior": prior, "label": label, "kind": "draw"})
+        rows += _points(vectors, plane, {"prior": prior, "label": label, "kind": "draw"})
     yield "projection", table_of(rows, PROJECTION)
 
 
-def _points(vectors: FloatArray, mean: FloatArray, axes: FloatArray, keys: Row) -> Iterator[Row]:
+def _points(vectors: FloatArray, plane: Plane, keys: Row) -> Iterator[Row]:
     chosen = vectors[np.linspace(0, len(vectors) - 1, min(_NUM_POINTS, len(vectors))).astype(np.int64)]
-    for point, (vector, (x, y)) in enumerate(zip(chosen, (chosen - mean) @ axes.T, strict=True)):
+    for point, (vector, (x, y)) in enumerate(zip(chosen, plane.places(chosen), strict=True)):
         yield keys | {"point": point, "x": float(x), "y": float(y), "norm": float(np.linalg.norm(vector))}
 
 

@@ -1,4 +1,4 @@
-"""Real texts and mixtures of words that are near a draw, and how near that is."""
+"""Real texts and mixtures of words that are near a draw, how near that is, and a picture of texts and draws."""
 
 from typing import NamedTuple
 
@@ -49,6 +49,38 @@ def nearest_texts(draws: FloatArray, texts: FloatArray, number: int, num_sample:
 def _distances(first: FloatArray, second: FloatArray) -> FloatArray:
     squares = (first**2).sum(axis=1)[:, np.newaxis] + (second**2).sum(axis=1) - 2.0 * first @ second.T
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+
+class Plane(NamedTuple):
+    """Attributes:
+    mean: ``[dimensions]``.
+    axes: ``[2, dimensions]``, orthonormal.
+    """
+
+    mean: FloatArray
+    axes: FloatArray
+
+    def places(self, vectors: FloatArray) -> FloatArray:
+        """``[vectors, 2]``, where vectors are projected to."""
+        return np.asarray((vectors - self.mean) @ self.axes.T)
+
+
+def principal_plane(vectors: FloatArray) -> Plane:
+    """The plane through the mean in which vectors vary most: their first two principal components.
+
+    The sign of each is such that its largest coordinate is positive, so that pictures of two runs can be compared.
+
+    Args:
+        vectors: ``[vectors, dimensions]``, at least two of each.
+
+    >>> principal_plane(np.array([[0.0, -3.0, 0.0], [1.0, 0.0, 0.0], [0.0, 3.0, 0.0]])).axes.round(6) + 0.0
+    array([[0., 1., 0.],
+           [1., 0., 0.]])
+    """
+    mean = vectors.mean(axis=0)
+    axes = np.linalg.svd(vectors - mean, full_matrices=False)[2][:2]
+    axes *= np.sign(axes[:, np.abs(axes).argmax(axis=1)].diagonal())[:, np.newaxis]
+    return Plane(mean, axes)
 
 
 def mixture_residual(draw: FloatArray, words: FloatArray) -> float:

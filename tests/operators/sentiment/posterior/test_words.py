@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.decomposition import PCA
 
 from tiltmeter.operators.sentiment.posterior.bags import gibbs_bags
 from tiltmeter.operators.sentiment.posterior.cues import border_texts, cue_responses, resampled_flips
 from tiltmeter.operators.sentiment.posterior.distances import identity, mean_distances
 from tiltmeter.operators.sentiment.posterior.groups import group_difference, lexicon_agreement, without_frequency
-from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, nearest_texts
+from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, nearest_texts, principal_plane
 from tiltmeter.operators.sentiment.posterior.networks import Network, Target, log_likelihoods, scores
 from tiltmeter.operators.sentiment.posterior.priors import of_bags, of_texts, of_words, share_beyond, standard
 from tiltmeter.operators.sentiment.posterior.samplers.exact import evidence, exact_draws
+from tiltmeter.operators.sentiment.posterior.seeds import error_of_mean, largest_z, spread
 from tiltmeter.operators.sentiment.posterior.words import context_scores, word_posterior
 
 
@@ -119,6 +121,30 @@ def test_bags_have_the_distribution_of_enumeration(activation):
     assert np.abs(shares - counts / counts.sum()).sum() / 2 > 0.03
     drawn_scores, mean = scores(classifier, words[drawn].mean(axis=1)), weights / weights.sum()
     assert drawn_scores.mean() == pytest.approx(mean @ scores(classifier, words[bags].mean(axis=1)), abs=0.1)
+
+
+def test_the_plane_of_a_picture_is_that_of_principal_components():
+    vectors = np.random.default_rng(3).normal(size=(40, 6)) @ np.diag([5.0, 4.0, 3.0, 2.0, 1.0, 0.5]) + 7.0
+    plane = principal_plane(vectors)
+    axes = PCA(2).fit(vectors).components_
+    assert np.allclose(np.abs((plane.axes * axes).sum(axis=1)), 1.0)
+    assert (plane.axes[np.arange(2), np.abs(plane.axes).argmax(axis=1)] > 0).all()
+    assert np.allclose(plane.places(vectors).mean(axis=0), 0.0)
+    assert np.allclose(plane.places(vectors + 1.0) - plane.places(vectors), plane.axes.sum(axis=1))
+
+
+def test_the_error_of_a_mean_is_what_means_vary_by():
+    errors = np.array([0.5, 1.0, 2.0])
+    means = np.random.default_rng(0).normal(scale=errors, size=(200_000, 3)).mean(axis=1)
+    assert error_of_mean(errors[:, np.newaxis])[0] == pytest.approx(means.std(), rel=0.01)
+    assert error_of_mean(errors[:, np.newaxis])[0] == pytest.approx(5.25**0.5 / 3)
+
+
+def test_classifiers_that_differ_have_a_spread_and_one_has_none():
+    assert spread(np.array([[1.0, 2.0], [2.0, 2.0], [6.0, np.nan]]))[0] == pytest.approx(7.0**0.5)
+    assert np.isnan(spread(np.array([[1.0], [np.nan]]))).all()
+    assert np.isnan(spread(np.array([[1.0, 2.0]]))).all()
+    assert largest_z(np.array([[0.1], [-0.4]]), np.array([[0.1], [0.1]]))[0] == pytest.approx(4.0)
 
 
 def test_nearest_texts_are_those_of_all_pairs():
