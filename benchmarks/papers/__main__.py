@@ -15,7 +15,7 @@ from benchmarks.papers.figures import markdown, write_table
 PAPERS = [
     module.name
     for module in pkgutil.iter_modules(benchmarks.papers.__path__)
-    if module.name not in ("__main__", "figures")
+    if module.name not in ("__main__", "figures") and not module.ispkg
 ]
 
 
