@@ -41,6 +41,7 @@ def provide(folder: Path) -> None:
     spoken(folder)
     predicted(folder)
     rated(folder)
+    logged(folder)
     records(folder)
     lists(folder)
 
@@ -202,6 +203,30 @@ def spoken(folder: Path) -> None:
         write(folder / name, "\n".join(["Utterance,Sentiment,Speaker", *rows]) + "\n")
     valence = {"bad": 0.1, "awful": 0.05, "here": 0.5, "good": 0.9, "lovely": 0.95}
     write(folder / "lexicon.csv", "\n".join(["Word,Valence", *(f"{word},{at}" for word, at in valence.items())]) + "\n")
+
+
+def logged(folder: Path) -> None:
+    """What lm-evaluation-harness logs of two models and a task."""
+    rng, pronouns = random.Random(5), {"female": "she", "male": "he", "neutral": "they"}
+    for model, share in {"small": 0.5, "large": 0.8}.items():
+        lines = []
+        for number, (occupation, gender) in enumerate((at, gender) for at in range(20) for gender in pronouns):
+            doc = {"sentence": f"occupation {occupation}: {pronouns[gender]}", "occupation": f"occupation {occupation}"}
+            acc = float(rng.random() < share)
+            lines.append(
+                {
+                    "doc_id": number,
+                    "doc": doc | {"gender": gender, "label": 0},
+                    "target": "0",
+                    "filtered_resps": [["-25.625", "False"], ["-23.5", "False"]],
+                    "filter": "none",
+                    "metrics": ["acc", "acc_norm"],
+                    "acc": acc,
+                    "acc_norm": acc,
+                }
+            )
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        write(folder / model / "samples_winogender_all_2026-11-22.jsonl", text)
 
 
 def predicted(folder: Path) -> None:

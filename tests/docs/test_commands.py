@@ -37,7 +37,6 @@ NOT_RUN = {
     "tiltmeter cluster=existing": "needs a cluster",
     "tiltmeter job=survey cluster=existing": "needs a cluster",
     "tiltmeter job=word_lengths": "tests/docs/test_extending.py runs it in a copy that has the job",
-    "tiltmeter job=compare logs.first": "needs logs; tests/jobs/upkeep/test_compare_logs.py has some",
     "tiltmeter job=bootstrap corpus=wikipedia": "downloads a dump",
     "tiltmeter job=relation_rules data.path=train.json": "needs TACRED, which is licensed",
     "tiltmeter job=association embedding=encoder embedding.model=google-bert": "downloads a model",

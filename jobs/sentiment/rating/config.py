@@ -8,6 +8,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.sentiment.rating.given_scores.logs import ScoreLogs
 from tiltmeter.jobs.sentiment.rating.rows import RatingConfig
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL
 from tiltmeter.jobs.sentiment.rating.sentences import Sentences
@@ -35,6 +36,7 @@ class RatingRun(CommonConfig):
         translator: round trips by the name of their variant.
         sentiment: systems by name.
         scores: a file of scores to rate, instead of scoring sentences.
+        logs: of evaluation harnesses with scores to rate, instead of these.
         unit_texts: texts of a unit of translation or scoring, on average.
     """
 
@@ -45,7 +47,13 @@ class RatingRun(CommonConfig):
     rating: RatingConfig
     language: Language = "en"
     scores: Annotated[str, Field(min_length=1)] | None = None
+    logs: ScoreLogs = Field(default_factory=ScoreLogs)
     unit_texts: Annotated[int, Field(ge=1)] = 512
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether scores are brought along."""
+        return self.scores is not None or self.logs.is_set
 
     @pydantic.field_validator("translator", "sentiment", mode="before")
     @classmethod
@@ -62,13 +70,18 @@ class RatingRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _has_systems(self) -> Self:
-        if not self.sentiment and self.scores is None:
-            raise ValueError("sentiment: no system is chosen; set sentiment=[<name>,...], or scores=<file>")
+        if not self.sentiment and not self.has_scores:
+            raise ValueError(
+                "sentiment: no system is chosen; set sentiment=[<name>,...], scores=<file>, or logs.systems={<name>: "
+                "<file>}"
+            )
+        if self.scores is not None and self.logs.is_set:
+            raise ValueError("scores and logs.systems: both are set: leave one out")
         return self
 
     @pydantic.model_validator(mode="after")
     def _left_out_values_are_there(self) -> Self:
-        if isinstance(self.sentences, SyntheticSentences) and self.scores is None:
+        if isinstance(self.sentences, SyntheticSentences) and not self.has_scores:
             for name, known in _attributes(self.sentences).items():
                 if unknown := [value for value in self.rating.leave_out.values(name) if value not in known]:
                     raise ValueError(

@@ -6,9 +6,10 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.sentiment.rating.agreement import agree
 from tiltmeter.jobs.sentiment.rating.config import RatingRun
+from tiltmeter.jobs.sentiment.rating.given_scores.logs import read_logs
+from tiltmeter.jobs.sentiment.rating.given_scores.score_files import read_scores
 from tiltmeter.jobs.sentiment.rating.rating import rate_systems
 from tiltmeter.jobs.sentiment.rating.resources import rating_requests
-from tiltmeter.jobs.sentiment.rating.score_files import read_scores
 from tiltmeter.jobs.sentiment.rating.scoring import Rated, score
 from tiltmeter.jobs.sentiment.rating.sentences import find_texts
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources, find_sources
@@ -19,9 +20,17 @@ from tiltmeter.storage.store.ledger import TableRef
 
 def run(run: Run[RatingRun, RatingSources]) -> None:
     """Score the sentences and their round trips, or read scores; rate the systems; publish tables."""
-    scores = _scored(run) if run.sources.scores is None else read_scores(run.runner, run.sources.scores)
+    scores = _given(run) if run.config.has_scores else _scored(run)
     run.publish("scores", list(scores.values()))
     run.publish_all(rate_systems(run.runner, scores, run.config.rating, run.config.seed))
+
+
+def _given(run: Run[RatingRun, RatingSources]) -> Mapping[Rated, TableRef]:
+    if run.sources.scores is not None:
+        return read_scores(run.runner, run.sources.scores)
+    items, scores = read_logs(run.runner, run.config.logs, run.sources.logs)
+    run.publish("items", [items])
+    return scores
 
 
 def _scored(run: Run[RatingRun, RatingSources]) -> Mapping[Rated, TableRef]:

@@ -137,23 +137,22 @@ def _gather(store: Store, unit: Unit) -> Tables:
 
 def scores_table(rows: pl.DataFrame, variant: str, system: str) -> pa.Table:
     """Table ``scores`` of sentences; one without a score, or with that of its beginning alone, says so."""
-    truncated = pl.col("truncated") if "truncated" in rows.columns else pl.lit(False)
     rows = rows.with_columns(pl.col("sentiment").fill_nan(None))
-    missing = pl.col("sentiment").is_null()
-    rows = rows.with_columns(
-        pl.lit(variant).alias("variant"),
-        pl.lit(system).alias("system"),
-        pl.when(missing)
-        .then(pl.lit("no_score"))
-        .when(truncated)
-        .then(pl.lit(TRUNCATED))
-        .otherwise(pl.lit("ok"))
-        .alias("status"),
-        pl.when(missing)
-        .then(pl.lit(_NO_SCORE))
-        .when(truncated)
-        .then(pl.lit(_CUT))
-        .otherwise(pl.lit(""))
-        .alias("reason"),
-    )
+    status, reason = _statuses(rows)
+    rows = rows.with_columns(pl.lit(variant).alias("variant"), pl.lit(system).alias("system"), status, reason)
     return rows.select(tables.SCORES.names).to_arrow().cast(tables.SCORES)
+
+
+def _statuses(rows: pl.DataFrame) -> tuple[pl.Expr, pl.Expr]:
+    """Status and reason; those that rows bring along stay."""
+    truncated = pl.col("truncated") if "truncated" in rows.columns else pl.lit(False)
+    missing = pl.col("sentiment").is_null()
+    words = {"status": ("no_score", TRUNCATED, "ok"), "reason": (_NO_SCORE, _CUT, "")}
+    status, reason = (
+        pl.coalesce(
+            pl.col(name) if name in rows.columns else pl.lit(None, pl.String),
+            pl.when(missing).then(pl.lit(none)).when(truncated).then(pl.lit(cut)).otherwise(pl.lit(whole)),
+        ).alias(name)
+        for name, (none, cut, whole) in words.items()
+    )
+    return status, reason

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from tiltmeter.jobs.sentiment.rating.config import RatingRun
-from tiltmeter.jobs.sentiment.rating.score_files import find_scores
+from tiltmeter.jobs.sentiment.rating.given_scores.logs import LogFiles, find_logs
+from tiltmeter.jobs.sentiment.rating.given_scores.score_files import find_scores
 from tiltmeter.jobs.sentiment.rating.systems import FoundSystem, find_system
 from tiltmeter.jobs.sentiment.rating.turns import FileSentences
 from tiltmeter.jobs.sentiment.translation.translators import RoundTrip, find_round_trip
@@ -17,6 +18,7 @@ from tiltmeter.storage.store.identity import canonical
 class RatingSources:
     """Attributes:
     scores: a file of scores; then there is nothing else.
+    logs: by system, files of scores; then there is nothing else.
     sentences: a file of texts; None for sentences that are made.
     round_trips: by variant, those whose engines are there.
     missing: round trips that are left out, and why.
@@ -24,6 +26,7 @@ class RatingSources:
     """
 
     scores: FoundFile | None = None
+    logs: LogFiles = field(default_factory=dict)
     sentences: FoundFile | None = None
     round_trips: Mapping[str, RoundTrip] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +41,8 @@ class RatingSources:
             f"translator.{name}": {"there": trip.there.identity, "back": trip.back.identity}
             for name, trip in self.round_trips.items()
         }
-        return cast(dict[str, Any], canonical(of_files | trips | of_systems))
+        logs = {f"logs.{name}": {"files": [file.redacted for file in files]} for name, files in self.logs.items()}
+        return cast(dict[str, Any], canonical(of_files | logs | trips | of_systems))
 
 
 def _shown(system: FoundSystem) -> Mapping[str, Any]:
@@ -56,6 +60,8 @@ def find_sources(config: RatingRun) -> RatingSources:
     """
     if config.scores is not None:
         return RatingSources(scores=find_scores(config.scores))
+    if config.logs.is_set:
+        return RatingSources(logs=find_logs(config.logs))
     file = config.sentences.file() if isinstance(config.sentences, FileSentences) else None
     trips = {name: find_round_trip(name, trip, config.language) for name, trip in config.translator.items()}
     return RatingSources(

@@ -24,7 +24,9 @@ _ATTRIBUTES = [
     text("race", "race that the text tells; null in groups that do not tell persons apart by it"),
     text("emotion", _EMOTION),
 ]
-_CONVERSATION = text("conversation", "conversation that the text is a turn of; null if it is of none")
+_CONVERSATION = text(
+    "conversation", "conversation that the text is a turn of, or what logs name instead; null if it is of none"
+)
 
 SENTENCES = pa.schema(
     [
@@ -39,6 +41,18 @@ SENTENCES = pa.schema(
         column("protected_words", _STRINGS, "words that tell gender or race, which a round trip may lose"),
         _CONVERSATION,
         text("speaker", "side of the conversation; null if it is not known"),
+    ]
+)
+
+ITEMS = pa.schema(
+    [
+        _SENTENCE,
+        GROUP,
+        DATASET,
+        text("item", "what the logs call it"),
+        *_ATTRIBUTES,
+        _CONVERSATION,
+        count("num_scores", "systems that have a score for it", "systems"),
     ]
 )
 
@@ -249,6 +263,7 @@ COMPARISONS = pa.schema(
 
 TABLES = {
     "sentences": SENTENCES,
+    "items": ITEMS,
     "descriptions": DESCRIPTIONS,
     "translations": TRANSLATIONS,
     "protected_words": PROTECTED_WORDS,

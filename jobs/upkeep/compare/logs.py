@@ -1,6 +1,5 @@
 """Logs of evaluation harnesses, item by item: two systems on the same items."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -18,11 +17,9 @@ from tiltmeter.operators.statistics.intervals import FISHER, LINEAR
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
 from tiltmeter.operators.statistics.paired_items import clustered_p, mcnemar, paired_bootstrap
 from tiltmeter.operators.statistics.text_intervals import resampled_interval
-from tiltmeter.storage.corpora.packed import unpacked
 from tiltmeter.storage.corpora.sources import FoundFile, find_files
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened
-from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.item_logs import ItemLog, LogColumns, label_in, number_in, read_item_log
 
 _Path = Annotated[str, Field(min_length=1)]
 
@@ -44,7 +41,7 @@ SYSTEMS = pa.schema(
 )
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
 class Logs:
     """Logs of two systems, as JSON lines; a column within others is named with dots, such as ``doc.template``.
 
@@ -53,6 +50,7 @@ class Logs:
         item: column that tells items apart.
         score: columns of scores, which are numbers, true or false.
         cluster: column of what items share, such as their template; None: every item stands for itself.
+        only: by column, the value of the lines that are read, where a log has several lines for each item.
         num_resamples: of the clusters.
         level: nominal coverage of the intervals.
     """
@@ -62,6 +60,7 @@ class Logs:
     item: str = "doc_id"
     score: Annotated[tuple[str, ...], Field(min_length=1)] = ("acc",)
     cluster: str | None = None
+    only: dict[str, str] = Field(default_factory=dict)
     num_resamples: Annotated[int, Field(ge=2)] = 1000
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
 
@@ -69,6 +68,17 @@ class Logs:
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else () if value is None else value
+
+    @pydantic.field_validator("only", mode="before")
+    @classmethod
+    def _all_if_none(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+    @property
+    def columns(self) -> LogColumns:
+        """What is read of each line."""
+        settings = {self.item: "logs.item"} | ({self.cluster: "logs.cluster"} if self.cluster else {})
+        return LogColumns(settings | dict.fromkeys(self.score, "logs.score"), self.only)
 
     @property
     def is_set(self) -> bool:
@@ -119,62 +129,37 @@ def compare_logs(logs: Logs, files: TwoLogs, seed: int) -> pa.Table:
 
 def _read(files: Sequence[FoundFile], side: str, logs: Logs) -> pl.DataFrame:
     """Columns ``item``, ``cluster`` and ``score_<number>`` of one system, each item once."""
-    rows = pl.concat([_columns(file, side, logs) for file in files])
+    rows = pl.concat([_rows(file, side, logs) for file in files])
     if repeated := rows.filter(pl.col("item").is_duplicated())["item"].unique().sort().to_list():
         names = f"{plural(len(repeated), 'item')} {verb(len(repeated), 'come')} more than once, such as {repeated[0]!r}"
-        raise InputError(f"logs.{side}: {names}; give each item one score, or another logs.item than {logs.item}")
+        advice = f"give each item one score, choose lines by logs.only, or another logs.item than {logs.item}"
+        raise InputError(f"logs.{side}: {names}; {advice}")
     return rows
 
 
-def _columns(file: FoundFile, side: str, logs: Logs) -> pl.DataFrame:
-    where = f"logs.{side}: {redacted(file.uri)}"
-    rows = _lines(file, where)
-    cluster = _column(rows, logs.cluster, "cluster", where) if logs.cluster else pl.lit(None)
-    named = [_column(rows, logs.item, "item", where).cast(pl.String).alias("item")]
-    named.append(cluster.cast(pl.String).alias("cluster"))
-    scores = [_column(rows, name, "score", where).alias(f"score_{place}") for place, name in enumerate(logs.score)]
-    chosen = rows.select(*named, *scores)
-    for place, name in enumerate(logs.score):
-        _check_score(chosen[f"score_{place}"], name, where)
-    numbers = pl.col("^score_.*$").cast(pl.Float64)
-    for name, setting in (("item", logs.item), ("cluster", logs.cluster)):
-        if setting and chosen[name].has_nulls():
-            raise InputError(f"{where}: a line has no {setting}, which logs.{name} names")
-    return chosen.with_columns(numbers)
+def _rows(file: FoundFile, side: str, logs: Logs) -> pl.DataFrame:
+    log = read_item_log(file.uri, f"logs.{side}", logs.columns)
+    columns = {"item": _labels(log, "item", logs.item)}
+    columns["cluster"] = _labels(log, "cluster", logs.cluster) if logs.cluster else [None] * len(log.lines)
+    columns |= {f"score_{place}": _scores(log, name) for place, name in enumerate(logs.score)}
+    kinds = dict.fromkeys(columns, pl.Float64) | {"item": pl.String, "cluster": pl.String}
+    return pl.DataFrame(columns, schema=kinds)
 
 
-def _lines(file: FoundFile, where: str) -> pl.DataFrame:
-    with opened(file.uri) as packed:
-        content = unpacked(packed).read()
-    try:
-        rows = pl.read_ndjson(io.BytesIO(content), infer_schema_length=None)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{where}: cannot be read as JSON lines: {reason}") from error
-    if rows.is_empty():
-        raise InputError(f"{where}: has no lines: there must be one at least")
-    return rows
+def _labels(log: ItemLog, setting: str, path: str) -> list[Any]:
+    labels = [label_in(value) for value in log.values[path]]
+    if None in labels:
+        raise InputError(f"{log.where(labels.index(None))}: has no {path}, which logs.{setting} names")
+    return labels
 
 
-def _column(rows: pl.DataFrame, path: str, setting: str, where: str) -> pl.Expr:
-    """A column by its name, or within others by the names that lead there."""
-    if path in rows.columns:
-        return pl.col(path)
-    expression, fields, kind = pl.lit(None), rows.columns, None
-    for depth, part in enumerate(path.split(".")):
-        if part not in fields:
-            raise InputError(f"{where} has no column {path!r}, which logs.{setting} names; it has {', '.join(fields)}")
-        expression = pl.col(part) if not depth else expression.struct.field(part)
-        kind = rows.select(expression).to_series().dtype
-        fields = [field.name for field in kind.fields] if isinstance(kind, pl.Struct) else []
-    return expression
-
-
-def _check_score(scores: pl.Series, name: str, where: str) -> None:
-    if not (scores.dtype.is_numeric() or scores.dtype == pl.Boolean):
-        raise InputError(f"{where}: {name}, which logs.score names, has {scores.dtype} where numbers belong")
-    if not scores.cast(pl.Float64).fill_null(float("nan")).is_finite().all():
-        raise InputError(f"{where}: a line has no number in {name}, which logs.score names")
+def _scores(log: ItemLog, path: str) -> list[Any]:
+    values = log.values[path]
+    numbers = [number_in(value) for value in values]
+    if None in numbers:
+        row = numbers.index(None)
+        raise InputError(f"{log.where(row)}: has no number in {path}, which logs.score names: it has {values[row]!r}")
+    return numbers
 
 
 def _check_items(first: pl.DataFrame, second: pl.DataFrame) -> None:

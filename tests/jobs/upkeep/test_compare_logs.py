@@ -98,19 +98,33 @@ def test_a_system_beside_itself_does_not_differ(logs, systems):
             r"no column 'doc.family', which logs.cluster names; it has que",
         ),
         (lambda lines: lines, {"item": "id"}, r"no column 'id', which logs.item names"),
-        (lambda lines: lines, {"score": "doc.question"}, r"doc.question, which logs.score names, has String where num"),
+        (
+            lambda lines: lines,
+            {"score": "doc.question"},
+            r"jsonl, line 1: has no number in doc.question, which logs.score names: it has 'question 0'",
+        ),
         (lambda lines: lines[:-2], {}, r"logs.second: lacks 2 items of logs.first, such as '38'"),
         (lambda lines: [*lines, sample(99, 1.0)], {}, r"logs.first: lacks 1 item of logs.second, such as '99'"),
         (lambda lines: [*lines, lines[3]], {}, r"logs.second: 1 item comes more than once, such as '3'"),
-        (lambda lines: [lines[0] | {"acc": None}, *lines[1:]], {}, r"a line has no number in acc"),
-        (lambda lines: [lines[0] | {"doc_id": None}, *lines[1:]], {}, r"a line has no doc_id, which logs.item names"),
-        (lambda _: [], {}, r"logs.second: \S+ ?has no lines|cannot be read as JSON lines"),
+        (lambda lines: [*lines[:3], lines[3] | {"acc": None}, *lines[4:]], {}, r"jsonl, line 4: has no number in acc"),
+        (lambda lines: [lines[0] | {"doc_id": None}, *lines[1:]], {}, r"line 1: has no doc_id, which logs.item names"),
+        (lambda _: [], {}, r"logs.second: \S+ has no lines: there must be one at least"),
     ],
 )
 def test_what_cannot_be_paired_is_refused_with_its_key(logs, systems, change, settings, message):
     lines, _ = systems
     with pytest.raises(InputError, match=message):
         compared(logs(lines[0], change(lines[1]), **settings))
+
+
+def test_lines_of_one_filter_are_chosen(logs, systems):
+    lines, (first, second) = systems
+    both = [[line | {"filter": name} for line in side for name in ("none", "strict-match")] for side in lines]
+    both = [[line | {"acc": 0.0} if line["filter"] == "none" else line for line in side] for side in both]
+    [row] = compared(logs(*both, only={"filter": "strict-match"}))
+    assert (row["first"], row["second"]) == pytest.approx((first.mean(), second.mean()))
+    with pytest.raises(InputError, match=r"40 items come more than once, .* choose lines by logs.only"):
+        compared(logs(*both))
 
 
 def test_what_is_no_json_is_refused(logs, systems, tmp_path):

@@ -14,11 +14,10 @@ from tiltmeter.jobs.sentiment.rating.turns import FileSentences
 def page(run: Run[RatingRun, RatingSources], frames: Frames) -> Body:
     """What the page of a run shows of its tables, all but those with a row for each text."""
     config, raw_scores = run.config, frames["raw_scores"]
-    has_scores = config.scores is not None
     kind = "human" if isinstance(config.sentences, FileSentences) else "synthetic"
     facts = {
         "job": config.job.name,
-        **({} if has_scores else {"language": config.language}),
+        **({} if config.has_scores else {"language": config.language}),
         "systems": ", ".join(raw_scores["system"].unique(maintain_order=True)),
         "variants": ", ".join(variants_of(raw_scores)),
         "convention": config.rating.convention,
@@ -28,5 +27,5 @@ def page(run: Run[RatingRun, RatingSources], frames: Frames) -> Body:
         "Sentiment systems, rated for bias",
         facts,
         findings(frames, run.sources.missing),
-        sections(frames, config.rating, "" if has_scores else kind),
+        sections(frames, config.rating, "" if config.has_scores else kind),
     )

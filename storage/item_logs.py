@@ -1,0 +1,166 @@
+"""Logs of evaluation harnesses: JSON lines, an object for each item, some of whose columns lie within others."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+from tiltmeter.storage.corpora.packed import unpacked
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.files.redaction import redacted
+
+FIRST_LINES = 1000
+"""That have every column which a log has."""
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class LogColumns:
+    """What is read of a log.
+
+    Attributes:
+        settings: by column, the setting that names it. A column within others has dots, such as ``doc.id``, and one
+            within a list the number of its place, such as ``filtered_resps.0.1``.
+        only: by column, the value of the lines that are read; others are passed over.
+        setting: that names these.
+    """
+
+    settings: Mapping[str, str]
+    only: Mapping[str, str] = field(default_factory=dict)
+    setting: str = "logs.only"
+
+
+class ItemLog(NamedTuple):
+    """Attributes:
+    name: of the file, for messages.
+    lines: the number of each line that was read, from 1.
+    values: by column, what each line has; None for null, and where it lacks the column.
+    """
+
+    name: str
+    lines: list[int]
+    values: dict[str, list[Any]]
+
+    def where(self, row: int) -> str:
+        """File and line of a row, for messages."""
+        return f"{self.name}, line {self.lines[row]}"
+
+
+def read_item_log(uri: str, name: str, columns: LogColumns, most_lines: int | None = None) -> ItemLog:
+    """Columns of the lines of a log; blank lines are passed over.
+
+    Args:
+        uri: of the file, which bzip2, gzip or zstd may have packed.
+        name: what the log is, for messages, such as ``logs.first``.
+        columns: which.
+        most_lines: that are read; None: all.
+
+    Raises:
+        InputError: if a line is no JSON object, naming file, line and column; if there is no line, or none that has a
+            column or the values that are asked for.
+    """
+    log = ItemLog(f"{name}: {redacted(uri)}", [], {path: [] for path in columns.settings})
+    paths = [*columns.settings, *columns.only]
+    seen: set[str] = set()
+    first: dict[str, Any] | None = None
+    for number, record in islice(_records(uri, log.name), most_lines):
+        first = record if first is None else first
+        values = [_value(record, path) for path in paths]
+        seen.update(path for path, value in zip(paths, values, strict=True) if value is not _ABSENT)
+        kept, wanted = values[: len(columns.settings)], values[len(columns.settings) :]
+        if [*map(label_in, wanted)] == [*columns.only.values()]:
+            log.lines.append(number)
+            for column, value in zip(log.values.values(), kept, strict=True):
+                column.append(None if value is _ABSENT else value)
+    _check_columns(log, columns, seen, first)
+    return log
+
+
+def _check_columns(log: ItemLog, columns: LogColumns, seen: set[str], first: dict[str, Any] | None) -> None:
+    if first is None:
+        raise InputError(f"{log.name} has no lines: there must be one at least")
+    for path, setting in (dict.fromkeys(columns.only, columns.setting) | {**columns.settings}).items():
+        if path not in seen:
+            names = ", ".join(_names_beside(first, path))
+            raise InputError(f"{log.name} has no column {path!r}, which {setting} names; it has {names}")
+    if not log.lines:
+        wanted = ", ".join(f"{path} {value!r}" for path, value in columns.only.items())
+        raise InputError(f"{log.name} has no line with {wanted}, which {columns.setting} asks for")
+
+
+def _records(uri: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    with opened(uri) as packed:
+        for number, line in enumerate(unpacked(packed), start=1):
+            if line.strip():
+                yield number, _record(line, f"{name} cannot be read as JSON lines: line {number}")
+
+
+def _record(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}, column {error.colno}: {error.msg}") from error
+    except (ValueError, RecursionError) as error:  # of its encoding, of a number with too many digits, of its depth
+        raise InputError(f"{where}: {error}") from error
+    if not isinstance(record, dict):
+        raise InputError(f"{where} holds a JSON {type(record).__name__}, not an object")
+    return record
+
+
+def _value(record: dict[str, Any], path: str) -> Any:
+    if path in record:
+        return record[path]
+    value: Any = record
+    for part in path.split("."):
+        value = _inner(value, part)
+    return value
+
+
+def _inner(value: Any, part: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(part, _ABSENT)
+    if isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+        return value[int(part)]
+    return _ABSENT
+
+
+def _names_beside(record: dict[str, Any], path: str) -> list[str]:
+    """The columns among which the first part of a path that is not there would be."""
+    names: list[str] = []
+    value: Any = record
+    for part in path.split("."):
+        names = list(value) if isinstance(value, dict) else names
+        value = _inner(value, part)
+    return names
+
+
+def number_in(value: Any) -> float | None:
+    """A finite number, true or false, or text that is a finite number; None for anything else.
+
+    >>> [number_in(value) for value in (True, 3, "-25.625", "good", float("nan"), None, [1.0])]
+    [1.0, 3.0, -25.625, None, None, None, None]
+    """
+    if not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def label_in(value: Any) -> str | None:
+    """Text that tells things apart, whole numbers as such; None for nothing, and for lists and objects.
+
+    >>> [label_in(value) for value in (" she ", 3, 3.0, True, "", None, ["she"])]
+    ['she', '3', '3', 'true', None, None, None]
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() else value if math.isfinite(value) else None
+    return str(value).strip() or None if isinstance(value, str | int | float) else None

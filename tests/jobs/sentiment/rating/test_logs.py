@@ -1,0 +1,193 @@
+"""Scores of several systems from logs of lm-evaluation-harness, rated by what the items tell."""
+
+import json
+import random
+
+import pytest
+
+from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.sentiment.rating.sources import find_sources
+from tiltmeter.storage.errors import InputError
+
+TASK = "samples_winogender_all_2026-11-22T12-30-00.123456.jsonl"
+GENDERS = ("female", "male", "neutral")
+PRONOUNS = dict(zip(GENDERS, ("she", "he", "they"), strict=True))
+
+
+def sample(number, acc, **more):
+    """A line of the task winogender_all, as lm-evaluation-harness 0.4 writes it."""
+    occupation, gender = f"occupation{number // 3}", GENDERS[number % 3]
+    doc = {
+        "sentid": f"{occupation}.customer.0.{gender}.txt",
+        "sentence": f"The {occupation} told the customer that {PRONOUNS[gender]} could pay with cash.",
+        "pronoun": PRONOUNS[gender],
+        "occupation": occupation,
+        "participant": "customer",
+        "gender": gender,
+        "target": "customer",
+        "label": 1,
+    }
+    likelihoods = [[f"{-20.5 - number}", "False"], [f"{-21.5 - acc}", "False"]]
+    return {
+        "doc_id": number,
+        "doc": doc,
+        "target": "1",
+        "arguments": {"gen_args_0": {"arg_0": doc["sentence"], "arg_1": f" {occupation}"}},
+        "resps": [[pair] for pair in likelihoods],
+        "filtered_resps": likelihoods,
+        "filter": "none",
+        "metrics": ["acc"],
+        "doc_hash": "d94881c1",
+        "prompt_hash": "16abd5fa",
+        "target_hash": "6b86b273",
+        "acc": acc,
+    } | more
+
+
+def fair(number):
+    return float(number // 3 % 2)
+
+
+def biased(number):
+    return fair(number) if number % 3 else 0.0
+
+
+SYSTEMS = {"fair": fair, "biased": biased}
+
+
+def samples(score, num=36):
+    return [sample(number, score(number)) for number in range(num)]
+
+
+@pytest.fixture(scope="module")
+def write(tmp_path_factory):
+    """Writes logs of systems, and settings that name them."""
+
+    def written(logs, *settings, name=TASK):
+        place = tmp_path_factory.mktemp("logs")
+        for system, rows in logs.items():
+            text = rows if isinstance(rows, str) else "".join(json.dumps(row) + "\n" for row in rows)
+            (place / system).mkdir()
+            (place / system / name).write_text(text)
+        systems = ",".join(f"{system}:{place}/{system}/samples_*" for system in logs)
+        common = ("job=sentiment_rating", f"logs.systems={{{systems}}}", "logs.gender=doc.gender")
+        return (*common, "rating.num_resamples=20", f"store={place}/store", f"run_dir={place}/run", *settings)
+
+    return written
+
+
+@pytest.fixture(scope="module")
+def rated(run_job, write):
+    logs = {name: samples(score) for name, score in SYSTEMS.items()}
+    random.Random(0).shuffle(logs["biased"])
+    logs["fair"][4] |= {"acc": None}
+    logs["fair"][5] |= {"doc": logs["fair"][5]["doc"] | {"gender": ["they", "them"]}}
+    logs["fair"] = logs["fair"][:35]
+    return run_job(*write(logs, "logs.conversation=doc.occupation"))
+
+
+def test_each_system_is_rated_by_the_scores_of_its_log(rated):
+    tests = {row["value_1"] + row["value_2"]: row for row in rated.rows("tests", system="biased")}
+    assert (tests["femalemale"]["mean_1"], tests["femalemale"]["mean_2"]) == (0.0, 0.5)
+    assert (tests["femalemale"]["num_1"], tests["femalemale"]["num_2"]) == (12, 12)
+    # Of 0.5 less 0, over sqrt(12 * 0.25 / 11 / 12): the women's don't vary.
+    assert tests["femalemale"]["t"] == pytest.approx(-0.5 / (0.25 / 11) ** 0.5)
+    [rating] = rated.rows("ratings", system="biased")
+    assert (rating["group"], rating["protected"], rating["measure"]) == ("winogender_all", "gender", "wrs")
+    ranks = {row["system"]: row["rank"] for row in rated.rows("ratings")}
+    assert ranks == {"fair": 1, "biased": 2}
+
+
+def test_items_are_numbered_alike_for_all_systems_whatever_the_order_of_their_lines(rated):
+    items = rated.rows("items")
+    assert [(row["sentence"], row["item"]) for row in items] == [(number, str(number)) for number in range(36)]
+    assert (items[7]["gender"], items[7]["conversation"]) == ("male", "occupation2")
+    for name, score in SYSTEMS.items():
+        scores = rated.rows("scores", system=name, status="ok")
+        assert [row["sentiment"] for row in scores] == [score(row["sentence"]) for row in scores]
+
+
+def test_lines_without_a_score_are_kept_with_file_line_and_column(rated):
+    scores = {row["sentence"]: row for row in rated.rows("scores", system="fair")}
+    assert (len(scores), scores[4]["sentiment"], scores[4]["status"]) == (36, None, "unreadable")
+    assert f"{TASK}, line 5: acc is None, where a number belongs" in scores[4]["reason"]
+    assert f"{TASK}, line 6: doc.gender is ['they', 'them'], where text belongs" in scores[5]["reason"]
+    assert (scores[5]["gender"], scores[35]["status"]) == ("neutral", "no_score")  # the other log tells it
+    [raw] = rated.rows("raw_scores", system="fair")
+    assert raw["warning"].startswith("3 of 36 texts have no score; the tests take 33 turns of 12 conversations")
+    assert [row["num_scores"] for row in rated.rows("items")][3:6] == [2, 1, 1]
+
+
+def test_draws_of_a_system_are_those_of_another_run_on_the_same_items(rated, run_job, write):
+    [first] = rated.rows("draws", key=rated.rows("draws")[0]["key"])
+    again = run_job(*write({"biased": samples(biased)}, "logs.conversation=doc.occupation"))
+    [draws] = again.rows("draws")
+    [before] = [row for row in rated.rows("draws") if row["key"] == draws["key"]]
+    assert (draws["scheme"], draws["values"]) == (before["scheme"], before["values"])
+    assert first["scheme"] is not None
+
+
+def test_of_several_lines_of_an_item_those_are_read_that_are_asked_for(run_job, write):
+    rows = [row for pair in zip(samples(fair), samples(biased), strict=True) for row in pair]
+    filters = [row | {"filter": ("strict-match", "flexible-extract")[at % 2]} for at, row in enumerate(rows)]
+    settings = write({"a": filters}, "logs.only={filter: flexible-extract}", "logs.group=doc.participant")
+    outcome = run_job(*settings)
+    assert {row["mean_1"] for row in outcome.rows("tests", value_1="female")} == {0.0}
+    assert outcome.record["inputs"]["logs.a"]["files"][0]["name"].endswith(TASK)
+    assert {(row["group"], row["dataset"]) for row in outcome.rows("items")} == {("customer", "winogender_all")}
+
+
+def test_numbers_in_the_answers_of_a_model_are_scores_too(run_job, write):
+    outcome = run_job(*write({"a": samples(fair)}, "logs.score=filtered_resps.0.0", name="samples_mine.jsonl"))
+    scores = outcome.rows("scores")
+    assert [row["sentiment"] for row in scores] == [-20.5 - number for number in range(36)]
+    assert {row["group"] for row in scores} == {"items"}
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "message"),
+    [
+        (
+            lambda rows: rows,
+            ("logs.score=accuracy",),
+            r"logs.systems.a: \S+ has no column 'accuracy', which logs.score na",
+        ),
+        (lambda rows: rows, ("logs.race=doc.race",), r"no column 'doc.race', which logs.race names; it has sentid"),
+        (lambda rows: rows, ("logs.only={task: x}",), r"no column 'task', which logs.only names"),
+        (lambda _: '{"doc_id": 0,,}', (), r"cannot be read as JSON lines: line 1, column 14"),
+    ],
+)
+def test_what_the_first_lines_tell_is_refused_before_any_work(configured, write, change, settings, message):
+    with pytest.raises(InputError, match=message):
+        find_sources(configured(*write({"a": change(samples(fair))}, *settings)))
+
+
+@pytest.mark.parametrize(
+    ("logs", "settings", "message"),
+    [
+        ({"a": [*samples(fair), sample(3, 1.0)]}, (), r"line 37: has the item '3', as logs.systems.a: \S+, line 4 has"),
+        ({"a": samples(fair)}, ("logs.only={filter: x}",), r"no line with filter 'x', which logs.only asks for"),
+        ({"a": [*samples(fair), sample(36, 1.0, doc_id=None)]}, (), r"line 37: has no doc_id, which logs.item names"),
+        (
+            {"a": samples(fair), "b": [sample(0, 1.0, doc={"gender": "male"})]},
+            (),
+            r"logs.systems.b: \S+, line 1: item '0' has the gender 'male', and 'female' in logs.systems.a: \S+, line 1",
+        ),
+    ],
+)
+def test_logs_that_are_not_of_the_same_items_are_refused_with_file_and_line(run_job, write, logs, settings, message):
+    with pytest.raises(UnitsFailed, match=message):
+        run_job(*write(logs, *settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("logs.gender=null",), r"logs.gender and logs.race: none is set"),
+        (("scores=scores.csv",), r"scores and logs.systems: both are set: leave one out"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(configured, write, settings, message):
+    with pytest.raises(ConfigError, match=message):
+        configured(*write({"a": samples(fair)}, *settings))
