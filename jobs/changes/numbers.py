@@ -8,7 +8,7 @@ import polars as pl
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.tables import Change
-from tiltmeter.jobs.changes.wording import amount, widths, with_interval
+from tiltmeter.jobs.changes.wording import amount, is_exact, widths, with_interval
 from tiltmeter.jobs.runtime.columns import ENDS
 from tiltmeter.jobs.runtime.wording import plural
 
@@ -158,6 +158,8 @@ def _move(row: dict[str, Any]) -> str:
     if row["beyond"] and row["p"] is not None:
         difference = with_interval(row["difference"], *(row[end] for end in ENDS))
         return f"moved from {before} to {after}, by {difference}, {_pairing(row)}"
+    if row["beyond"] and is_exact(row):
+        return f"was exact, and moved from {amount(row['before'])} to {after}, by {amount(row['difference'])}"
     if row["beyond"]:
         return f"moved beyond its interval, from {before} to {after}, by {widths(row['half_widths'])}"
     return f"went from {before} to {after}"

@@ -34,7 +34,11 @@ CHANGES = pa.schema(
         number("difference", "after less before; of lists of numbers, the largest distance of two items"),
         number("difference_low", "lower end of the interval of the difference"),
         number("difference_high", "upper end of the interval of the difference"),
-        number("half_widths", "distance of before and after in units of half the earlier interval", "half-widths"),
+        number(
+            "half_widths",
+            "distance of before and after in units of half the earlier interval; infinite if that was exact",
+            "half-widths",
+        ),
         column(
             "beyond",
             pa.bool_(),

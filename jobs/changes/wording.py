@@ -74,6 +74,24 @@ def row_name(key: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in key.items() if value is not None)
 
 
+def is_exact(row: Mapping[str, Any]) -> bool:
+    """Whether a number moved that had an interval without width, in which no distance can be measured.
+
+    >>> is_exact({"difference": 0.5, "half_widths": math.inf}), is_exact({"difference": 0.5, "half_widths": 2.0})
+    (True, False)
+    """
+    return row["half_widths"] == math.inf and math.isfinite(row["difference"])
+
+
+def half_widths_text(row: Mapping[str, Any]) -> str:
+    """In a cell: how many half-widths a number moved, unless it was exact.
+
+    >>> half_widths_text({"difference": 0.5, "half_widths": math.inf}), half_widths_text({"half_widths": None})
+    ('exact', 'none')
+    """
+    return "exact" if is_exact(row) else amount(row["half_widths"])
+
+
 def widths(num: float | None) -> str:
     """How many half-widths a number moved.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tiltmeter.jobs.changes.wording import amount, with_interval
+from tiltmeter.jobs.changes.wording import half_widths_text, with_interval
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph, Section
 from tiltmeter.jobs.report.wording import isolated, listed, plural
@@ -177,9 +177,12 @@ def _blocks(changes: pl.DataFrame) -> list[Block]:
 def _numbers(beyond: pl.DataFrame) -> list[Block]:
     if beyond.is_empty():
         return []
-    half_widths = cell("half-widths", lambda row: amount(row["half_widths"]), is_numeric=True)
+    half_widths = cell("half-widths", half_widths_text, is_numeric=True)
     row, both = text("row", names=isolated), (_side("before"), _side("after"))
-    caption = "How far they moved, in half widths of the earlier interval; with the intervals of both runs in brackets."
+    caption = (
+        "How far they moved, in half widths of the earlier interval, unless that was exact; with the intervals of both "
+        "runs in brackets."
+    )
     differences = [_difference(), text("paired_by", "paired by")] if beyond["p"].count() else []
     return [grid(caption, beyond, "table", "column", row, *both, *differences, half_widths, most=_MOST_NUMBERS)]
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from tiltmeter.jobs.changes.wording import half_widths_text
 from tiltmeter.jobs.report.changes import changes_of, judgements, move_of
-from tiltmeter.jobs.report.grids import Row, count, grid, number
+from tiltmeter.jobs.report.grids import Row, cell, count, grid, number
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
@@ -107,6 +108,10 @@ def _gates(gates: pl.DataFrame) -> Iterator[Section]:
         "row",
         number("before"),
         number("after"),
-        number("half_widths"),
+        cell("half-widths", _half_widths, is_numeric=True),
     )
     yield Section("gates", "Gates", [table])
+
+
+def _half_widths(row: Row) -> str:
+    return "" if row["half_widths"] is None else half_widths_text(row)

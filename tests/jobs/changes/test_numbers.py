@@ -50,6 +50,13 @@ def test_a_number_moved_beyond_its_interval_or_not(history, before, low, high, a
     assert row["key"] == '{"model": "en", "word": "nurse"}'
 
 
+def test_an_exact_number_is_said_to_be_and_how_far_it_moved(history):
+    exact = {"d": 1.0, "d_low": 1.0, "d_high": 1.0}
+    tables = history.table({"nurse": exact}), history.table({"nurse": {"d": 1.5, "d_low": 1.5, "d_high": 1.5}})
+    [row] = history.changes(*tables).filter("beyond").to_dicts()
+    assert row["sentence"] == "tests: d of model en, word nurse was exact, and moved from 1 to 1.5 [1.5, 1.5], by 0.5."
+
+
 @pytest.mark.parametrize("ends", [("low", "high"), ("k_low", "k_high")])
 def test_plain_ends_judge_the_column_before_them_and_a_rate_has_those_of_its_stem(history, ends):
     fields = [column("word", pa.string(), "the word", key=True)]

@@ -81,6 +81,14 @@ def test_numbers_without_intervals_move_without_a_judgement(history):
     assert section.blocks[0].items == ["tests: count of model en, word a went from 1 to 2."]
 
 
+def test_numbers_that_were_exact_have_no_half_widths(history):
+    before = {"a": {"d_low": 1.0, "d_high": 1.0}, "b": {}}
+    tables = [history.table(before), history.table({word: {"d": 4.0} for word in before})]
+    [section] = change_sections(history.changes(*tables))
+    [numbers] = section.blocks
+    assert [row[numbers.headings.index("half-widths")] for row in numbers.rows] == ["exact", "3"]
+
+
 def test_tables_that_could_not_be_compared_are_named(history):
     tables = [history.table({"a": {"count": count}}).drop_columns(["model", "word"]) for count in (1, 2)]
     found = pl.DataFrame(compare(*(history.run({"tests": table, "same": tables[0]}) for table in tables)))

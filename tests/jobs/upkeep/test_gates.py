@@ -100,6 +100,7 @@ def test_a_number_that_stays_has_not_moved_by_any_of_its_half_widths(judged):
     assert (stays["verdict"], stays["num_compared"]) == ("passed", 1)
     [moves] = judged({"a": exact}, {"a": {"d": 1.1}}, Gate("tests", "d", half_widths=2.0))
     assert (moves["verdict"], moves["half_widths"]) == ("failed", math.inf)
+    assert moves["sentence"] == "tests: d of model en, word a went from 1 to 1.1."
 
 
 def test_gates_of_a_first_night_and_of_a_job_that_failed_are_not_compared(judged, history):
