@@ -1,7 +1,7 @@
 """Numbers of texts with their intervals, as columns."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.runtime.columns import interval, number
+from tiltmeter.jobs.runtime.draws import Scheme, draws_of
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.statistics import resampling
 from tiltmeter.operators.statistics.intervals import Scale
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts, resampled_mean
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings, spread_out
+from tiltmeter.storage.store.identity import digest
+
+MOST_DRAWS = 200
+"""That a number leaves of its resamples: so many tell their spread to 5 %, and a curve has thousands of numbers."""
 
 
 def estimate_columns(name: str, sentence: str, draws: str, unit: str = "") -> list[pa.Field]:
@@ -30,33 +37,53 @@ def estimate_columns(name: str, sentence: str, draws: str, unit: str = "") -> li
     ]
 
 
+def drawn_texts(texts: Sequence[Any], seed: int, about: str) -> Scheme:
+    """What tells resamples of texts from others: two runs with the same scheme draw the same texts alike.
+
+    Args:
+        texts: what tells each of them from others, such as what it says, with the stratum in which it is drawn if there
+            are several; in the order in which they are drawn.
+        seed: of the run.
+        about: what the draws are keyed by.
+    """
+    keys = {"seed": seed, "about": about, "operator": resampling.VERSION}
+    return {"paired_by": "items", "items": digest(list(texts)), **keys}
+
+
 def mean_of_texts(
-    name: str, values: NDArray[np.float64], config: Mapping[str, Any], scale: Scale
-) -> dict[str, float | None]:
-    """A mean over texts, with its interval over resamples that are keyed by its name.
+    name: str, values: NDArray[np.float64], config: Mapping[str, Any], scale: Scale, texts: Sequence[Any]
+) -> Row:
+    """A mean over texts, with its interval over resamples that are keyed by its name, and draws.
 
     Args:
         name: of the mean.
         values: ``[texts]``, at least one.
         config: of the unit: ``seed`` and ``intervals``.
         scale: of the mean.
+        texts: as for :func:`drawn_texts`.
     """
     intervals, strata = config["intervals"], np.zeros(len(values), dtype=np.int64)
     blocks = resampled_counts(strata, config["seed"], document_key(name), intervals.num_resamples)
-    return with_interval(name, resampled_mean(values, np.concatenate(list(blocks))), intervals, scale)
+    estimate = resampled_mean(values, np.concatenate(list(blocks)))
+    return with_interval(name, estimate, intervals, scale, drawn_texts(texts, config["seed"], name))
 
 
-def with_interval(name: str, estimate: Estimate, intervals: ResampleSettings, scale: Scale) -> dict[str, float | None]:
-    """A number and the ends of its interval.
+def with_interval(
+    name: str, estimate: Estimate, intervals: ResampleSettings, scale: Scale, scheme: Scheme | None
+) -> Row:
+    """A number and the ends of its interval, and its draws for :func:`.draws.with_draws`.
 
     Args:
         name: of the number.
         estimate: over the texts, or pools of them.
         intervals: how they are made.
         scale: of the number.
+        scheme: of the resamples; None where nobody knows.
     """
     low, high, _ = intervals.over(estimate, scale)
-    return with_ends(name, float(estimate.value), float(low), float(high))
+    ends = with_ends(name, float(estimate.value), float(low), float(high))
+    # What is too few for an interval spreads by too little to judge a difference.
+    return ends if math.isnan(low) else ends | draws_of(name, spread_out(estimate)[:MOST_DRAWS], scheme)
 
 
 def with_ends(name: str, value: float, low: float, high: float) -> dict[str, float | None]:

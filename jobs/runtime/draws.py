@@ -41,9 +41,10 @@ def draws_of(name: str, values: NDArray[np.floating], scheme: Scheme | None = No
     Args:
         name: of the number's column.
         values: ``[draws]``; NaN where a draw has no value.
-        scheme: of this row, if rows of its table differ in it.
+        scheme: of this number, if those of its table differ in it.
     """
-    return {f"{name}_draws": np.asarray(values, dtype=np.float64)} | ({_SCHEME: scheme} if scheme else {})
+    draws: Row = {f"{name}_draws": np.asarray(values, dtype=np.float64)}
+    return draws | ({f"{name}_{_SCHEME}": scheme} if scheme else {})
 
 
 def with_draws(
@@ -73,7 +74,8 @@ def _draws(rows: Sequence[Row], table: pa.Table, scheme: Scheme | None) -> Itera
         for name in table.column_names:
             values = row.get(f"{name}_draws")
             if values is not None and np.isfinite(values).any():
-                about = {"key": row_key(key), "column": name, "scheme": _scheme_text(row.get(_SCHEME, scheme))}
+                keyed_by = _scheme_text(row.get(f"{name}_{_SCHEME}", scheme))
+                about = {"key": row_key(key), "column": name, "scheme": keyed_by}
                 yield about | {"values": pa.array(values, from_pandas=True).to_pylist()}
 
 

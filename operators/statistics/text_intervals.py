@@ -106,12 +106,25 @@ def resampled_interval(
         return bootstrap_interval(np.nan, np.full_like(resamples, np.nan), level)
     if method not in HOLDS_ITS_ESTIMATE:
         return bootstrap_interval(value, resamples, level, method, scale)
-    spread_out = resamples if texts is None else _spread_out(resamples, texts)
+    estimate = estimate._replace(resamples=spread_out(estimate))
     if np.isfinite([scale.low, scale.high]).all() and scale.forward is not LINEAR.forward:
-        return _score_interval(estimate._replace(resamples=spread_out), level, method, scale)
+        return _score_interval(estimate, level, method, scale)
     df = None if texts is None else texts - 1.0
-    low, high, num = bootstrap_interval(value, spread_out, level, method, scale, df)
+    low, high, num = bootstrap_interval(value, estimate.resamples, level, method, scale, df)
     return _holding(value, np.maximum(low, scale.low), np.minimum(high, scale.high), num)
+
+
+def spread_out(estimate: Estimate) -> FloatArray:
+    """Resamples that spread as numbers of so many texts do; as they are where these are not known, or fewer than 2.
+
+    >>> spread_out(Estimate(2.0, np.array([1.0, 2.0, 3.0]), num_texts=2)).round(2)
+    array([0.59, 2.  , 3.41])
+    """
+    _, resamples, texts = estimate
+    if texts is None or texts < _MIN_TEXTS:
+        return resamples
+    mean = _mean(resamples)[..., np.newaxis]
+    return np.asarray(mean + np.sqrt(texts / (texts - 1.0)) * (resamples - mean))
 
 
 def score_interval(
@@ -150,12 +163,6 @@ def _extended(estimate: Estimate, level: float, method: Method, scale: Scale) ->
     finite = estimate._replace(resamples=resamples[np.isfinite(resamples)])
     inner = resampled_interval(finite, level, method, scale)
     return Interval(np.where(np.isinf(low), low, inner.low), np.where(np.isinf(high), high, inner.high), num)
-
-
-def _spread_out(resamples: FloatArray, num_texts: float) -> FloatArray:
-    """Resamples that spread as numbers of so many texts do."""
-    mean = _mean(resamples)[..., np.newaxis]
-    return np.asarray(mean + np.sqrt(num_texts / (num_texts - 1.0)) * (resamples - mean))
 
 
 def _mean(resamples: FloatArray) -> FloatArray:

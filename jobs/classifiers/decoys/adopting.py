@@ -15,8 +15,9 @@ from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.data_sets import DecoyData
 from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL
-from tiltmeter.jobs.classifiers.intervals import mean_of_texts, with_ends
+from tiltmeter.jobs.classifiers.intervals import MOST_DRAWS, drawn_texts, mean_of_texts, with_ends
 from tiltmeter.jobs.classifiers.models import trained_model
+from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.attribution.attribute import predict
 from tiltmeter.operators.classifiers.attribution.records import TextClassifier
@@ -64,7 +65,7 @@ def _unit(
     inputs = {"texts": [texts], "probes": [data.probes], "measures": [data.measures]}
     inputs |= {"original": [original], "decoyed": [decoyed]}
     return Unit(
-        "decoy_adoption/3", f"{name}, model {number}", {"decoy": name, "model": str(number), **settings}, inputs
+        "decoy_adoption/4", f"{name}, model {number}", {"decoy": name, "model": str(number), **settings}, inputs
     )
 
 
@@ -82,8 +83,8 @@ class _Evaluating:
             is_right = self._right(classifier, [*test, *probes])
             rights[kind] = is_right[: len(test)], is_right[len(test) :]
         [measures] = store.read(unit.input("measures")).to_pylist()
-        row = measures | _row(unit.config, probes, rights) | _on_word_rows(unit.config, test, rights)
-        yield "decoys", pa.Table.from_pylist([row], tables.DECOYS)
+        row = measures | _row(unit.config, test, probes, rights) | _on_word_rows(unit.config, test, rights)
+        yield from with_draws({"decoys": ([row], tables.DECOYS)}, None, pa.Table.from_pylist)
 
     def _right(self, classifier: TextClassifier, rows: Sequence[Row]) -> NDArray[np.float64]:
         probabilities = predict(classifier, [row["text"] for row in rows], self.max_tokens)
@@ -100,11 +101,17 @@ def _on_word_rows(
     is_held = np.array([holds(config["made"], row["text"]) for row in test], dtype=bool)
     (original, _), (decoyed, _) = rights["original"], rights["decoyed"]
     row: dict[str, Any] = {"num_word_rows": int(is_held.sum())}
-    row |= _accuracy("accuracy_original_on_word_rows", original[is_held], config)
-    return row | _accuracy("accuracy_on_word_rows", decoyed[is_held], config)
+    held = [text for text, holding in zip(test, is_held, strict=True) if holding]
+    row |= _accuracy("accuracy_original_on_word_rows", original[is_held], config, held)
+    return row | _accuracy("accuracy_on_word_rows", decoyed[is_held], config, held)
 
 
-def _row(config: Row, probes: Sequence[Row], rights: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> dict[str, Any]:
+def _row(
+    config: Row,
+    test: Sequence[Row],
+    probes: Sequence[Row],
+    rights: Mapping[str, tuple[NDArray[Any], NDArray[Any]]],
+) -> dict[str, Any]:
     (original, original_probes), (decoyed, decoyed_probes) = rights["original"], rights["decoyed"]
     has_decoy = np.array([row["has_decoy"] for row in probes], dtype=bool)
     lost = original_probes - decoyed_probes
@@ -121,10 +128,13 @@ def _row(config: Row, probes: Sequence[Row], rights: Mapping[str, tuple[NDArray[
     )
     is_there = not math.isnan(result.fall)
     row: dict[str, Any] = {"decoy": config["decoy"], "model": config["model"], "num_decoy_rows": int(has_decoy.sum())}
-    row |= _accuracy("accuracy_original", original, config) | _accuracy("accuracy_decoy", decoyed, config)
-    row |= _accuracy("accuracy_on_decoy_rows", decoyed_probes[has_decoy], config)
+    row |= _accuracy("accuracy_original", original, config, test) | _accuracy("accuracy_decoy", decoyed, config, test)
+    with_decoy = [probe for probe in probes if probe["has_decoy"]]
+    row |= _accuracy("accuracy_on_decoy_rows", decoyed_probes[has_decoy], config, with_decoy)
     row["accuracy_original_on_decoy_rows"] = float(original_probes[has_decoy].mean()) if has_decoy.any() else None
     row |= with_ends("fall", result.fall, result.low, result.high)
+    drawn = drawn_texts([[probe["text"], probe["has_decoy"]] for probe in probes], config["seed"], config["decoy"])
+    row |= {} if math.isnan(result.low) else draws_of("fall", result.resamples[:MOST_DRAWS], drawn)
     row["adopted"] = result.adopted if is_there else None
     return row | _status(result.adopted if is_there else None)
 
@@ -137,8 +147,8 @@ def _status(adopted: bool | None) -> dict[str, str]:
     return {"status": "ok", "reason": ""}
 
 
-def _accuracy(name: str, right: NDArray[np.float64], config: Row) -> dict[str, float | None]:
+def _accuracy(name: str, right: NDArray[np.float64], config: Row, texts: Sequence[Row]) -> dict[str, Any]:
     """With its bootstrap interval; nothing without a text."""
     if not len(right):
         return {}
-    return mean_of_texts(name, right, config, LOGIT)
+    return mean_of_texts(name, right, config, LOGIT, [row["text"] for row in texts])

@@ -13,8 +13,10 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun, Setup
+from tiltmeter.jobs.classifiers.decoys.data_sets import DecoyData
 from tiltmeter.jobs.classifiers.decoys.explaining import DECOYED, PLAIN, ExplainedPair
-from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample, adopted_by
+from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample, adopted_by, pool_names
+from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.operators.classifiers.decoys import debugging
 from tiltmeter.operators.classifiers.decoys import detection as decoy_detection
 from tiltmeter.operators.classifiers.decoys import selection as instance_selection
@@ -147,6 +149,7 @@ def _shown(store: Store, ref: TableRef, config: Mapping[str, Any], kind: str) ->
 def detect(
     runner: Runner,
     config: DecoyBenchmarkRun,
+    data: Mapping[str, DecoyData],
     looks: Mapping[str, Sequence[Finished]],
     adopted: Mapping[str, Sequence[TableRef]],
 ) -> dict[str, list[TableRef]]:
@@ -155,9 +158,9 @@ def detect(
     units = {
         name: [
             Unit(
-                "decoy_detection/4",
+                "decoy_detection/5",
                 name,
-                {"decoy": name, **settings},
+                {"decoy": name, "pools": pool_names(data[name].pools), **settings},
                 {"sessions": [unit.tables["sessions"] for unit in finished], "adopted": answers(adopted[name])},
             )
         ]
@@ -185,14 +188,13 @@ def _sum_up(store: Store, unit: Unit) -> Tables:
     resample = PoolResample(unit.config, next(iter(means.values())).shape[0])
     side_by_side = {key: pools for key, pools in means.items() if key[1] == _SIDE_BY_SIDE}
     selections = {key: pools for key, pools in means.items() if key[1] != _SIDE_BY_SIDE}
-    for name, kept, value, schema in (
-        ("detection", selections, "detection_probability", tables.DETECTION),
-        (_SIDE_BY_SIDE, side_by_side, "success_probability", tables.SIDE_BY_SIDE),
-    ):
-        rows = [about | row for row in _curves(kept, resample, value)]
-        yield name, pa.Table.from_pylist(rows, schema)
-    rows = [about | row for row in _utility(selections, resample)]
-    yield "utility", pa.Table.from_pylist(rows, tables.UTILITY)
+    rows = {
+        "detection": (_curves(selections, resample, "detection_probability"), tables.DETECTION),
+        _SIDE_BY_SIDE: (_curves(side_by_side, resample, "success_probability"), tables.SIDE_BY_SIDE),
+        "utility": (_utility(selections, resample), tables.UTILITY),
+    }
+    made = {name: ([about | row for row in these], schema) for name, (these, schema) in rows.items()}
+    yield from with_draws(made, None, pa.Table.from_pylist)
 
 
 def _by_pool(sessions: pl.DataFrame) -> dict[tuple[str, str], NDArray[np.float64]]:

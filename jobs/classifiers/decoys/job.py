@@ -48,7 +48,7 @@ def _find_decoys(run: Run[DecoyBenchmarkRun, BenchmarkSources], texts: TableRef)
     tables = [refs for pairs in explained.values() for pair in pairs for refs in pair.attributions.values()]
     run.publish("attributions", [ref for refs in tables for ref in refs])
     looks = look(runner, config, explained)
-    run.publish_all(detect(runner, config, looks, adopted))
+    run.publish_all(detect(runner, config, data, looks, adopted))
     if "identify_and_improve" in config.setups:
         run.publish_all(improve(runner, config, run.sources, texts, data, models, looks, adopted))
     export_study(run, explained)

@@ -68,7 +68,7 @@ def _pairs(model: str, others: Mapping[str, Estimates]) -> Iterator[tuple[str, s
 
 def _comparison(about: Row, differences: TextValues, config: Mapping[str, Any]) -> Row:
     scale = DIFFERENCE_SCALES[about["measure"]]
-    row: Row = dict(with_interval("difference", differences.estimate, config["intervals"], scale))
+    row: Row = dict(with_interval("difference", differences.estimate, config["intervals"], scale, differences.scheme))
     row |= {name: float(value) for name, value in paired_t(differences.values)._asdict().items()}
     expected = EXPECTED.get((about["model"], about["against"], about["measure"]))
     has_value = row["difference"] is not None

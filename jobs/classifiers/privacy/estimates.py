@@ -1,13 +1,15 @@
 """What each text has of a measure, resamples of the texts of a corpus, and intervals over them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tiltmeter.jobs.classifiers.intervals import drawn_texts
 from tiltmeter.jobs.classifiers.privacy import tables
+from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.operators.classifiers.privacy.attacker import weighted_recalls
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT, Scale
@@ -15,6 +17,8 @@ from tiltmeter.operators.statistics.resampling import Estimate, effective_number
 from tiltmeter.operators.statistics.text_intervals import below
 
 Frames = Mapping[str, pl.DataFrame]
+Texts = Mapping[int, str]
+"""What each sentence says, by its number."""
 
 SCALES: Mapping[str, Scale] = dict.fromkeys(tables.MEASURES, LOGIT) | {
     "ep": LINEAR,
@@ -27,6 +31,18 @@ DIFFERENCE_SCALES: Mapping[str, Scale] = {name: FISHER if scale is LOGIT else LI
 """Of differences of the measures."""
 
 
+class Resampled(NamedTuple):
+    """Texts that are drawn.
+
+    Attributes:
+        counts: ``[resamples, texts]``, how often each resample has each.
+        scheme: what the draws are keyed by.
+    """
+
+    counts: NDArray[np.int32]
+    scheme: Scheme
+
+
 class TextValues(NamedTuple):
     """Of one measure and corpus.
 
@@ -34,11 +50,13 @@ class TextValues(NamedTuple):
         values: ``[texts]``, whose mean is the measure; NaN where a text has none.
         counts: ``[resamples, texts]``, how often each resample has each text; the same for all models.
         num_texts: that the measure counts for; None: those that have a value.
+        scheme: of the resamples.
     """
 
     values: NDArray[np.float64]
     counts: NDArray[np.int32]
     num_texts: float | None = None
+    scheme: Scheme | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -46,37 +64,42 @@ class TextValues(NamedTuple):
         return resampled_mean(self.values, self.counts, self.num_texts)
 
 
-def estimates(frames: Frames, corpus: str, config: Mapping[str, Any]) -> dict[tuple[int | None, str], TextValues]:
+def estimates(
+    frames: Frames, corpus: str, texts: Texts, config: Mapping[str, Any]
+) -> dict[tuple[int | None, str], TextValues]:
     """By seed, and None for each text's mean over the seeds that give it a value, and measure.
 
     Args:
         frames: ``samples`` of all seeds of a model, and ``outcomes`` if it was tested.
         corpus: one of those that they have.
+        texts: of all sentences.
         config: of the unit, with the seed and the intervals.
     """
-    return _explained(frames["samples"], corpus, config) | (
-        _recalls(frames["outcomes"], corpus, config) if "outcomes" in frames else {}
+    return _explained(frames["samples"], corpus, texts, config) | (
+        _recalls(frames["outcomes"], corpus, texts, config) if "outcomes" in frames else {}
     )
 
 
 def _explained(
-    samples: pl.DataFrame, corpus: str, config: Mapping[str, Any]
+    samples: pl.DataFrame, corpus: str, texts: Texts, config: Mapping[str, Any]
 ) -> dict[tuple[int | None, str], TextValues]:
     rows = samples.filter(corpus=corpus).sort("sentence")
     parts: dict[int | None, pl.DataFrame] = {
         seed: part for (seed,), part in rows.partition_by("seed", maintain_order=True, as_dict=True).items()
     }
     parts[None] = rows.group_by("sentence", maintain_order=True).agg(pl.col(*tables.EXPLAINED).mean())
-    counts = explained_counts(parts[None].height, corpus, config)
+    drawn = resampled_sentences(parts[None]["sentence"].to_list(), corpus, texts, config)
     return {
-        (seed, name): TextValues(part[name].cast(pl.Float64).fill_null(np.nan).to_numpy(), counts)
+        (seed, name): TextValues(
+            part[name].cast(pl.Float64).fill_null(np.nan).to_numpy(), drawn.counts, None, drawn.scheme
+        )
         for seed, part in parts.items()
         for name in tables.EXPLAINED
     }
 
 
 def _recalls(
-    outcomes: pl.DataFrame, corpus: str, config: Mapping[str, Any]
+    outcomes: pl.DataFrame, corpus: str, texts: Texts, config: Mapping[str, Any]
 ) -> dict[tuple[int | None, str], TextValues]:
     """Every class and gender keeps its number of texts in a resample, and so its weight."""
     rows = outcomes.filter(corpus=corpus)
@@ -85,19 +108,23 @@ def _recalls(
     numbers = {name: first[name].rank("dense").cast(pl.Int64).to_numpy() for name in ("valence", "gender")}
     cells = np.column_stack([numbers["valence"], numbers["gender"]])
     counts = resamples(np.unique(cells, axis=0, return_inverse=True)[1], corpus, config)
+    drawn = [[texts[number], *cell] for number, *cell in first.select("sentence", "valence", "gender").iter_rows()]
+    scheme = drawn_texts(drawn, config["seed"], corpus)
     values: dict[tuple[int | None, str], TextValues] = {}
     for name, classes in numbers.items():
         right = {seed: (part[f"found_{name}"] == part[name]).to_numpy() for seed, part in by_seed.items()}
         recalls = {seed: weighted_recalls(is_right, classes) for seed, is_right in right.items()}
         num = effective_number(weighted_recalls(np.ones(len(classes), dtype=bool), classes))
         for seed, shares in {**recalls, None: np.mean(list(recalls.values()), axis=0)}.items():
-            values[seed, f"{name}_uar"] = TextValues(shares, counts, num)
+            values[seed, f"{name}_uar"] = TextValues(shares, counts, num, scheme)
     return values
 
 
-def explained_counts(num: int, corpus: str, config: Mapping[str, Any]) -> NDArray[np.int32]:
-    """How often each resample has each of the explained sentences: ``[resamples, sentences]``."""
-    return resamples(np.zeros(num, dtype=np.int64), f"{corpus} explained", config)
+def resampled_sentences(sentences: Sequence[int], corpus: str, texts: Texts, config: Mapping[str, Any]) -> Resampled:
+    """Resamples of the explained sentences of a corpus, which are given by their numbers."""
+    about = f"{corpus} explained"
+    counts = resamples(np.zeros(len(sentences), dtype=np.int64), about, config)
+    return Resampled(counts, drawn_texts([texts[number] for number in sentences], config["seed"], about))
 
 
 def resamples(strata: NDArray[np.int64], about: str, config: Mapping[str, Any]) -> NDArray[np.int32]:

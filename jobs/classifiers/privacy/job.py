@@ -32,7 +32,8 @@ def run(run: Run[PrivacyMetricsRun, PrivacySources]) -> None:
     parts = [part for by_seed in measured.values() for part in by_seed]
     run.publish("attributions", [ref for part in parts for ref in part.attributions])
     run.publish("samples", [part.samples for part in parts])
-    run.publish_all(sum_up(runner, config, outcomes, measured))
+    shown = [texts.texts] if noisy is None else [texts.texts, noisy.texts]
+    run.publish_all(sum_up(runner, config, shown, outcomes, measured))
     if noisy is not None:
         run.publish("noisy_texts", [noisy.texts])
         run.publish_all({"noise": control_noise(runner, config, noisy, noisy_attributions(measured))})

@@ -14,11 +14,12 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.intervals import with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import Noise, PrivacyMetricsRun
-from tiltmeter.jobs.classifiers.privacy.estimates import explained_counts
+from tiltmeter.jobs.classifiers.privacy.estimates import Texts, resampled_sentences
 from tiltmeter.jobs.classifiers.privacy.labels import Row
 from tiltmeter.jobs.classifiers.privacy.texts import SpokenTexts, drawn
 from tiltmeter.jobs.classifiers.tables import SENTENCES
-from tiltmeter.jobs.runtime.rows import OK, failed, table_of
+from tiltmeter.jobs.runtime.draws import with_draws
+from tiltmeter.jobs.runtime.rows import OK, failed
 from tiltmeter.operators.classifiers.decoys import making as decoy_making
 from tiltmeter.operators.classifiers.privacy import noise as artificial_noise
 from tiltmeter.operators.classifiers.privacy.noise import salience, with_noise
@@ -170,11 +171,11 @@ def control_noise(
     """
     settings = {"operators": [artificial_noise.VERSION, resampling.VERSION], "seed": config.seed}
     settings |= {"intervals": config.intervals, "words": config.models.noise.words}
-    about = noisy.texts.select("sentence", "noise", "valence", "gender")
+    about = noisy.texts.select("sentence", "text", "noise", "valence", "gender")
     units = {
         name: [
             Unit(
-                "noise_salience/2",
+                "noise_salience/3",
                 name,
                 {"model": name, **settings},
                 {
@@ -198,7 +199,8 @@ def _control(store: Store, unit: Unit) -> Tables:
             for sentence, lines in groupby(store.read(ref).to_pylist(), lambda line: line["sentence"])
         ]
     )
-    yield "noise", table_of(list(noise_rows(samples, unit.config)), tables.NOISE)
+    shown = {sentence: row["text"] for sentence, row in texts.items()}
+    yield from with_draws({"noise": (list(noise_rows(samples, shown, unit.config)), tables.NOISE)}, None)
 
 
 def _sample(text: Row, lines: Sequence[Row]) -> Row:
@@ -207,30 +209,32 @@ def _sample(text: Row, lines: Sequence[Row]) -> Row:
     return {"sentence": text["sentence"], "word": text["noise"], **salience(values, is_noise)._asdict()}
 
 
-def noise_rows(samples: pl.DataFrame, config: Mapping[str, Any]) -> Iterator[Row]:
+def noise_rows(samples: pl.DataFrame, texts: Texts, config: Mapping[str, Any]) -> Iterator[Row]:
     """Of all artificial words together and of each, the means over the seeds and those of each seed.
 
     Args:
         samples: ``seed``, ``sentence``, ``word`` and the salience of each explained text.
+        texts: of all sentences.
         config: of the unit.
     """
     samples = samples.with_columns(pl.col(*_MEASURES, "even_share").fill_nan(None))
     words = [word for entries in config["words"] for word in entries]
     for word in [None, *(word for word in words if word in samples["word"].to_list())]:
         rows = samples if word is None else samples.filter(word=word)
-        yield _row(None, word, rows.group_by("sentence").agg(pl.col(*_MEASURES, "even_share").mean()), config)
+        yield _row(None, word, rows.group_by("sentence").agg(pl.col(*_MEASURES, "even_share").mean()), texts, config)
         for (seed,), part in rows.partition_by("seed", maintain_order=True, as_dict=True).items():
-            yield _row(seed, word, part, config)
+            yield _row(seed, word, part, texts, config)
 
 
-def _row(seed: Any, word: str | None, rows: pl.DataFrame, config: Mapping[str, Any]) -> Row:
+def _row(seed: Any, word: str | None, rows: pl.DataFrame, texts: Texts, config: Mapping[str, Any]) -> Row:
     known = rows.drop_nulls("share").sort("sentence")
     row = {"model": config["model"], "seed": seed, "word": word, "num_texts": known.height}
     if not known.height:
         return row | failed("no_attribution", "no word of any of the texts has an attribution other than 0")
-    counts = explained_counts(known.height, f"{NOISY} {word or ''}", config)
+    drawn = resampled_sentences(known["sentence"].to_list(), f"{NOISY} {word or ''}", texts, config)
     for name in _MEASURES:
-        row |= with_interval(name, resampled_mean(known[name].to_numpy(), counts), config["intervals"], LOGIT)
+        estimate = resampled_mean(known[name].to_numpy(), drawn.counts)
+        row |= with_interval(name, estimate, config["intervals"], LOGIT, drawn.scheme)
     even = float(known["even_share"].to_numpy().mean())
     is_above = row["share_low"] is not None and bool(row["share_low"] > even)
     return row | {"even_share": even, "highlighted": is_above, **OK}

@@ -11,10 +11,11 @@ from tiltmeter.jobs.classifiers.intervals import with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.comparing import CONTROL, adjust, comparisons
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.classifiers.privacy.estimates import SCALES, TextValues, estimates
+from tiltmeter.jobs.classifiers.privacy.estimates import SCALES, Texts, TextValues, estimates
 from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED, Measured
 from tiltmeter.jobs.classifiers.privacy.words import word_rows
-from tiltmeter.jobs.runtime.rows import OK, failed, table_of
+from tiltmeter.jobs.runtime.draws import with_draws
+from tiltmeter.jobs.runtime.rows import OK, failed
 from tiltmeter.operators.classifiers.privacy import attacker
 from tiltmeter.operators.statistics import paired_samples, resampling
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -28,52 +29,71 @@ Row = dict[str, Any]
 def sum_up(
     runner: Runner,
     config: PrivacyMetricsRun,
+    texts: Sequence[TableRef],
     outcomes: Mapping[str, Sequence[TableRef]],
     measured: Mapping[str, Sequence[Measured]],
 ) -> dict[str, list[TableRef]]:
-    """Tables ``models``, ``orderings`` and ``ep_words`` of every model of which all was measured."""
+    """Tables ``models``, ``orderings`` and ``ep_words`` of every model of which all was measured.
+
+    Args:
+        runner: of the stages.
+        config: of the run.
+        texts: with the columns ``sentence`` and ``text``, of all that is tested and explained.
+        outcomes: of each model that was tested, for each seed.
+        measured: of each model, for each seed.
+    """
     settings = {
         "operators": [attacker.VERSION, resampling.VERSION, paired_samples.VERSION],
         "seed": config.seed,
         "intervals": config.intervals,
     }
     names = [name for name in measured if name in outcomes or name == RESEEDED]
-    units = {name: [_unit(name, settings, outcomes, measured)] for name in names}
+    shown = {"texts": [ref.select("sentence", "text") for ref in texts]}
+    units = {name: [_unit(name, settings, shown | _inputs(name, outcomes, measured))] for name in names}
     done = runner.run_whole(Stage("sum up", each(_sum_up), units))
     sums = {name: [finished.tables[name] for [finished] in done.values()] for name in ("models", "ep_words")}
     return sums | {"orderings": adjust(runner, [finished.tables["orderings"] for [finished] in done.values()])}
 
 
-def _unit(
-    name: str, settings: Row, outcomes: Mapping[str, Sequence[TableRef]], measured: Mapping[str, Sequence[Measured]]
-) -> Unit:
+def _unit(name: str, settings: Row, inputs: Mapping[str, Sequence[TableRef]]) -> Unit:
+    return Unit("privacy_sums/4", name, {"model": name, **settings}, inputs)
+
+
+def _inputs(
+    name: str, outcomes: Mapping[str, Sequence[TableRef]], measured: Mapping[str, Sequence[Measured]]
+) -> dict[str, list[TableRef]]:
     inputs = {}
     for role, other in {"own": name, **_OTHERS}.items():
         if other in measured:
             inputs[f"{role}_samples"] = [part.samples for part in measured[other]]
             inputs[f"{role}_words"] = [part.words for part in measured[other]]
             inputs |= {f"{role}_outcomes": list(outcomes[other])} if other in outcomes else {}
-    return Unit("privacy_sums/3", name, {"model": name, **settings}, inputs)
+    return inputs
 
 
 def _sum_up(store: Store, unit: Unit) -> Tables:
-    config, frames = unit.config, _read(store, unit, "own")
+    config, frames, texts = unit.config, _read(store, unit, "own"), _texts(store, unit)
     others = {name: _read(store, unit, role) for role, name in _OTHERS.items()}
     models: list[Row] = []
     compared: list[Row] = []
     for corpus in dict.fromkeys(frames["samples"]["corpus"]):
-        values = estimates(frames, corpus, config)
+        values = estimates(frames, corpus, texts, config)
         models += _model_rows(config, corpus, frames, values)
         by_other = {
-            name: estimates(other, corpus, config)
+            name: estimates(other, corpus, texts, config)
             for name, other in others.items()
             if other and corpus in other["samples"]["corpus"]
         }
         compared += comparisons(config, corpus, values, by_other)
-    yield "models", table_of(models, tables.MODELS)
-    yield "orderings", table_of(compared, tables.ORDERINGS)
-    words = word_rows(frames, {} if config["model"] == GENERAL else others[GENERAL], config)
-    yield "ep_words", table_of(words if config["model"] != RESEEDED else [], tables.EP_WORDS)
+    general = {} if config["model"] == GENERAL else others[GENERAL]
+    words = [] if config["model"] == RESEEDED else word_rows(frames, general, texts, config)
+    rows = {"models": (models, tables.MODELS), "orderings": (compared, tables.ORDERINGS)}
+    yield from with_draws(rows | {"ep_words": (words, tables.EP_WORDS)}, None)
+
+
+def _texts(store: Store, unit: Unit) -> Texts:
+    rows = [row for ref in unit.inputs["texts"] for row in store.read(ref).to_pylist()]
+    return {row["sentence"]: row["text"] for row in rows}
 
 
 def _read(store: Store, unit: Unit, role: str) -> dict[str, pl.DataFrame]:
@@ -98,7 +118,8 @@ def _model_rows(
         row: Row = {"model": config["model"], "seed": seed, "corpus": corpus, "num_rows": num_rows}
         for name in tables.MEASURES:
             if (seed, name) in values:
-                row |= with_interval(name, values[seed, name].estimate, config["intervals"], SCALES[name])
+                measure = values[seed, name]
+                row |= with_interval(name, measure.estimate, config["intervals"], SCALES[name], measure.scheme)
         part = samples if seed is None else samples.filter(seed=seed)
         row |= {"num_explained": part.filter(status="ok")["sentence"].n_unique()}
         row |= _why(part, "ep", tables.EP_STATUSES) | _why(part, "eg", tables.EG_STATUSES)

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.classifiers.intervals import with_interval
-from tiltmeter.jobs.classifiers.privacy.estimates import explained_counts
+from tiltmeter.jobs.classifiers.privacy.estimates import Resampled, Texts, resampled_sentences
 from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.operators.statistics.resampling import resampled_mean
 
@@ -19,21 +19,22 @@ Frames = Mapping[str, pl.DataFrame]
 Row = dict[str, Any]
 
 
-def word_rows(frames: Frames, general: Frames, config: Mapping[str, Any]) -> list[Row]:
+def word_rows(frames: Frames, general: Frames, texts: Texts, config: Mapping[str, Any]) -> list[Row]:
     """Rows of each corpus, list and word, those first that have most of the attribution.
 
     Args:
         frames: ``samples`` and ``words`` of all seeds.
         general: the same of the model General; nothing without it.
+        texts: of all sentences.
         config: of the unit.
     """
     corpora = list(dict.fromkeys(frames["samples"]["corpus"]))
-    return [row for corpus in corpora for row in _of_corpus(frames, general, corpus, config)]
+    return [row for corpus in corpora for row in _of_corpus(frames, general, corpus, texts, config)]
 
 
-def _of_corpus(frames: Frames, general: Frames, corpus: str, config: Mapping[str, Any]) -> Iterator[Row]:
+def _of_corpus(frames: Frames, general: Frames, corpus: str, texts: Texts, config: Mapping[str, Any]) -> Iterator[Row]:
     sentences = np.unique(frames["samples"].filter(corpus=corpus)["sentence"].to_numpy())
-    counts = explained_counts(len(sentences), corpus, config)
+    drawn = resampled_sentences(sentences.tolist(), corpus, texts, config)
     shares = _shares(frames, corpus, sentences)
     others = _shares(general, corpus, sentences) if general else None
     uses, parts = _uses(frames, corpus), _parts(frames, corpus)
@@ -43,7 +44,7 @@ def _of_corpus(frames: Frames, general: Frames, corpus: str, config: Mapping[str
         share = float(shares[key].mean())
         row |= {"share": share, "share_where_used": share * len(sentences) / max(uses[key]["num_sentences"], 1)}
         if others is not None:
-            row |= _change(shares[key], others.get(key, np.zeros(len(sentences))), counts, config)
+            row |= _change(shares[key], others.get(key, np.zeros(len(sentences))), drawn, config)
         yield row | {"status": "ok", "reason": ""}
 
 
@@ -84,9 +85,10 @@ def _shares(frames: Frames, corpus: str, sentences: NDArray[np.int64]) -> dict[t
 
 
 def _change(
-    shares: NDArray[np.float64], other: NDArray[np.float64], counts: NDArray[np.int32], config: Mapping[str, Any]
+    shares: NDArray[np.float64], other: NDArray[np.float64], drawn: Resampled, config: Mapping[str, Any]
 ) -> Row:
     difference = shares - other
-    row = with_interval("change", resampled_mean(difference, counts), config["intervals"], FISHER)
+    estimate = resampled_mean(difference, drawn.counts)
+    row = with_interval("change", estimate, config["intervals"], FISHER, drawn.scheme)
     is_less = bool((row["change_high"] or 0.0) < 0 and shares.mean() <= _STOPPED * other.mean())
     return {"share_general": float(other.mean()), **row, "stopped": is_less}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings, spread_out
 
 VERSION = "decoy_adoption/2"
 
@@ -30,12 +30,14 @@ class Adoption(NamedTuple):
     fall: as above; NaN if there are no texts of either kind.
     low, high: ends of its interval; NaN with fewer than 2 texts of either kind.
     adopted: whether the whole interval lies above what is asked for.
+    resamples: of the fall, which spread as it does; none if it is NaN.
     """
 
     fall: float
     low: float
     high: float
     adopted: bool
+    resamples: FloatArray
 
 
 def adoption(
@@ -63,11 +65,11 @@ def adoption(
     (1.0, 0.85, 1.0, True)
     """
     if not len(falls) or not len(others):
-        return Adoption(np.nan, np.nan, np.nan, False)
+        return Adoption(np.nan, np.nan, np.nan, False, np.empty(0))
     drawn = _paired if is_paired else _apart
     estimate = drawn(np.asarray(falls, float), np.asarray(others, float), seed, about, intervals.num_resamples)
     low, high, _ = intervals.over(estimate, FISHER)
-    return Adoption(float(estimate.value), float(low), float(high), bool(low > min_fall))
+    return Adoption(float(estimate.value), float(low), float(high), bool(low > min_fall), spread_out(estimate))
 
 
 def _paired(falls: FloatArray, others: FloatArray, seed: int, about: int, num: int) -> Estimate:

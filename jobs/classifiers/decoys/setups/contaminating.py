@@ -23,6 +23,7 @@ from tiltmeter.jobs.classifiers.decoys.training import Lesson, train_with
 from tiltmeter.jobs.classifiers.intervals import mean_of_texts
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.classifiers.tables import SPLIT
+from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.attribution import attribute as attribution
@@ -82,7 +83,7 @@ def contaminate(
     inspections = [done.tables["inspections"] for done in reviews]
     return {
         "inspections": inspections,
-        "contamination": [_summary(runner, config, cases, inspections, rights)],
+        "contamination": [_summary(runner, config, texts, cases, inspections, rights)],
     }
 
 
@@ -329,6 +330,7 @@ class _Judging:
 def _summary(
     runner: Runner,
     config: DecoyBenchmarkRun,
+    texts: TableRef,
     cases: Sequence[_Case],
     inspections: Sequence[TableRef],
     rights: Sequence[TableRef],
@@ -339,15 +341,14 @@ def _summary(
         "intervals": config.intervals,
         "seed": config.seed,
     }
-    unit = Unit(
-        "contamination_summary/2", "labels", settings, {"inspections": list(inspections), "rights": list(rights)}
-    )
+    inputs = {"texts": [texts.select("part", "row", "text")], "inspections": list(inspections), "rights": list(rights)}
+    unit = Unit("contamination_summary/3", "labels", settings, inputs)
     [done] = runner.run_whole(Stage("uncover labels", each(sum_up), {_GROUP: [unit]}))[_GROUP]
     return done.tables["contamination"]
 
 
 def sum_up(store: Store, unit: Unit) -> Tables:
-    """The table ``contamination``, from ``inspections`` and, by model, of which test texts each is right."""
+    """The table ``contamination``, from the texts, ``inspections`` and, by model, of which test texts each is right."""
     config, number = unit.config, unit.config["number"]
     rights = [store.read(ref)["is_right"].to_numpy(zero_copy_only=False) for ref in unit.inputs["rights"]]
     models = {_CLEAN: rights[:number], _CONTAMINATED: rights[number : 2 * number]}
@@ -356,21 +357,27 @@ def sum_up(store: Store, unit: Unit) -> Tables:
     for (order, _, share), these in zip(config["cases"], rights[2 * number :], strict=True):
         relabelled.setdefault((order, share), []).append(these)
     inspections = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["inspections"]])
+    texts = pl.DataFrame(store.read(unit.input("texts")))
+    tested = texts.filter(part="test")["text"].to_list()
+    by_row = dict(texts.filter(part="training").select("row", "text").iter_rows())
     rows = [
         {"order": order, "share": share, "num_models": number}
-        | _uncovered(inspections.filter(order=order), share, config)
+        | _uncovered(inspections.filter(order=order), share, config, by_row)
         | {f"accuracy_{kind}": float(values.mean()) for kind, values in means.items()}
         | {"accuracy_relabelled": float(np.mean(these))}
-        | mean_of_texts("gain", np.mean(these, axis=0) - means[_CONTAMINATED], config, FISHER)
+        | mean_of_texts("gain", np.mean(these, axis=0) - means[_CONTAMINATED], config, FISHER, tested)
         for (order, share), these in relabelled.items()
     ]
-    yield "contamination", pa.Table.from_pylist(rows, tables.CONTAMINATION)
+    yield from with_draws({"contamination": (rows, tables.CONTAMINATION)}, None, pa.Table.from_pylist)
 
 
-def _uncovered(inspections: pl.DataFrame, share: float, config: Mapping[str, Any]) -> dict[str, Any]:
+def _uncovered(
+    inspections: pl.DataFrame, share: float, config: Mapping[str, Any], texts: Mapping[int, str]
+) -> dict[str, Any]:
     """How many of the flipped labels are looked at, with the interval of their share over such texts."""
     num_inspected = _num_inspected(share, inspections["row"].n_unique())
     flipped = inspections.filter("is_flipped").group_by("row").agg((pl.col("place") <= num_inspected).mean())
-    values = flipped.sort("row")["place"].to_numpy()
+    flipped = flipped.sort("row")
+    values, drawn = flipped["place"].to_numpy(), [texts[row] for row in flipped["row"]]
     counts = {"num_inspected": num_inspected, "num_flipped": len(values), "num_uncovered": float(values.sum())}
-    return counts | mean_of_texts("uncovered", values, config, LOGIT)
+    return counts | mean_of_texts("uncovered", values, config, LOGIT, drawn)

@@ -20,10 +20,11 @@ from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenc
 from tiltmeter.jobs.classifiers.decoys.data_sets import DecoyData
 from tiltmeter.jobs.classifiers.decoys.detecting import answers
 from tiltmeter.jobs.classifiers.decoys.setups.evaluating import correct
-from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample, adopted_by
+from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample, adopted_by, pool_names
 from tiltmeter.jobs.classifiers.decoys.training import Lesson, train_with
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.classifiers.tables import SPLIT
+from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.decoys import debugging
 from tiltmeter.operators.classifiers.decoys.debugging import is_complete, without_words
@@ -63,7 +64,7 @@ def improve(
     repaired = _repair(runner, config, sources, models, repairs, parts)
     evaluated = _evaluate(runner, config, repairs, parts, repaired)
     units = {
-        name: [_summary(config, name, reviews[name], evaluated[name], adopted[name])]
+        name: [_summary(config, name, pool_names(data[name].pools), reviews[name], evaluated[name], adopted[name])]
         for name in reviews
         if name in evaluated
     }
@@ -207,14 +208,20 @@ def _mean(values: NDArray[np.bool_]) -> float | None:
 def _summary(
     config: DecoyBenchmarkRun,
     name: str,
+    pools: Sequence[str],
     reviews: Sequence[TableRef],
     repairs: Sequence[TableRef],
     adopted: Sequence[TableRef],
 ) -> Unit:
-    settings: dict[str, Any] = {"decoy": name, "made": config.decoys[name], "number": config.models.number}
+    settings: dict[str, Any] = {
+        "decoy": name,
+        "pools": pools,
+        "made": config.decoys[name],
+        "number": config.models.number,
+    }
     settings |= {"intervals": config.intervals, "seed": config.seed}
     inputs = {"reviews": list(reviews), "repairs": list(repairs), "adopted": answers(adopted)}
-    return Unit("decoy_improvement/2", name, settings, inputs)
+    return Unit("decoy_improvement/3", name, settings, inputs)
 
 
 _MEASURES = {"": "accuracy", "_on_decoy_rows": "accuracy_on_decoy_rows"}
@@ -237,7 +244,7 @@ def sum_up(store: Store, unit: Unit) -> Tables:
         | _gains(part, resample)
         for (method, selection, budget), part in parts
     ]
-    yield "improvement", pa.Table.from_pylist(improvement, tables.IMPROVEMENT)
+    yield from with_draws({"improvement": (improvement, tables.IMPROVEMENT)}, None, pa.Table.from_pylist)
 
 
 _INPUTS = ("reviews", "repairs")
@@ -249,9 +256,9 @@ def _named(removed: Sequence[str], decoy: Decoy) -> dict[str, float]:
     return {"num_words": sum(map(len, words)) / len(words), "identified": num_complete / len(words)}
 
 
-def _gains(rows: pl.DataFrame, resample: PoolResample) -> dict[str, float | None]:
+def _gains(rows: pl.DataFrame, resample: PoolResample) -> dict[str, Any]:
     """Accuracies before and after, and their difference with its interval; none where there is no text."""
-    gains: dict[str, float | None] = {}
+    gains: dict[str, Any] = {}
     for ending, name in _MEASURES.items():
         if rows[name].null_count():
             continue

@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.classifiers.intervals import with_interval
+from tiltmeter.jobs.classifiers.intervals import drawn_texts, with_interval
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import Scale
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.storage.store.ledger import TableRef
 
 
 class PoolResample:
     """Means over pools, and over resamples of them: the same for all methods, so that these are compared in pairs.
 
     Args:
-        config: of the unit: ``intervals``, ``seed`` and ``decoy``.
+        config: of the unit: ``intervals``, ``seed``, ``decoy`` and ``pools``, what tells each of them from others.
         num_pools: that there are.
     """
 
@@ -26,6 +28,7 @@ class PoolResample:
         drawn = resampled_counts(strata, config["seed"], document_key(config["decoy"]), num)
         self._counts, self._num_pools = np.concatenate(list(drawn)), num_pools
         self._intervals: ResampleSettings = config["intervals"]
+        self._scheme = drawn_texts(config["pools"], config["seed"], config["decoy"])
 
     def mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of ``[pools, ...]``."""
@@ -35,10 +38,15 @@ class PoolResample:
         """``[resamples, ...]``."""
         return _rounded(self._counts @ values / self._num_pools)
 
-    def with_interval(self, name: str, values: NDArray[np.float64], scale: Scale) -> dict[str, float | None]:
+    def with_interval(self, name: str, values: NDArray[np.float64], scale: Scale) -> Row:
         """The mean of ``[pools]`` and the ends of its interval, as columns."""
         estimate = Estimate(float(self.mean(values)), self.means(values), self._num_pools)
-        return with_interval(name, estimate, self._intervals, scale)
+        return with_interval(name, estimate, self._intervals, scale, self._scheme)
+
+
+def pool_names(pools: Sequence[TableRef]) -> list[str]:
+    """What tells each pool of instances from others: what these say."""
+    return [pool.columns["text"] for pool in pools]
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -157,6 +157,21 @@ def test_probabilities_lie_in_their_intervals_by_which_runs_are_compared(benchma
     assert all(0 <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1 for row in rows)
 
 
+def test_numbers_leave_their_draws(benchmark):
+    """All that have an interval, keyed by the texts that are drawn and not by the models that read them."""
+    tables = ("decoys", "detection", "side_by_side", "utility", "improvement", "contamination")
+    rows = {table: benchmark.rows(table) for table in tables}
+    named = [(table, name) for table, these in rows.items() for row in these for name in row if row[name] is not None]
+    draws = benchmark.rows("draws")
+    expected = sorted((table, name.removesuffix("_low")) for table, name in named if name.endswith("_low"))
+    assert sorted((draw["table"], draw["column"]) for draw in draws) == expected
+    schemes = {draw["column"]: set() for draw in draws}
+    for draw in draws:
+        schemes[draw["column"]].add(draw["scheme"])
+    assert len(schemes["accuracy_original"]) == 1
+    assert len(schemes["fall"]) == len(schemes["num_instances"]) == len(rows["decoys"])
+
+
 def test_rows_that_cannot_be_learnt_are_kept_with_the_reason(benchmark):
     out = [(row["row"], row["status"], row["reason"]) for row in benchmark.rows("texts") if row["status"] != "ok"]
     assert out == [(240, "no_text", "the text is empty"), (241, "no_label", "the row has no label")]

@@ -47,13 +47,19 @@ REVIEWS = [
 ]
 
 
+GAINS = ("gain", "gain_on_decoy_rows")
+
+
 def improved(store, kept, repairs, intervals=PERCENTILES):
     reviews = kept("reviews", pa.Table.from_pylist(REVIEWS, tables.REVIEWS))
     made = kept("repairs", pa.Table.from_pylist(repairs, tables.REPAIRS))
     adopted = kept("adopted", pa.table({"adopted": pa.array([True, False])}))
     config = {"decoy": "zq", "made": InsertedDecoy(("zq0", "zq1")), "number": 2, "intervals": intervals, "seed": 0}
+    config |= {"pools": ["first", "second"]}
     unit = Unit("made/1", "zq", config, {"reviews": [reviews], "repairs": [made], "adopted": [adopted]})
-    [(_, table)] = improving.sum_up(store, unit)
+    (_, table), (_, draws) = improving.sum_up(store, unit)
+    known = {name for row in table.to_pylist() for name in GAINS if row[name] is not None}
+    assert {draw["column"] for draw in draws.to_pylist()} == known
     return {row["budget"]: row for row in table.to_pylist()}
 
 
@@ -112,8 +118,10 @@ def uncovered(store, kept, intervals):
         for number, digits in enumerate(rights)
     ]
     config = {"cases": [["loss", 0, 0.5], ["loss", 1, 0.5]], "number": 2, "intervals": intervals, "seed": 0}
-    unit = Unit("made/1", "labels", config, {"inspections": [inspections], "rights": refs})
-    [(_, table)] = contaminating.sum_up(store, unit)
+    rows = [{"row": row, "part": part, "text": f"{part} {row}"} for part in ("training", "test") for row in range(4)]
+    inputs = {"texts": [kept("texts", pa.Table.from_pylist(rows))], "inspections": [inspections], "rights": refs}
+    (_, table), (_, draws) = contaminating.sum_up(store, Unit("made/1", "labels", config, inputs))
+    assert [draw["column"] for draw in draws.to_pylist()] == ["uncovered", "gain"]
     [row] = table.to_pylist()
     return row
 

@@ -1,8 +1,12 @@
 """A run of `privacy_metrics` on made-up dialogues, and what its tables and its page say."""
 
+import json
+
 import pytest
 
 from tests.fixtures.dialogues import SMALL, SPEAKERS
+from tiltmeter.jobs.changes.comparing import Comparison
+from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
 
 
@@ -121,6 +125,27 @@ def test_the_report_says_what_was_found(outcome):
     assert "Within the corpus, EP higher than 0: found for PrivAdvEP." in page
     assert "EP compares with General, and so General has none" in page
     assert "The parts share no speaker" in page
+
+
+def num_intervals(outcome, tables):
+    """How many numbers of each table have an interval."""
+    rows = {table: outcome.rows(table) for table in tables}
+    return {
+        table: sum(row[name] is not None for row in these for name in row if name.endswith("_low"))
+        for table, these in rows.items()
+    }
+
+
+def test_numbers_leave_their_draws_and_nights_on_the_same_texts_are_paired(run_job, outcome, dialogues):
+    numbers = num_intervals(outcome, ["models", "orderings", "ep_words", "noise"])
+    draws = outcome.rows("draws")
+    assert {table: sum(draw["table"] == table for draw in draws) for table in numbers} == numbers
+    assert {json.loads(draw["scheme"])["paired_by"] for draw in draws} == {"items"}
+    place = outcome.path.parent
+    again = run_job(*dialogues, *SMALL, "intervals.level=0.9", f"store={place}/store", f"run_dir={place}/narrower")
+    rows = Comparison(past_run(outcome.path), past_run(again.path)).differences().to_pylist()
+    assert len(rows) == sum(numbers.values())
+    assert {(row["paired_by"], row["difference"], row["p"]) for row in rows} == {("items", 0.0, 1.0)}
 
 
 # --- at length ------------------------------------------------------------------------------------------------------

@@ -50,6 +50,9 @@ def test_artificial_words_that_do_not_fit_the_texts_are_refused(changed, message
         noisy_copies(rows, NOISE_CONFIG)
 
 
+TEXTS = {number: f"text {number}" for number in range(18)}
+
+
 def test_rows_of_noise_are_means_over_seeds_and_texts():
     samples = pl.DataFrame(
         [
@@ -61,7 +64,7 @@ def test_rows_of_noise_are_means_over_seeds_and_texts():
         ]
     )
     config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": ResampleSettings(num_resamples=50)}
-    rows = {(row["seed"], row["word"]): row for row in noise_rows(samples, config)}
+    rows = {(row["seed"], row["word"]): row for row in noise_rows(samples, TEXTS, config)}
     assert list(rows) == [(seed, word) for word in (None, "zx0", "zq1") for seed in (None, 0, 1)]
     found = {
         key: [row[name] for name in ("share", "first", "even_share", "num_texts")]
@@ -86,7 +89,7 @@ def test_words_are_highlighted_where_the_interval_lies_above_an_even_share(inter
     )
     intervals = ResampleSettings(interval=interval, num_resamples=400)
     config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": intervals}
-    rows = {row["word"]: row for row in noise_rows(samples, config) if row["seed"] == 0}
+    rows = {row["word"]: row for row in noise_rows(samples, TEXTS, config) if row["seed"] == 0}
     assert [rows[word]["highlighted"] for word in (None, "zx0", "zq1")] == [True, True, False]
     first = rows["zx0"]
     # Nine shares around 0.54 with a standard deviation of 0.0274; all are the first of their text.

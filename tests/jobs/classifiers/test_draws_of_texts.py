@@ -1,0 +1,109 @@
+"""Draws that numbers of classifiers leave: which nights share them, and what they tell of a change."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tiltmeter.jobs.changes.comparing import Comparison
+from tiltmeter.jobs.changes.differences import corrected
+from tiltmeter.jobs.classifiers.intervals import (
+    MOST_DRAWS,
+    drawn_texts,
+    estimate_columns,
+    mean_of_texts,
+    with_interval,
+)
+from tiltmeter.jobs.runtime.draws import DRAWS, with_draws
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics.resampling import Estimate
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.storage.store.tables import column
+
+NUM = 400
+TEXTS = [f"text {number}" for number in range(NUM)]
+RIGHT = np.arange(NUM) % 10 < 7
+"""A model that is right of 70 %."""
+
+SCHEMA = pa.schema(
+    [column("model", pa.string(), "the model", key=True), *estimate_columns("accuracy", "share", "texts")]
+)
+CONFIG = {"seed": 0, "intervals": ResampleSettings()}
+
+
+def night(history, *right, texts=TEXTS, seed=0):
+    """A run with a row for each model, by which texts each is right of."""
+    config = CONFIG | {"seed": seed}
+    rows = [
+        {"model": str(number)} | mean_of_texts("accuracy", these.astype(float), config, LOGIT, texts)
+        for number, these in enumerate(right)
+    ]
+    return history.run(dict(with_draws({"models": (rows, SCHEMA)}, None)))
+
+
+def judged(before, after):
+    return corrected(Comparison(before, after).differences()).to_pylist()
+
+
+def worse(num):
+    """A model that is wrong of so many texts more, one of every ten."""
+    right = RIGHT.copy()
+    right[np.flatnonzero(RIGHT)[: 7 * num : 7]] = False
+    return right
+
+
+def test_the_same_texts_have_one_scheme_and_any_others_have_another():
+    scheme = drawn_texts(TEXTS, 0, "accuracy")
+    assert scheme == drawn_texts(list(TEXTS), 0, "accuracy")
+    others = [
+        drawn_texts([*TEXTS[:-1], "another text"], 0, "accuracy"),
+        drawn_texts(TEXTS[::-1], 0, "accuracy"),
+        drawn_texts(TEXTS[:-1], 0, "accuracy"),
+        drawn_texts([[text, "a stratum"] for text in TEXTS], 0, "accuracy"),
+        drawn_texts(TEXTS, 1, "accuracy"),
+        drawn_texts(TEXTS, 0, "recall"),
+    ]
+    keys = {json.dumps(other, sort_keys=True) for other in (scheme, *others)}
+    assert len(keys) == 1 + len(others)
+
+
+def test_a_number_leaves_its_first_draws_spread_as_its_interval():
+    resamples = np.random.default_rng(0).normal(size=MOST_DRAWS + 5)
+    row = with_interval(
+        "gain", Estimate(0.5, resamples, num_texts=5), ResampleSettings(), FISHER, {"paired_by": "items"}
+    )
+    [(_, table), (name, draws)] = with_draws(
+        {"gains": ([row], pa.schema(estimate_columns("gain", "a gain", "pools")))}, None
+    )
+    [draw] = draws.to_pylist()
+    assert (name, draws.schema, table.column_names) == ("draws", DRAWS, ["gain", "gain_low", "gain_high"])
+    mean = resamples.mean()
+    assert draw["values"] == pytest.approx(mean + (5 / 4) ** 0.5 * (resamples[:MOST_DRAWS] - mean))
+    assert json.loads(draw["scheme"]) == {"paired_by": "items"}
+
+
+def test_nights_on_the_same_texts_are_paired_text_by_text(history):
+    [row] = judged(night(history, RIGHT), night(history, worse(8)))
+    # Eight texts of 400 differ by 1, so that the difference has the standard error sqrt(0.02 * 0.98 / 400) = 0.007.
+    assert (row["paired_by"], row["num_draws"], row["verdict"]) == ("items", MOST_DRAWS, "moved")
+    assert row["difference"] == pytest.approx(-0.02)
+    assert row["low"] == pytest.approx(-0.02 - 1.97 * 0.007, abs=0.0025)
+    assert row["high"] == pytest.approx(-0.02 + 1.97 * 0.007, abs=0.0025)
+
+
+@pytest.mark.parametrize("other", [{"texts": [*TEXTS[:-1], "another text"]}, {"seed": 1}])
+def test_without_pairs_a_change_has_to_be_more_than_three_times_as_large(history, other):
+    unpaired = [judged(night(history, RIGHT), night(history, worse(num), **other))[0] for num in (8, 24, 32)]
+    # Two shares of 0.7 or less: sqrt(2 * 0.21 / 400) = 0.032, of which 0.06 is less than twice, and 0.08 more.
+    assert {row["paired_by"] for row in unpaired} == {"unpaired"}
+    assert [row["verdict"] for row in unpaired] == ["stayed", "stayed", "moved"]
+
+
+def test_nights_without_a_change_have_no_move(history):
+    models = np.random.default_rng(1).random((20, NUM)) < 0.7
+    same, changed = night(history, *models), night(history, *models[:-1], worse(30))
+    assert judged(same, night(history, *models)) == []
+    rows = judged(same, changed)
+    assert [row["verdict"] for row in rows[:-1]] == ["stayed"] * 19
+    assert {row["p"] for row in rows[:-1]} == {1.0}
