@@ -31,7 +31,7 @@ def run(run: Run[ErrorCharacterisationRun, ErrorSources]) -> None:
     predictions = judge_texts(runner, config, inputs)
     run.publish("predictions", [predictions])
     run.publish_all(find_slices(runner, config, inputs, predictions))
-    run.publish_all(sum_up(runner, config, model_errors(runner, config, inputs)))
+    run.publish_all(sum_up(runner, config, inputs, model_errors(runner, config, inputs)))
     run.publish("guarantees", [promise(runner, config, inputs)])
     if "base" in texts and config.rounds.number:
         run.publish("rounds", [play_rounds(runner, config, inputs, texts["base"])])

@@ -11,12 +11,14 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.errors.base import usable
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
 from tiltmeter.jobs.classifiers.errors.material import Refs, material_of
+from tiltmeter.jobs.classifiers.errors.means import drawn_splits, mean_of_splits
 from tiltmeter.jobs.classifiers.errors.tables import ROUNDS
-from tiltmeter.jobs.runtime.rows import Row, table_of
+from tiltmeter.jobs.runtime.draws import with_draws
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.classifiers.errors import forest as error_forest
 from tiltmeter.operators.classifiers.errors import rounds, word_model
 from tiltmeter.operators.classifiers.errors.rounds import STRATEGIES, Domain, play
-from tiltmeter.operators.classifiers.errors.splits import repeated
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -47,9 +49,9 @@ def play_rounds(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs, 
         for strategy in STRATEGIES
     ]
     played = runner.run_whole(Stage("rounds", each(_play), {"texts": units}))["texts"]
-    unit = Unit(
-        "round_means/2", "rounds", {"level": config.job.level}, {"played": [part.tables["played"] for part in played]}
-    )
+    scheme = drawn_splits([*inputs["texts"], base], config.seed, test=config.rounds.test)
+    settings = {"level": config.job.level, "draws": scheme}
+    unit = Unit("round_means/3", "rounds", settings, {"played": [part.tables["played"] for part in played]})
     return runner.run_whole(Stage("sum up rounds", each(_sum), {"texts": [unit]}))["texts"][0].tables["rounds"]
 
 
@@ -71,29 +73,28 @@ def _play(store: Store, unit: Unit) -> Tables:
 
 def _sum(store: Store, unit: Unit) -> Tables:
     played = pl.concat([pl.DataFrame(pl.from_arrow(store.read(ref))) for ref in unit.inputs["played"]])
-    yield "rounds", table_of(list(_means(played, unit.config["level"])), ROUNDS)
+    rows = list(_means(played, unit.config["level"]))
+    yield from with_draws({"rounds": (rows, ROUNDS)}, unit.config["draws"])
 
 
 def _means(played: pl.DataFrame, level: float) -> Iterator[Row]:
     """Seeds draw all parts anew, so that their values share nothing but the texts: there is no part to correct for."""
     by_chance = played.filter(strategy=RANDOM).select("seed", "round", pl.col("accuracy").alias("random"))
     paired = played.join(by_chance, on=["seed", "round"], maintain_order="left")
+    first, num = int(played["seed"].min() or 0), played["seed"].n_unique()
     for (strategy, number), part in paired.group_by("strategy", "round", maintain_order=True):
-        accuracy = repeated(part["accuracy"].to_numpy(), 0.0, level, LOGIT)
-        over = repeated((part["accuracy"] - part["random"]).to_numpy(), 0.0, level, FISHER)
-        yield {
-            "strategy": strategy,
-            "round": number,
-            "num_labels": part["num_labels"][0],
-            "accuracy": accuracy.mean,
-            "accuracy_low": accuracy.low,
-            "accuracy_high": accuracy.high,
-            "over_random": over.mean,
-            "over_random_low": over.low,
-            "over_random_high": over.high,
-            "errors_found": _mean(part["errors_found"].to_list()),
-            "num_seeds": part.height,
-        }
+        accuracy, random = (_by_seed(part, name, first, num) for name in ("accuracy", "random"))
+        about = {"strategy": strategy, "round": number, "num_labels": part["num_labels"][0]}
+        about |= mean_of_splits("accuracy", accuracy, 0.0, level, LOGIT)
+        about |= mean_of_splits("over_random", accuracy - random, 0.0, level, FISHER)
+        yield about | {"errors_found": _mean(part["errors_found"].to_list()), "num_seeds": part.height}
+
+
+def _by_seed(rows: pl.DataFrame, name: str, first: int, num: int) -> FloatArray:
+    """``[seeds]``; NaN of those that have no row."""
+    values = np.full(num, np.nan)
+    values[rows["seed"].to_numpy() - first] = rows[name].fill_null(np.nan).to_numpy()
+    return values
 
 
 def _mean(values: Sequence[float | None]) -> float:

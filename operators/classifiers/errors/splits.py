@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import BoolArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
@@ -102,6 +102,34 @@ def repeated(values: NDArray[np.floating], test_share: float, level: float = 0.9
     if known.size < 2:
         return Repeated(float(known.mean()) if known.size else np.nan, *[np.nan] * 4)
     mean = float(known.mean())
-    spreads = (1 / known.size + test_share / (1 - test_share)) ** 0.5, (1 + 1 / known.size) ** 0.5
+    spreads = _spread_of_mean(known.size, test_share), (1 + 1 / known.size) ** 0.5
     inner, outer = (bootstrap_interval(mean, known, level, "centred", scale, spread=spread) for spread in spreads)
     return Repeated(mean, float(inner.low), float(inner.high), float(outer.low), float(outer.high))
+
+
+def _spread_of_mean(num: int, test_share: float) -> float:
+    """In standard deviations of a split."""
+    return float((1 / num + test_share / (1 - test_share)) ** 0.5)
+
+
+def draws_of_mean(values: NDArray[np.floating], test_share: float) -> FloatArray:
+    """Values that spread around the mean of the splits as it does, one for each split.
+
+    The difference of two means over the same splits spreads as the differences of these do, so that it is judged by
+    Nadeau and Bengio's t-test of two methods on the same splits.
+
+    Args:
+        values: ``[splits]``; NaN where a split has none.
+        test_share: as for :func:`repeated`.
+
+    Returns:
+        ``[splits]``, NaN for the same ones; all with fewer than two values.
+
+    >>> draws_of_mean(np.array([0.7, np.nan, 0.9]), 0.2).round(3)
+    array([0.713,   nan, 0.887])
+    """
+    known = np.asarray(values, dtype=np.float64)[~np.isnan(values)]
+    if known.size < 2:
+        return np.full(len(values), np.nan)
+    mean = known.mean()
+    return np.asarray(mean + _spread_of_mean(known.size, test_share) * (values - mean))

@@ -108,6 +108,25 @@ def test_rows_without_what_is_needed_are_kept_and_say_so(characterised):
     assert all(0 <= row["error_score"] <= 1 for row in rows[:800])
 
 
+def test_means_over_splits_leave_the_splits_as_draws(characterised):
+    """For a table each: as many numbers with draws as have an interval; of splits alone, what they are keyed by."""
+    tables = {
+        "error_models": ["value"],
+        "precision_at_k": ["precision"],
+        "precision_differences": ["difference"],
+        "feature_power": ["auroc", "importance"],
+    }
+    draws = characterised.rows("draws")
+    for table, names in tables.items():
+        rows = [row for row in characterised.rows(table) if row.get("split", "all") == "all"]
+        for name in names:
+            low = "low" if "low" in rows[0] else f"{name}_low"
+            these = [draw for draw in draws if (draw["table"], draw["column"]) == (table, name)]
+            assert len(these) == sum(row[low] is not None for row in rows)
+    assert len({draw["scheme"] for draw in draws if draw["table"] in tables}) == 1
+    assert {len(draw["values"]) for draw in draws} == {2}
+
+
 def test_scores_are_held_against_baselines_and_chance(characterised):
     means = {row["score"]: row["value"] for row in characterised.rows("error_models", split="all", measure="auroc")}
     assert means["readable"] > 0.65 > means["random"]

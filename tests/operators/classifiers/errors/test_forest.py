@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
 from tiltmeter.operators.classifiers.errors.forest import (
     ForestConfig,
@@ -14,13 +15,14 @@ from tiltmeter.operators.classifiers.errors.forest import (
 )
 from tiltmeter.operators.classifiers.errors.label_errors import suspected
 from tiltmeter.operators.classifiers.errors.ranking import auroc
-from tiltmeter.operators.classifiers.errors.splits import balanced_rows, folds_of, is_tested, repeated
+from tiltmeter.operators.classifiers.errors.splits import balanced_rows, draws_of_mean, folds_of, is_tested, repeated
 from tiltmeter.operators.classifiers.errors.uncertainty import checked_probabilities, class_rates, rated
 from tiltmeter.operators.classifiers.errors.word_model import (
     disagreement,
     out_of_fold_probabilities,
     train_word_model,
 )
+from tiltmeter.operators.statistics.differences import paired_difference
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
 
 SMALL = ForestConfig(num_trees=30, leaf_sizes=(1, 5), num_folds=3, num_search_trees=10)
@@ -164,3 +166,15 @@ def test_words_of_a_fold_are_judged_by_the_others():
     assert values.sum(axis=1) == pytest.approx(np.ones(20))
     with pytest.raises(ValueError, match="all 2 texts are 'a'"):
         train_word_model(["x", "y"], ["a", "a"])
+
+
+def test_the_draws_of_two_means_judge_their_difference_as_nadeau_and_bengio_do():
+    first, second = np.array([0.70, 0.75, 0.80, 0.78, np.nan]), np.array([0.72, 0.78, 0.81, 0.80, np.nan])
+    differences = (second - first)[:4]
+    draws = draws_of_mean(first, 0.25), draws_of_mean(second, 0.25)
+    judged = paired_difference(differences.mean(), *draws, centre="centred")
+    error = ((1 / 4 + 0.25 / 0.75) * differences.var(ddof=1)) ** 0.5
+    reach = student.ppf(0.975, df=3) * error
+    assert (judged.low, judged.high) == pytest.approx((differences.mean() - reach, differences.mean() + reach))
+    assert judged.p == pytest.approx(2 * student.sf(differences.mean() / error, df=3))
+    assert np.isnan(draws_of_mean(np.array([0.5, np.nan]), 0.25)).all()
