@@ -81,20 +81,19 @@ def _means(played: pl.DataFrame, level: float) -> Iterator[Row]:
     """Seeds draw all parts anew, so that their values share nothing but the texts: there is no part to correct for."""
     by_chance = played.filter(strategy=RANDOM).select("seed", "round", pl.col("accuracy").alias("random"))
     paired = played.join(by_chance, on=["seed", "round"], maintain_order="left")
-    first, num = int(played["seed"].min() or 0), played["seed"].n_unique()
+    seeds = played["seed"].unique().sort().to_list()
     for (strategy, number), part in paired.group_by("strategy", "round", maintain_order=True):
-        accuracy, random = (_by_seed(part, name, first, num) for name in ("accuracy", "random"))
+        accuracy, random = (_by_seed(part, name, seeds) for name in ("accuracy", "random"))
         about = {"strategy": strategy, "round": number, "num_labels": part["num_labels"][0]}
         about |= mean_of_splits("accuracy", accuracy, 0.0, level, LOGIT)
         about |= mean_of_splits("over_random", accuracy - random, 0.0, level, FISHER)
         yield about | {"errors_found": _mean(part["errors_found"].to_list()), "num_seeds": part.height}
 
 
-def _by_seed(rows: pl.DataFrame, name: str, first: int, num: int) -> FloatArray:
+def _by_seed(rows: pl.DataFrame, name: str, seeds: Sequence[int]) -> FloatArray:
     """``[seeds]``; NaN of those that have no row."""
-    values = np.full(num, np.nan)
-    values[rows["seed"].to_numpy() - first] = rows[name].fill_null(np.nan).to_numpy()
-    return values
+    values = dict(rows.select("seed", name).drop_nulls().iter_rows())
+    return np.array([values.get(seed, np.nan) for seed in seeds], dtype=np.float64)
 
 
 def _mean(values: Sequence[float | None]) -> float:
