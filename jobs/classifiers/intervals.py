@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tiltmeter.jobs.runtime.columns import interval, number
 from tiltmeter.jobs.runtime.draws import Scheme, draws_of
 from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics import resampling
 from tiltmeter.operators.statistics.intervals import Scale
@@ -83,7 +84,18 @@ def with_interval(
     low, high, _ = intervals.over(estimate, scale)
     ends = with_ends(name, float(estimate.value), float(low), float(high))
     # What is too few for an interval spreads by too little to judge a difference.
-    return ends if math.isnan(low) else ends | draws_of(name, spread_out(estimate)[:MOST_DRAWS], scheme)
+    return ends if math.isnan(low) else ends | drawn(name, spread_out(estimate), scheme)
+
+
+def drawn(name: str, resamples: FloatArray, scheme: Scheme | None) -> Row:
+    """The first of the resamples of a number, for :func:`.draws.with_draws`.
+
+    Args:
+        name: of the number's column.
+        resamples: which spread as the number does; none where there are too few texts for an interval.
+        scheme: of the resamples; None where nobody knows.
+    """
+    return draws_of(name, resamples[:MOST_DRAWS], scheme)
 
 
 def with_ends(name: str, value: float, low: float, high: float) -> dict[str, float | None]:

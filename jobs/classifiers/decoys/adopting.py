@@ -15,9 +15,9 @@ from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.data_sets import DecoyData
 from tiltmeter.jobs.classifiers.decoys.training import ORIGINAL
-from tiltmeter.jobs.classifiers.intervals import MOST_DRAWS, drawn_texts, mean_of_texts, with_ends
+from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts, mean_of_texts, with_ends
 from tiltmeter.jobs.classifiers.models import trained_model
-from tiltmeter.jobs.runtime.draws import draws_of, with_draws
+from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.attribution.attribute import predict
 from tiltmeter.operators.classifiers.attribution.records import TextClassifier
@@ -133,8 +133,8 @@ def _row(
     row |= _accuracy("accuracy_on_decoy_rows", decoyed_probes[has_decoy], config, with_decoy)
     row["accuracy_original_on_decoy_rows"] = float(original_probes[has_decoy].mean()) if has_decoy.any() else None
     row |= with_ends("fall", result.fall, result.low, result.high)
-    drawn = drawn_texts([[probe["text"], probe["has_decoy"]] for probe in probes], config["seed"], config["decoy"])
-    row |= {} if math.isnan(result.low) else draws_of("fall", result.resamples[:MOST_DRAWS], drawn)
+    scheme = drawn_texts([[probe["text"], probe["has_decoy"]] for probe in probes], config["seed"], config["decoy"])
+    row |= {} if math.isnan(result.low) else drawn("fall", result.resamples, scheme)
     row["adopted"] = result.adopted if is_there else None
     return row | _status(result.adopted if is_there else None)
 

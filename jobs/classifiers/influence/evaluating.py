@@ -13,7 +13,9 @@ from tiltmeter.jobs.classifiers.influence.dividing import part_rows
 from tiltmeter.jobs.classifiers.influence.learning import load_student
 from tiltmeter.jobs.classifiers.influence.tables import STUDENTS
 from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy, on_gpu
-from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
+from tiltmeter.jobs.runtime.draws import with_draws
+from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.classifiers.influence import clusters
 from tiltmeter.operators.classifiers.influence.all_correct import Agreement, all_correct, length_groups, per_word
 from tiltmeter.operators.classifiers.influence.calibration import (
@@ -43,7 +45,7 @@ def evaluate_students(
     units = {
         taught.name: [
             Unit(
-                "influence_agreement/2",
+                "influence_agreement/3",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, **settings, "seed": seed},
                 {"texts": [prepared], **student_inputs(refs), **taught.inputs},
@@ -126,17 +128,20 @@ class _Evaluating:
         student = load_student(store, student_refs(unit), config["student"], config["language"])
         rows = []
         for part in ("development", "test"):
-            places = _places(part_rows(store, unit.input("texts"), part), teacher, student, config["student"])
-            about = document_key(f"{config['teacher']}\n{part}")
-            sampled = SampledClusters(int(places.clusters.max()) + 1, config["intervals"], config["run_seed"], about)
+            texts, about = part_rows(store, unit.input("texts"), part), f"{config['teacher']}\n{part}"
+            places = _places(texts, teacher, student, config["student"])
+            num, key = int(places.clusters.max()) + 1, document_key(about)
+            sampled = SampledClusters(num, config["intervals"], config["run_seed"], key)
+            scheme = drawn_texts([[row["words"], row["cluster"]] for row in texts], config["run_seed"], about)
             for split, measure, agreement in _agreements(places, part, sampled):
                 status = OK if np.isfinite(agreement.low) else _ONE_CLUSTER
                 rows.append(
                     {"model": config["teacher"], "seed": config["seed"], "split": split, "measure": measure}
                     | agreement._asdict()
+                    | drawn("value", agreement.resamples, scheme)
                     | status
                 )
-        yield "students", table_of(rows, STUDENTS)
+        yield from with_draws({"students": (rows, STUDENTS)}, None)
 
 
 def _places(rows: Sequence[Row], teacher: Any, student: Any, settings: Any) -> _Places:

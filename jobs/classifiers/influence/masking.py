@@ -15,6 +15,8 @@ from tiltmeter.jobs.classifiers.influence.learning import known_words, load_stud
 from tiltmeter.jobs.classifiers.influence.replacing import judged
 from tiltmeter.jobs.classifiers.influence.tables import MASKING
 from tiltmeter.jobs.classifiers.influence.teaching import LoadedTeacher, TaughtBy, on_gpu
+from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
+from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
@@ -61,7 +63,7 @@ def mask_words(
     units = {
         taught.name: [
             Unit(
-                "influence_masking/2",
+                "influence_masking/3",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, **settings, "seed": seed},
                 {"texts": [prepared], "vocabulary": [vocabularies[taught.name]]} | student_inputs(refs) | taught.inputs,
@@ -83,10 +85,10 @@ class _Masking:
     def __call__(self, store: Store, unit: Unit) -> Tables:
         config = unit.config
         loaded = self.teachers[config["teacher"]].load(store)
-        rows = part_rows(store, unit.input("texts"), "test")
-        labels = loaded.teacher.labels([row["words"] for row in rows])
-        wrong = [number for number, row in enumerate(rows) if loaded.teacher.classes[labels[number]] != row["label"]]
-        order = drawn_order([" ".join(rows[number]["words"]) for number in wrong], config["run_seed"], "masking")
+        tested = part_rows(store, unit.input("texts"), "test")
+        labels = loaded.teacher.labels([row["words"] for row in tested])
+        wrong = [number for number, row in enumerate(tested) if loaded.teacher.classes[labels[number]] != row["label"]]
+        order = drawn_order([" ".join(tested[number]["words"]) for number in wrong], config["run_seed"], "masking")
         chosen = [wrong[place] for place in sorted(order[: config["masking"].max_texts])]
         shared = {"model": config["teacher"], "seed": config["seed"], "num_texts": len(chosen)}
         if not chosen:
@@ -96,10 +98,11 @@ class _Masking:
         student = load_student(store, student_refs(unit), config["student"], config["language"])
         known = known_words(store, unit.input("vocabulary"))
         supports = _supports(
-            [rows[number] for number in chosen], labels[chosen].tolist(), known, loaded, student, config
+            [tested[number] for number in chosen], labels[chosen].tolist(), known, loaded, student, config
         )
-        texts = [rows[number]["words"] for number in chosen]
-        yield "masking", table_of([shared | row for row in _coverages(texts, supports, loaded, config)], MASKING)
+        texts = [tested[number]["words"] for number in chosen]
+        rows = [shared | row for row in _coverages(texts, supports, loaded, config)]
+        yield from with_draws({"masking": (rows, MASKING)}, None)
 
 
 def _supports(
@@ -157,8 +160,9 @@ def _coverages(
         for name, by_text in supports.items()
     }
     alone = np.arange(len(texts))
-    about = document_key(f"{config['teacher']}\nmasking")
-    sampled = SampledClusters(len(texts), config["intervals"], config["run_seed"], about)
+    about = f"{config['teacher']}\nmasking"
+    sampled = SampledClusters(len(texts), config["intervals"], config["run_seed"], document_key(about))
+    scheme = drawn_texts(texts, config["run_seed"], about)
     for name, num in nums.items():
         for size in sorted({1, 2, 3, 5, budget}):
             if size > budget:
@@ -167,6 +171,8 @@ def _coverages(
             share = sampled.rate(result.is_covered, alone)
             less = sampled.rate(result.is_covered.astype(np.int64) - lime.is_covered, alone, FISHER)
             yield {
+                **drawn("coverage", share.resamples, scheme),
+                **drawn("less_lime", less.resamples, scheme),
                 "method": name,
                 "budget": size,
                 "coverage": result.coverage,

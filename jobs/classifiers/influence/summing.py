@@ -13,7 +13,9 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.influence import tables
 from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun
 from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy, on_gpu, positive_class
-from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
+from tiltmeter.jobs.runtime.draws import Scheme, with_draws
+from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.classifiers.influence import clusters, prediction_powered, probes
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.prediction_powered import Powered, powered_cluster_mean
@@ -58,7 +60,7 @@ def sum_up(
     units = {
         name: [
             Unit(
-                "influence_probes_summed/1",
+                "influence_probes_summed/2",
                 f"probes of teacher {name}",
                 {**teachers[name].identity, **settings},
                 {"flags": refs, "contexts": contexts, "vocabulary": [vocabularies[name]], **teachers[name].inputs},
@@ -109,8 +111,9 @@ class _Summing:
         for name, adjusted in (("p_value", "p_holm"), ("p_random", "p_random_holm")):
             values = holm(np.array([row.get(name, np.nan) for row in rows]))
             rows = [row | {adjusted: float(value)} for row, value in zip(rows, values, strict=True)]
-        yield "probes", table_of(rows, tables.PROBES)
-        yield "probe_contexts", table_of(_steps(flags, config), tables.PROBE_CONTEXTS)
+        steps = _steps(flags, config)
+        made = {"probes": (rows, tables.PROBES), "probe_contexts": (steps, tables.PROBE_CONTEXTS)}
+        yield from with_draws(made, None)
 
 
 def _counts(vocabulary: Sequence[Row]) -> dict[str, tuple[int, bool]]:
@@ -148,18 +151,27 @@ class _Asking:
     taught: TaughtBy
     config: Mapping[str, Any]
 
-    def positive(self, rows: IntArray, word: str) -> BoolArray:
-        """Whether contexts are positive with a word."""
-        teacher: Teacher = self.taught.load(self.store).teacher
+    def contexts(self, rows: IntArray) -> list[Context]:
+        """Those of these numbers."""
         wanted = set(rows.tolist())
-        texts = {
-            row["context"]: Context(tuple(row["words"]), row["place"]).replaced(word)
+        contexts = {
+            row["context"]: Context(tuple(row["words"]), row["place"])
             for ref in self.unit.inputs["contexts"]
             for row in self.store.read(ref).to_pylist()
             if row["context"] in wanted
         }
-        labels = teacher.labels([texts[row] for row in rows.tolist()])
+        return [contexts[row] for row in rows.tolist()]
+
+    def positive(self, rows: IntArray, word: str) -> BoolArray:
+        """Whether contexts are positive with a word."""
+        teacher: Teacher = self.taught.load(self.store).teacher
+        labels = teacher.labels([context.replaced(word) for context in self.contexts(rows)])
         return np.asarray(labels == positive_class(teacher.classes, self.config["class"]))
+
+    def scheme(self, answers: _Answers, about: str) -> Scheme:
+        """What tells resamples of the sentences of contexts from others."""
+        places = [[context.text, context.place] for context in self.contexts(answers.rows)]
+        return drawn_texts([places, answers.clusters.tolist()], self.config["seed"], about)
 
 
 def _row(pair: tuple[str, str], answers: _Answers, counts: Mapping[str, tuple[int, bool]], asking: _Asking) -> Row:
@@ -183,7 +195,7 @@ def _row(pair: tuple[str, str], answers: _Answers, counts: Mapping[str, tuple[in
         "num_clusters": int(np.unique(answers.clusters).size),
     }
     truth = None if answers.teacher is None else (answers.teacher[:, columns[0]], answers.teacher[:, columns[1]])
-    row |= _sampled(pair, student, answers, asking) if truth is None else _judged(truth, answers, config)
+    row |= _sampled(pair, student, answers, asking) if truth is None else _judged(truth, answers, asking)
     row |= _claims(pair, student, truth, columns, answers, asking)
     both = student if truth is None else truth
     generator = keyed_generator(config["seed"], Stream.INFLUENCE, _PAIRS, document_key("\n".join(pair)))
@@ -192,13 +204,16 @@ def _row(pair: tuple[str, str], answers: _Answers, counts: Mapping[str, tuple[in
     return row | {"p_random": unusual(difference, answers.shares, _NUM_PAIRS, draws)} | OK
 
 
-def _judged(truth: tuple[BoolArray, BoolArray], answers: _Answers, config: Mapping[str, Any]) -> Row:
+def _judged(truth: tuple[BoolArray, BoolArray], answers: _Answers, asking: _Asking) -> Row:
     """Where the teacher judged every context."""
-    numbers = np.unique(answers.clusters, return_inverse=True)[1]
-    about = document_key(f"{config['teacher']}\nprobes")
-    sampled = SampledClusters(int(numbers.max()) + 1, config["intervals"], config["seed"], about)
+    numbers, config = np.unique(answers.clusters, return_inverse=True)[1], asking.config
+    about = f"{config['teacher']}\nprobes"
+    sampled = SampledClusters(int(numbers.max()) + 1, config["intervals"], config["seed"], document_key(about))
     result = probe(*truth, numbers, sampled)
+    scheme = asking.scheme(answers, about)
     return {
+        **drawn("rate", result.resamples, scheme),
+        **drawn("difference", result.difference_resamples, scheme),
         "num_checked": result.num,
         "rate": result.rate,
         "low": result.low,

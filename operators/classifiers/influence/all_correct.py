@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
-from tiltmeter.operators.compute.arrays import BoolArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 
 
 class Agreement(NamedTuple):
@@ -17,12 +17,14 @@ class Agreement(NamedTuple):
 
     Attributes:
         value, low, high: NaN without a text, or with fewer than two clusters.
+        resamples: of the value; see :class:`.clusters.Rate`.
         num: texts, or places, that it is a share of.
     """
 
     value: float
     low: float
     high: float
+    resamples: FloatArray
     num: int
 
 

@@ -13,17 +13,22 @@ from tiltmeter.operators.statistics.resampling import (
     resampled_cluster_mean,
     resampled_counts,
 )
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut, spread_out
 
 VERSION = "cluster_rates/1"
 
 
 class Rate(NamedTuple):
-    """A mean with its interval, which is NaN with fewer than two clusters; all are without a text."""
+    """A mean with its interval, which is NaN with fewer than two clusters; all are without a text.
+
+    Attributes:
+        resamples: which spread as the mean does; none without an interval.
+    """
 
     value: float
     low: float
     high: float
+    resamples: FloatArray
 
 
 class SampledClusters:
@@ -49,7 +54,7 @@ class SampledClusters:
             scale: of the mean.
         """
         if not values.size:
-            return Rate(np.nan, np.nan, np.nan)
+            return Rate(np.nan, np.nan, np.nan, np.empty(0))
         return self._interval(resampled_cluster_mean(values, clusters, self._counts), scale)
 
     def binned_gap(self, gaps: FloatArray, bins: IntArray, clusters: IntArray) -> Rate:
@@ -64,7 +69,7 @@ class SampledClusters:
             clusters: ``[texts]``, the number of each one's cluster.
         """
         if not gaps.size:
-            return Rate(np.nan, np.nan, np.nan)
+            return Rate(np.nan, np.nan, np.nan, np.empty(0))
         num = self._counts.shape[1]
         sums = np.zeros((num, int(bins.max()) + 1))
         np.add.at(sums, (clusters, bins), gaps)
@@ -76,4 +81,5 @@ class SampledClusters:
 
     def _interval(self, estimate: Estimate, scale: Scale) -> Rate:
         low, high, _ = self._intervals.over(estimate, scale)
-        return Rate(float(estimate.value), float(low), float(high))
+        resamples = np.empty(0) if np.isnan(low) else spread_out(estimate)
+        return Rate(float(estimate.value), float(low), float(high), resamples)

@@ -31,9 +31,9 @@ class Probe(NamedTuple):
 
     Attributes:
         rate: share of contexts that are positive with the control and not with the probe.
-        low, high: its interval, over clusters.
+        low, high, resamples: its interval, over clusters; see :class:`.clusters.Rate`.
         rate_reversed: share that is positive with the probe and not with the control.
-        difference, difference_low, difference_high: ``rate`` less ``rate_reversed``.
+        difference, difference_low, difference_high, difference_resamples: ``rate`` less ``rate_reversed``.
         p_value: of both rates being equal.
         num: contexts.
         num_clusters: of these.
@@ -42,10 +42,12 @@ class Probe(NamedTuple):
     rate: float
     low: float
     high: float
+    resamples: FloatArray
     rate_reversed: float
     difference: float
     difference_low: float
     difference_high: float
+    difference_resamples: FloatArray
     p_value: float
     num: int
     num_clusters: int

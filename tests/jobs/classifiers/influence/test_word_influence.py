@@ -147,6 +147,21 @@ def test_every_word_has_its_count(influence):
     assert sum(row["count"] for row in rows if row["word"] == "the") > 100
 
 
+def test_numbers_over_sentences_leave_their_draws(influence):
+    """All that are resampled; one scheme for each part of the texts, whatever the student."""
+    draws = influence.rows("draws")
+    expected = [("students", "value", row["value"], row["low"]) for row in influence.rows("students")]
+    names = {"masking": ("coverage", "less_lime"), "probes": ("difference",)}
+    for table, columns in names.items():
+        rows = influence.rows(table)
+        expected += [(table, name, row[name], row[f"{name}_low"]) for row in rows for name in columns]
+    expected += [("probes", "rate", row["rate"], row["low"]) for row in influence.rows("probes")]
+    known = sorted((table, name) for table, name, _, low in expected if low is not None)
+    assert sorted((draw["table"], draw["column"]) for draw in draws) == known
+    schemes = {draw["scheme"] for draw in draws if draw["table"] == "students"}
+    assert len(schemes) == 2 * len({row["model"] for row in influence.rows("students")})
+
+
 def test_masking_is_beside_chance_and_lime(influence):
     rows = influence.rows("masking")
     assert {row["method"] for row in rows} == {
@@ -229,7 +244,7 @@ def test_shards_change_nothing_but_last_bits(run_job, reviews, influence, tmp_pa
         *(*reviews, *SMALL, "ratios.unit_contexts=13", "probes.unit_contexts=37"),
         *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
     )
-    for name in ("unlike_ratios", "counterfactuals", "probes", "probe_contexts"):
+    for name in ("unlike_ratios", "counterfactuals", "probes", "probe_contexts", "draws"):
         assert other.rows(name) == influence.rows(name)
     for one, same in zip(other.rows("influences"), influence.rows("influences"), strict=True):
         assert one["score"] == pytest.approx(same["score"], abs=1e-6)

@@ -90,12 +90,18 @@ def test_copies_of_contexts_add_nothing():
     once = probe(control, probed, clusters, sampled(80))
     thrice = probe(*(np.tile(values, 3) for values in (control, probed, clusters)), sampled(80))
     assert thrice.p_value == pytest.approx(once.p_value)
+    assert thrice.resamples == pytest.approx(once.resamples)
     assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high))
 
 
 def test_nothing_and_one_cluster_have_no_interval():
-    assert np.isnan(sampled(3).rate(np.zeros(0, bool), np.zeros(0, int))).all()
-    assert np.isnan(sampled(1).rate(np.ones(3, bool), np.zeros(3, int))[1:]).all()
+    nothing, alone = (
+        sampled(3).rate(np.zeros(0, bool), np.zeros(0, int)),
+        sampled(1).rate(np.ones(3, bool), np.zeros(3, int)),
+    )
+    assert np.isnan(nothing[:3]).all()
+    assert np.isnan(alone[1:3]).all()
+    assert nothing.resamples.size == alone.resamples.size == 0
 
 
 def test_rates_of_clusters_hold_what_sentences_are_drawn_from_and_stay_between_borders():
