@@ -7,14 +7,12 @@ did, all on this machine: they wait in earnest, so that a core can have many of 
 """
 
 import argparse
-import heapq
 import io
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 
@@ -22,6 +20,7 @@ from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.cluster.connection import connected
 from tiltmeter.cluster.dealing import Deck, longest_first
 from tiltmeter.cluster.progress import Display
+from tiltmeter.cluster.simulation import simulate
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.cluster.workers import Pool
@@ -30,25 +29,6 @@ from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 REPLICA_SECONDS = 8.0
 NUM_REPLICAS = 33
 UNITS_PER_WORKER, UNIT_SECONDS = 30, 1.0
-
-
-class Simulated(NamedTuple):
-    """A stage on simulated workers: how long it took, and how long each worker was busy."""
-
-    seconds: float
-    worker_seconds: Sequence[float]
-
-
-def simulate(deck: Deck, num_workers: int, seconds: Callable[[Unit], float]) -> Simulated:
-    """Deal a deck to workers that take so many seconds for each unit, and no time between them."""
-    free, busy, end = [(0.0, worker) for worker in range(num_workers)], [0.0] * num_workers, 0.0
-    while deck:
-        moment, worker = heapq.heappop(free)
-        spent = sum(map(seconds, deck.take(num_workers)))
-        busy[worker] += spent
-        end = max(end, moment + spent)
-        heapq.heappush(free, (moment + spent, worker))
-    return Simulated(end, busy)
 
 
 def waiting_unit(name: str, seconds: float) -> Unit:

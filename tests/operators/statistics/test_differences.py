@@ -1,12 +1,20 @@
 """The interval and the p-value of a difference, by hand, by brute force, and on draws whose truth is known."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tiltmeter.operators.statistics.differences import paired_difference, unpaired_difference
+from tiltmeter.operators.statistics.differences import (
+    noncentrality,
+    paired_difference,
+    smallest_paired,
+    smallest_unpaired,
+    unpaired_difference,
+)
 
 BOTH = pytest.mark.parametrize("judge", [paired_difference, unpaired_difference])
 NUMBERS = st.lists(st.floats(-100, 100), min_size=2, max_size=8)
@@ -101,3 +109,54 @@ def test_documents_exchanged_for_others_like_them_are_rarely_a_move(share):
 def test_a_level_outside_of_its_range_is_refused():
     with pytest.raises(ValueError, match=r"level=1.0: must lie strictly between 0 and 1"):
         paired_difference(0.0, np.zeros(3), np.zeros(3), level=1.0)
+
+
+# --- the smallest difference that can be found ----------------------------------------------------------------------
+
+
+def test_the_smallest_difference_has_the_power_of_the_published_example():
+    """G*Power 3 (Faul et al. 2007): 34 pairs, d = 0.5, 5 % two-sided: power 0.8077775, noncentrality 2.9154759."""
+    assert noncentrality(33, power=0.8077775) == pytest.approx(0.5 * math.sqrt(34), abs=1e-5)
+    assert smallest_paired(1.0, 34, power=0.8077775, centre="centred") == pytest.approx(2.91548, abs=1e-5)
+
+
+def test_the_smallest_difference_by_hand():
+    """Of many draws nu is 1.95996 + 0.84162; 32 pairs have 31 degrees of freedom, unpaired ones 62."""
+    assert noncentrality(1e7) == pytest.approx(1.959964 + 0.841621, abs=1e-5)
+    assert smallest_paired(0.2, 32) == pytest.approx(0.2 * 2.892205 * math.sqrt(33 / 32), abs=1e-6)
+    assert smallest_unpaired(0.2, 32) == pytest.approx(0.2 * math.sqrt(2) * 2.845923 * math.sqrt(33 / 32), abs=1e-6)
+    assert math.isnan(smallest_paired(1.0, 1))
+
+
+@pytest.mark.parametrize("num", [4, 8, 32])
+def test_a_difference_of_that_size_is_found_in_four_of_five_cases(num):
+    """By brute force: replicas lie around the truth of their data, which lies around that of the language."""
+    rng, cases = np.random.default_rng(num), 20_000
+    for smallest, is_paired in ((smallest_paired(1.0, num), True), (smallest_unpaired(1.0, num), False)):
+        sides = 1 if is_paired else 2
+        # The draws' middle misses the truth by what the data miss it by, one standard deviation.
+        middle = smallest + rng.standard_normal((cases, sides)).sum(axis=1)
+        draws = rng.standard_normal((cases, sides, num))
+        if is_paired:
+            judged = paired_difference(middle, np.zeros((cases, num)), middle[:, np.newaxis] + draws[:, 0])
+        else:
+            judged = unpaired_difference(middle, draws[:, 0], middle[:, np.newaxis] + draws[:, 1])
+        # Of unpaired draws Welch counts fewer degrees of freedom where the two spreads happen to differ.
+        lost = 0.0 if is_paired else 0.16 / num
+        assert np.mean(judged.p < 0.05) == pytest.approx(0.8 - lost, abs=0.012)
+        # What extending the interval to the data themselves adds.
+        assert np.mean(judged.low > 0.0) == pytest.approx(0.8 - lost, abs=0.012)
+
+
+@given(num=st.integers(2, 500), sd=st.floats(1e-6, 1e6))
+def test_more_draws_show_smaller_differences_in_the_unit_of_the_draws(num, sd):
+    assert smallest_paired(sd, num) == pytest.approx(sd * smallest_paired(1.0, num))
+    assert smallest_paired(sd, num + 1) < smallest_paired(sd, num)
+    # Sides of their own have twice the variance and twice the degrees of freedom.
+    assert smallest_unpaired(sd, num) < math.sqrt(2) * smallest_paired(sd, num)
+
+
+@pytest.mark.parametrize("power", [0.02, 1.0])
+def test_a_power_that_no_difference_has_is_refused(power):
+    with pytest.raises(ValueError, match=r"power=.*: must lie strictly between 0.025 and 1"):
+        noncentrality(10, power=power)
