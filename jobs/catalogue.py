@@ -29,6 +29,7 @@ OURS = {
     "gender_survey": "tiltmeter.jobs.gender.job:JOB",
     "gru_training": "tiltmeter.jobs.sentiment.gru_training.job:JOB",
     "overnight": "tiltmeter.jobs.upkeep.overnight.job:JOB",
+    "plan": "tiltmeter.jobs.upkeep.plan.job:JOB",
     "privacy_metrics": "tiltmeter.jobs.classifiers.privacy.job:JOB",
     "private_vectors": "tiltmeter.jobs.embedding.private_vectors.job:JOB",
     "prune": "tiltmeter.jobs.upkeep.prune.job:JOB",

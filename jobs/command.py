@@ -1,5 +1,6 @@
 """From a command line to a run: its config as Hydra composes it, which job that names, and its execution."""
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,19 +14,26 @@ from tiltmeter.jobs.catalogue import CONFIG, SETTINGS, job, settings_folders, se
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings import composition
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_hydra
+from tiltmeter.jobs.upkeep.plan.config import read_command
 
 
 def run(ending: Callable[[], AbstractContextManager[None]]) -> None:
-    """Run what the command line says; several runs if it is to sweep.
+    """Run or plan what the command line says; several times if it is to sweep.
 
     Args:
         ending: what each run ends the process with; Hydra would print what reaches it.
+
+    Raises:
+        ConfigError: for a plan of no job, or of one that can't be planned.
     """
+    command = read_command(sys.argv[1:])
+    # Hydra reads them there.
+    sys.argv[1:] = command.words
 
     @hydra.main(version_base="1.3", config_path=f"pkg://{SETTINGS}", config_name=CONFIG)
     def start(composed: DictConfig) -> None:
         with ending():
-            config = build(composed, HydraConfig.get().overrides.task)
+            config = command.config(build(composed, HydraConfig.get().overrides.task))
             if config.run_dir and HydraConfig.get().mode == RunMode.MULTIRUN:
                 raise ConfigError(f"run_dir={config.run_dir}: the runs of a sweep cannot share it; leave it out")
             execute(config)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from rich.console import Console
@@ -20,13 +20,13 @@ from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.report.terminal import print_outcome
 from tiltmeter.jobs.runtime import draws
-from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, asked, recorded_settings
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.provenance import RECORDED_PACKAGES, peak_memory_bytes, provenance
 from tiltmeter.storage.errors import LimitExceeded, StorageError
 from tiltmeter.storage.files.redaction import redacted_text, redacted_values
-from tiltmeter.storage.store.identity import canonical, digest
+from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Entry, Registry, Status
 from tiltmeter.storage.store.runs import RunDirectory, opened
@@ -43,7 +43,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         ConfigError, InputError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
     """
     store, sources = Store(config.store), job.find_sources(config)
-    settings = cast(dict[str, Any], canonical(_plain(config, store)))
+    settings = recorded_settings(config, store.name)
     console = Console()
     with opened(_run_directory(config, store)) as directory:
         entry = _entered(config, store, directory, settings) if job.has_units else None
@@ -56,8 +56,9 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
             directory.record["inputs"] = redacted_values(sources.record())
             with workers, run.runner.display if job.has_units else nullcontext():
                 _do(job, run)
-            # Only now no worker can write any more.
-            store.sweep()
+            if job.has_units:
+                # Only now no worker can write any more.
+                store.sweep()
             run.runner.check()
             job.check(run)
     return directory.path
@@ -65,7 +66,8 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
 
 def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
     runner = run.runner
-    runner.store.sweep()
+    if job.has_units:
+        runner.store.sweep()
     try:
         job.run(run)
         run.publish_all({draws.NAME: list(runner.draws.values())})
@@ -82,13 +84,8 @@ def _note_cluster(directory: RunDirectory, console: Console, cluster: "Preflight
         console.print(f"warning: {warning}", soft_wrap=True, highlight=False)
 
 
-_NOT_ASKED = ("cluster", "previous", "reading", "run_dir", "series", "store")
-"""Settings that say where and how a run works, not what it asks."""
-
-
 def _entered(config: CommonConfig, store: Store, directory: RunDirectory, settings: dict[str, Any]) -> Entry:
-    asked = {key: value for key, value in settings.items() if key not in _NOT_ASKED}
-    series = config.series or digest(asked)
+    series = config.series or digest(asked(settings))
     return Registry(store).enter(config.job.name, series, run_dir=str(directory.path), settings=settings)
 
 
@@ -164,9 +161,3 @@ def _account(runner: Runner, started: float) -> dict[str, Any]:
             "worker": max((record.peak_worker_memory_bytes for record in records), default=0),
         },
     }
-
-
-def _plain(config: CommonConfig, store: Store) -> dict[str, Any]:
-    """The config as it may be shown: URIs without the credentials that they may hold."""
-    plain: dict[str, Any] = redacted_values(dataclasses.asdict(config))
-    return plain | {"store": store.name}

@@ -14,6 +14,7 @@ from tiltmeter.jobs.changes.past_runs import recorded
 from tiltmeter.jobs.command import build, execute
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition, quoted
+from tiltmeter.jobs.upkeep.plan.config import read_command
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,9 @@ def read_run(path: str | Path) -> FinishedRun:
 
 def _configured(settings: Mapping[str, Any]) -> Any:
     confine_composition(settings_packages())
-    words = [f"{key}={_value(value)}" for key, value in settings.items()]
+    command = read_command([f"{key}={_value(value)}" for key, value in settings.items()])
     with hydra.initialize_config_module(SETTINGS, version_base="1.3"):
-        return build(hydra.compose(CONFIG, words), words)
+        return command.config(build(hydra.compose(CONFIG, command.words), command.words))
 
 
 def _value(value: Any) -> str:

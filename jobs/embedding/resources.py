@@ -59,6 +59,16 @@ def num_tokens(text: Text) -> float:
     )
 
 
+def num_words(tokens: float) -> float:
+    """About how many words the vocabulary of so many tokens has."""
+    return float(_WORDS_FACTOR * tokens**_WORDS_EXPONENT)
+
+
+def num_pairs(tokens: float) -> float:
+    """About how many different pairs of words there are in so many tokens."""
+    return float(_PAIRS_FACTOR * tokens**_PAIRS_EXPONENT)
+
+
 def _train(text: Text, embedding: EmbeddingConfig, cluster: ClusterConfig) -> ResourceRequest:
     advice = "raise embedding.min_count or lower embedding.trainer.dimensions"
     parts = {WORKER_SETTING: cluster.worker_megabytes} | _vectors(text, embedding)
@@ -66,22 +76,22 @@ def _train(text: Text, embedding: EmbeddingConfig, cluster: ClusterConfig) -> Re
 
 
 def _train_on_gpu(text: Text, embedding: EmbeddingConfig, _: ClusterConfig) -> ResourceRequest:
-    num_pairs = _PAIRS_FACTOR * num_tokens(text) ** _PAIRS_EXPONENT
-    pairs = {f"about {_rounded(num_pairs)} pairs of words": megabytes(_BYTES_PER_PAIR_ON_GPU * num_pairs)}
+    num = num_pairs(num_tokens(text))
+    pairs = {f"about {_rounded(num)} pairs of words": megabytes(_BYTES_PER_PAIR_ON_GPU * num)}
     parts = CUDA | pairs | _vectors(text, embedding)
     return ResourceRequest("stage train", parts, on_gpu=True, advice="set embedding.device=cpu")
 
 
 def _vectors(text: Text, embedding: EmbeddingConfig) -> dict[str, int]:
     """Of one replica, the result and its table included."""
-    num_words, trainer = round(_WORDS_FACTOR * num_tokens(text) ** _WORDS_EXPONENT), embedding.trainer
+    num, trainer = round(num_words(num_tokens(text))), embedding.trainer
     if isinstance(trainer, GloveConfig):
-        num_bytes = _COPIES_OF_GLOVE_VECTORS * vector_bytes(num_words, trainer.dimensions)
+        num_bytes = _COPIES_OF_GLOVE_VECTORS * vector_bytes(num, trainer.dimensions)
     else:
-        num_bytes = _BYTES_PER_NUMBER_IN_GENSIM * num_words * trainer.dimensions
+        num_bytes = _BYTES_PER_NUMBER_IN_GENSIM * num * trainer.dimensions
     if isinstance(trainer, FastTextConfig):
         num_bytes += _BYTES_PER_NUMBER_OF_A_BUCKET * trainer.num_buckets * trainer.dimensions
-    return {f"vectors of about {_rounded(num_words)} words of {text.corpus.name}": megabytes(num_bytes)}
+    return {f"vectors of about {_rounded(num)} words of {text.corpus.name}": megabytes(num_bytes)}
 
 
 def _rounded(number: float) -> str:

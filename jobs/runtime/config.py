@@ -1,14 +1,17 @@
 """What the configs of all jobs share."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.storage.errors import Refusal
+from tiltmeter.storage.files.redaction import redacted_values
+from tiltmeter.storage.store.identity import canonical
 from tiltmeter.storage.store.registry import is_series
 
 T = TypeVar("T")
@@ -90,3 +93,22 @@ class CommonConfig:
         if value is not None and "://" in value:
             raise ValueError("must be a local path; the store may be an object store, the run directory may not")
         return value
+
+
+_NOT_ASKED = ("cluster", "previous", "reading", "run_dir", "series", "store")
+"""Settings that say where and how a run works, not what it asks."""
+
+
+def recorded_settings(config: CommonConfig, store: str) -> dict[str, Any]:
+    """The config as it is written down: plain, and of URIs without the credentials that they may hold.
+
+    Args:
+        store: name of the store.
+    """
+    plain = redacted_values(dataclasses.asdict(config)) | {"store": store}
+    return cast(dict[str, Any], canonical(plain))
+
+
+def asked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the recorded settings that say what a run asks: runs that share them are of one series."""
+    return {key: value for key, value in settings.items() if key not in _NOT_ASKED}

@@ -51,15 +51,9 @@ def copy_of(url: str, store: str) -> str:
         InputError: if the file is missing, its size is not announced, or the connection keeps breaking.
         StorageError: if the store can't be written.
     """
-    asked = ask(url)
-    if asked.num_bytes is None:
-        raise InputError(
-            f"{redacted(url)}: the server announces no size by which to check a copy: download it by other means and "
-            "set corpus.path to your copy"
-        )
-    remote = _Remote(url, asked.num_bytes, asked.version)
+    remote = _remote(url)
     filesystem, root = resolve(store)
-    place = f"{root}/downloads/{_digest(remote)}/{_name(url)}"
+    place = _place(root, remote)
     if not _is_whole(filesystem, place, remote):
         try:
             if isinstance(filesystem, fs.LocalFileSystem):
@@ -69,6 +63,31 @@ def copy_of(url: str, store: str) -> str:
         except OSError as error:
             raise StorageError.writing(redacted(uri_of(place, store)), error, _SETTING) from error
     return uri_of(place, store)
+
+
+def has_copy(url: str, store: str) -> bool:
+    """Whether a store has a whole copy of the version that the server has now.
+
+    Raises:
+        InputError: if the file is missing, or its size is not announced.
+    """
+    remote = _remote(url)
+    filesystem, root = resolve(store)
+    return _is_whole(filesystem, _place(root, remote), remote)
+
+
+def _remote(url: str) -> _Remote:
+    asked = ask(url)
+    if asked.num_bytes is None:
+        raise InputError(
+            f"{redacted(url)}: the server announces no size by which to check a copy: download it by other means and "
+            "set corpus.path to your copy"
+        )
+    return _Remote(url, asked.num_bytes, asked.version)
+
+
+def _place(root: str, remote: _Remote) -> str:
+    return f"{root}/downloads/{_digest(remote)}/{_name(remote.url)}"
 
 
 def _digest(remote: _Remote) -> str:

@@ -169,8 +169,16 @@ class Store:
         Raises:
             StorageError: if the store does not answer.
         """
+        return self.find_at(unit.place)
+
+    def find_at(self, place: str) -> Finished | None:
+        """The same by the unit's place.
+
+        Raises:
+            StorageError: if the store does not answer.
+        """
         try:
-            finished = _from_row(read_bytes(self.filesystem, self._ledger_path(unit.place)))
+            finished = _from_row(read_bytes(self.filesystem, self._ledger_path(place)))
         except FileNotFoundError:
             return None
         return finished if finished and self._has_all(finished) else None

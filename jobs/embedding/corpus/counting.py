@@ -90,11 +90,16 @@ def count_corpora(
     """
     tilings = {name: Tiling(corpus.vocabulary.num_rows, config.tile_words) for name, corpus in corpora.items()}
     parts = _cooccurrence_stage(runner, corpora, config, num_replicas, seed, worker_bytes, resampling)
-    num_pairs = worker_bytes // (_COPIES_OF_PAIRS * bytes_per_pair(1 + num_replicas) + _BYTES_TO_SORT)
+    num_pairs = pairs_in_range(num_replicas, worker_bytes)
     merging = {name: _Merging(name, tilings[name], num_pairs) for name in parts}
     while any(len(corpus_parts) > _MOST_PARTS for corpus_parts in parts.values()):
         parts = _combine_stage(runner, merging, parts)
     return _merge_stage(runner, merging, parts, seed)
+
+
+def pairs_in_range(num_replicas: int, worker_bytes: int) -> int:
+    """Of all parts of a corpus together, the rows that a worker merges at once."""
+    return worker_bytes // (_COPIES_OF_PAIRS * bytes_per_pair(1 + num_replicas) + _BYTES_TO_SORT)
 
 
 # --- map: each shard for all replicas -------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ def run(run: Run[PruneRun, NoSources]) -> None:
         run.directory.write_table("runs", _runs(runs, kept))
         run.directory.write_table("units", _units(units, num_uses, "removed" if config.remove else "unused"))
         if config.remove:
+            store.sweep()
             # The table was written first: it says what went, even of a removal that breaks off.
             for unit in units:
                 if unit.place not in num_uses:

@@ -1,0 +1,117 @@
+"""The config of `plan`: the config of another job, which is planned and not run."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+import pydantic
+from pydantic import ConfigDict, Field
+
+from tiltmeter.jobs.catalogue import job, names
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.jobs.runtime.settings.known import meant
+
+_CHOICE, _OF = "job", "job.of"
+_NAME = "plan"
+_SUFFIX = ".plan"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class PlanJob:
+    """``job=plan``; ``of``: the job that is planned."""
+
+    name: Literal["plan"] = "plan"
+    of: Annotated[str, Field(min_length=1)] = "survey"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class PlanRun(CommonConfig):
+    """A run of ``plan``.
+
+    Attributes:
+        planned: the config of the planned job, as it would be run.
+    """
+
+    job: PlanJob
+    planned: Any
+
+    @classmethod
+    def of(cls, config: CommonConfig) -> Self:
+        """The plan of a job's run, in the same store, on the same cluster, and in a directory of its own.
+
+        Raises:
+            ConfigError: if counting its units would do what a plan must not.
+        """
+        _check(config)
+        return cls(
+            job=PlanJob(of=config.job.name),
+            planned=config,
+            cluster=config.cluster,
+            store=config.store,
+            # A run begins by removing what is in its directory, where results of the planned job may lie.
+            run_dir=config.run_dir and f"{config.run_dir.rstrip('/')}{_SUFFIX}",
+            seed=config.seed,
+        )
+
+
+def _check(config: CommonConfig) -> None:
+    name = config.job.name
+    if name == "private_vectors" and config.release.key_file:  # type: ignore[attr-defined]
+        raise ConfigError(
+            "job.of=private_vectors: what a release does hangs on its key, and is counted against its account, which a "
+            "plan may not touch; leave out release.key_file"
+        )
+
+
+class Command(NamedTuple):
+    """A command line that may ask for a plan.
+
+    Attributes:
+        words: of the job that runs or is planned.
+        is_plan: whether it is only planned.
+    """
+
+    words: list[str]
+    is_plan: bool
+
+    def config(self, config: CommonConfig) -> CommonConfig:
+        """What is run: the job, or its plan."""
+        return PlanRun.of(config) if self.is_plan else config
+
+
+def read_command(words: Sequence[str]) -> Command:
+    """Which job the words of a command line run or plan.
+
+    >>> read_command(["job=plan", "job.of=bootstrap", "seed=1"])
+    Command(words=['job=bootstrap', 'seed=1'], is_plan=True)
+    >>> read_command(["job=bootstrap"])
+    Command(words=['job=bootstrap'], is_plan=False)
+
+    Raises:
+        ConfigError: for a plan of no job, or of one that can't be planned.
+    """
+    chosen = [value for key, value in map(_setting, words) if key == _CHOICE]
+    if _NAME not in chosen:
+        return Command(list(words), is_plan=False)
+    planned = [value for key, value in map(_setting, words) if key == _OF]
+    if not planned:
+        raise ConfigError(f"job=plan: which job is planned? Set {_OF}=<job>, and its settings as it takes them")
+    if others := [name for name in chosen if name not in (_NAME, planned[-1])]:
+        raise ConfigError(f"job={others[0]}: {_OF}={planned[-1]} is the job that is planned; leave one of them out")
+    _check_name(planned[-1])
+    rest = [word for word in words if _setting(word)[0] not in (_CHOICE, _OF)]
+    return Command([f"{_CHOICE}={planned[-1]}", *rest], is_plan=True)
+
+
+def _setting(word: str) -> tuple[str, str]:
+    key, _, value = word.partition("=")
+    return key.lstrip("+"), value.strip("'\"")
+
+
+def _check_name(name: str) -> None:
+    if name not in (known := names()):
+        choices = meant(name, known) or f"; choose one of {', '.join(known)}"
+        raise ConfigError(f"{_OF}={name}: there is no such job{choices}")
+    if name == "overnight":
+        raise ConfigError(f"{_OF}=overnight: runs jobs of a list; plan each of them, with its words of the list")
+    if not job(name).has_units:
+        raise ConfigError(f"{_OF}={name}: does no units, so there is nothing to plan; plan a job that measures")

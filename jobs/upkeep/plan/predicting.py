@@ -1,0 +1,152 @@
+"""What missing units would take: seconds of workers, hours of the cluster, and bytes of the store."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tiltmeter.cluster.dealing import Deck, longest_first, threads_per_unit
+from tiltmeter.cluster.simulation import share_on_threads, simulate
+from tiltmeter.jobs.runtime.rows import OK, Row, failed
+from tiltmeter.jobs.upkeep.plan.counting import Counted, CountedStage
+from tiltmeter.jobs.upkeep.plan.earlier import EarlierRun, Rate
+from tiltmeter.jobs.upkeep.plan.scale import START_SECONDS, Modelled
+from tiltmeter.jobs.upkeep.plan.workers import Cluster
+from tiltmeter.storage.store.ledger import Unit
+
+EARLIER, MODEL = "earlier runs in this store", "docs/scale.md"
+
+START = "start and report"
+"""What a run takes beside its units."""
+
+LATER = "later stages"
+"""Those of which nothing is known."""
+
+_BYTES_PER_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Known:
+    """What seconds and bytes can be told from.
+
+    Attributes:
+        runs: earlier ones, the nearest first.
+        model: stages of docs/scale.md.
+        is_whole: whether these are all of the job's.
+    """
+
+    runs: Sequence[EarlierRun]
+    model: Mapping[str, Modelled]
+    is_whole: bool
+
+    @property
+    def nearest(self) -> EarlierRun | None:
+        """The run that later stages are taken from: that of an input which is about as large, before any other."""
+        alike = [one for one in self.runs if one.is_alike]
+        return next(iter(alike or ([] if self.model else self.runs)), None)
+
+    def rate(self, stage: str) -> tuple[Rate | None, str, str]:
+        """What a unit of a stage takes, where that comes from, and what is to be known of it."""
+        for one in self.runs:
+            if one.is_alike and (rate := one.rate(stage)):
+                return rate, EARLIER, one.unlike
+        if (modelled := self.model.get(stage)) and modelled.worker_seconds is not None:
+            num = modelled.num_units
+            return Rate(modelled.worker_seconds / num, (modelled.num_bytes or 0.0) / num), MODEL, ""
+        for one in self.runs:
+            if rate := one.rate(stage):
+                return rate, EARLIER, "inputs of another size"
+        return None, "", f"no earlier run in this store did such a unit, and {MODEL} has no figures of it"
+
+
+def stage_rows(counted: Counted, known: Known, cluster: Cluster) -> Iterator[Row]:
+    """Rows of the table `plan`.
+
+    Args:
+        counted: units of the stages, as far as they could be counted.
+        known: what their seconds and bytes can be told from.
+        cluster: that would do them.
+
+    Raises:
+        ClusterError: if units are missing and the cluster has no room for a worker, or can't be reached.
+    """
+    for stage in counted.stages:
+        yield _row(stage, known, cluster, _expected(stage, known))
+    if counted.reason:
+        yield from _later(counted, known, cluster)
+    if counted.reason or any(stage.num_missing for stage in counted.stages):
+        yield _start(known)
+
+
+def _expected(stage: CountedStage, known: Known) -> str:
+    """Why the missing units of a stage are not sure to be these; empty if they are."""
+    if not stage.num_expected:
+        return ""
+    twin = next((one for one in known.runs if one.has_twins), None)
+    like = f", and are taken to be as in the run of {twin.moment} where that had them" if twin else ""
+    return f"{stage.num_expected:,} of the missing units read tables that are not there yet{like}"
+
+
+def _later(counted: Counted, known: Known, cluster: Cluster) -> Iterator[Row]:
+    """Rows of stages that could not be counted, as an earlier run or the model has them."""
+    last = counted.stages[-1].name if counted.stages else "the start"
+    reason = f"could not be counted after {last}: {counted.reason}"
+    names, units = {stage.name for stage in counted.stages}, dict[str, int]()
+    if nearest := known.nearest:
+        units = {name: round(row["done"] + row["reused"]) for name, row in nearest.stages.items()}
+        reason = f"{reason}; as many as in the run of {nearest.moment}"
+    elif known.model:
+        units = {name: stage.num_units for name, stage in known.model.items()}
+        reason = f"{reason}; as many as {MODEL} expects"
+    for name, num in units.items():
+        if name not in names:
+            yield _row(CountedStage(name, num_missing=num), known, cluster, reason, is_counted=False)
+    if nearest is None and not known.is_whole:
+        yield {"stage": LATER, **failed("unknown", f"{reason}; more may follow, of which nothing is known")}
+
+
+def _row(stage: CountedStage, known: Known, cluster: Cluster, doubt: str, *, is_counted: bool = True) -> Row:
+    row: Row = {"stage": stage.name, "num_missing": stage.num_missing, "basis": "", **OK}
+    if is_counted:
+        row["num_done"] = stage.num_done
+    if not stage.num_missing:
+        return row | {"worker_seconds": 0.0, "seconds": 0.0, "stored_bytes": 0.0}
+    rate, basis, remark = known.rate(stage.name)
+    reason = "; ".join(filter(None, [doubt, remark]))
+    row |= _workers(stage, cluster) | {"basis": basis}
+    if rate is None:
+        return row | failed("unknown", reason)
+    num, share = stage.num_missing, share_on_threads(row["num_threads"])
+    row["worker_seconds"] = num * rate.worker_seconds * share
+    row["seconds"] = dealt_seconds(stage, rate.worker_seconds * share, row["num_workers"])
+    row["stored_bytes"] = num * rate.num_bytes
+    status = "estimated" if not is_counted else "expected" if doubt else "ok"
+    return row | {"status": status, "reason": reason}
+
+
+def _workers(stage: CountedStage, cluster: Cluster) -> Row:
+    """How many would do a stage, of how many threads, and what each of them asks for."""
+    threads = 1 if stage.on_gpu else threads_per_unit(stage.num_missing, cluster.num_wide, stage.most_threads)
+    workers = cluster.num_wide(threads)
+    if stage.on_gpu:
+        workers = max(1, min(workers, cluster.workers.num_gpus))
+    asked = cluster.request(stage.name, on_gpu=stage.on_gpu).megabytes * _BYTES_PER_MEGABYTE
+    return {"num_workers": workers, "num_threads": threads, "memory_bytes": asked}
+
+
+def dealt_seconds(stage: CountedStage, unit_seconds: float, num_workers: int) -> float:
+    """How long the missing units of a stage take, which are taken to be alike, dealt as a run deals them.
+
+    >>> dealt_seconds(CountedStage("train", num_missing=33), 10.0, 16)
+    30.0
+    """
+    units = [Unit("plan/1", str(number), number) for number in range(stage.num_missing)]
+    deck = Deck(longest_first([units], stage.batch_size or 1), joins=stage.batch_size is None)
+    return simulate(deck, num_workers, lambda _: unit_seconds).seconds
+
+
+def _start(known: Known) -> Row:
+    """What a run takes beside its units: starting workers, looking for units, publishing, the report."""
+    row = {"stage": START, "num_done": 0, "num_missing": 0, "worker_seconds": 0.0, "stored_bytes": 0.0, **OK}
+    for one in known.runs:
+        if one.is_alike and any(stage["done"] for stage in one.stages.values()):
+            return row | {"seconds": one.other_seconds, "basis": EARLIER}
+    return row | {"seconds": START_SECONDS, "basis": MODEL}

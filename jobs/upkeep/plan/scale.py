@@ -1,0 +1,150 @@
+"""The model of docs/scale.md: what the stages of an embedding take that nobody has measured yet.
+
+Core-time of a stage is a constant times what it goes through, and that follows from the number of tokens. Fitted to one
+machine and to English; its own account takes a factor of 1.5 as its error.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tiltmeter.jobs.embedding.config import EmbeddingsRun
+from tiltmeter.jobs.embedding.corpus.counting import pairs_in_range
+from tiltmeter.jobs.embedding.corpus.texts import Text
+from tiltmeter.jobs.embedding.embed import EmbeddingConfig
+from tiltmeter.jobs.embedding.resources import num_pairs, num_tokens, num_words
+from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig
+
+START_SECONDS = 42.0
+"""Until Ray and the first workers are there."""
+
+_BYTES_PER_TOKEN = 6.0
+"""Of plain text."""
+
+_MARKUP = ("mediawiki",)
+_MARKUP_SECONDS = 1 / 9.4e6
+"""For a byte of it."""
+
+_READ_SECONDS = 0.044e-6
+"""For a byte of text."""
+
+_TOKENS_SECONDS, _COUNTING_SECONDS = 0.768e-6, 4.949e-6
+"""For a token; counting is of 33 embeddings."""
+
+_MERGE_SECONDS = 1.649e-6
+"""For a row of pair counts."""
+
+_UPDATE_SECONDS = 0.075e-6 * 38.1 / 54.4
+"""For a pair, in one direction, in an epoch: as fitted, and as much faster as whole epochs have become since."""
+
+_ROWS_FACTOR, _ROWS_EXPONENT = 1.24, 1.065
+_UPDATES_FACTOR, _UPDATES_EXPONENT = 2610 / 3 / 33, 0.855
+"""By tokens, for one epoch of one embedding."""
+
+_EMBEDDINGS, _DIMENSIONS = 33, 100
+"""Of the runs that were measured."""
+
+_STORED = {"read": 2.4, "documents": 2.4, "tokens": 2.2, "co-occurrence": 40.0, "merge": 44.0, "train": 3.7}
+"""Bytes in the store: for a token, a row, a pair (of 33 embeddings), and a number of a vector."""
+
+_TEXT_PER_PART = 2e6
+"""A shard of 4 MB gives two tables of pair counts."""
+
+_MERGED_AT_ONCE = 32
+
+_SURVEY = {"select words": (33, 10.6), "forced choice": (1, 11.9), "association tests": (10, 13.7)}
+_SURVEY |= {"word associations, gender and summary": (3, 2.0)}
+"""What the survey of one corpus does with 33 embeddings: units, and worker seconds, which hang on its word lists."""
+
+
+class Modelled(NamedTuple):
+    """A stage by the model; without seconds where it has no figures."""
+
+    num_units: int
+    worker_seconds: float | None
+    num_bytes: float | None
+
+
+WHOLE = ("bootstrap", "survey")
+"""Jobs of which the model has all stages."""
+
+
+def modelled(config: Any, sources: Any) -> dict[str, Modelled]:
+    """The stages of a job that trains embeddings, by name, whole; none of a job that does not.
+
+    Args:
+        config: of the planned job.
+        sources: what it starts from.
+    """
+    if not (isinstance(config, EmbeddingsRun) and isinstance(sources, Sources) and sources.texts):
+        return {}
+    stages: dict[str, Modelled] = {}
+    for text in sources.texts:
+        for name, stage in _stages(config, text):
+            stages[name] = _sum(stages[name], stage) if name in stages else stage
+    return stages
+
+
+def scratch_bytes(config: Any, sources: Any) -> float:
+    """What a worker in training keeps on its local disk: the pairs of the largest corpus that do not fit its memory."""
+    if not (isinstance(config, EmbeddingsRun) and isinstance(sources, Sources) and sources.texts):
+        return 0.0
+    needed = max(BYTES_PER_PAIR * num_pairs(num_tokens(text)) for text in sources.texts)
+    is_glove = isinstance(config.embedding, EmbeddingConfig) and isinstance(config.embedding.trainer, GloveConfig)
+    return needed if is_glove and needed > config.cluster.worker_data_bytes else 0.0
+
+
+def _sum(one: Modelled, other: Modelled) -> Modelled:
+    seconds, num_bytes = (
+        None if a is None or b is None else a + b
+        for a, b in ((one.worker_seconds, other.worker_seconds), (one.num_bytes, other.num_bytes))
+    )
+    return Modelled(one.num_units + other.num_units, seconds, num_bytes)
+
+
+def _stages(config: EmbeddingsRun, text: Text) -> Iterator[tuple[str, Modelled]]:
+    tokens = num_tokens(text)
+    num_bytes = tokens * _BYTES_PER_TOKEN
+    shards = math.ceil(num_bytes / (config.reading.shard_megabytes * 1e6))
+    markup = sum(source.num_bytes for source in text.sources if source.format in _MARKUP)
+    yield "read", Modelled(len(text.sources), _READ_SECONDS * num_bytes, _STORED["read"] * tokens)
+    yield "inventory", Modelled(1, 0.0, 0.0)
+    yield "documents", Modelled(shards, _MARKUP_SECONDS * markup, _STORED["documents"] * tokens)
+    yield "tokens", Modelled(shards, _TOKENS_SECONDS * tokens, _STORED["tokens"] * tokens)
+    yield "words", Modelled(1, 0.0, 0.0)
+    yield "vocabulary", Modelled(1, 0.0, 0.0)
+    yield from _trained(config, tokens, shards)
+    if config.job.name == "survey":
+        yield from ((name, Modelled(units, seconds, 0.0)) for name, (units, seconds) in _SURVEY.items())
+
+
+def _trained(config: EmbeddingsRun, tokens: float, shards: int) -> Iterator[tuple[str, Modelled]]:
+    embedding = config.embedding
+    if not isinstance(embedding, EmbeddingConfig):
+        return
+    num, trainer = len(embedding.replicas), embedding.trainer
+    stored = _STORED["train"] * num * num_words(tokens) * trainer.dimensions
+    if not isinstance(trainer, GloveConfig):
+        yield "train", Modelled(num, None, stored)
+        return
+    share = (1 + embedding.num_replicas) / _EMBEDDINGS
+    rows = _ROWS_FACTOR * tokens**_ROWS_EXPONENT
+    yield "co-occurrence", Modelled(shards, share * _COUNTING_SECONDS * tokens, share * _STORED["co-occurrence"] * rows)
+    if combined := _combined_rows(tokens):
+        units = math.ceil(shards * combined / rows)
+        yield "combine", Modelled(units, share * _MERGE_SECONDS * combined, share * _STORED["merge"] * combined)
+    merged = share * _STORED["merge"] * num_pairs(tokens)
+    ranges = math.ceil(rows / pairs_in_range(embedding.num_replicas, config.cluster.worker_data_bytes))
+    yield "merge", Modelled(ranges, share * _MERGE_SECONDS * rows, merged)
+    updates = num * trainer.epochs * _UPDATES_FACTOR * tokens**_UPDATES_EXPONENT
+    yield "train", Modelled(num, _UPDATE_SECONDS * updates * trainer.dimensions / _DIMENSIONS, stored)
+
+
+def _combined_rows(tokens: float) -> float:
+    """Rows that the rounds before the merge write: each makes one part of up to 32, with its different pairs."""
+    num_parts, rows = tokens * _BYTES_PER_TOKEN / _TEXT_PER_PART, 0.0
+    while num_parts > _MERGED_AT_ONCE:
+        num_parts = math.ceil(num_parts / _MERGED_AT_ONCE)
+        rows += num_parts * num_pairs(tokens / num_parts)
+    return rows

@@ -1,0 +1,47 @@
+"""The tables of `plan`."""
+
+import pyarrow as pa
+
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, number, text
+from tiltmeter.storage.store.tables import column
+
+PLAN = pa.schema(
+    [
+        text("stage", "what is done; at the end, what comes beside units and after those that are known", key=True),
+        count("num_done", "units that the store has; null: not known", "units"),
+        count("num_missing", "units that would be done; null: not known", "units"),
+        number(
+            "worker_seconds", "that workers would be at the missing units, all together; null: not known", "seconds"
+        ),
+        number(
+            "seconds", "from the stage's start to its end, on the workers of this cluster; null: not known", "seconds"
+        ),
+        count("num_workers", "workers that there would be", "workers"),
+        count("num_threads", "of each of them", "threads"),
+        count("memory_bytes", "that each worker asks for", "bytes"),
+        number("stored_bytes", "that the missing units would take in the store; null: not known", "bytes"),
+        text("basis", "where seconds and bytes come from: 'earlier runs in this store', 'docs/scale.md', or empty"),
+        STATUS,
+        REASON,
+    ]
+)
+
+DIFFERENCES = pa.schema(
+    [
+        text("table", "table of the numbers; empty before a first run", key=True),
+        text("column", "the numbers; empty before a first run: any number, in its own standard deviation", key=True),
+        count("replicas", "replicas or resamples of each side", key=True),
+        column("is_planned", pa.bool_(), "whether it is as many as are planned"),
+        count("num_numbers", "numbers with draws in the earlier run", "numbers"),
+        number("sd", "standard deviation of a number's draws, the middle one of all numbers"),
+        number("sd_paired", "the same of the difference of draws that two runs share; null: not known"),
+        number("smallest_unpaired", "difference that is found in 4 of 5 cases, of the middle number, between runs that "
+               "share no draws"),
+        number("smallest_paired", "the same between runs that share draws; null: not known"),
+        text("basis", "runs that the standard deviations come from, or 'one standard deviation'"),
+        STATUS,
+        REASON,
+    ]
+)  # fmt: skip
+
+TABLES = {"plan": PLAN, "plan_differences": DIFFERENCES}

@@ -1,0 +1,95 @@
+"""How many workers the cluster has room for, without starting any."""
+
+import os
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tiltmeter.cluster.capacity import (
+    BYTES_PER_MEGABYTE,
+    Node,
+    ResourceRequest,
+    Workers,
+    largest_request,
+    num_wide_workers,
+    usual_request,
+    workers_for,
+)
+from tiltmeter.cluster.config import ClusterConfig
+
+_NVIDIA_DRIVER = Path("/dev/nvidiactl")
+_BYTES_PER_MEBIBYTE = 2**20
+
+
+@dataclass
+class Cluster:
+    """The cluster that a run would have.
+
+    Attributes:
+        config: of it.
+        requested: what the stages ask of workers beyond the usual, given the number of free GPUs.
+    """
+
+    config: ClusterConfig
+    requested: Callable[[int], Sequence[ResourceRequest]]
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """Its nodes; Ray is asked where a cluster runs already, and where there may be GPUs.
+
+        Raises:
+            ClusterError: if the cluster can't be reached.
+        """
+        if self._is_plain:
+            return [_this_machine(self.config)]
+        # Ray takes half a second to import.
+        from tiltmeter.cluster.connection import connected, nodes
+
+        with connected(self.config):
+            return nodes()
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.config.kind == "local" and not _NVIDIA_DRIVER.exists()
+
+    @property
+    def num_gpus(self) -> int:
+        """That are free; of this machine it is known without Ray if there are none."""
+        return 0 if self._is_plain else sum(node.free_gpus for node in self.nodes)
+
+    @cached_property
+    def requests(self) -> list[ResourceRequest]:
+        """Of all stages, the usual one first, as the preflight has them."""
+        return [usual_request(self.config), *self.requested(self.num_gpus)]
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Those that would be started.
+
+        Raises:
+            ClusterError: if no node has room for one, with the arithmetic.
+        """
+        return workers_for(self.nodes, self.requests, self.config)
+
+    def num_wide(self, num_cpus: int) -> int:
+        """How many workers of so many CPUs there are, without a GPU."""
+        return self.workers.num_workers if num_cpus == 1 else num_wide_workers(self.workers.rooms, num_cpus)
+
+    def request(self, stage: str, *, on_gpu: bool) -> ResourceRequest:
+        """What each worker of a stage asks for; workers are kept from stage to stage, at the size of the largest."""
+        own = [request for request in self.requests if request.stage == f"stage {stage}" and request.on_gpu == on_gpu]
+        return largest_request(own, on_gpu=on_gpu) or self.requests[0]
+
+
+def _this_machine(config: ClusterConfig) -> Node:
+    """What Ray would say of it."""
+    num_cpus = config.num_cpus or os.cpu_count() or 1
+    megabytes = config.memory_megabytes
+    if megabytes is None:
+        from ray._private.utils import estimate_available_memory
+
+        shared = config.object_store_megabytes * _BYTES_PER_MEBIBYTE
+        megabytes = max(0, int(estimate_available_memory()) - shared) // BYTES_PER_MEGABYTE
+    return Node("", socket.gethostname(), num_cpus, num_cpus, 0, 0, megabytes, megabytes)
