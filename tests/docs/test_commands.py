@@ -21,6 +21,7 @@ from tests.docs.pages import PAGES, ROOT, Command, quoted
 from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.command import build
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs
+from tiltmeter.jobs.upkeep.plan.config import read_command
 
 NOT_RUN = {
     "head -c": "makes a key; tests/docs/samples.py has one",
@@ -143,7 +144,8 @@ def test_every_command_has_settings_that_exist_and_are_valid(compose):
             continue
         done.add(command.line)
         try:
-            build(*compose(command.arguments, PAGES[command.page].files))
+            asked = read_command(command.arguments)
+            asked.config(build(*compose(asked.words, PAGES[command.page].files)))
         except Exception as error:
             raise AssertionError(f"{command.page}: {command.line}: {error}") from error
     assert len(done) > 30

@@ -15,6 +15,7 @@ import pytest
 from pyarrow import fs
 
 from tiltmeter.jobs.command import build, execute
+from tiltmeter.jobs.upkeep.plan.config import read_command
 from tiltmeter.storage.store.runs import read_run_table
 from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 
@@ -24,9 +25,9 @@ def configured():
     """Builds a config from overrides, as ``tiltmeter`` would."""
 
     def compose(*overrides):
-        overrides = [str(override) for override in overrides]
+        command = read_command([str(override) for override in overrides])
         with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
-            return build(hydra.compose("tiltmeter", overrides), overrides)
+            return command.config(build(hydra.compose("tiltmeter", command.words), command.words))
 
     return compose
 

@@ -130,13 +130,13 @@ def _trained(config: EmbeddingsRun, tokens: float, shards: int) -> Iterator[tupl
         return
     share = (1 + embedding.num_replicas) / _EMBEDDINGS
     rows = _ROWS_FACTOR * tokens**_ROWS_EXPONENT
+    at_once = pairs_in_range(embedding.num_replicas, config.cluster.worker_data_bytes)
     yield "co-occurrence", Modelled(shards, share * _COUNTING_SECONDS * tokens, share * _STORED["co-occurrence"] * rows)
     if combined := _combined_rows(tokens):
-        units = math.ceil(shards * combined / rows)
+        units = math.ceil(combined / at_once)
         yield "combine", Modelled(units, share * _MERGE_SECONDS * combined, share * _STORED["merge"] * combined)
     merged = share * _STORED["merge"] * num_pairs(tokens)
-    ranges = math.ceil(rows / pairs_in_range(embedding.num_replicas, config.cluster.worker_data_bytes))
-    yield "merge", Modelled(ranges, share * _MERGE_SECONDS * rows, merged)
+    yield "merge", Modelled(math.ceil(rows / at_once), share * _MERGE_SECONDS * rows, merged)
     updates = num * trainer.epochs * _UPDATES_FACTOR * tokens**_UPDATES_EXPONENT
     yield "train", Modelled(num, _UPDATE_SECONDS * updates * trainer.dimensions / _DIMENSIONS, stored)
 

@@ -1,0 +1,71 @@
+"""A store that is only read: nothing is written into it, by whatever way."""
+
+import pyarrow as pa
+import pytest
+
+from tiltmeter.storage.store import accounts
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.pruning import remove, stored_units
+from tiltmeter.storage.store.read_only import ReadOnlyStore, WriteRefused
+from tiltmeter.storage.store.registry import Registry
+
+DONE, MISSING = (Unit("count/1", name, {"name": name}) for name in ("done", "missing"))
+TABLE = pa.table({"n": [1, 2]})
+
+
+@pytest.fixture
+def written(tmp_path):
+    store = Store(str(tmp_path / "store"))
+    store.commit(DONE, [("numbers", TABLE)])
+    store.save_state(MISSING, {"n": TABLE["n"].to_numpy()})
+    Registry(store).enter("survey", "nightly", run_dir="/gone", settings={}).uses([DONE.place])
+    accounts.enter(store, "people", "first", 1.0, 2.0, unit="1/distance", setting="release.input")
+    return store
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_it_finds_and_reads_what_there_is(written):
+    store = ReadOnlyStore(written.root)
+    assert store.find(MISSING) is None
+    assert store.read(store.find(DONE).tables["numbers"]).equals(TABLE)
+    assert [run.job for run in Registry(store).runs()] == ["survey"]
+    assert store.load_state(MISSING)["n"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store: store.commit(MISSING, [("numbers", TABLE)]),
+        lambda store: store.save_state(MISSING, {"n": TABLE["n"].to_numpy()}),
+        lambda store: remove(store, stored_units(store)[0]),
+        lambda store: Registry(store).enter("survey", "other", run_dir="/gone", settings={}),
+        lambda store: accounts.enter(store, "people", "second", 0.5, 2.0, unit="1/distance", setting="release.input"),
+        lambda store: accounts.enter(store, "others", "first", 0.5, 2.0, unit="1/distance", setting="release.input"),
+    ],
+    ids=["unit", "state", "removal", "run", "account", "new account"],
+)
+def test_whatever_would_write_is_refused_and_leaves_it_as_it_was(written, write):
+    before = contents(written.local_path)
+    with pytest.raises(WriteRefused, match="nothing may be written into a store that is only read"):
+        write(ReadOnlyStore(written.root))
+    assert contents(written.local_path) == before
+
+
+def test_it_sweeps_nothing_and_makes_no_folder(written, tmp_path):
+    assert ReadOnlyStore(written.root).sweep() == 0
+    assert ReadOnlyStore(str(tmp_path / "nowhere")).find(DONE) is None
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_damaged_unit_stays_in_the_ledger(written):
+    store = ReadOnlyStore(written.root)
+    ref = store.find(DONE).tables["numbers"]
+    path = written.local_path / f"units/{DONE.place}/numbers.parquet"
+    path.chmod(0o644)
+    path.write_bytes(b"x" * path.stat().st_size)
+    with pytest.raises(WriteRefused):
+        store.read(ref)
+    assert written.find(DONE)
