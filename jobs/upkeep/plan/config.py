@@ -17,10 +17,10 @@ _SUFFIX = ".plan"
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class PlanJob:
-    """``job=plan``; ``of``: the job that is planned."""
+    """``job=plan``; ``planned``: the job that ``job.of`` names."""
 
     name: Literal["plan"] = "plan"
-    of: Annotated[str, Field(min_length=1)] = "survey"
+    planned: Annotated[str, Field(min_length=1)] = "survey"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -43,7 +43,7 @@ class PlanRun(CommonConfig):
         """
         _check(config)
         return cls(
-            job=PlanJob(of=config.job.name),
+            job=PlanJob(planned=config.job.name),
             planned=config,
             cluster=config.cluster,
             store=config.store,
@@ -57,8 +57,8 @@ def _check(config: CommonConfig) -> None:
     name = config.job.name
     if name == "private_vectors" and config.release.key_file:  # type: ignore[attr-defined]
         raise ConfigError(
-            "job.of=private_vectors: what a release does hangs on its key, and is counted against its account, which a "
-            "plan may not touch; leave out release.key_file"
+            "job.of=private_vectors: what a release does depends on its key, and is counted against its account, which "
+            "a plan may not touch; leave out release.key_file"
         )
 
 

@@ -67,7 +67,7 @@ class _NoWorkers:
 
     @property
     def num_gpus(self) -> int:
-        """That the cluster has, which is asked where a job's units hang on it."""
+        """That the cluster has, which is asked where a job's units depend on it."""
         return self._num_gpus()
 
     def num_wide_workers(self, num_cpus: int) -> int:  # noqa: ARG002
@@ -178,7 +178,7 @@ def count_units(
                 raise
             # What is not made yet can't stand for everything that a job may want of a table.
             return Counted(
-                runner.stages, f"it hangs on tables that are not there yet ({type(error).__name__}: {error})"
+                runner.stages, f"it depends on tables that are not there yet ({type(error).__name__}: {error})"
             )
     return Counted(runner.stages)
 

@@ -72,15 +72,15 @@ def _rows(spread: Row, planned: int | None, one: EarlierRun, other: EarlierRun |
     scheme: dict[str, Any] = json.loads(spread["scheme"]) if spread["scheme"] else {}
     is_of_items = scheme.get("paired_by") == "items"
     centre: Centre = "centred" if is_of_items else "averaged"
-    own = spread["num"] if is_of_items or planned is None else planned
+    usual = spread["num"] if is_of_items or planned is None else planned
     paired = spread["sd_paired"] or None  # that of equal numbers is 0
     verdict = OK | {"reason": "" if paired else _EQUAL if spread["sd_paired"] == 0.0 else _ALONE}
     basis = f"the run of {one.moment}" + (f", and that of {other.moment}" if paired and other else "")
-    for num in sorted({own, *(() if is_of_items else _OTHERS)}):
+    for num in sorted({usual, *(() if is_of_items else _OTHERS)}):
         yield {
             **{name: spread[name] for name in ("table", "column", "num_numbers", "sd")},
             "replicas": num,
-            "is_planned": num == own,
+            "is_planned": num == usual,
             "sd_paired": paired,
             "smallest_unpaired": smallest_unpaired(spread["sd"], num, centre=centre),
             "smallest_paired": smallest_paired(paired, num, centre=centre) if paired else None,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from tiltmeter.cluster.simulation import share_on_threads
-from tiltmeter.jobs.changes.inputs import inputs
+from tiltmeter.jobs.changes.inputs import inputs as inputs_by_name
 from tiltmeter.jobs.changes.leaves import leaves
 from tiltmeter.jobs.runtime.config import asked
 from tiltmeter.jobs.upkeep.plan.counting import Twins
@@ -111,7 +111,7 @@ class EarlierRun:
         return max(0.0, float(self.run.record["seconds"]) - busy)
 
 
-def earlier_runs(store: Store, job: str, settings: Mapping[str, Any], found: Mapping[str, Any]) -> list[EarlierRun]:
+def earlier_runs(store: Store, job: str, settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> list[EarlierRun]:
     """Runs that ended, those first that ask most nearly the same, the latest of these first.
 
     Runs of another job count where they train the same embeddings.
@@ -119,10 +119,10 @@ def earlier_runs(store: Store, job: str, settings: Mapping[str, Any], found: Map
     Args:
         job: that is planned.
         settings: of it, as a run records them.
-        found: its inputs, as a run records them.
+        inputs: of it, as a run records them.
     """
     runs = [
-        _beside(run, settings, found)
+        _beside(run, settings, inputs)
         for run in Registry(store).runs()
         if run.status != "running" and run.record.get("stages") and _is_related(run, job, settings)
     ]
@@ -133,14 +133,14 @@ def _is_related(run: RegisteredRun, job: str, settings: Mapping[str, Any]) -> bo
     return run.job == job or ("embedding" in settings and run.settings.get("embedding") == settings["embedding"])
 
 
-def _beside(run: RegisteredRun, settings: Mapping[str, Any], found: Mapping[str, Any]) -> EarlierRun:
+def _beside(run: RegisteredRun, settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> EarlierRun:
     before, planned = _leaves(run.settings), _leaves(settings)
     differing = {name for name in before.keys() | planned.keys() if before.get(name) != planned.get(name)}
-    known = run.record.get("inputs", {})
-    sizes = [_num_bytes(record) for record in (known, found)]
+    recorded = run.record.get("inputs", {})
+    sizes = [_num_bytes(record) for record in (recorded, inputs)]
     is_alike = max(sizes) <= _MOST_TIMES * min(sizes)
     growth = (1 + planned.get(REPLICAS, 0)) / (1 + before.get(REPLICAS, 0))
-    return EarlierRun(run, frozenset(differing), _versions(known) == _versions(found), is_alike, growth)
+    return EarlierRun(run, frozenset(differing), _versions(recorded) == _versions(inputs), is_alike, growth)
 
 
 def _leaves(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,11 +148,11 @@ def _leaves(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _num_bytes(record: Mapping[str, Any]) -> int:
-    return sum(found.recorded.get("bytes", 0) for found in inputs(record).values())
+    return sum(item.recorded.get("bytes", 0) for item in inputs_by_name(record).values())
 
 
 def _versions(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: dict(found.recorded) for name, found in inputs(record).items()}
+    return {name: dict(item.recorded) for name, item in inputs_by_name(record).items()}
 
 
 def twins(store: Store, runs: Sequence[EarlierRun]) -> Twins:

@@ -31,11 +31,11 @@ def run(run: Run[PlanRun, PlannedSources]) -> None:
     """
     config, sources = run.config.planned, run.sources
     store = ReadOnlyStore(config.store)
-    cluster = Cluster(config.cluster, partial(sources.job.resources, config, sources.found))
-    settings, found = recorded_settings(config, store.name), redacted_values(sources.record())
-    runs = earlier_runs(store, config.job.name, settings, found)
-    counted = count_units(sources.job, config, sources.found, twins(store, runs), lambda: cluster.num_gpus)
-    model = modelled(config, sources.found)
+    cluster = Cluster(config.cluster, partial(sources.job.resources, config, sources.sources))
+    settings, inputs = recorded_settings(config, store.name), redacted_values(sources.record())
+    runs = earlier_runs(store, config.job.name, settings, inputs)
+    counted = count_units(sources.job, config, sources.sources, twins(store, runs), lambda: cluster.num_gpus)
+    model = modelled(config, sources.sources)
     known = Known(runs, model, is_whole=bool(model) and config.job.name in WHOLE)
     rows = list(stage_rows(counted, known, cluster))
     run.directory.write_table("plan", table_of(rows, TABLES["plan"]))
@@ -43,7 +43,7 @@ def run(run: Run[PlanRun, PlannedSources]) -> None:
     differences = list(difference_rows(store, runs, config.job.name, planned))
     run.directory.write_table("plan_differences", table_of(differences, TABLES["plan_differences"]))
     run.directory.record["planned"] = config.job.name
-    run.directory.record["disk"] = _disk(run.runner.store, scratch_bytes(config, sources.found))
+    run.directory.record["disk"] = _disk(run.runner.store, scratch_bytes(config, sources.sources))
 
 
 def _disk(store: Store, scratch: float) -> Mapping[str, Any]:

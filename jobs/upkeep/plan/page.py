@@ -9,14 +9,14 @@ from tiltmeter.jobs.report import grids
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.report.wording import listed, number, plural, verb
+from tiltmeter.jobs.report.wording import number, plural, some, verb
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.upkeep.plan.predicting import EARLIER, LATER, MODEL, START
 
 _GIGA, _MEGA, _HOUR = 1e9, 1e6, 3600.0
 _MINUTE, _MINUTES_LONG = 60.0, 90.0
-_MOST = 60
+_MOST, _MOST_NAMES = 60, 3
 
 
 def page(run: Run[Any, Any], frames: Frames) -> Body:
@@ -121,12 +121,12 @@ def _doubts(plan: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[Block]:
     for status, what in _DOUBTS.items():
         stages = plan.filter(status=status)["stage"].to_list()
         if stages:
-            yield Paragraph(what.format(stages=listed(stages), verb=verb(len(stages), "be")))
+            yield Paragraph(what.format(stages=some(stages, _MOST_NAMES)))
     if MODEL in plan["basis"]:
         stages = plan.filter(basis=MODEL)["stage"].to_list()
         yield Paragraph(
-            f"Of {listed(stages)} no earlier run in this store says what they take: these figures are of {MODEL}, "
-            "measured on another machine; take a factor of 1.5 as their error, and a first run for better ones."
+            f"What {some(stages, _MOST_NAMES)} {verb(len(stages), 'take')} is of {MODEL}, measured on another machine, "
+            "as no earlier run in this store says it: take a factor of 1.5 as its error, or run it once."
         )
     if EARLIER in plan["basis"]:
         yield Paragraph("Seconds from earlier runs in this store are as good as the machine was as idle as it is now.")
@@ -134,7 +134,7 @@ def _doubts(plan: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[Block]:
 
 _DOUBTS = {
     "expected": "Units of {stages} read tables that are yet to come: they are counted as if these came out as before.",
-    "estimated": "How many units {stages} will have hangs on what comes before: the number is that of a like run.",
+    "estimated": "How many units {stages} will have depends on what comes before: as in a like run, or modelled.",
     "unknown": "Nothing is known of {stages}: the whole takes longer than this says.",
 }
 

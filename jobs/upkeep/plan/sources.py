@@ -20,11 +20,11 @@ class PlannedSources:
     """The planned job, and what it starts from."""
 
     job: Job[Any, Any]
-    found: Sources
+    sources: Sources
 
     def record(self) -> dict[str, Any]:
         """Every input with its version, for ``run.json``."""
-        return self.found.record()
+        return self.sources.record()
 
 
 def find_planned(config: PlanRun) -> PlannedSources:
@@ -34,7 +34,7 @@ def find_planned(config: PlanRun) -> PlannedSources:
         ConfigError: for a corpus that would be fetched first.
         Refusal: as the planned job refuses it.
     """
-    planned = job(config.job.of)
+    planned = job(config.job.planned)
     root = Store(config.store).root
     for corpus in _corpora(config.planned):
         _check_copies(corpus, root)

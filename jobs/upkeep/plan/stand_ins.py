@@ -18,7 +18,7 @@ _UNMADE = "not made yet"
 
 
 class NotMadeYet(Exception):
-    """What comes next hangs on what is in tables that are not there yet."""
+    """What comes next depends on what is in tables that are not there yet."""
 
 
 class UnmadeTable(TableRef):
@@ -49,7 +49,7 @@ class UnmadeTable(TableRef):
             NotMadeYet: if it has none.
         """
         if self.twin is None:
-            raise NotMadeYet(f"it hangs on how many rows the table {self.name} will have")
+            raise NotMadeYet(f"it depends on how many rows the table {self.name} will have")
         return self.twin.num_rows
 
     def select(self, *names: str) -> Self:
@@ -68,7 +68,7 @@ class UnmadeTable(TableRef):
         """
         wanted = [name for name in self.columns if name]
         if self.twin is None or not self.twin.columns.keys() >= set(wanted):
-            raise NotMadeYet(f"it hangs on what will be in the table {self.name}")
+            raise NotMadeYet(f"it depends on what will be in the table {self.name}")
         return self.twin.select(*wanted)
 
 
@@ -98,10 +98,10 @@ class _AnyTables(Mapping[str, TableRef]):
         return UnmadeTable(self._place, name)
 
     def __iter__(self) -> NoReturn:
-        raise NotMadeYet("it hangs on how many tables its units will have")
+        raise NotMadeYet("it depends on how many tables its units will have")
 
     def __len__(self) -> NoReturn:
-        raise NotMadeYet("it hangs on how many tables its units will have")
+        raise NotMadeYet("it depends on how many tables its units will have")
 
 
 def stand_in(unit: Unit, twin: Finished | None) -> Finished:

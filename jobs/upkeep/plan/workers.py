@@ -79,8 +79,10 @@ class Cluster:
 
     def request(self, stage: str, *, on_gpu: bool) -> ResourceRequest:
         """What each worker of a stage asks for; workers are kept from stage to stage, at the size of the largest."""
-        own = [request for request in self.requests if request.stage == f"stage {stage}" and request.on_gpu == on_gpu]
-        return largest_request(own, on_gpu=on_gpu) or self.requests[0]
+        requests = [
+            request for request in self.requests if request.stage == f"stage {stage}" and request.on_gpu == on_gpu
+        ]
+        return largest_request(requests, on_gpu=on_gpu) or self.requests[0]
 
 
 def _this_machine(config: ClusterConfig) -> Node:

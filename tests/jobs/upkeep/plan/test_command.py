@@ -73,4 +73,4 @@ def test_a_corpus_that_would_be_fetched_first_is_refused_until_the_store_has_it(
         find_planned(config)
     assert not (tmp_path / "store").exists()
     copy = copy_of(f"{address}/pages.jsonl", f"{tmp_path}/store")
-    assert [source.uri for source in find_planned(config).found.texts[0].sources] == [copy]
+    assert [source.uri for source in find_planned(config).sources.texts[0].sources] == [copy]

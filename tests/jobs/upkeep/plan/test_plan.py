@@ -119,7 +119,7 @@ def test_seconds_and_bytes_are_those_of_the_runs_before(first, plan):
     assert by_stage["train"]["worker_seconds"] > 0
     assert by_stage["train"]["stored_bytes"] == pytest.approx(train["num_bytes"], rel=0.2)
     assert by_stage["train"]["basis"] == "earlier runs in this store"
-    assert by_stage["train"]["memory_bytes"] > 1_500_000_000
+    assert by_stage["train"]["memory_bytes"] >= 1_500_000_000
 
 
 def test_a_plan_leaves_no_run_in_the_register_and_shows_ratios_before_there_are_draws(first, plan, folder):

@@ -114,17 +114,19 @@ def test_runs_are_as_near_as_their_settings_and_those_of_others_do_not_count(sto
 
 def test_stages_that_could_not_be_counted_are_those_of_a_like_run(store, ran):
     ran()
-    found = rows(Counted([CountedStage("tokens", num_missing=1)], "it hangs on rows"), known(store))
+    found = rows(Counted([CountedStage("tokens", num_missing=1)], "it depends on rows"), known(store))
     assert list(found) == ["tokens", "co-occurrence", "train", "start and report"]
     assert "num_done" not in found["train"]
     assert (found["train"]["num_missing"], found["train"]["status"]) == (4, "estimated")
-    assert found["train"]["reason"].startswith("could not be counted after tokens: it hangs on rows; as many as in the")
+    assert found["train"]["reason"].startswith(
+        "could not be counted after tokens: it depends on rows; as many as in the"
+    )
     # No run did this one: it was found again.
     assert (found["tokens"]["status"], found["tokens"].get("seconds")) == ("unknown", None)
 
 
 def test_nothing_vanishes_of_what_nothing_is_known(store):
-    found = rows(Counted([CountedStage("read", num_missing=1)], "it hangs on rows"), known(store))
+    found = rows(Counted([CountedStage("read", num_missing=1)], "it depends on rows"), known(store))
     assert list(found) == ["read", "later stages", "start and report"]
     assert found["later stages"]["status"] == "unknown"
     assert (

@@ -1,4 +1,4 @@
-"""Tables that are not made yet: what is known of them, and what hangs on them."""
+"""Tables that are not made yet: what is known of them, and what depends on them."""
 
 import pyarrow as pa
 import pytest
