@@ -17,7 +17,7 @@ _OTHERS = (8, 16, 32, 64, 128)
 
 _KEY = ["table", "key", "column", "scheme"]
 
-_UNKNOWN = "before a first run nobody knows how far its numbers spread: these are in units of their standard deviations"
+_UNKNOWN = "no earlier run in this store left draws of its numbers: these are in units of their standard deviations"
 _ALONE = "no second run shares draws with it, so that the spread of paired differences is not known"
 _EQUAL = "the two runs that share draws have the same numbers"
 

@@ -103,7 +103,7 @@ class EarlierRun:
     @property
     def other_seconds(self) -> float:
         """What it took beside its units, such as starting workers and writing the report."""
-        busy = sum(
+        busy: float = sum(
             record["worker_seconds"] / record["num_workers"]
             for record in self.run.record["stages"]
             if record["num_workers"]

@@ -9,10 +9,10 @@ from tiltmeter.jobs.report import grids
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.report.wording import number, plural, some, verb
+from tiltmeter.jobs.report.wording import listed, number, plural, some, verb
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.upkeep.plan.predicting import EARLIER, LATER, MODEL, START
+from tiltmeter.jobs.upkeep.plan.predicting import EARLIER, LATER, MODEL
 
 _GIGA, _MEGA, _HOUR = 1e9, 1e6, 3600.0
 _MINUTE, _MINUTES_LONG = 60.0, 90.0
@@ -38,17 +38,21 @@ def page(run: Run[Any, Any], frames: Frames) -> Body:
 
 
 def _amounts(plan: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[str]:
-    missing = int(plan["num_missing"].sum())
-    whole = plural(missing + int(plan["num_done"].sum()), "unit")
+    missing = int(_sum(plan, "num_missing"))
+    whole = plural(missing + int(_sum(plan, "num_done")), "unit")
     units = f"{missing:,} of {whole} {verb(missing, 'be')} missing"
     if not missing and LATER not in plan["stage"]:
         yield f"{units}: all are in the store, and no worker is started."
         return
     prefix = "At least" if plan["seconds"].null_count() else "About"
-    worked = _time(plan["worker_seconds"].sum())
-    yield f"{prefix} {_time(plan['seconds'].sum())}: {units}, for {worked} of workers' time."
+    worked = _time(_sum(plan, "worker_seconds"))
+    yield f"{prefix} {_time(_sum(plan, 'seconds'))}: {units}, for {worked} of workers' time."
     yield _memory(plan)
     yield _disk(plan, record["disk"])
+
+
+def _sum(plan: pl.DataFrame, column: str) -> float:
+    return float(plan[column].sum())
 
 
 def _time(seconds: float) -> str:
@@ -76,7 +80,7 @@ def _memory(plan: pl.DataFrame) -> str:
 
 
 def _disk(plan: pl.DataFrame, disk: Mapping[str, Any]) -> str:
-    stored = f"{_size(plan['stored_bytes'].sum())} in the store"
+    stored = f"{_size(_sum(plan, 'stored_bytes'))} in the store"
     free = "" if disk["free_bytes"] is None else f", where {_size(disk['free_bytes'])} are free"
     scratch = disk["scratch_bytes"]
     local = f"; each worker in training keeps {_size(scratch)} more in cluster.scratch" if scratch else ""
@@ -101,7 +105,7 @@ def _smallest(differences: pl.DataFrame) -> Iterator[str]:
     with_so_many = f"With {plural(row['replicas'], 'draw')} a difference is found in 4 of 5 cases from"
     if not row["num_numbers"]:
         smallest = number(row["smallest_unpaired"], 1)
-        yield f"{with_so_many} {smallest} standard deviations on, which nobody knows before a first run."
+        yield f"{with_so_many} {smallest} standard deviations on; no earlier run says what these are."
         return
     unpaired = f"{number(row['smallest_unpaired'], 3)} on between runs that share no draws"
     paired = row["smallest_paired"]
@@ -113,7 +117,7 @@ def _smallest(differences: pl.DataFrame) -> Iterator[str]:
 
 
 def _doubts(plan: pl.DataFrame, record: Mapping[str, Any]) -> Iterator[Block]:
-    stored, free = plan["stored_bytes"].sum(), record["disk"]["free_bytes"]
+    stored, free = _sum(plan, "stored_bytes"), record["disk"]["free_bytes"]
     if free is not None and stored > free:
         yield Paragraph(
             f"The store would take {_size(stored)}, and {_size(free)} are free: set store=<path>.", "warning"
@@ -152,41 +156,61 @@ def _stages(plan: pl.DataFrame) -> Section:
         grids.number("worker_seconds", "worker seconds", 1),
         grids.number("seconds", "seconds", 1),
         grids.count("num_workers", "workers"),
-        grids.optional(grids.count("num_threads", "threads of each")),
+        grids.optional(grids.cell("threads", _threads, is_numeric=True)),
         grids.number("memory_bytes", "MB of each", 0, scale=1 / _MEGA),
-        grids.number("stored_bytes", "MB to be stored", 1, scale=1 / _MEGA),
-        "basis",
+        grids.number("stored_bytes", "MB in the store", 1, scale=1 / _MEGA),
+        grids.text("basis", names=_BASES),
         "status",
-        grids.optional("reason"),
     )
     text = (
-        f"Units are dealt to workers that only wait, by the code that deals them in a run. {START} is what a run takes "
-        "beside its units: workers that start, units that are looked for, tables and the report."
+        "Units are dealt to workers that only wait, by the code that deals them in a run. The last row is what a run "
+        "takes beside its units: workers that start, units that are looked for, tables and the report."
     )
-    return Section("stages", "Stages", [Paragraph(text), table])
+    return Section("stages", "Stages", [Paragraph(text), table, *_reasons(plan)])
+
+
+_BASES = {EARLIER: "earlier runs", MODEL: MODEL, "": ""}
+
+
+def _threads(row: grids.Row) -> str:
+    return f"{row['num_threads']}" if (row["num_threads"] or 1) > 1 else ""
+
+
+def _reasons(plan: pl.DataFrame) -> Iterator[Block]:
+    """Why units or seconds of stages are not sure, those together that share a reason."""
+    doubtful = plan.filter(pl.col("reason") != "").group_by("reason", maintain_order=True).agg("stage")
+    if not doubtful.is_empty():
+        yield Bullets([f"{listed(row['stage'])}: {row['reason']}." for row in doubtful.to_dicts()])
 
 
 def _differences(differences: pl.DataFrame) -> Section:
-    ordered = differences.sort("is_planned", "num_numbers", descending=True, maintain_order=True)
-    table = grids.grid(
-        "The planned number of draws first.",
-        ordered,
+    planned = differences.filter(pl.col("is_planned")).sort("num_numbers", descending=True, maintain_order=True)
+    is_known = bool(differences["num_numbers"].sum())
+    by_column = grids.grid(
+        "With as many draws as are planned; the table plan_differences has other numbers of them."
+        if is_known
+        else "In standard deviations of the numbers, or of their paired differences.",
+        planned if is_known else differences,
         grids.optional("table"),
         grids.optional("column"),
         grids.count("replicas", "draws"),
-        grids.yes("is_planned", "planned"),
-        grids.count("num_numbers", "numbers"),
+        grids.optional(grids.cell("numbers", lambda row: f"{row['num_numbers'] or ''}", is_numeric=True)),
         grids.number("sd", "SD"),
-        grids.number("sd_paired", "SD of paired differences"),
         grids.number("smallest_unpaired", "smallest, unpaired"),
         grids.number("smallest_paired", "smallest, paired"),
-        "basis",
-        grids.optional("reason"),
         most=_MOST,
         table="plan_differences",
     )
-    text = (
-        "The smallest difference between two runs whose 95% interval leaves out 0 in 4 of 5 cases, for the number in "
-        "the middle of its column: unpaired where the runs share no draws (other seeds), paired where they do."
-    )
-    return Section("differences", "What so many replicas can show", [Paragraph(text), table])
+    return Section("differences", "What so many replicas can show", [Paragraph(_SMALLEST), by_column, *_why(planned)])
+
+
+_SMALLEST = (
+    "The smallest difference between two runs whose 95% interval leaves out 0 in 4 of 5 cases, for the number in the "
+    "middle of its column: unpaired where the runs share no draws, paired where they do."
+)
+
+
+def _why(planned: pl.DataFrame) -> Iterator[Block]:
+    """Where the standard deviations come from, and why some are not known."""
+    for basis, reason in planned.select("basis", "reason").unique(maintain_order=True).iter_rows():
+        yield Paragraph(f"From {basis}{f': {reason}' if reason else ''}.", "note")

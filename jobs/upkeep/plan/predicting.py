@@ -81,8 +81,9 @@ def _expected(stage: CountedStage, known: Known) -> str:
     if not stage.num_expected:
         return ""
     twin = next((one for one in known.runs if one.has_twins), None)
-    like = f", and are taken to be as in the run of {twin.moment} where that had them" if twin else ""
-    return f"{stage.num_expected:,} of the missing units read tables that are not there yet{like}"
+    like = f", which are taken to come out as in the run of {twin.moment}" if twin else ""
+    them = "they" if stage.num_expected == stage.num_missing else f"{stage.num_expected:,} of them"
+    return f"{them} read tables that are not there yet{like}"
 
 
 def _later(counted: Counted, known: Known, cluster: Cluster) -> Iterator[Row]:

@@ -7,7 +7,7 @@ what it is in one.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -35,14 +35,14 @@ class UnmadeTable(TableRef):
         self, place: str, name: str, twin: TableRef | None = None, columns: Mapping[str, str] | None = None
     ) -> None:
         known = dict(twin.columns) if twin else {}
-        fields = {"unit": place, "name": name, "twin": twin, "labels": {}}
+        fields: dict[str, Any] = {"unit": place, "name": name, "twin": twin, "labels": {}}
         for field, value in {**fields, "columns": _Columns(place, name, known) if columns is None else columns}.items():
             object.__setattr__(self, field, value)
 
     twin: TableRef | None
 
     @property
-    def num_rows(self) -> int:  # type: ignore[override]
+    def num_rows(self) -> int:
         """As many as its twin has.
 
         Raises:

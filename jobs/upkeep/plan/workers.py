@@ -93,5 +93,6 @@ def _this_machine(config: ClusterConfig) -> Node:
         from ray._private.utils import estimate_available_memory
 
         shared = config.object_store_megabytes * _BYTES_PER_MEBIBYTE
-        megabytes = max(0, int(estimate_available_memory()) - shared) // BYTES_PER_MEGABYTE
+        free = int(estimate_available_memory())  # type: ignore[no-untyped-call]
+        megabytes = max(0, free - shared) // BYTES_PER_MEGABYTE
     return Node("", socket.gethostname(), num_cpus, num_cpus, 0, 0, megabytes, megabytes)
