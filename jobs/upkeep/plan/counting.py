@@ -20,6 +20,7 @@ from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.upkeep.plan.stand_ins import NotMadeYet, PlanningStore, UnmadeTable, stand_in
 from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.store.ledger import Finished, TableRef, Unit
+from tiltmeter.storage.store.read_only import WriteRefused
 from tiltmeter.storage.store.runs import RunDirectory
 
 Twins = Mapping[tuple[str, str], Finished]
@@ -169,7 +170,7 @@ def count_units(
         runner: CountingRunner = run.runner
         try:
             job.run(run)
-        except NotMadeYet as error:
+        except (NotMadeYet, WriteRefused) as error:
             return Counted(runner.stages, str(error))
         except Refusal:
             raise
