@@ -168,7 +168,8 @@ def beside_pyro(network: Network, python: str | None, num_draws: int) -> None:
     prior, target = standard(network.num_inputs), Target(network, 1)
     with tempfile.TemporaryDirectory() as folder:
         np.savez(f"{folder}/network.npz", **arrays(network))
-        command = [python, str(PYRO), f"{folder}/network.npz", network.activation, str(num_draws)]
+        # Its folder stays off the path: benchmarks.coverage would stand for the package of that name.
+        command = [python, "-P", str(PYRO), f"{folder}/network.npz", network.activation, str(num_draws)]
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         theirs: dict[str, Any] = json.loads(output.splitlines()[-1])
         their_draws = np.load(f"{folder}/network.npz.draws.npy")[np.newaxis]
