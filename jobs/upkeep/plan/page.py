@@ -75,7 +75,7 @@ def _memory(plan: pl.DataFrame) -> str:
     whole = largest["memory_bytes"] * largest["num_workers"]
     return (
         f"{_size(whole)} of memory: {plural(largest['num_workers'], 'worker')} at once, which "
-        f"{verb(largest['num_workers'], 'ask')} for {_size(largest['memory_bytes'])} each in stage {largest['stage']}."
+        f"{verb(largest['num_workers'], 'ask')} for {_size(largest['memory_bytes'])} each, as the largest stage does."
     )
 
 

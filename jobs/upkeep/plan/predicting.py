@@ -20,8 +20,6 @@ START = "start and report"
 LATER = "later stages"
 """Those of which nothing is known."""
 
-_BYTES_PER_MEGABYTE = 1_000_000
-
 
 @dataclass(frozen=True)
 class Known:
@@ -129,7 +127,7 @@ def _workers(stage: CountedStage, cluster: Cluster) -> Row:
     workers = cluster.num_wide(threads)
     if stage.on_gpu:
         workers = max(1, min(workers, cluster.workers.num_gpus))
-    asked = cluster.request(stage.name, on_gpu=stage.on_gpu).megabytes * _BYTES_PER_MEGABYTE
+    asked = cluster.worker_bytes(on_gpu=stage.on_gpu)
     return {"num_workers": workers, "num_threads": threads, "memory_bytes": asked}
 
 

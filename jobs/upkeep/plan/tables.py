@@ -18,7 +18,7 @@ PLAN = pa.schema(
         ),
         count("num_workers", "workers that there would be", "workers"),
         count("num_threads", "of each of them", "threads"),
-        count("memory_bytes", "that each worker asks for", "bytes"),
+        count("memory_bytes", "that each worker asks for, as the largest of all stages does", "bytes"),
         number("stored_bytes", "that the missing units would take in the store; null: not known", "bytes"),
         text("basis", "where seconds and bytes come from: 'earlier runs in this store', 'docs/scale.md', or empty"),
         STATUS,

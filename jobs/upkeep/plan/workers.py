@@ -12,7 +12,6 @@ from tiltmeter.cluster.capacity import (
     Node,
     ResourceRequest,
     Workers,
-    largest_request,
     num_wide_workers,
     usual_request,
     workers_for,
@@ -77,12 +76,9 @@ class Cluster:
         """How many workers of so many CPUs there are, without a GPU."""
         return self.workers.num_workers if num_cpus == 1 else num_wide_workers(self.workers.rooms, num_cpus)
 
-    def request(self, stage: str, *, on_gpu: bool) -> ResourceRequest:
-        """What each worker of a stage asks for; workers are kept from stage to stage, at the size of the largest."""
-        requests = [
-            request for request in self.requests if request.stage == f"stage {stage}" and request.on_gpu == on_gpu
-        ]
-        return largest_request(requests, on_gpu=on_gpu) or self.requests[0]
+    def worker_bytes(self, *, on_gpu: bool) -> int:
+        """What each worker asks for: workers are kept from stage to stage, at the size of the largest."""
+        return self.workers.gpu_worker_bytes if on_gpu else self.workers.worker_bytes
 
 
 def _this_machine(config: ClusterConfig) -> Node:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import ClusterConfig, ClusterError
 from tiltmeter.jobs.upkeep.plan.counting import Counted, CountedStage
 from tiltmeter.jobs.upkeep.plan.earlier import earlier_runs
@@ -141,3 +142,13 @@ def test_a_run_that_finds_all_done_needs_no_cluster(store):
     assert list(rows(counted, known(store), memory_megabytes=500)) == ["read"]
     with pytest.raises(ClusterError, match="every stage asks for 1 CPU and 1,500 MB for each worker"):
         rows(Counted([CountedStage("read", num_missing=1)]), known(store), memory_megabytes=500)
+
+
+def test_workers_are_of_the_size_that_the_largest_stage_asks_for(store, ran):
+    """Two fit 4000 MB, and only one if training takes 2500 more for vectors: workers are kept from stage to stage."""
+    ran()
+    config = ClusterConfig(num_cpus=2, memory_megabytes=4000)
+    training = ResourceRequest("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
+    counted = Counted([CountedStage("co-occurrence", num_missing=2)])
+    row, _ = stage_rows(counted, known(store), Cluster(config, lambda _: [training]))
+    assert (row["num_workers"], row["memory_bytes"], row["seconds"]) == (1, 4_000_000_000, 20.0)
