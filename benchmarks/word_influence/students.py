@@ -18,6 +18,7 @@ from tiltmeter.operators.classifiers.influence.masking import coverage, masking_
 from tiltmeter.operators.classifiers.influence.prediction_powered import powered_mean
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.classifiers.influence.student import Student
+from tiltmeter.operators.classifiers.influence.sureness import sure_cuts
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 
@@ -26,9 +27,11 @@ NUM_CONTEXTS, MAX_WORDS, MOST = 1000, 3000, 10
 
 
 class Pairs(NamedTuple):
-    """Words in contexts, by context: the classes that both give, the student's margins, and which words count."""
+    """Words in contexts, by context: the classes that both give, the student's margins, and which words count; and
+    the teacher's logits without any."""
 
     given: IntArray
+    base: FloatArray
     student: list[IntArray]
     teacher: list[IntArray]
     margins: list[NDArray[np.float32]]
@@ -68,7 +71,8 @@ def judged(trained: Trained, student: Student, contexts: Sequence[tuple[Context,
     """Up to 3,000 words of the part of speech in every context."""
     teacher, folded, num = trained.teacher, Folded(student.network, trained.teacher), len(contexts)
     given, none = teacher.labels([context.text for context, _ in contexts]), np.zeros(0)
-    pairs = Pairs(given, *([none.astype(kind)] * num for kind in (np.int64, np.int64, np.float32, bool)))
+    masked = teacher.logits(teacher.states([context.replaced() for context, _ in contexts]))
+    pairs = Pairs(given, masked, *([none.astype(kind)] * num for kind in (np.int64, np.int64, np.float32, bool)))
     for tag in CONTENT:
         rows = [row for row in range(num) if contexts[row][1] == tag]
         words, some = trained.known[tag][:MAX_WORDS], [contexts[row][0] for row in rows]
@@ -100,8 +104,7 @@ def ratios(pairs: Pairs, student: Student) -> None:
         f"{(teacher == 0).mean():.3f} of the teacher"
     )
     for sureness in (0.5, SETTINGS["ratios"]["sureness"]):
-        cut = scores.sure_cut(float(student.network.margin_error), sureness)
-        accuracies, chances, sizes = counterfactuals(pairs, teacher, cut)
+        accuracies, chances, sizes = counterfactuals(pairs, teacher, student, sureness)
         print(
             f"counterfactuals, {accuracies.size} contexts, sureness {sureness}: the first {MOST} are right in "
             f"{accuracies.mean():.4f} on average, median {np.median(accuracies):.2f}; chance of the same contexts "
@@ -112,10 +115,14 @@ def ratios(pairs: Pairs, student: Student) -> None:
             print(f"  {group.sum()} contexts with {low} to {high - 1} words: {accuracies[group].mean():.3f}")
 
 
-def counterfactuals(pairs: Pairs, teacher: FloatArray, cut: float) -> tuple[FloatArray, FloatArray, IntArray]:
+def counterfactuals(
+    pairs: Pairs, teacher: FloatArray, student: Student, sureness: float
+) -> tuple[FloatArray, FloatArray, IntArray]:
     rows = []
     for row, (given, margins, allowed) in enumerate(zip(pairs.given, pairs.margins, pairs.allowed, strict=True)):
-        chosen = scores.counterfactuals(margin_logits(margins), int(given), allowed, MOST, cut)
+        logits = margin_logits(margins)
+        cuts = sure_cuts(logits, pairs.base[row], int(given), student.error_growth, sureness)
+        chosen = scores.counterfactuals(logits, int(given), allowed, MOST, cuts)
         if chosen.num_sure:
             rows.append(((pairs.teacher[row][chosen.words] != given).mean(), teacher[row], chosen.num_sure))
     accuracy, chance, num = (np.array(column) for column in zip(*rows, strict=True))

@@ -1,7 +1,7 @@
 """Students: one for each teacher and seed, and the words that teachers know."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,8 +112,9 @@ class _Learning:
     def __call__(self, store: Store, unit: Unit) -> Tables:
         from tiltmeter.operators.classifiers.influence.student_training import draw_lessons, train_student
 
-        config, settings = unit.config, unit.config["student"]
+        config = unit.config
         loaded = self.teachers[config["teacher"]].load(store)
+        settings = config["student"] if loaded.vocabulary else replace(config["student"], tune_vectors=True)
         rows = part_rows(store, unit.input("texts"), "training")
         words = known_words(store, unit.input("vocabulary"))
         development = part_rows(store, unit.input("texts"), "development")

@@ -20,7 +20,8 @@ from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.classifiers.influence import prediction_powered, scores
 from tiltmeter.operators.classifiers.influence.prediction_powered import Powered, Stratum, powered_rate
 from tiltmeter.operators.classifiers.influence.records import Context
-from tiltmeter.operators.compute.arrays import BoolArray, IntArray
+from tiltmeter.operators.classifiers.influence.sureness import ErrorGrowth, sure_cuts
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator, one_thread
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
@@ -99,6 +100,7 @@ class Judged(NamedTuple):
     Attributes:
         words: that are put there.
         allowed: ``[words]``, that count.
+        base: ``[classes]``, the teacher's logits of what the student's changes are added to.
         margins: ``[words, classes - 1]``, the student's.
         student: ``[words]``, its classes.
         teacher: ``[words]``, the teacher's classes; None where it does not judge all.
@@ -106,6 +108,7 @@ class Judged(NamedTuple):
 
     words: Sequence[str]
     allowed: BoolArray
+    base: FloatArray
     margins: NDArray[np.float32]
     student: IntArray
     teacher: IntArray | None
@@ -125,12 +128,12 @@ def judged(
         truth: Iterator[Any] = iter([None] * len(contexts))
         if loaded.network is not None and loaded.vocabulary is not None and exact == "auto":
             truth = LocalTeacher(loaded.network, loaded.vocabulary, words).logits(contexts)
-    for context in contexts:
+    for context, of_base in zip(contexts, loaded.teacher.logits(base), strict=True):
         with one_thread():  # not around the yield
             margin, logits = next(margins), next(truth)
         allowed = np.array([word != context.word.casefold() for word in words], dtype=bool)
         labels = None if logits is None else logits.argmax(axis=1)
-        yield Judged(words, allowed, margin, margin_labels(margin), labels)
+        yield Judged(words, allowed, of_base, margin, margin_labels(margin), labels)
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ class _Replacing:
         influences = _influences(contexts, given, shared, loaded, student, bias=config["bias"])
         yield "influences", table_of(list(influences), tables.INFLUENCES)
         words = known_words(store, unit.input("vocabulary"))
-        cut = scores.sure_cut(float(student.network.margin_error), config["ratios"]["sureness"])
+        growth = student.error_growth
         ratios: list[Row] = [{}] * len(rows)
         counters: list[Row] = [{}] * len(rows)
         for tag in sorted({row["tag"] for row in rows}):
@@ -180,7 +183,7 @@ class _Replacing:
                 counters[number] = (
                     shared[number]
                     | {"chance": ratios[number].get("teacher_ratio")}
-                    | _counterfactuals(context, label, answer, loaded, config["ratios"]["most"], cut)
+                    | _counterfactuals(context, label, answer, loaded, config["ratios"], growth)
                 )
         yield "unlike_ratios", table_of(ratios, tables.UNLIKE_RATIOS)
         yield "counterfactuals", table_of(counters, tables.COUNTERFACTUALS)
@@ -244,11 +247,19 @@ def _checked(
     return powered_rate(*strata, level=config["level"]), float((labels == answer.student[places]).mean())
 
 
-def _counterfactuals(context: Context, label: int, answer: Judged, loaded: LoadedTeacher, most: int, cut: float) -> Row:
+def _counterfactuals(
+    context: Context,
+    label: int,
+    answer: Judged,
+    loaded: LoadedTeacher,
+    settings: Mapping[str, Any],
+    growth: ErrorGrowth,
+) -> Row:
     from tiltmeter.operators.classifiers.influence.folded import margin_logits
 
-    logits = margin_logits(answer.margins)
-    chosen = scores.counterfactuals(logits, label, answer.allowed, most, cut)
+    logits, most = margin_logits(answer.margins), settings["most"]
+    cuts = sure_cuts(logits, answer.base, label, growth, settings["sureness"])
+    chosen = scores.counterfactuals(logits, label, answer.allowed, most, cuts)
     row: Row = {"num": chosen.num, "num_sure": chosen.num_sure}
     if not chosen.num:
         return row | _NONE

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-VERSION = "word_influence/1"
+VERSION = "word_influence/2"
 
 MASK = "\N{OBJECT REPLACEMENT CHARACTER}"
 """In place of a word that is left out; no word of a text."""
@@ -37,6 +37,8 @@ class StudentConfig:
         max_epochs: passes over the contexts.
         batch_size: contexts.
         learning_rate: of Adam at its height; it falls to nothing along a line.
+        tune_vectors: training changes the word vectors too, as published. Without it they stay what they were: with
+            those of the teacher, a word that few contexts teach means what it means to the teacher.
         convention: what the student's change is added to: the state of the ``masked`` text (equation 2), or, as
             equation 5 has it, that of the whole one (``published``).
     """
@@ -52,6 +54,7 @@ class StudentConfig:
     max_epochs: Annotated[int, Field(ge=1)] = 10
     batch_size: Annotated[int, Field(ge=1)] = 256
     learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+    tune_vectors: bool = True
     convention: Convention = "masked"
 
 

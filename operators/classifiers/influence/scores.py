@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp, ndtri
+from scipy.special import expit, logsumexp
 
+from tiltmeter.operators.classifiers.influence.sureness import gaps
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -137,43 +138,35 @@ class Counterfactuals(NamedTuple):
 
 
 def counterfactuals(
-    logits: NDArray[np.floating], given: int, allowed: BoolArray | None = None, most: int = 10, cut: float = 0.0
+    logits: NDArray[np.floating],
+    given: int,
+    allowed: BoolArray | None = None,
+    most: int = 10,
+    cuts: FloatArray | float = 0.0,
 ) -> Counterfactuals:
     """Counterfactuals of one context (algorithm 2), whose size and accuracy its appendix has the wrong way round.
 
     Where few words change the class, the student's surest ones are those that it is most wrong about. A word is sure if
-    another class has more than the text's own by ``cut``, such as :func:`sure_cut`; the paper takes all.
+    another class has more than the text's own by its cut, such as :func:`.sureness.sure_cuts`; the paper takes all.
 
     Args:
         logits: ``[words, classes]``, the student's, of the text with each word.
         given: the teacher's class of the text.
         allowed: ``[words]`` that count; None: all.
         most: words that are kept.
-        cut: difference of logits above which a word is sure.
+        cuts: ``[words]``, or one for all: difference of logits above which a word is sure; 0: all are.
 
     >>> counterfactuals(np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]]), given=0)
     Counterfactuals(words=array([2, 0]), num=2, num_sure=2)
-    >>> counterfactuals(np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]]), given=0, cut=1.5)
+    >>> counterfactuals(np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]]), given=0, cuts=1.5)
     Counterfactuals(words=array([2]), num=2, num_sure=1)
     """
     is_unlike = logits.argmax(axis=1) != given
     if allowed is not None:
         is_unlike &= allowed
-    gaps = np.delete(logits, given, axis=1).max(axis=1) - logits[:, given]
-    candidates = np.flatnonzero(is_unlike & (gaps > cut)) if cut > 0.0 else np.flatnonzero(is_unlike)
+    is_sure = (gaps(logits, given) > cuts) | (np.asarray(cuts) <= 0.0)
+    candidates = np.flatnonzero(is_unlike & is_sure)
     remaining = log_odds(logits[candidates])[:, given] if candidates.size else np.zeros(0)
     return Counterfactuals(
         candidates[np.argsort(remaining, kind="stable")[:most]], int(is_unlike.sum()), int(candidates.size)
     )
-
-
-def sure_cut(error: float, sureness: float) -> float:
-    """By how much another class must have more than the text's own for the teacher to say so with some certainty.
-
-    Phi^-1(sureness) times the root mean square of what the student's differences of logits are wrong by, as if errors
-    were normal. At 0.5 it is 0, and any word counts that the student calls unlike, as published.
-
-    >>> sure_cut(0.2, 0.5), round(sure_cut(0.2, 0.95), 3)
-    (0.0, 0.329)
-    """
-    return float(ndtri(sureness) * error)

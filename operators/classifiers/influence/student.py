@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tiltmeter.operators.classifiers.influence.records import Context, StudentConfig
+from tiltmeter.operators.classifiers.influence.sureness import ErrorGrowth
 from tiltmeter.operators.classifiers.influence.teachers import token_numbers
 from tiltmeter.operators.classifiers.small import PADDING, Vocabulary
 from tiltmeter.operators.compute.batching import length_batches
@@ -30,8 +31,9 @@ _MAX_TOKENS = 16_384
 class StudentNetwork(nn.Module):
     """A context processor, a word processor, and what combines the two; and how wrong that is, once it is known.
 
-    The context's state is read off the place of the mask and off attention over all places; the word's is that of a
-    text of this word alone.
+    The context's state is read off the place of the mask, off attention over all places, and off how much there is to
+    attend to, log sum exp of its scores: a mean alone does not tell a short text from a long one, where the same word
+    weighs less. The word's is that of a text of this word alone.
 
     Args:
         vectors: ``[numbers, dims]`` of the words, before training; the mask has the row behind them.
@@ -40,6 +42,7 @@ class StudentNetwork(nn.Module):
     """
 
     margin_error: Tensor
+    error_growth: Tensor
 
     def __init__(self, vectors: NDArray[np.float32], size: int, config: StudentConfig) -> None:
         super().__init__()
@@ -51,9 +54,10 @@ class StudentNetwork(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.convolution = nn.Conv1d(dimensions, 2 * hidden, config.width, padding="same")
         self.attention = nn.Linear(2 * hidden, 2)
-        self.context = nn.Sequential(nn.Linear(6 * hidden, 2 * hidden), nn.Tanh(), nn.Linear(2 * hidden, hidden))
+        self.context = nn.Sequential(nn.Linear(6 * hidden + 2, 2 * hidden), nn.Tanh(), nn.Linear(2 * hidden, hidden))
         self.word = nn.Sequential(nn.Linear(dimensions, 2 * hidden), nn.Tanh(), nn.Linear(2 * hidden, hidden))
         self.register_buffer("margin_error", torch.zeros(()))
+        self.register_buffer("error_growth", torch.zeros(2))
         self.first, self.second = nn.Linear(3 * hidden, 3 * hidden), nn.Linear(3 * hidden, size)
 
     def contexts(self, input_ids: Tensor, attention_mask: Tensor, places: Tensor) -> Tensor:
@@ -63,7 +67,7 @@ class StudentNetwork(nn.Module):
         scores = self.attention(states).masked_fill(attention_mask[:, :, None] == 0, -torch.inf)
         means = scores.softmax(dim=1).transpose(1, 2) @ states
         masked = states[torch.arange(len(places)), places]
-        result: Tensor = self.context(torch.cat([means.flatten(1), masked], dim=1))
+        result: Tensor = self.context(torch.cat([means.flatten(1), masked, scores.logsumexp(dim=1)], dim=1))
         return result
 
     def words(self, numbers: Tensor) -> Tensor:
@@ -83,6 +87,11 @@ class Student(NamedTuple):
 
     network: StudentNetwork
     vocabulary: Vocabulary
+
+    @property
+    def error_growth(self) -> ErrorGrowth:
+        """How what it is wrong by grows with the change that it tells; zeros where nothing was held out."""
+        return ErrorGrowth(*self.network.error_growth.double().tolist())
 
     def contexts(self, contexts: Sequence[Context]) -> NDArray[np.float32]:
         """c of each context, ``[contexts, hidden]``."""

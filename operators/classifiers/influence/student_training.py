@@ -21,7 +21,9 @@ from torch import Tensor
 
 from tiltmeter.operators.classifiers.influence.records import Context, StudentConfig, Teacher, Words
 from tiltmeter.operators.classifiers.influence.student import Student, StudentNetwork, context_inputs
+from tiltmeter.operators.classifiers.influence.sureness import MarginErrors
 from tiltmeter.operators.classifiers.small import Vocabulary
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator, one_thread, torch_random
 from tiltmeter.operators.compute.philox import Stream
 
@@ -95,12 +97,14 @@ def train_student(
         losses = _Training(teacher, student, config, seed).run(lessons)
         network.train(False)
         if held_out:
-            network.margin_error.fill_(margin_error(teacher, student, held_out, config))
+            wrong = margin_errors(teacher, student, held_out, config)
+            network.margin_error.fill_(wrong.rms)
+            network.error_growth.copy_(torch.tensor(wrong.growth))
     return student, losses
 
 
-def margin_error(teacher: Teacher, student: Student, lessons: Sequence[Lesson], config: StudentConfig) -> float:
-    """Root mean square error of the student's differences of logits, y_k - y_0, with words that are not the text's.
+def margin_errors(teacher: Teacher, student: Student, lessons: Sequence[Lesson], config: StudentConfig) -> MarginErrors:
+    """Errors of the student's differences of logits, y_k - y_0, with words that are not the text's.
 
     Args:
         teacher: that is right.
@@ -110,13 +114,18 @@ def margin_error(teacher: Teacher, student: Student, lessons: Sequence[Lesson], 
     """
     contexts = [lesson.context for lesson in lessons]
     vectors, base = student.contexts(contexts), base_states(teacher, contexts, config)
-    errors = []
+    errors, moved = [], []
     for column in range(1 if len(lessons[0].words) > 1 else 0, len(lessons[0].words)):
         words = [lesson.words[column] for lesson in lessons]
         truth = teacher.states([context.replaced(word) for context, word in zip(contexts, words, strict=True)])
-        logits = teacher.logits(base + student.changes(vectors, student.words(words))) - teacher.logits(truth)
-        errors.append(logits[:, 1:] - logits[:, :1])
-    return float(np.sqrt(np.square(errors).mean()))
+        logits = teacher.logits(base + student.changes(vectors, student.words(words)))
+        errors.append(_differences(logits - teacher.logits(truth)))
+        moved.append(_differences(logits - teacher.logits(base)))
+    return MarginErrors(np.concatenate(errors), np.concatenate(moved))
+
+
+def _differences(logits: FloatArray) -> FloatArray:
+    return np.asarray((logits[:, 1:] - logits[:, :1]).ravel())
 
 
 class _Batch(NamedTuple):
@@ -129,7 +138,9 @@ class _Batch(NamedTuple):
 class _Training:
     def __init__(self, teacher: Teacher, student: Student, config: StudentConfig, seed: int) -> None:
         self._teacher, self._student, self._config, self._seed = teacher, student, config, seed
-        self._optimizer = torch.optim.Adam(student.network.parameters(), lr=config.learning_rate)
+        student.network.embedding.requires_grad_(config.tune_vectors)
+        learnt = [weight for weight in student.network.parameters() if weight.requires_grad]
+        self._optimizer = torch.optim.Adam(learnt, lr=config.learning_rate)
         share, num = config.replacements, config.random_words
         margins = torch.from_numpy(teacher.weight[1:] - teacher.weight[:1])
         self._margins = torch.nn.functional.normalize(margins, dim=1).T.contiguous()

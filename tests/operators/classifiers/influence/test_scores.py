@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
+from scipy.stats import norm
 
 from tiltmeter.operators.classifiers.influence.all_correct import all_correct, length_groups, per_word
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
@@ -26,6 +27,7 @@ from tiltmeter.operators.classifiers.influence.scores import (
     support,
     unlike_ratios,
 )
+from tiltmeter.operators.classifiers.influence.sureness import ErrorGrowth, MarginErrors, sure_cuts
 from tiltmeter.operators.classifiers.small import words_of
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 
@@ -88,9 +90,33 @@ def test_counterfactuals_are_the_surest_that_count():
 
 def test_a_counterfactual_is_sure_if_another_class_is_ahead_by_the_cut():
     logits = np.array([[0.0, 0.3, -2.0], [0.0, -1.0, 0.5], [0.0, -0.1, -0.2]])
-    assert counterfactuals(logits, 0, cut=0.4) == (pytest.approx([1]), 2, 1)
-    assert counterfactuals(logits, 0, cut=1.0).words.size == 0
+    assert counterfactuals(logits, 0, cuts=0.4) == (pytest.approx([1]), 2, 1)
+    assert counterfactuals(logits, 0, cuts=1.0).words.size == 0
     assert counterfactuals(logits, 0).num_sure == 2
+
+
+def test_each_word_has_a_cut_of_its_own():
+    logits = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
+    assert counterfactuals(logits, 0, cuts=np.array([0.9, 2.5, 0.0])) == (pytest.approx([2, 0]), 3, 2)
+
+
+def test_a_cut_grows_with_what_the_word_changes():
+    logits, growth = np.array([[0.0, 0.5, -1.0], [0.0, -4.0, 2.0]]), ErrorGrowth(0.04, 0.01)
+    base = np.array([0.0, -1.0, -3.0])
+    moved = np.array([0.5 - -1.0, 2.0 - -1.0])  # of the largest other class less the first
+    expected = norm.ppf(0.9) * np.sqrt(0.04 + 0.01 * moved**2)
+    np.testing.assert_allclose(sure_cuts(logits, base, 0, growth, 0.9), expected)
+    np.testing.assert_array_equal(sure_cuts(logits, base, 0, growth, 0.5), 0.0)
+
+
+def test_the_growth_of_an_error_is_found_again():
+    generator = np.random.default_rng(0)
+    changes, signs = generator.normal(size=500), generator.choice([-1.0, 1.0], 500)
+    wrong = MarginErrors(signs * np.sqrt(0.04 + 0.25 * changes**2), changes)
+    assert wrong.growth == pytest.approx((0.04, 0.25))
+    assert wrong.rms == pytest.approx(np.sqrt(0.04 + 0.25 * (changes**2).mean()))
+    falling = MarginErrors(signs / (1.0 + changes**2), changes).growth
+    assert falling == (pytest.approx(np.mean((1.0 + changes**2) ** -2)), 0.0)
 
 
 def test_counterfactuals_of_three_classes_go_by_the_texts_own_class():

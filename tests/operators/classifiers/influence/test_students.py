@@ -13,7 +13,7 @@ from tiltmeter.operators.classifiers.influence.student_training import (
     Lesson,
     base_states,
     draw_lessons,
-    margin_error,
+    margin_errors,
     train_student,
 )
 from tiltmeter.operators.classifiers.influence.teachers import small_teacher, transformers_teacher
@@ -159,6 +159,21 @@ def test_padding_changes_no_context():
     np.testing.assert_allclose(student.contexts([short, long])[0], student.contexts([short])[0], atol=1e-6)
 
 
+def test_a_context_knows_how_much_there_is_to_attend_to():
+    vocabulary = Vocabulary(WORDS, encoder())
+    network = StudentNetwork(initial_vectors(vocabulary, encoder(), 3), 7, StudentConfig(hidden=5, width=1))
+    with torch.no_grad():
+        network.embedding.weight[network.mask] = network.embedding.weight[vocabulary.number("the")]
+    student = Student(network.train(False), vocabulary)
+    contexts = [Context(("the",) * length, 0) for length in (2, 9)]
+    short, long = student.contexts(contexts)
+    assert np.abs(long - short).max() > 1e-3
+    with torch.no_grad():
+        network.context[0].weight[:, -2:] = 0.0
+    short, long = student.contexts(contexts)
+    np.testing.assert_allclose(long, short, atol=1e-6)
+
+
 def trained(seed=0, epochs=50):
     teacher, _, vocabulary = teacher_of()
     config = StudentConfig(**{**CONFIG.__dict__, "max_epochs": epochs, "batch_size": 32, "learning_rate": 0.02})
@@ -166,6 +181,19 @@ def trained(seed=0, epochs=50):
     lessons = draw_lessons(texts, lambda _, share: WORDS[int(share * len(WORDS))], config, seed, 0)
     vectors = initial_vectors(vocabulary, encoder(), 3)
     return train_student(teacher, vocabulary, vectors, lambda _: lessons, config, seed), teacher, config
+
+
+@pytest.mark.parametrize("is_tuned", [False, True])
+def test_vectors_stay_unless_they_are_tuned(is_tuned):
+    teacher, _, vocabulary = teacher_of()
+    config = StudentConfig(**{**CONFIG.__dict__, "tune_vectors": is_tuned})
+    lessons = draw_lessons(drawn_texts(), lambda _, share: WORDS[int(share * len(WORDS))], config, 0, 0)
+    vectors = initial_vectors(vocabulary, encoder(), 3)
+    student, losses = train_student(teacher, vocabulary, vectors, lambda _: lessons, config, 0)
+    is_same = (student.network.embedding.weight[: len(vectors)].detach().numpy() == vectors).all(axis=1)
+    assert losses[-1] < losses[0]
+    assert is_same[2:].any() != is_tuned
+    assert is_tuned or is_same.all()
 
 
 def test_a_student_learns_what_words_do_that_it_has_not_seen_there():
@@ -196,9 +224,12 @@ def test_a_student_knows_how_wrong_it_is():
         teacher.states([context.replaced(word) for context, word in zip(contexts, words, strict=True)])
     )
     errors = (predicted - truth) @ np.array([-1.0, 1.0])
-    assert margin_error(teacher, student, alone, config) == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-6)
+    assert margin_errors(teacher, student, alone, config).rms == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-6)
+    moved = (predicted - teacher.logits(base_states(teacher, contexts, config))) @ np.array([-1.0, 1.0])
+    np.testing.assert_allclose(margin_errors(teacher, student, alone, config).changes, moved, atol=1e-6)
     assert float(student.network.margin_error) == 0.0
-    assert margin_error(teacher, student, lessons, config) > 0.0
+    assert student.error_growth == (0.0, 0.0)
+    assert margin_errors(teacher, student, lessons, config).rms > 0.0
 
 
 def test_the_loss_is_that_of_the_paper_where_margins_weigh_nothing():
