@@ -106,7 +106,10 @@ def _train(store: Store, unit: Unit) -> Tables:
     data = supervised["training"]
     everything = [one for _, one in read_instances(store, unit.input("training"))]  # words need no label
     symbols = [rule for rules in data.rules for rule in rules]
-    vocabulary = vocabulary_of(everything, data.labels, symbols, encoder.min_count, vectors)
+    reads_untyped = encoder.untyped == "read"
+    vocabulary = vocabulary_of(
+        everything, data.labels, symbols, encoder.min_count, vectors, reads_untyped=reads_untyped
+    )
     decoder = None if config["model"] == "no_decoder" else DecoderConfig(**config["decoder"])
     settings = TrainingConfig(**config["training"])
     classifies = config["model"] != "no_classifier"
@@ -220,8 +223,9 @@ def load_model(store: Store, ref: TableRef) -> Trained:
     [content] = store.read(ref)[_CONTENT].to_pylist()
     described, weights = parse_weights(content, "network")
     entries = described["vocabulary"]
-    lists = {name: tuple(listed) for name, listed in entries.items() if name != "folds_case"}
-    vocabulary = Vocabulary(**lists, folds_case=entries["folds_case"])
+    vocabulary = Vocabulary(
+        **{key: tuple(value) if isinstance(value, list) else value for key, value in entries.items()}
+    )
     encoder, decoder = EncoderConfig(**described["encoder"]), DecoderConfig(**described["decoder"])
     kind = described["model"]
     transformer, reader = _transformer_and_reader(described, vocabulary, encoder)

@@ -39,8 +39,9 @@ class InstanceReader:
         example = self.vocabulary.example(instance, self.prune, places)
         if self.tokenizer is None:
             return example
+        keeps = self.vocabulary.reads_untyped
         unknown = self.tokenizer.mask_token or self.tokenizer.unk_token or HIDDEN
-        words = [unknown if word == HIDDEN else word for word in masked_words(instance, places)]
+        words = [unknown if word == HIDDEN else word for word in masked_words(instance, places, keeps_untyped=keeps)]
         pieces, first = _pieces(self.tokenizer, words, self.most_pieces)
         return replace(example, pieces=pieces, first_pieces=first)
 

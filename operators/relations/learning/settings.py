@@ -22,6 +22,8 @@ class EncoderConfig:
     Attributes:
         words, pos, ner: dimensions of the embeddings.
         min_count: of a word in the training part, with fewer of which it is unknown.
+        untyped: what stands for an argument whose type is not known: a mask, as for others, or its words, which are
+            ``read`` with its role in place of their named entities.
         lstm, lstm_layers: units per direction, and layers.
         gcn, gcn_layers: units and layers of the graph convolution.
         prune: how far from the path between the arguments a token may be; None: the whole tree.
@@ -32,6 +34,7 @@ class EncoderConfig:
     pos: _Size = 30
     ner: _Size = 30
     min_count: Annotated[int, Field(ge=1)] = 2
+    untyped: Literal["masked", "read"] = "masked"
     lstm: _Size = 100
     lstm_layers: Annotated[int, Field(ge=1, le=8)] = 1
     gcn: _Size = 100

@@ -1,14 +1,14 @@
 """Numbers for words, annotations, relations and symbols of rules, from the training part alone."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.relations.instances import NO_RELATION, ROOT, Instance
+from tiltmeter.operators.relations.instances import NO_RELATION, ROOT, Instance, Span
 from tiltmeter.operators.relations.learning.examples import Example, Sizes
 
 _UNTYPED = "?"
@@ -24,6 +24,7 @@ class Vocabulary:
     relations: by their numbers, ``no_relation`` first.
     symbols: of rules; the first four stand for padding, what is unknown, the start and the end.
     folds_case: whether a word that is unknown is looked for in lower case, as vectors in files often are.
+    reads_untyped: whether an argument without a type keeps its words, with its role in place of their named entities.
     """
 
     words: tuple[str, ...]
@@ -32,6 +33,7 @@ class Vocabulary:
     relations: tuple[str, ...]
     symbols: tuple[str, ...]
     folds_case: bool = False
+    reads_untyped: bool = False
 
     @cached_property
     def numbers(self) -> Mapping[str, Mapping[str, int]]:
@@ -52,11 +54,11 @@ class Vocabulary:
             hidden: tokens that are taken for unknown words.
         """
         sentence, types = instance.sentence, instance.values
-        words = masked_words(instance, hidden)
+        words, tags = masked_words(instance, hidden, keeps_untyped=self.reads_untyped), list(types["ner"] or [])
         neighbours, kept = _tree(instance, prune)
         return Example(
             self._coded("words", words),
-            self._coded("ner", types["ner"] or [_NO_VALUE] * len(words)),
+            self._coded("ner", self._with_roles(instance, tags or [_NO_VALUE] * len(words))),
             self._coded("pos", sentence.pos or [_NO_VALUE] * len(words)),
             (instance.subject.start, instance.subject.end),
             (instance.object.start, instance.object.end),
@@ -67,6 +69,12 @@ class Vocabulary:
     def rule(self, symbols: Sequence[str]) -> list[int]:
         """Numbers of the symbols of a rule."""
         return [int(number) for number in self._coded("symbols", symbols)]
+
+    def _with_roles(self, instance: Instance, tags: list[str]) -> list[str]:
+        for (role, kind), span in _arguments(instance):
+            if self.reads_untyped and kind is None:
+                tags[span.start : span.end] = [f"{role}-{_UNTYPED}"] * (span.end - span.start)
+        return tags
 
     def _coded(self, name: str, entries: Iterable[str]) -> NDArray[np.int64]:
         numbers = self.numbers[name]
@@ -81,6 +89,8 @@ def vocabulary_of(
     rules: Iterable[Sequence[str]],
     min_count: int,
     vectors: Collection[str] = (),
+    *,
+    reads_untyped: bool = False,
 ) -> Vocabulary:
     """What occurs in training.
 
@@ -90,11 +100,13 @@ def vocabulary_of(
         rules: symbols of the rules that match one.
         min_count: of a word, for it to have a number.
         vectors: words that have vectors, which have numbers too, whether they occur or not.
+        reads_untyped: as in :class:`Vocabulary`.
     """
     sentences = {id(instance.sentence): instance.sentence for instance in instances}.values()
     counts = Counter(word for sentence in sentences for word in sentence.tokens)
     masks = {f"{role}-{kind or _UNTYPED}" for one in instances for role, kind in _roles(one)}
     tags = {tag for one in instances for tag in one.values["ner"] or [_NO_VALUE]}
+    tags |= {f"{role}-{_UNTYPED}" for role in ("SUBJ", "OBJ")} if reads_untyped else set()
     pos = {tag for sentence in sentences for tag in sentence.pos or [_NO_VALUE]}
     symbols = {symbol for rule in rules for symbol in rule}
     frequent = {word for word, count in counts.items() if count >= min_count} | {*vectors}
@@ -105,6 +117,7 @@ def vocabulary_of(
         (NO_RELATION, *sorted({*labels} - {NO_RELATION})),
         ("<padding>", "<unknown>", "<start>", "<end>", *sorted(symbols)),
         folds_case=bool(vectors),
+        reads_untyped=reads_untyped,
     )
 
 
@@ -112,10 +125,21 @@ def _roles(instance: Instance) -> tuple[tuple[str, str | None], tuple[str, str |
     return ("SUBJ", instance.subject_type), ("OBJ", instance.object_type)
 
 
-def masked_words(instance: Instance, hidden: Iterable[int] = ()) -> list[str]:
-    """The tokens, those of the arguments as their types, such as ``SUBJ-PERSON``, and hidden ones as ``<unknown>``."""
+def _arguments(instance: Instance) -> Iterator[tuple[tuple[str, str | None], Span]]:
+    return zip(_roles(instance), (instance.subject, instance.object), strict=True)
+
+
+def masked_words(instance: Instance, hidden: Iterable[int] = (), *, keeps_untyped: bool = False) -> list[str]:
+    """The tokens, those of the arguments as their types, such as ``SUBJ-PERSON``, and hidden ones as ``<unknown>``.
+
+    Args:
+        hidden: places of these.
+        keeps_untyped: an argument without a type has its own words.
+    """
     words = list(instance.sentence.tokens)
-    for (role, kind), span in zip(_roles(instance), (instance.subject, instance.object), strict=True):
+    for (role, kind), span in _arguments(instance):
+        if keeps_untyped and kind is None:
+            continue
         words[span.start : span.end] = [f"{role}-{kind or _UNTYPED}"] * (span.end - span.start)
     for place in hidden:
         words[place] = HIDDEN

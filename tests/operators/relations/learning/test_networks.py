@@ -114,6 +114,14 @@ def test_arguments_are_masked_by_type_and_unknown_words_are_unknown():
     assert vocabulary.rule(["a", "b"]) == [4, 1]
 
 
+def test_arguments_without_a_type_are_read_with_their_role_where_that_is_asked():
+    vocabulary = vocabulary_of([told()], ["r"], [("a",)], min_count=1, reads_untyped=True)
+    example = vocabulary.example(told(), hidden=[1])
+    words = [vocabulary.words[number] for number in example.words]
+    assert words == ["SUBJ-PERSON", "<unknown>", "that", "Smith", "left"]
+    assert [vocabulary.ner[number] for number in example.ner] == ["PERSON", "", "", "OBJ-?", ""]
+
+
 @pytest.mark.parametrize("prune", [0, None])
 def test_path_between_the_arguments_is_kept(prune):
     """From he over says, that and left to Smith, which is all there is."""
