@@ -223,9 +223,8 @@ def load_model(store: Store, ref: TableRef) -> Trained:
     [content] = store.read(ref)[_CONTENT].to_pylist()
     described, weights = parse_weights(content, "network")
     entries = described["vocabulary"]
-    vocabulary = Vocabulary(
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in entries.items()}
-    )
+    entries |= {name: tuple(listed) for name, listed in entries.items() if isinstance(listed, list)}
+    vocabulary = Vocabulary(**entries)
     encoder, decoder = EncoderConfig(**described["encoder"]), DecoderConfig(**described["decoder"])
     kind = described["model"]
     transformer, reader = _transformer_and_reader(described, vocabulary, encoder)
