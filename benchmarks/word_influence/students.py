@@ -11,6 +11,7 @@ from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.influence import scores
 from tiltmeter.operators.classifiers.influence.all_correct import all_correct
+from tiltmeter.operators.classifiers.influence.calibration import sure_cuts
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.exact import LocalTeacher
 from tiltmeter.operators.classifiers.influence.folded import Folded, margin_labels, margin_logits
@@ -18,7 +19,6 @@ from tiltmeter.operators.classifiers.influence.masking import coverage, masking_
 from tiltmeter.operators.classifiers.influence.prediction_powered import powered_mean
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.classifiers.influence.student import Student
-from tiltmeter.operators.classifiers.influence.sureness import sure_cuts
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 

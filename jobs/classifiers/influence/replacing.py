@@ -18,9 +18,9 @@ from tiltmeter.jobs.classifiers.influence.learning import known_words, load_stud
 from tiltmeter.jobs.classifiers.influence.teaching import LoadedTeacher, TaughtBy, on_gpu
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.classifiers.influence import prediction_powered, scores
+from tiltmeter.operators.classifiers.influence.calibration import ErrorGrowth, sure_cuts
 from tiltmeter.operators.classifiers.influence.prediction_powered import Powered, Stratum, powered_rate
 from tiltmeter.operators.classifiers.influence.records import Context
-from tiltmeter.operators.classifiers.influence.sureness import ErrorGrowth, sure_cuts
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator, one_thread
 from tiltmeter.operators.compute.keys import document_key

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from tiltmeter.operators.classifiers.influence.sureness import gaps
+from tiltmeter.operators.classifiers.influence.calibration import gaps
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -147,7 +147,7 @@ def counterfactuals(
     """Counterfactuals of one context (algorithm 2), whose size and accuracy its appendix has the wrong way round.
 
     Where few words change the class, the student's surest ones are those that it is most wrong about. A word is sure if
-    another class has more than the text's own by its cut, such as :func:`.sureness.sure_cuts`; the paper takes all.
+    another class has more than the text's own by its cut, such as :func:`.calibration.sure_cuts`; the paper takes all.
 
     Args:
         logits: ``[words, classes]``, the student's, of the text with each word.

@@ -19,8 +19,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from tiltmeter.operators.classifiers.influence.calibration import ErrorGrowth
 from tiltmeter.operators.classifiers.influence.records import Context, StudentConfig
-from tiltmeter.operators.classifiers.influence.sureness import ErrorGrowth
 from tiltmeter.operators.classifiers.influence.teachers import token_numbers
 from tiltmeter.operators.classifiers.small import PADDING, Vocabulary
 from tiltmeter.operators.compute.batching import length_batches

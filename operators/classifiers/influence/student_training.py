@@ -19,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tiltmeter.operators.classifiers.influence.calibration import MarginErrors
 from tiltmeter.operators.classifiers.influence.records import Context, StudentConfig, Teacher, Words
 from tiltmeter.operators.classifiers.influence.student import Student, StudentNetwork, context_inputs
-from tiltmeter.operators.classifiers.influence.sureness import MarginErrors
 from tiltmeter.operators.classifiers.small import Vocabulary
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator, one_thread, torch_random

@@ -8,6 +8,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from tiltmeter.operators.classifiers.influence.all_correct import all_correct, length_groups, per_word
+from tiltmeter.operators.classifiers.influence.calibration import ErrorGrowth, MarginErrors, sure_cuts
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.masking import coverage, masking_order, num_masked, random_scores
 from tiltmeter.operators.classifiers.influence.nested_texts import containment_clusters
@@ -27,7 +28,6 @@ from tiltmeter.operators.classifiers.influence.scores import (
     support,
     unlike_ratios,
 )
-from tiltmeter.operators.classifiers.influence.sureness import ErrorGrowth, MarginErrors, sure_cuts
 from tiltmeter.operators.classifiers.small import words_of
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 
