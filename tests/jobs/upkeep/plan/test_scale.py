@@ -29,12 +29,12 @@ def stages(bootstrap):
 @pytest.mark.parametrize(
     ("stage", "hours", "units", "gigabytes"),
     [
-        ("train", 74 * 38.1 / 54.4 * 13.4 / 18.9, 33, 28),
-        ("merge", 12, 21_200, 146),
-        ("co-occurrence", 7, 7_000, 1_040),
-        ("combine", 6, 11_000, 600),
-        ("documents", 3, 7_000, 12),
-        ("tokens", 1, 7_000, 11),
+        ("train", 46.0 * 20.7 / 26.7, 33, 28),
+        ("merge", 10.5, 21_400, 148),
+        ("co-occurrence", 8.1, 7_800, 565),
+        ("combine", 5.4, 11_100, 612),
+        ("documents", 3.1, 7_800, 12),
+        ("tokens", 0.8, 7_800, 11),
     ],
 )
 def test_the_whole_wikipedia_takes_what_the_page_says(stages, stage, hours, units, gigabytes):
