@@ -40,6 +40,7 @@ NOT_RUN = {
     "tiltmeter job=word_lengths": "tests/docs/test_extending.py runs it in a copy that has the job",
     "tiltmeter job=bootstrap corpus=wikipedia": "downloads a dump",
     "tiltmeter job=relation_rules data.path=train.json": "needs TACRED, which is licensed",
+    "tiltmeter job=relation_rules data.path=train.txt": "needs SemEval-2010's sentences, and vectors of a large corpus",
     "tiltmeter job=association embedding=encoder embedding.model=google-bert": "downloads a model",
     "tiltmeter job=association embedding=bert_cls": "downloads a model",
     "tiltmeter job=sentiment_rating 'sentiment=[vader,transformer]'": "downloads models",

@@ -250,7 +250,7 @@ def test_somebody_who_does_not_know_the_decoy_removes_what_is_shown_most(run_job
         *(*reviews, *SMALL, "debugger.judgement=frequency", "improvement.remedy=ignore"),
         *("setups=[identify_and_improve]", f"store={place}/store", f"run_dir={place}/frequency"),
     )
-    assert outcome.published == {"texts", "decoys", "decoy_words", "attributions", "repairs", "improvement"}
+    assert outcome.published == {"texts", "decoys", "decoy_words", "attributions", "repairs", "improvement", "draws"}
     assert {row["num_words"] for row in outcome.rows("improvement") if row["method"] != "oracle"} == {1.0}
     assert {stage["name"] for stage in outcome.record["stages"]}.isdisjoint({"train repaired", "train contaminated"})
 
@@ -261,7 +261,7 @@ def test_labels_alone_need_no_decoy(run_job, benchmark, reviews):
     outcome = run_job(
         *(*reviews, *SMALL, "setups=[data_contamination]", f"store={place}/store", f"run_dir={place}/labels")
     )
-    assert outcome.published == {"texts", "inspections", "contamination"}
+    assert outcome.published == {"texts", "inspections", "contamination", "draws"}
     assert outcome.rows("contamination") == benchmark.rows("contamination")
 
 
