@@ -26,6 +26,7 @@ from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs import execute as runs
 from tiltmeter.jobs.command import build
+from tiltmeter.jobs.runtime.config import recorded_settings
 from tiltmeter.jobs.runtime.redaction import RedactedStream
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources
 from tiltmeter.jobs.sentiment.rating.systems import ScoresSystem, find_system
@@ -131,9 +132,18 @@ def test_settings_are_recorded_without_credentials(job):
     words = [f"{key}='{URIS[1]}'" for key in PATHS[job]]
     with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         config = build(hydra.compose("tiltmeter", [f"job={job}", f"store='{URIS[0]}'", *CHOSEN.get(job, []), *words]))
-    found = json.dumps(runs._plain(config, SimpleNamespace(name="s3://bucket/folder")))
-    assert SECRET not in found
-    assert found.count("https://example.org/x.xml") == len(words)
+    recorded = json.dumps(recorded_settings(config, "s3://bucket/folder"))
+    assert SECRET not in recorded
+    assert recorded.count("https://example.org/x.xml") == len(words)
+
+
+def test_logs_of_systems_are_recorded_without_credentials():
+    words = ["job=sentiment_rating", f"logs.systems={{mine: ['{URIS[1]}']}}", "logs.gender=doc.gender"]
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
+        config = build(hydra.compose("tiltmeter", words))
+    recorded = json.dumps(recorded_settings(config, "s3://bucket/folder"))
+    assert SECRET not in recorded
+    assert recorded.count("https://example.org/x.xml") == 1
 
 
 def test_systems_are_recorded_without_credentials(tmp_path):

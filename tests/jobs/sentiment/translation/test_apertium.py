@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from unittest.mock import Mock
 
@@ -47,6 +48,13 @@ def runs(program: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return program.status() != psutil.STATUS_ZOMBIE
     return False
+
+
+def remaining(pids: list[int]) -> Iterator[psutil.Process]:
+    """Those that are still there; any may end while it is looked for."""
+    for pid in pids:
+        with suppress(psutil.NoSuchProcess):
+            yield psutil.Process(pid)
 
 
 def are_gone(started: list[psutil.Process]) -> bool:
@@ -182,7 +190,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     pids = [int(pid) for pid in killed.stdout.split()]
     assert killed.returncode == -signal.SIGKILL
     assert len(pids) > 3
-    assert are_gone([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)])
+    assert are_gone([*remaining(pids)])
 
 
 @needs_engine
