@@ -1,7 +1,7 @@
-"""From a command line to a run: its config as Hydra composes it, which job that names, and its execution."""
+"""From a command line to a run: what it plans or runs, its config as Hydra composes it, and its execution."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from tiltmeter.jobs.catalogue import CONFIG, SETTINGS, job, settings_folders, settings_packages
+from tiltmeter.jobs.catalogue import CONFIG, SETTINGS, job, settings_packages
+from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
-from tiltmeter.jobs.runtime.settings import composition
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_hydra
 from tiltmeter.jobs.upkeep.plan.config import read_command
 
@@ -40,20 +40,6 @@ def run(ending: Callable[[], AbstractContextManager[None]]) -> None:
 
     confine_hydra(settings_packages())
     start()
-
-
-def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
-    """Check a composed config and turn it into the record of the job that it names.
-
-    Args:
-        composed: by Hydra.
-        overrides: what the user asked for.
-
-    Raises:
-        ConfigError: naming every wrong key at once.
-    """
-    settings = composition.plain(composed, lambda name: job(name).config)
-    return composition.build(job(settings["job"]["name"]).config, settings, overrides, settings_folders())
 
 
 def execute(config: CommonConfig) -> Path:

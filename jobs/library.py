@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import hydra
 import polars as pl
 
-from tiltmeter.jobs.catalogue import CONFIG, SETTINGS, settings_packages
+from tiltmeter.jobs.catalogue import settings_packages
 from tiltmeter.jobs.changes.past_runs import recorded
-from tiltmeter.jobs.command import build, execute
+from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.composing import compose
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition, quoted
 from tiltmeter.jobs.upkeep.plan.config import read_command
@@ -84,8 +84,7 @@ def read_run(path: str | Path) -> FinishedRun:
 def _configured(settings: Mapping[str, Any]) -> Any:
     confine_composition(settings_packages())
     command = read_command([f"{key}={_value(value)}" for key, value in settings.items()])
-    with hydra.initialize_config_module(SETTINGS, version_base="1.3"):
-        return command.config(build(hydra.compose(CONFIG, command.words), command.words))
+    return command.config(compose(command.words))
 
 
 def _value(value: Any) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import hydra
 import pytest
 
-from tiltmeter.jobs.command import build
+from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources
 

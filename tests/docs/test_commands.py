@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 
 from tests.docs.pages import PAGES, ROOT, Command, quoted
 from tiltmeter.jobs import catalogue
-from tiltmeter.jobs.command import build
+from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs
 from tiltmeter.jobs.upkeep.plan.config import read_command
 

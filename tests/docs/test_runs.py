@@ -106,7 +106,8 @@ def promised(page: Page) -> set[str]:
 def small(line: str, store: list[str] = ()) -> str:
     """A command with settings that make it small, in the store that others share if it names none."""
     words = shlex.split(line, comments=True)
-    job = next((word.removeprefix("job=") for word in words if word.startswith("job=")), "survey")
+    named = [word.partition("=")[2] for word in words if word.startswith(("job=", "job.of="))]
+    job = named[-1] if named else "survey"
     more = _SMALL.get(job, () if any(word.startswith("embedding=") for word in words[1:]) else _TRAINING)
     if "embedding=word2vec" in words or "embedding=fasttext" in words:
         more = _TRAINING

@@ -11,7 +11,8 @@ from tests.faults.bucket import Bucket
 from tests.faults.machines import Machines
 from tests.faults.network import Networked, NotAllowed
 from tests.faults.scene import Scene
-from tiltmeter.jobs.command import build, execute
+from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.composing import build
 from tiltmeter.storage.store.ledger import Store
 
 SEED = os.environ.get("FAULT_SEED", "0")

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
-from tiltmeter.jobs.command import build, execute
+from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.upkeep.plan.config import read_command
 from tiltmeter.storage.store.runs import read_run_table
 from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
@@ -64,7 +65,7 @@ class Outcome:
     def table(self, name: str) -> pa.Table:
         return read_run_table(self.path, name)
 
-    def rows(self, name: str, **wanted: Any) -> list[dict[str, Any]]:
+    def rows(self, name: str, /, **wanted: Any) -> list[dict[str, Any]]:
         """The rows of a table that have these values."""
         return [row for row in self.table(name).to_pylist() if all(row[key] == value for key, value in wanted.items())]
 

@@ -10,7 +10,7 @@ import pytest
 from gensim.test.utils import datapath
 
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.command import build
+from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.embedding.corpus.reading import _read_pages
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
 from tiltmeter.jobs.runtime.config import ConfigError

@@ -11,7 +11,7 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from tiltmeter.jobs.app import main
-from tiltmeter.jobs.command import build
+from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_hydra
 

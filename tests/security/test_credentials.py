@@ -25,7 +25,7 @@ import pytest
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs import execute as runs
-from tiltmeter.jobs.command import build
+from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.config import recorded_settings
 from tiltmeter.jobs.runtime.redaction import RedactedStream
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources

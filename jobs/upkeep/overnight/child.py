@@ -99,11 +99,15 @@ def words(listed: ListedJob, run_dir: Path, cluster: ClusterConfig) -> list[str]
     """
     ours = {"run_dir": str(run_dir), "series": listed.name}
     return [
-        *([] if listed.sets("cluster") else _cluster_words(cluster)),
-        *listed.words,
+        *words_of_night(listed, cluster),
         f"store=${{oc.env:{_STORE}}}",
         *(f"{key}={quoted(value)}" for key, value in ours.items()),
     ]
+
+
+def words_of_night(listed: ListedJob, cluster: ClusterConfig) -> list[str]:
+    """The words of a job's line, on the cluster of the night unless it has one of its own."""
+    return [*([] if listed.sets("cluster") else _cluster_words(cluster)), *listed.words]
 
 
 def _cluster_words(cluster: ClusterConfig) -> list[str]:

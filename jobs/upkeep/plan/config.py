@@ -1,4 +1,4 @@
-"""The config of `plan`: the config of another job, which is planned and not run."""
+"""The config of `plan`: the config of another job, which is planned and not run, or of a list of jobs."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple, Self
@@ -12,6 +12,11 @@ from tiltmeter.jobs.runtime.settings.known import meant
 
 _CHOICE, _OF = "job", "job.of"
 _NAME = "plan"
+
+NIGHT = "overnight"
+"""The job that runs those of a list, each of which is planned."""
+
+NO_UNITS = "does no units, so there is nothing to plan"
 _SUFFIX = ".plan"
 
 
@@ -41,7 +46,8 @@ class PlanRun(CommonConfig):
         Raises:
             ConfigError: if counting its units would do what a plan must not.
         """
-        _check(config)
+        if reason := why_not(config):
+            raise ConfigError(f"{_OF}={config.job.name}: {reason}; leave out release.key_file")
         return cls(
             job=PlanJob(planned=config.job.name),
             planned=config,
@@ -53,13 +59,11 @@ class PlanRun(CommonConfig):
         )
 
 
-def _check(config: CommonConfig) -> None:
-    name = config.job.name
-    if name == "private_vectors" and config.release.key_file:  # type: ignore[attr-defined]
-        raise ConfigError(
-            "job.of=private_vectors: what a release does depends on its key, and is counted against its account, which "
-            "a plan may not touch; leave out release.key_file"
-        )
+def why_not(config: CommonConfig) -> str:
+    """Why a job with units can't be planned; empty if it can."""
+    if config.job.name == "private_vectors" and config.release.key_file:  # type: ignore[attr-defined]
+        return "what a release does depends on its key, and is counted against its account, which a plan may not touch"
+    return ""
 
 
 class Command(NamedTuple):
@@ -111,7 +115,5 @@ def _check_name(name: str) -> None:
     if name not in (known := names()):
         choices = meant(name, known) or f"; choose one of {', '.join(known)}"
         raise ConfigError(f"{_OF}={name}: there is no such job{choices}")
-    if name == "overnight":
-        raise ConfigError(f"{_OF}=overnight: runs jobs of a list; plan each of them, with its words of the list")
-    if not job(name).has_units:
-        raise ConfigError(f"{_OF}={name}: does no units, so there is nothing to plan; plan a job that measures")
+    if name != NIGHT and not job(name).has_units:
+        raise ConfigError(f"{_OF}={name}: {NO_UNITS}; plan a job that measures")

@@ -26,13 +26,18 @@ from tiltmeter.storage.store.runs import RunDirectory
 Twins = Mapping[tuple[str, str], Finished]
 """Units of a run that asks the same of fewer or more replicas, by operator and name."""
 
+Promised = Mapping[str, tuple[str, Finished]]
+"""Units that earlier jobs of a night will have done, by place: the job's name in the list, and a stand-in."""
+
 
 @dataclass
 class CountedStage:
     """Units of a stage; of one that runs several times, of all of them together.
 
     Attributes:
-        num_expected: of them, those that read tables which are not there yet.
+        num_expected: of those that are missing, the ones that read tables which are not there yet.
+        num_shared: that an earlier job of the night will have done; neither done nor missing.
+        shared_with: names of these jobs.
         num_bytes: that the units which are done have in the store.
         batch_size, on_gpu, most_threads: as of :class:`.stages.Stage`.
     """
@@ -41,6 +46,8 @@ class CountedStage:
     num_done: int = 0
     num_missing: int = 0
     num_expected: int = 0
+    num_shared: int = 0
+    shared_with: tuple[str, ...] = ()
     num_bytes: int = 0
     batch_size: int | None = 1
     on_gpu: bool = False
@@ -52,10 +59,12 @@ class Counted:
     """Attributes:
     stages: those that could be counted, in their order.
     reason: why what comes after them could not be; empty if nothing does.
+    missing: stand-ins of the missing units, by place.
     """
 
     stages: Sequence[CountedStage]
     reason: str = ""
+    missing: Mapping[str, Finished] = field(default_factory=dict)
 
 
 class _NoWorkers:
@@ -85,14 +94,19 @@ class CountingRunner(Runner):
     """Looks for the units of each stage, and gives what is missing a stand-in."""
 
     twins: Twins = field(default_factory=dict)
+    promised: Promised = field(default_factory=dict)
     counted: dict[str, CountedStage] = field(default_factory=dict)
+    missing: dict[str, Finished] = field(default_factory=dict)
 
     def run(self, stage: Stage) -> dict[str, list[Finished]]:
         """The units of each group, in their order: those that are done, and stand-ins."""
         finished = self._find(stage)
-        missing = {unit.place: unit for unit in stage.all_units() if unit.place not in finished}
-        self._note(stage, finished, missing.values())
-        units = finished | {place: stand_in(unit, self._twin(unit)) for place, unit in missing.items()}
+        wanted = {unit.place: unit for unit in stage.all_units() if unit.place not in finished}
+        shared = {place: self.promised[place] for place in wanted if place in self.promised}
+        missing = {place: unit for place, unit in wanted.items() if place not in shared}
+        self._note(stage, finished, missing.values(), [name for name, _ in shared.values()])
+        self.missing |= {place: stand_in(unit, self._twin(unit)) for place, unit in missing.items()}
+        units = finished | {place: unit for place, (_, unit) in shared.items()} | self.missing
         for group in stage.units:
             self.failures.setdefault(group, [])
         return {group: [units[unit.place] for unit in wanted] for group, wanted in stage.units.items()}
@@ -103,19 +117,27 @@ class CountingRunner(Runner):
         return [*self.counted.values()]
 
     @property
-    def num_missing(self) -> int:
-        """Units that have a stand-in."""
-        return sum(stage.num_missing for stage in self.stages)
+    def has_stand_ins(self) -> bool:
+        """Whether some units are none."""
+        return any(stage.num_missing + stage.num_shared for stage in self.stages)
+
+    def result(self, reason: str = "") -> Counted:
+        """What was counted, and why no more was."""
+        return Counted(self.stages, reason, self.missing)
 
     def _twin(self, unit: Unit) -> Finished | None:
         return self.twins.get((unit.operator, unit.name))
 
-    def _note(self, stage: Stage, finished: Mapping[str, Finished], missing: Collection[Unit]) -> None:
+    def _note(
+        self, stage: Stage, finished: Mapping[str, Finished], missing: Collection[Unit], sharing: Sequence[str]
+    ) -> None:
         row = self.counted.setdefault(stage.name, CountedStage(stage.name))
         row.num_done += len(finished)
         row.num_bytes += sum(done.num_bytes for done in finished.values())
         row.num_missing += len(missing)
         row.num_expected += sum(map(_is_expected, missing))
+        row.num_shared += len(sharing)
+        row.shared_with = tuple(dict.fromkeys([*row.shared_with, *sharing]))
         row.batch_size, row.on_gpu = stage.batch_size, stage.on_gpu
         row.most_threads = stage.most_threads if stage.on_threads else 1
 
@@ -153,7 +175,12 @@ class _NoDirectory(RunDirectory):
 
 
 def count_units(
-    job: Job[Any, Any], config: CommonConfig, sources: Sources, twins: Twins, num_gpus: Callable[[], int]
+    job: Job[Any, Any],
+    config: CommonConfig,
+    sources: Sources,
+    twins: Twins,
+    num_gpus: Callable[[], int],
+    promised: Promised | None = None,
 ) -> Counted:
     """Let a job plan its stages, as far as what is in the store allows; nothing is done or written.
 
@@ -162,34 +189,33 @@ def count_units(
         config, sources: its own.
         twins: units to take tables after that are not there yet.
         num_gpus: says how many the cluster has.
+        promised: units that earlier jobs of a night will have done.
 
     Raises:
         Refusal: what the job refuses of its inputs.
     """
-    with _run(config, sources, twins, num_gpus) as run:
+    with _run(config, sources, num_gpus, twins=twins, promised=promised or {}) as run:
         runner: CountingRunner = run.runner
         try:
             job.run(run)
         except (NotMadeYet, WriteRefused) as error:
-            return Counted(runner.stages, str(error))
+            return runner.result(str(error))
         except Refusal:
             raise
         except Exception as error:
-            if not runner.num_missing:
+            if not runner.has_stand_ins:
                 raise
             # What is not made yet can't stand for everything that a job may want of a table.
-            return Counted(
-                runner.stages, f"it depends on tables that are not there yet ({type(error).__name__}: {error})"
-            )
-    return Counted(runner.stages)
+            return runner.result(f"it depends on tables that are not there yet ({type(error).__name__}: {error})")
+        return runner.result()
 
 
 @contextmanager
-def _run(config: CommonConfig, sources: Sources, twins: Twins, num_gpus: Callable[[], int]) -> Iterator[Any]:
+def _run(config: CommonConfig, sources: Sources, num_gpus: Callable[[], int], **known: Any) -> Iterator[Any]:
     nowhere = Console(file=io.StringIO())
     if getattr(config.job, "export", ()):
         # Files of vectors are written after all units.
         config = replace(config, job=replace(config.job, export=()))
     with TemporaryDirectory(prefix="tiltmeter-plan-") as folder:
-        runner = CountingRunner(PlanningStore(config.store), _NoWorkers(num_gpus), Display(nowhere), twins=twins)
+        runner = CountingRunner(PlanningStore(config.store), _NoWorkers(num_gpus), Display(nowhere), **known)
         yield _CountingRun(config, sources, runner, _NoDirectory(Path(folder)), nowhere)

@@ -1,6 +1,6 @@
 """What earlier runs in the store say of one that is planned: how long units took, and what they left."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,19 +111,22 @@ class EarlierRun:
         return max(0.0, float(self.run.record["seconds"]) - busy)
 
 
-def earlier_runs(store: Store, job: str, settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> list[EarlierRun]:
+def earlier_runs(
+    registered: Iterable[RegisteredRun], job: str, settings: Mapping[str, Any], inputs: Mapping[str, Any]
+) -> list[EarlierRun]:
     """Runs that ended, those first that ask most nearly the same, the latest of these first.
 
     Runs of another job count where they train the same embeddings.
 
     Args:
+        registered: all runs of a store, the latest first.
         job: that is planned.
         settings: of it, as a run records them.
         inputs: of it, as a run records them.
     """
     runs = [
         _beside(run, settings, inputs)
-        for run in Registry(store).runs()
+        for run in registered
         if run.status != "running" and run.record.get("stages") and _is_related(run, job, settings)
     ]
     return sorted(runs, key=lambda one: (one.run.job != job, len(one.differing)))

@@ -1,57 +1,62 @@
-"""Job `plan`: what a job would take, before any work: units, hours, memory, disk, and what its replicas can show."""
+"""Job `plan`: what a job, or a list of jobs, would take before any work: units, hours, memory, disk, and what its
+replicas can show."""
 
 import shutil
-from collections.abc import Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
-from tiltmeter.jobs.runtime.config import recorded_settings
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.jobs.upkeep.plan.config import PlanRun
-from tiltmeter.jobs.upkeep.plan.counting import count_units
-from tiltmeter.jobs.upkeep.plan.detecting import difference_rows
-from tiltmeter.jobs.upkeep.plan.earlier import earlier_runs, twins
-from tiltmeter.jobs.upkeep.plan.predicting import Known, stage_rows
-from tiltmeter.jobs.upkeep.plan.scale import WHOLE, modelled, scratch_bytes
-from tiltmeter.jobs.upkeep.plan.sources import PlannedSources, find_planned
+from tiltmeter.jobs.upkeep.plan.planning import JobPlan, Planner, job_row, unplanned
+from tiltmeter.jobs.upkeep.plan.sources import PlannedJob, PlannedSources, UnplannedJob, find_planned
 from tiltmeter.jobs.upkeep.plan.tables import TABLES
-from tiltmeter.jobs.upkeep.plan.workers import Cluster
-from tiltmeter.storage.files.redaction import redacted_values
+from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.read_only import ReadOnlyStore
 
 
 def run(run: Run[PlanRun, PlannedSources]) -> None:
-    """Count the planned job's units, reckon what they take, publish both tables.
+    """Plan the job, or each of the list in its order; publish the tables.
 
     Raises:
-        ClusterError: if the cluster has no room for its workers, or can't be reached.
+        ClusterError: if the cluster has no room for the workers of the one job, or can't be reached.
     """
-    config, sources = run.config.planned, run.sources
-    store = ReadOnlyStore(config.store)
-    cluster = Cluster(config.cluster, partial(sources.job.resources, config, sources.sources))
-    settings, inputs = recorded_settings(config, store.name), redacted_values(sources.record())
-    runs = earlier_runs(store, config.job.name, settings, inputs)
-    counted = count_units(sources.job, config, sources.sources, twins(store, runs), lambda: cluster.num_gpus)
-    model = modelled(config, sources.sources)
-    known = Known(runs, model, is_whole=bool(model) and config.job.name in WHOLE)
-    rows = list(stage_rows(counted, known, cluster))
-    run.directory.write_table("plan", table_of(rows, TABLES["plan"]))
-    planned = getattr(getattr(config, "embedding", None), "num_replicas", None)
-    differences = list(difference_rows(store, runs, config.job.name, planned))
-    run.directory.write_table("plan_differences", table_of(differences, TABLES["plan_differences"]))
-    run.directory.record["planned"] = config.job.name
-    run.directory.record["disk"] = _disk(run.runner.store, scratch_bytes(config, sources.sources))
+    sources, planner = run.sources, Planner(ReadOnlyStore(run.config.store))
+    if sources.listed is None:
+        plans = [planner.plan(job) for job in sources.jobs if isinstance(job, PlannedJob)]
+    else:
+        plans = [_of_list(planner, job) for job in sources.jobs]
+        names = [(listed.name, listed.job) for listed in sources.listed.jobs]
+        rows = [job_row(*name, plan, sources.max_hours) for name, plan in zip(names, plans, strict=True)]
+        _write(run, "plan_jobs", rows)
+    _write(run, "plan", [row for plan in plans for row in plan.stages])
+    _write(run, "plan_differences", [row for plan in plans for row in plan.differences])
+    run.directory.record["planned"] = run.config.job.planned
+    scratch = max(plan.scratch_bytes for plan in plans)
+    run.directory.record["disk"] = {"free_bytes": _free_bytes(run.runner.store), "scratch_bytes": scratch}
 
 
-def _disk(store: Store, scratch: float) -> Mapping[str, Any]:
-    """What is free where the store is, if that can be told, and what a worker keeps on its own disk in training."""
+def _of_list(planner: Planner, job: PlannedJob | UnplannedJob) -> JobPlan:
+    """What is refused of one job of a list leaves the others alone, as in the night."""
+    if isinstance(job, UnplannedJob):
+        return unplanned(job)
+    try:
+        return planner.plan(job)
+    except Refusal as error:
+        return unplanned(UnplannedJob(job.name, job.config.job.name, "refused", str(error)))
+
+
+def _write(run: Run[PlanRun, PlannedSources], name: str, rows: Sequence[Row]) -> None:
+    run.directory.write_table(name, table_of(rows, TABLES[name]))
+
+
+def _free_bytes(store: Store) -> int | None:
+    """What is free where the store is, if that can be told."""
     place = store.local_path
     while place is not None and not place.exists():
         place = place.parent
-    return {"free_bytes": None if place is None else shutil.disk_usage(place).free, "scratch_bytes": scratch}
+    return None if place is None else shutil.disk_usage(place).free
 
 
-JOB = Job(PlanRun, find_planned, run, TABLES, "tiltmeter.jobs.upkeep.plan.page:page", has_units=False)
+JOB = Job(PlanRun, find_planned, run, TABLES, "tiltmeter.jobs.upkeep.plan.page.body:page", has_units=False)

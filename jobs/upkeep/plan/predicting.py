@@ -1,6 +1,6 @@
 """What missing units would take: seconds of workers, hours of the cluster, and bytes of the store."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tiltmeter.cluster.dealing import Deck, longest_first, threads_per_unit
@@ -55,22 +55,32 @@ class Known:
         return None, "", f"no earlier run in this store did such a unit, and {MODEL} has no figures of it"
 
 
-def stage_rows(counted: Counted, known: Known, cluster: Cluster) -> Iterator[Row]:
+Unshared = Callable[[CountedStage, bool], CountedStage]
+"""A stage, and whether its units were counted, to the same without what an earlier job of the night will have done."""
+
+
+def _as_it_is(stage: CountedStage, _is_counted: bool) -> CountedStage:
+    return stage
+
+
+def stage_rows(counted: Counted, known: Known, cluster: Cluster, unshared: Unshared = _as_it_is) -> Iterator[Row]:
     """Rows of the table `plan`.
 
     Args:
         counted: units of the stages, as far as they could be counted.
         known: what their seconds and bytes can be told from.
         cluster: that would do them.
+        unshared: takes out of a stage what an earlier job of the night will have done.
 
     Raises:
         ClusterError: if units are missing and the cluster has no room for a worker, or can't be reached.
     """
-    for stage in counted.stages:
+    stages = [unshared(stage, True) for stage in counted.stages]
+    for stage in stages:
         yield _row(stage, known, cluster, _expected(stage, known))
     if counted.reason:
-        yield from _later(counted, known, cluster)
-    if counted.reason or any(stage.num_missing for stage in counted.stages):
+        yield from _later(counted, known, cluster, unshared)
+    if counted.reason or any(stage.num_missing for stage in stages):
         yield _start(known)
 
 
@@ -84,7 +94,7 @@ def _expected(stage: CountedStage, known: Known) -> str:
     return f"{them} read tables that are not there yet{like}"
 
 
-def _later(counted: Counted, known: Known, cluster: Cluster) -> Iterator[Row]:
+def _later(counted: Counted, known: Known, cluster: Cluster, unshared: Unshared) -> Iterator[Row]:
     """Rows of stages that could not be counted, as an earlier run or the model has them."""
     last = counted.stages[-1].name if counted.stages else "the start"
     reason = f"could not be counted after {last}: {counted.reason}"
@@ -97,17 +107,26 @@ def _later(counted: Counted, known: Known, cluster: Cluster) -> Iterator[Row]:
         reason = f"{reason}; as many as {MODEL} expects"
     for name, num in units.items():
         if name not in names:
-            yield _row(CountedStage(name, num_missing=num), known, cluster, reason, is_counted=False)
+            stage = unshared(CountedStage(name, num_missing=num), False)
+            yield _row(stage, known, cluster, reason, is_counted=False)
     if nearest is None and not known.is_whole:
         yield {"stage": LATER, **failed("unknown", f"{reason}; more may follow, of which nothing is known")}
 
 
 def _row(stage: CountedStage, known: Known, cluster: Cluster, doubt: str, *, is_counted: bool = True) -> Row:
-    row: Row = {"stage": stage.name, "num_missing": stage.num_missing, "basis": "", **OK}
-    if is_counted:
-        row["num_done"] = stage.num_done
+    row: Row = {
+        "stage": stage.name,
+        "num_missing": stage.num_missing,
+        "num_shared": stage.num_shared,
+        "basis": "",
+        **OK,
+    }
+    row["shared_with"] = ", ".join(stage.shared_with)
+    if is_counted or stage.num_shared:
+        row["num_done"] = stage.num_done + stage.num_shared
     if not stage.num_missing:
-        return row | {"worker_seconds": 0.0, "seconds": 0.0, "stored_bytes": 0.0}
+        verdict = OK if is_counted else failed("estimated", doubt)
+        return row | {"worker_seconds": 0.0, "seconds": 0.0, "stored_bytes": 0.0, **verdict}
     rate, basis, remark = known.rate(stage.name)
     reason = "; ".join(filter(None, [doubt, remark]))
     row |= _workers(stage, cluster) | {"basis": basis}
@@ -144,7 +163,8 @@ def dealt_seconds(stage: CountedStage, unit_seconds: float, num_workers: int) ->
 
 def _start(known: Known) -> Row:
     """What a run takes beside its units: starting workers, looking for units, publishing, the report."""
-    row = {"stage": START, "num_done": 0, "num_missing": 0, "worker_seconds": 0.0, "stored_bytes": 0.0, **OK}
+    nothing = {"num_done": 0, "num_missing": 0, "num_shared": 0, "shared_with": ""}
+    row = {"stage": START, "worker_seconds": 0.0, "stored_bytes": 0.0, **nothing, **OK}
     for one in known.runs:
         if one.is_alike and any(stage["done"] for stage in one.stages.values()):
             return row | {"seconds": one.other_seconds, "basis": EARLIER}

@@ -1,44 +1,135 @@
-"""What the planned job starts from, as it finds it itself, but fetched from nowhere."""
+"""What the planned job starts from, as it finds it itself, but fetched from nowhere; or each job of a planned list."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from os.path import abspath
 from typing import Any
 
+from hydra._internal.utils import get_args_parser
+
 from tiltmeter.jobs.catalogue import job
-from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.composing import compose
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.context import Sources
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.upkeep.plan.config import PlanRun
+from tiltmeter.jobs.runtime.settings.hydra_limits import quoted
+from tiltmeter.jobs.upkeep.overnight.child import words_of_night
+from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_jobs
+from tiltmeter.jobs.upkeep.plan.config import NIGHT, NO_UNITS, PlanRun, read_command, why_not
 from tiltmeter.storage.corpora.corpora import CorpusConfig
+from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.files.files import is_web
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Store
 
 
 @dataclass(frozen=True)
-class PlannedSources:
-    """The planned job, and what it starts from."""
+class PlannedJob:
+    """A job that is planned, and what it starts from.
 
+    Attributes:
+        name: in the list of a night; of a plan of one job, that job.
+    """
+
+    name: str
     job: Job[Any, Any]
+    config: CommonConfig
     sources: Sources
 
+
+@dataclass(frozen=True)
+class UnplannedJob:
+    """A job of a list that can't be planned.
+
+    Attributes:
+        name, job: as the list calls it, and what it would run.
+        status: ``not_planned`` where there is nothing to plan, ``refused`` where the job would be refused.
+        reason: why, in a sentence.
+    """
+
+    name: str
+    job: str
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class PlannedSources:
+    """What is planned, with what it starts from.
+
+    Attributes:
+        jobs: one, or those of a list.
+        listed: the list that they are of; None for one job.
+        max_hours: after which the night stops a job; None: never.
+    """
+
+    jobs: Sequence[PlannedJob | UnplannedJob]
+    listed: JobList | None = None
+    max_hours: float | None = None
+
     def record(self) -> dict[str, Any]:
-        """Every input with its version, for ``run.json``."""
-        return self.sources.record()
+        """Every input with its version, for ``run.json``; those of the jobs of a list by their names."""
+        by_name = {job.name: job.sources.record() for job in self.jobs if isinstance(job, PlannedJob)}
+        if self.listed is None:
+            [record] = by_name.values()
+            return record
+        return self.listed.record() | {"planned": by_name}
 
 
 def find_planned(config: PlanRun) -> PlannedSources:
-    """Look for whatever the planned job starts from.
+    """Look for whatever the planned job starts from, or the jobs of the planned night.
 
     Raises:
-        ConfigError: for a corpus that would be fetched first.
+        ConfigError: for a corpus that would be fetched first; for a list that makes no sense.
         Refusal: as the planned job refuses it.
     """
-    planned = job(config.job.planned)
-    root = Store(config.store).root
-    for corpus in _corpora(config.planned):
+    if config.job.planned != NIGHT:
+        return PlannedSources([planned_job(config.job.planned, config.planned)])
+    listed, night = find_jobs(config.planned), config.planned
+    return PlannedSources([_of_list(job, night) for job in listed.jobs], listed, night.job.max_hours)
+
+
+def planned_job(name: str, config: CommonConfig) -> PlannedJob:
+    """A job with what it starts from.
+
+    Raises:
+        ConfigError, Refusal: as :func:`find_planned`.
+    """
+    planned, root = job(config.job.name), Store(config.store).root
+    for corpus in _corpora(config):
         _check_copies(corpus, root)
-    return PlannedSources(planned, planned.find_sources(config.planned))
+    return PlannedJob(name, planned, config, planned.find_sources(config))
+
+
+def _of_list(listed: ListedJob, night: OvernightRun) -> PlannedJob | UnplannedJob:
+    """A job of a list, on the night's cluster and in its store."""
+    try:
+        command = read_command(_settings(words_of_night(listed, night.cluster)))
+        config = replace(compose(command.words), store=night.store)
+        if command.is_plan or not job(config.job.name).has_units:
+            return UnplannedJob(listed.name, listed.job, "not_planned", f"job={listed.job}: {NO_UNITS}")
+        if reason := why_not(config):
+            return UnplannedJob(listed.name, listed.job, "not_planned", f"job={listed.job}: {reason}")
+        return planned_job(listed.name, config)
+    except Refusal as error:
+        return UnplannedJob(listed.name, listed.job, "refused", str(error))
+
+
+def _settings(words: Sequence[str]) -> list[str]:
+    """The settings of a line, with the folder of further ones that its options name.
+
+    Raises:
+        ConfigError: for another option.
+    """
+    options, others = get_args_parser().parse_known_args(words)
+    folder = options.config_dir
+    if unknown := [word for word in words if word.startswith("-") and not word.startswith(_FOLDER_OPTIONS)]:
+        raise ConfigError(f"{unknown[0]}: of the options a plan knows --config-dir alone; leave it out")
+    settings = [*options.overrides, *others]
+    return settings if folder is None else [*settings, f"hydra.searchpath=[{quoted(f'file://{abspath(folder)}')}]"]
+
+
+_FOLDER_OPTIONS = ("--config-dir", "-cd")
 
 
 def _check_copies(corpus: CorpusConfig, store: str) -> None:

@@ -5,10 +5,17 @@ import pyarrow as pa
 from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, number, text
 from tiltmeter.storage.store.tables import column
 
+_NAME = text("name", "the job's name in the list of a night; of a plan of one job, that job", key=True)
+
 PLAN = pa.schema(
     [
-        text("stage", "what is done; at the end, what comes beside units and after those that are known", key=True),
-        count("num_done", "units that the store has; null: not known", "units"),
+        _NAME,
+        text("stage", "what is done; at the end, what comes beside units and after those that are known; empty: of a "
+             "job that could not be planned", key=True),
+        count("num_done", "units that the store has, or will have from earlier jobs of the night; null: not known",
+              "units"),
+        count("num_shared", "of those that are done, units that an earlier job of the night will do", "units"),
+        text("shared_with", "these jobs, by their names in the list; empty where there are none"),
         count("num_missing", "units that would be done; null: not known", "units"),
         number(
             "worker_seconds", "that workers would be at the missing units, all together; null: not known", "seconds"
@@ -24,10 +31,32 @@ PLAN = pa.schema(
         STATUS,
         REASON,
     ]
-)
+)  # fmt: skip
+
+JOBS = pa.schema(
+    [
+        _NAME,
+        text("job", "what it runs"),
+        count("num_done", "units that the store has, or will have from earlier jobs of the night", "units"),
+        count("num_shared", "of those that are done, units that an earlier job of the night will do", "units"),
+        count("num_missing", "units that would be done; null: it could not be planned", "units"),
+        number("worker_seconds", "that workers would be at them, all together, as far as it is known", "seconds"),
+        number("seconds", "from the job's start to its end, as far as it is known; null: it could not be planned",
+               "seconds"),
+        column("is_least", pa.bool_(), "whether it takes longer, as nothing is known of some stages"),
+        count("memory_bytes", "that its workers ask for, all together; null: it needs none", "bytes"),
+        number("stored_bytes", "that it would take in the store, as far as it is known", "bytes"),
+        number("max_hours", "after which the night stops it; null: never", "hours"),
+        text("limit", "kept, close (from two thirds of it on) or exceeded; null: no limit, or its hours are not known"),
+        STATUS,
+        REASON,
+    ]
+)  # fmt: skip
+"""A job of a planned night in one row."""
 
 DIFFERENCES = pa.schema(
     [
+        _NAME,
         text("table", "table of the numbers; empty before a first run", key=True),
         text("column", "the numbers; empty before a first run: any number, in its own standard deviation", key=True),
         count("replicas", "replicas or resamples of each side", key=True),
@@ -44,4 +73,4 @@ DIFFERENCES = pa.schema(
     ]
 )  # fmt: skip
 
-TABLES = {"plan": PLAN, "plan_differences": DIFFERENCES}
+TABLES = {"plan": PLAN, "plan_jobs": JOBS, "plan_differences": DIFFERENCES}

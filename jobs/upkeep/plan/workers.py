@@ -22,6 +22,25 @@ _NVIDIA_DRIVER = Path("/dev/nvidiactl")
 _BYTES_PER_MEBIBYTE = 2**20
 
 
+def nodes_of(config: ClusterConfig) -> list[Node]:
+    """The nodes of a cluster; Ray is asked where a cluster runs already, and where there may be GPUs.
+
+    Raises:
+        ClusterError: if the cluster can't be reached.
+    """
+    if _is_plain(config):
+        return [_this_machine(config)]
+    # Ray takes half a second to import.
+    from tiltmeter.cluster.connection import connected, nodes
+
+    with connected(config):
+        return nodes()
+
+
+def _is_plain(config: ClusterConfig) -> bool:
+    return config.kind == "local" and not _NVIDIA_DRIVER.exists()
+
+
 @dataclass
 class Cluster:
     """The cluster that a run would have.
@@ -29,34 +48,26 @@ class Cluster:
     Attributes:
         config: of it.
         requested: what the stages ask of workers beyond the usual, given the number of free GPUs.
+        nodes_of: what the nodes of a cluster are.
     """
 
     config: ClusterConfig
     requested: Callable[[int], Sequence[ResourceRequest]]
+    nodes_of: Callable[[ClusterConfig], list[Node]] = nodes_of
 
     @cached_property
     def nodes(self) -> list[Node]:
-        """Its nodes; Ray is asked where a cluster runs already, and where there may be GPUs.
+        """Its nodes.
 
         Raises:
             ClusterError: if the cluster can't be reached.
         """
-        if self._is_plain:
-            return [_this_machine(self.config)]
-        # Ray takes half a second to import.
-        from tiltmeter.cluster.connection import connected, nodes
-
-        with connected(self.config):
-            return nodes()
-
-    @property
-    def _is_plain(self) -> bool:
-        return self.config.kind == "local" and not _NVIDIA_DRIVER.exists()
+        return self.nodes_of(self.config)
 
     @property
     def num_gpus(self) -> int:
         """That are free; of this machine it is known without Ray if there are none."""
-        return 0 if self._is_plain else sum(node.free_gpus for node in self.nodes)
+        return 0 if _is_plain(self.config) else sum(node.free_gpus for node in self.nodes)
 
     @cached_property
     def requests(self) -> list[ResourceRequest]:

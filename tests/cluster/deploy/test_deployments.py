@@ -15,7 +15,7 @@ from ray.scripts.scripts import start
 
 from tiltmeter.cluster.capacity import Node, num_workers_on, usual_request
 from tiltmeter.cluster.config import ClusterConfig
-from tiltmeter.jobs.command import build
+from tiltmeter.jobs.composing import build
 
 ROOT = Path(__file__).parents[3]
 DEPLOYMENTS = ROOT / "cluster/deploy"

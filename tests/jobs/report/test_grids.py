@@ -10,7 +10,7 @@ KINDS = (
     *("survey", "association", "psychophysics", "gender_survey", "sentiment_rating", "entity_resolution", "study"),
     "ledger",
     *("gru_training", "decoy_benchmark", "privacy_metrics", "error_characterisation", "compare", "overnight", "prune"),
-    "plan",
+    *("plan", "planned_night"),
     *("private_vectors", "private_release", "gender_adversary", "word_influence", "sentiment_posterior"),
     "relation_rules",
 )

@@ -7,7 +7,7 @@ import hydra
 import pytest
 
 from tiltmeter.jobs.app import main
-from tiltmeter.jobs.command import build
+from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
 

@@ -32,7 +32,6 @@ def test_a_plan_has_the_words_of_its_job_and_a_directory_of_its_own(configured):
         (["job=plan", "job.of=x"], r"job.of=x: there is no such job; choose one of association, bootstrap, "),
         (["job=plan", "job.of=plan"], r"job.of=plan: does no units, so there is nothing to plan"),
         (["job=plan", "job.of=prune"], r"job.of=prune: does no units"),
-        (["job=plan", "job.of=overnight"], r"job.of=overnight: runs jobs of a list; plan each of them"),
         (["job=plan", "job.of=survey", "job=bootstrap"], r"job=bootstrap: job.of=survey is the job that is planned"),
     ],
 )
@@ -73,4 +72,4 @@ def test_a_corpus_that_would_be_fetched_first_is_refused_until_the_store_has_it(
         find_planned(config)
     assert not (tmp_path / "store").exists()
     copy = copy_of(f"{address}/pages.jsonl", f"{tmp_path}/store")
-    assert [source.uri for source in find_planned(config).sources.texts[0].sources] == [copy]
+    assert [source.uri for source in find_planned(config).jobs[0].sources.texts[0].sources] == [copy]

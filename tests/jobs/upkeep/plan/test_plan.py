@@ -1,36 +1,10 @@
 """A plan held against the run that it is of: units exactly, and a store that stays as it is."""
 
-from collections import Counter
-
 import pytest
 
+from tests.fixtures.plans import HERE, contents, planned_units, units
 from tiltmeter.jobs.command import execute
 from tiltmeter.storage.store.runs import read_run_table
-
-TRAINING = ["embedding.trainer.epochs=1", "embedding.trainer.dimensions=4"]
-HERE = ["cluster.num_cpus=2", "cluster.memory_megabytes=4000"]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, made_up, write_lines):
-    folder = tmp_path_factory.mktemp("plan")
-    write_lines(folder / "en.jsonl", made_up("en"))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def words(folder, one_corpus):
-    def choose(num_replicas, *more):
-        places = [f"store={folder}/store", f"run_dir={folder}/run{num_replicas}"]
-        return [
-            *one_corpus("en", folder / "en.jsonl"),
-            *TRAINING,
-            *places,
-            f"embedding.num_replicas={num_replicas}",
-            *more,
-        ]
-
-    return choose
 
 
 @pytest.fixture(scope="module")
@@ -50,24 +24,6 @@ def first(folder, plan, words, run_job):
     planned = plan(3)
     assert not (folder / "store").exists()
     return planned.rows("plan"), run_job("job=bootstrap", *words(3))
-
-
-def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def units(outcome):
-    """Units of each stage of a run: those done, and those found again."""
-    done, reused = Counter(), Counter()
-    for stage in outcome.record["stages"]:
-        done[stage["name"]] += stage["num_done"]
-        reused[stage["name"]] += stage["num_reused"]
-    return {name: (reused[name], done[name]) for name in done}
-
-
-def planned_units(outcome):
-    rows = [row for row in outcome.rows("plan") if row["stage"] != "start and report"]
-    return {row["stage"]: (row["num_done"], row["num_missing"]) for row in rows}
 
 
 def test_before_a_first_run_it_goes_as_far_as_it_can_and_by_the_model(first):

@@ -49,7 +49,7 @@ def ran(store):
 
 
 def known(store, settings=SETTINGS, found=FOUND, model=None):
-    return Known(earlier_runs(store, "bootstrap", settings, found), model or {}, is_whole=False)
+    return Known(earlier_runs(Registry(store).runs(), "bootstrap", settings, found), model or {}, is_whole=False)
 
 
 def cluster(**settings):

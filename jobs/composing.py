@@ -1,0 +1,44 @@
+"""From words of a command line to the checked record of the job that they choose."""
+
+from collections.abc import Sequence
+
+import hydra
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig
+
+from tiltmeter.jobs.catalogue import CONFIG, SETTINGS, job, settings_folders
+from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.runtime.settings import composition
+
+
+def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
+    """Check a composed config and turn it into the record of the job that it names.
+
+    Args:
+        composed: by Hydra.
+        overrides: what the user asked for.
+
+    Raises:
+        ConfigError: naming every wrong key at once.
+    """
+    settings = composition.plain(composed, lambda name: job(name).config)
+    return composition.build(job(settings["job"]["name"]).config, settings, overrides, settings_folders())
+
+
+def compose(words: Sequence[str]) -> CommonConfig:
+    """The record of the job that settings choose, also within a command that Hydra has composed for another.
+
+    Args:
+        words: such as ``job=survey``; no options.
+
+    Raises:
+        ConfigError: as :func:`build`, and for what can't be composed.
+    """
+    state = GlobalHydra.instance()
+    outer, state.hydra = state.hydra, None
+    try:
+        with hydra.initialize_config_module(SETTINGS, version_base="1.3"):
+            return build(hydra.compose(CONFIG, [*words]), words)
+    finally:
+        # Hydra puts a copy of its state back.
+        GlobalHydra.instance().hydra = outer
