@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from rich.console import Console
 
@@ -53,6 +53,17 @@ class CountedStage:
     on_gpu: bool = False
     most_threads: int = 1
 
+    def plus(self, other: Self) -> Self:
+        """The same with units of other corpora."""
+        return replace(
+            self,
+            num_done=self.num_done + other.num_done,
+            num_missing=self.num_missing + other.num_missing,
+            num_expected=self.num_expected + other.num_expected,
+            num_shared=self.num_shared + other.num_shared,
+            shared_with=tuple(dict.fromkeys([*self.shared_with, *other.shared_with])),
+        )
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -60,11 +71,31 @@ class Counted:
     stages: those that could be counted, in their order.
     reason: why what comes after them could not be; empty if nothing does.
     missing: stand-ins of the missing units, by place.
+    groups: of units, such as corpora, of which some are missing.
+    uncounted: corpora whose units could not be counted, where those of others could.
+    partly: names of the stages that were counted without these.
     """
 
     stages: Sequence[CountedStage]
     reason: str = ""
     missing: Mapping[str, Finished] = field(default_factory=dict)
+    groups: Collection[str] = ()
+    uncounted: Sequence[str] = ()
+    partly: frozenset[str] = frozenset()
+
+    def with_others(self, others: Self, uncounted: Sequence[str]) -> Self:
+        """The same with what could be counted of other corpora alone.
+
+        Args:
+            others: all of their stages.
+            uncounted: the corpora that are left.
+        """
+        here = {stage.name: stage for stage in self.stages}
+        stages = [here.get(stage.name, stage) for stage in others.stages]
+        partly = frozenset(stage.name for stage in others.stages) - here.keys()
+        return replace(
+            self, stages=stages, missing={**self.missing, **others.missing}, uncounted=uncounted, partly=partly
+        )
 
 
 class _NoWorkers:
@@ -97,6 +128,7 @@ class CountingRunner(Runner):
     promised: Promised = field(default_factory=dict)
     counted: dict[str, CountedStage] = field(default_factory=dict)
     missing: dict[str, Finished] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
 
     def run(self, stage: Stage) -> dict[str, list[Finished]]:
         """The units of each group, in their order: those that are done, and stand-ins."""
@@ -104,7 +136,9 @@ class CountingRunner(Runner):
         wanted = {unit.place: unit for unit in stage.all_units() if unit.place not in finished}
         shared = {place: self.promised[place] for place in wanted if place in self.promised}
         missing = {place: unit for place, unit in wanted.items() if place not in shared}
-        self._note(stage, finished, missing.values(), [name for name, _ in shared.values()])
+        if finished or wanted:
+            self._note(stage, finished, missing.values(), [name for name, _ in shared.values()])
+        self.groups |= {group for group, units in stage.units.items() if any(unit.place in wanted for unit in units)}
         self.missing |= {place: stand_in(unit, self._twin(unit)) for place, unit in missing.items()}
         units = finished | {place: unit for place, (_, unit) in shared.items()} | self.missing
         for group in stage.units:
@@ -123,7 +157,7 @@ class CountingRunner(Runner):
 
     def result(self, reason: str = "") -> Counted:
         """What was counted, and why no more was."""
-        return Counted(self.stages, reason, self.missing)
+        return Counted(self.stages, reason, self.missing, self.groups)
 
     def _twin(self, unit: Unit) -> Finished | None:
         return self.twins.get((unit.operator, unit.name))

@@ -26,6 +26,9 @@ _WITH_REPLICAS = ("co-occurrence", "combine", "merge")
 _MOST_TIMES = 2.0
 """By which inputs may differ in size for units to be taken as alike."""
 
+_CUT = "slice"
+"""How the settings begin that say into which parts a corpus is cut, each of which is a corpus from there on."""
+
 _LOOKS_AT_ONCE = 16
 
 
@@ -54,7 +57,7 @@ class EarlierRun:
         run: as its store remembers it.
         differing: settings that are not as they are planned.
         same_inputs: whether it started from the same versions of the same files.
-        is_alike: whether its inputs are about as large.
+        is_alike: whether its inputs are about as large, and cut into the same slices.
         growth: embeddings of each corpus that are planned, to those that it had.
     """
 
@@ -63,6 +66,11 @@ class EarlierRun:
     same_inputs: bool
     is_alike: bool
     growth: float
+
+    @property
+    def num_bytes(self) -> int:
+        """Of all that it started from."""
+        return _num_bytes(self.run.record.get("inputs", {}))
 
     @property
     def moment(self) -> str:
@@ -141,7 +149,8 @@ def _beside(run: RegisteredRun, settings: Mapping[str, Any], inputs: Mapping[str
     differing = {name for name in before.keys() | planned.keys() if before.get(name) != planned.get(name)}
     recorded = run.record.get("inputs", {})
     sizes = [_num_bytes(record) for record in (recorded, inputs)]
-    is_alike = max(sizes) <= _MOST_TIMES * min(sizes)
+    is_cut_alike = not any(name.rpartition(".")[2].startswith(_CUT) for name in differing)
+    is_alike = is_cut_alike and max(sizes) <= _MOST_TIMES * min(sizes)
     growth = (1 + planned.get(REPLICAS, 0)) / (1 + before.get(REPLICAS, 0))
     return EarlierRun(run, frozenset(differing), _versions(recorded) == _versions(inputs), is_alike, growth)
 

@@ -4,6 +4,8 @@ replicas can show."""
 import shutil
 from collections.abc import Sequence
 
+from pyarrow.fs import FileType
+
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.rows import Row, table_of
@@ -11,9 +13,14 @@ from tiltmeter.jobs.upkeep.plan.config import PlanRun
 from tiltmeter.jobs.upkeep.plan.planning import JobPlan, Planner, job_row, unplanned
 from tiltmeter.jobs.upkeep.plan.sources import PlannedJob, PlannedSources, UnplannedJob, find_planned
 from tiltmeter.jobs.upkeep.plan.tables import TABLES
-from tiltmeter.storage.errors import Refusal
+from tiltmeter.storage.errors import Refusal, StorageError
+from tiltmeter.storage.files.filesystems import SETTING, file_information
+from tiltmeter.storage.files.redaction import redacted_text
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.read_only import ReadOnlyStore
+
+_WITH_BUCKETS = ("s3", "gcs")
+"""File systems, by the names that Arrow gives them."""
 
 
 def run(run: Run[PlanRun, PlannedSources]) -> None:
@@ -21,7 +28,9 @@ def run(run: Run[PlanRun, PlannedSources]) -> None:
 
     Raises:
         ClusterError: if the cluster has no room for the workers of the one job, or can't be reached.
+        StorageError: if the store is to be in a bucket that there is not.
     """
+    _check_bucket(run.runner.store)
     sources, planner = run.sources, Planner(ReadOnlyStore(run.config.store))
     if sources.listed is None:
         plans = [planner.plan(job) for job in sources.jobs if isinstance(job, PlannedJob)]
@@ -37,6 +46,21 @@ def run(run: Run[PlanRun, PlannedSources]) -> None:
     run.directory.record["disk"] = {"free_bytes": _free_bytes(run.runner.store), "scratch_bytes": scratch}
 
 
+def _check_bucket(store: Store) -> None:
+    """A run makes folders, but no bucket; units in one that there is not are not missing, they can't be done."""
+    if store.filesystem.type_name not in _WITH_BUCKETS:
+        return
+    bucket = store.path.partition("/")[0]
+    try:
+        [folder] = file_information(store.filesystem, [bucket])
+    except StorageError:
+        return  # whoever may not look at the bucket may have a folder in it
+    if folder.type == FileType.NotFound:
+        raise StorageError(
+            f"store={store.name}: there is no bucket {bucket}; make it, or choose another place: {SETTING}"
+        )
+
+
 def _of_list(planner: Planner, job: PlannedJob | UnplannedJob) -> JobPlan:
     """What is refused of one job of a list leaves the others alone, as in the night."""
     if isinstance(job, UnplannedJob):
@@ -44,7 +68,7 @@ def _of_list(planner: Planner, job: PlannedJob | UnplannedJob) -> JobPlan:
     try:
         return planner.plan(job)
     except Refusal as error:
-        return unplanned(UnplannedJob(job.name, job.config.job.name, "refused", str(error)))
+        return unplanned(UnplannedJob(job.name, job.config.job.name, "refused", redacted_text(str(error))))
 
 
 def _write(run: Run[PlanRun, PlannedSources], name: str, rows: Sequence[Row]) -> None:

@@ -1,20 +1,25 @@
 """Jobs planned one after the other in one store: what one of them does is done for those after it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
-from typing import Any
 
-from tiltmeter.jobs.runtime.config import recorded_settings
+from tiltmeter.cluster.capacity import Node
+from tiltmeter.cluster.config import ClusterConfig
+from tiltmeter.jobs.embedding.corpus.texts import Text
+from tiltmeter.jobs.runtime.config import CommonConfig, recorded_settings
+from tiltmeter.jobs.runtime.context import Sources
 from tiltmeter.jobs.runtime.rows import OK, Row
-from tiltmeter.jobs.upkeep.plan.counting import CountedStage, count_units
+from tiltmeter.jobs.upkeep.plan.corpora import Parts, corpus_parts, num_bytes, texts_of, without
+from tiltmeter.jobs.upkeep.plan.counting import Counted, CountedStage, Twins, count_units
 from tiltmeter.jobs.upkeep.plan.detecting import difference_rows
-from tiltmeter.jobs.upkeep.plan.earlier import earlier_runs, twins
-from tiltmeter.jobs.upkeep.plan.predicting import Known, stage_rows
-from tiltmeter.jobs.upkeep.plan.promises import Parts, Promises, corpus_parts
-from tiltmeter.jobs.upkeep.plan.scale import WHOLE, modelled, scratch_bytes
+from tiltmeter.jobs.upkeep.plan.earlier import EarlierRun, earlier_runs, twins
+from tiltmeter.jobs.upkeep.plan.predicting import Known, Unshared, stage_rows
+from tiltmeter.jobs.upkeep.plan.promises import Promises
+from tiltmeter.jobs.upkeep.plan.scale import WHOLE, about_slices, modelled, scratch_bytes
 from tiltmeter.jobs.upkeep.plan.sources import PlannedJob, UnplannedJob
 from tiltmeter.jobs.upkeep.plan.workers import Cluster, nodes_of
+from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.files.redaction import redacted_values
 from tiltmeter.storage.store.read_only import ReadOnlyStore
 from tiltmeter.storage.store.registry import RegisteredRun, Registry
@@ -63,20 +68,42 @@ class Planner:
         cluster = Cluster(config.cluster, partial(planned.job.resources, config, sources), self._nodes_of)
         settings, inputs = recorded_settings(config, store.name), redacted_values(sources.record())
         runs = earlier_runs(self._registered, config.job.name, settings, inputs)
-        counted = count_units(
-            planned.job, config, sources, twins(store, runs), lambda: cluster.num_gpus, self._promises.units
-        )
-        model, parts = modelled(config, sources), corpus_parts(config, sources)
-        known = Known(runs, model, is_whole=bool(model) and config.job.name in WHOLE)
-        stages = [{"name": planned.name} | row for row in stage_rows(counted, known, cluster, self._unshared(parts))]
+        counted = self._count(planned, twins(store, runs), cluster)
+        whole, rest = _divided(planned, counted)
+        parts, rest_parts = corpus_parts(config, whole), corpus_parts(config, rest)
+        unshared = self._unshared(parts, rest_parts or parts)
+        rows = stage_rows(counted, _known(planned, runs, rest or whole, counted), cluster, unshared)
+        stages = [{"name": planned.name} | row for row in rows]
         replicas = getattr(getattr(config, "embedding", None), "num_replicas", None)
         differences = difference_rows(store, runs, config.job.name, replicas)
-        self._promises.add(planned.name, counted, parts)
-        return JobPlan(stages, [{"name": planned.name} | row for row in differences], scratch_bytes(config, sources))
+        self._promises.add(planned.name, counted, parts, rest_parts)
+        return JobPlan(
+            stages, [{"name": planned.name} | row for row in differences], scratch_bytes(config, [*whole, *rest])
+        )
 
-    def _unshared(self, parts: Parts) -> Any:
+    def _count(self, planned: PlannedJob, twins: Twins, cluster: Cluster) -> Counted:
+        """The units; where some corpora are yet to be read, those of the others as far as a run on these would go."""
+
+        def count(config: CommonConfig, sources: Sources) -> Counted:
+            return count_units(
+                planned.job, config, sources, twins, lambda: cluster.num_gpus, promised=self._promises.units
+            )
+
+        counted = count(planned.config, planned.sources)
+        fewer = without(planned.config, planned.sources, counted.groups) if counted.reason else None
+        if fewer is None:
+            return counted
+        try:
+            others = count(*fewer)
+        except Refusal:  # of a job that needs several corpora
+            return counted
+        names = {text.name for text in texts_of(fewer[1])}
+        left = [text.name for text in texts_of(planned.sources) if text.name not in names]
+        return counted if others.reason else counted.with_others(others, left)
+
+    def _unshared(self, parts: Parts, rest: Parts) -> Unshared:
         def less(stage: CountedStage, is_counted: bool) -> CountedStage:
-            return self._promises.without_shared(stage, parts, is_counted=is_counted)
+            return self._promises.without_shared(stage, parts if is_counted else rest, is_counted=is_counted)
 
         return less
 
@@ -85,9 +112,26 @@ class Planner:
         return Registry(self.store).runs()
 
     @cached_property
-    def _nodes_of(self) -> Any:
+    def _nodes_of(self) -> Callable[[ClusterConfig], list[Node]]:
         """Each cluster is asked once."""
         return cache(nodes_of)
+
+
+def _divided(planned: PlannedJob, counted: Counted) -> tuple[list[Text], list[Text]]:
+    """Corpora that were counted as far as any, and the others."""
+    texts, left = texts_of(planned.sources), counted.uncounted
+    return [text for text in texts if text.name not in left], [text for text in texts if text.name in left]
+
+
+def _known(planned: PlannedJob, runs: Sequence[EarlierRun], texts: Sequence[Text], counted: Counted) -> Known:
+    model = modelled(planned.config, texts)
+    return Known(
+        runs,
+        model,
+        is_whole=bool(model) and planned.config.job.name in WHOLE,
+        rest_bytes=num_bytes(texts) if counted.uncounted else None,
+        remark=about_slices(texts),
+    )
 
 
 def unplanned(job: UnplannedJob) -> JobPlan:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tiltmeter.cluster.dealing import Deck, longest_first, threads_per_unit
 from tiltmeter.cluster.simulation import share_on_threads, simulate
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
+from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.jobs.upkeep.plan.counting import Counted, CountedStage
 from tiltmeter.jobs.upkeep.plan.earlier import EarlierRun, Rate
 from tiltmeter.jobs.upkeep.plan.scale import START_SECONDS, Modelled
@@ -29,11 +30,15 @@ class Known:
         runs: earlier ones, the nearest first.
         model: stages of docs/scale.md.
         is_whole: whether these are all of the job's.
+        rest_bytes: of the corpora whose units could not be counted, where those of others could; None: of all.
+        remark: what the model does not know.
     """
 
     runs: Sequence[EarlierRun]
     model: Mapping[str, Modelled]
     is_whole: bool
+    rest_bytes: int | None = None
+    remark: str = ""
 
     @property
     def nearest(self) -> EarlierRun | None:
@@ -75,12 +80,21 @@ def stage_rows(counted: Counted, known: Known, cluster: Cluster, unshared: Unsha
     Raises:
         ClusterError: if units are missing and the cluster has no room for a worker, or can't be reached.
     """
-    stages = [unshared(stage, True) for stage in counted.stages]
-    for stage in stages:
-        yield _row(stage, known, cluster, _expected(stage, known))
-    if counted.reason:
-        yield from _later(counted, known, cluster, unshared)
-    if counted.reason or any(stage.num_missing for stage in stages):
+    later, reason = _later(counted, known)
+    is_missing = bool(counted.reason)
+    for stage in counted.stages:
+        # Corpora that are yet to be read have units beside those that were counted.
+        more = unshared(CountedStage(stage.name, num_missing=later.pop(stage.name, 0)), False)
+        left = unshared(stage, True)
+        doubt = "; ".join(filter(None, [_expected(left, known), reason if more.num_missing else ""]))
+        yield _row(left.plus(more), known, cluster, doubt, is_counted=not more.num_missing)
+        is_missing |= left.num_missing > 0
+    for name, num in later.items():
+        stage = unshared(CountedStage(name, num_missing=num), False)
+        yield _row(stage, known, cluster, reason, is_counted=False)
+    if counted.reason and known.nearest is None and not known.is_whole:
+        yield {"stage": LATER, **failed("unknown", f"{reason}; more may follow, of which nothing is known")}
+    if is_missing:
         yield _start(known)
 
 
@@ -94,36 +108,37 @@ def _expected(stage: CountedStage, known: Known) -> str:
     return f"{them} read tables that are not there yet{like}"
 
 
-def _later(counted: Counted, known: Known, cluster: Cluster, unshared: Unshared) -> Iterator[Row]:
-    """Rows of stages that could not be counted, as an earlier run or the model has them."""
+def _later(counted: Counted, known: Known) -> tuple[dict[str, int], str]:
+    """Units that could not be counted, by stage, as an earlier run or the model has them, and why they are not sure."""
+    if not counted.reason:
+        return {}, ""
     last = counted.stages[-1].name if counted.stages else "the start"
     reason = f"could not be counted after {last}: {counted.reason}"
-    names, units = {stage.name for stage in counted.stages}, dict[str, int]()
+    if counted.uncounted:
+        reason = f"units of {listed(counted.uncounted)} could not be counted: {counted.reason}"
+    whole = {stage.name for stage in counted.stages} - counted.partly
+    units, remark = _units(known)
+    return {name: num for name, num in units.items() if name not in whole}, "; ".join(filter(None, [reason, remark]))
+
+
+def _units(known: Known) -> tuple[dict[str, int], str]:
+    """Units of all stages on the corpora that could not be counted, and where they come from."""
     if nearest := known.nearest:
-        units = {name: round(row["done"] + row["reused"]) for name, row in nearest.stages.items()}
-        reason = f"{reason}; as many as in the run of {nearest.moment}"
-    elif known.model:
-        units = {name: stage.num_units for name, stage in known.model.items()}
-        reason = f"{reason}; as many as {MODEL} expects"
-    for name, num in units.items():
-        if name not in names:
-            stage = unshared(CountedStage(name, num_missing=num), False)
-            yield _row(stage, known, cluster, reason, is_counted=False)
-    if nearest is None and not known.is_whole:
-        yield {"stage": LATER, **failed("unknown", f"{reason}; more may follow, of which nothing is known")}
+        part = 1.0 if known.rest_bytes is None else known.rest_bytes / (nearest.num_bytes or 1)
+        units = {name: round(part * (row["done"] + row["reused"])) for name, row in nearest.stages.items()}
+        share = "" if known.rest_bytes is None else ", by the size of their files"
+        return units, f"as many as in the run of {nearest.moment}{share}"
+    if known.model:
+        remark = f"; {known.remark}" if known.remark else ""
+        return {name: stage.num_units for name, stage in known.model.items()}, f"as many as {MODEL} expects{remark}"
+    return {}, ""
 
 
 def _row(stage: CountedStage, known: Known, cluster: Cluster, doubt: str, *, is_counted: bool = True) -> Row:
-    row: Row = {
-        "stage": stage.name,
-        "num_missing": stage.num_missing,
-        "num_shared": stage.num_shared,
-        "basis": "",
-        **OK,
-    }
-    row["shared_with"] = ", ".join(stage.shared_with)
-    if is_counted or stage.num_shared:
-        row["num_done"] = stage.num_done + stage.num_shared
+    row: Row = {"stage": stage.name, "num_missing": stage.num_missing, "basis": "", **OK}
+    row |= {"num_shared": stage.num_shared, "shared_with": ", ".join(stage.shared_with)}
+    if (num_done := stage.num_done + stage.num_shared) or is_counted:
+        row["num_done"] = num_done
     if not stage.num_missing:
         verdict = OK if is_counted else failed("estimated", doubt)
         return row | {"worker_seconds": 0.0, "seconds": 0.0, "stored_bytes": 0.0, **verdict}

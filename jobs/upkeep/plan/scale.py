@@ -5,7 +5,7 @@ machine and to English; its own account takes a factor of 1.5 as its error.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
@@ -13,7 +13,7 @@ from tiltmeter.jobs.embedding.corpus.counting import pairs_in_range
 from tiltmeter.jobs.embedding.corpus.texts import Text
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
 from tiltmeter.jobs.embedding.resources import num_pairs, num_tokens, num_words
-from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig
 
 START_SECONDS = 42.0
@@ -68,32 +68,51 @@ class Modelled(NamedTuple):
     worker_seconds: float | None
     num_bytes: float | None
 
+    def times(self, num: int) -> "Modelled":
+        """So many of the same."""
+        return Modelled(*(None if value is None else num * value for value in self))  # type: ignore[arg-type]
+
 
 WHOLE = ("bootstrap", "survey")
 """Jobs of which the model has all stages."""
 
 
-def modelled(config: Any, sources: Any) -> dict[str, Modelled]:
+def modelled(config: Any, texts: Sequence[Text]) -> dict[str, Modelled]:
     """The stages of a job that trains embeddings, by name, whole; none of a job that does not.
 
     Args:
         config: of the planned job.
-        sources: what it starts from.
+        texts: its corpora, or some of them.
     """
-    if not (isinstance(config, EmbeddingsRun) and isinstance(sources, Sources) and sources.texts):
+    if not isinstance(config, EmbeddingsRun):
         return {}
     stages: dict[str, Modelled] = {}
-    for text in sources.texts:
+    for text in texts:
         for name, stage in _stages(config, text):
             stages[name] = _sum(stages[name], stage) if name in stages else stage
     return stages
 
 
-def scratch_bytes(config: Any, sources: Any) -> float:
+def about_slices(texts: Sequence[Text]) -> str:
+    """What the model can't know of corpora that are cut; empty if it knows all."""
+    unknown = [text.name for text in texts if text.slicing and not _num_slices(text)]
+    if not unknown:
+        return ""
+    return f"how many slices {listed(unknown)} will have is not known before they are read, and taken as one"
+
+
+def _num_slices(text: Text) -> int:
+    """Of a corpus that is cut, as far as its settings say it; 0 where they do not; 1 of one that stays whole."""
+    if text.slicing is None:
+        return 1
+    return len(text.slicing.values) or (len(text.slicing.cuts) + 1 if text.slicing.cuts else 0)
+
+
+def scratch_bytes(config: Any, texts: Sequence[Text]) -> float:
     """What a worker in training keeps on its local disk: the pairs of the largest corpus that do not fit its memory."""
-    if not (isinstance(config, EmbeddingsRun) and isinstance(sources, Sources) and sources.texts):
+    if not (isinstance(config, EmbeddingsRun) and texts):
         return 0.0
-    needed = max(BYTES_PER_PAIR * num_pairs(num_tokens(text)) for text in sources.texts)
+    needed = max(BYTES_PER_PAIR * num_pairs(num_tokens(text) / (_num_slices(text) or 1)) for text in texts)
     is_glove = isinstance(config.embedding, EmbeddingConfig) and isinstance(config.embedding.trainer, GloveConfig)
     return needed if is_glove and needed > config.cluster.worker_data_bytes else 0.0
 
@@ -107,11 +126,18 @@ def _sum(one: Modelled, other: Modelled) -> Modelled:
 
 
 def _stages(config: EmbeddingsRun, text: Text) -> Iterator[tuple[str, Modelled]]:
-    tokens = num_tokens(text)
-    num_bytes = tokens * _BYTES_PER_TOKEN
-    shards = math.ceil(num_bytes / (config.reading.shard_megabytes * 1e6))
+    tokens, num = num_tokens(text), _num_slices(text) or 1
+    yield "read", Modelled(len(text.sources), _READ_SECONDS * tokens * _BYTES_PER_TOKEN, _STORED["read"] * tokens)
     markup = sum(source.num_bytes for source in text.sources if source.format in _MARKUP)
-    yield "read", Modelled(len(text.sources), _READ_SECONDS * num_bytes, _STORED["read"] * tokens)
+    for name, stage in _of_slice(config, tokens / num, markup / num):
+        yield name, stage.times(num)
+    if text.slicing:
+        yield "list slices", Modelled(1, 0.0, 0.0)
+
+
+def _of_slice(config: EmbeddingsRun, tokens: float, markup: float) -> Iterator[tuple[str, Modelled]]:
+    """The stages of a corpus once it is read, or of each of its slices."""
+    shards = math.ceil(tokens * _BYTES_PER_TOKEN / (config.reading.shard_megabytes * 1e6))
     yield "inventory", Modelled(1, 0.0, 0.0)
     yield "documents", Modelled(shards, _MARKUP_SECONDS * markup, _STORED["documents"] * tokens)
     yield "tokens", Modelled(shards, _TOKENS_SECONDS * tokens, _STORED["tokens"] * tokens)

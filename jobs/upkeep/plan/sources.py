@@ -19,7 +19,7 @@ from tiltmeter.jobs.upkeep.plan.config import NIGHT, NO_UNITS, PlanRun, read_com
 from tiltmeter.storage.corpora.corpora import CorpusConfig
 from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.files.files import is_web
-from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.files.redaction import redacted, redacted_text
 from tiltmeter.storage.store.ledger import Store
 
 
@@ -112,7 +112,7 @@ def _of_list(listed: ListedJob, night: OvernightRun) -> PlannedJob | UnplannedJo
             return UnplannedJob(listed.name, listed.job, "not_planned", f"job={listed.job}: {reason}")
         return planned_job(listed.name, config)
     except Refusal as error:
-        return UnplannedJob(listed.name, listed.job, "refused", str(error))
+        return UnplannedJob(listed.name, listed.job, "refused", redacted_text(str(error)))
 
 
 def _settings(words: Sequence[str]) -> list[str]:

@@ -49,11 +49,9 @@ def page(frames: Frames, facts: Mapping[str, str], disk: Mapping[str, Any]) -> B
 
 def _amounts(planned: pl.DataFrame, disk: Mapping[str, Any]) -> Iterator[str]:
     missing, shared = (int(total(planned, column)) for column in ("num_missing", "num_shared"))
-    # What several jobs need is done by the first of them, and found again by the others.
-    whole = plural(missing + int(total(planned, "num_done")) - shared, "unit")
-    units = f"{missing:,} of {whole} {verb(missing, 'be')} missing"
+    units = f"{plural(missing, 'unit')} {verb(missing, 'be')} missing"
     if not missing and not planned["is_least"].any():
-        yield f"{units}: all are in the store."
+        yield "No unit is missing: all are in the store."
         return
     prefix = "At least" if planned["is_least"].any() else "About"
     worked = duration(total(planned, "worker_seconds"))

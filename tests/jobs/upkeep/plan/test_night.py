@@ -166,7 +166,7 @@ def test_the_page_leads_with_the_hours_of_the_night_and_names_what_would_be_stop
     [amounts] = [block.items for part in lead for block in part.blocks if isinstance(block, Bullets)]
     [hours] = [block for part in lead for block in part.blocks if isinstance(block, Grid)]
     assert amounts == [
-        "At least 3.0 hours: 6 of 14 units are missing, for 4.0 hours of workers' time.",
+        "At least 3.0 hours: 6 units are missing, for 4.0 hours of workers' time.",
         "2 units of later jobs are done by earlier ones, and counted there.",
         "6.00 GB of memory at most, in wikis.",
         "3.0 MB in the store, where 1.00 GB are free.",

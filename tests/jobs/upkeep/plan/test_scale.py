@@ -4,15 +4,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.upkeep.plan.scale import modelled, scratch_bytes
+from tiltmeter.jobs.upkeep.plan.scale import about_slices, modelled, scratch_bytes
+from tiltmeter.operators.compute.slicing import Slicing
 
 HOUR, GIGA = 3600.0, 1e9
 
 
-def wikipedia(num_bytes):
+def wikipedia(num_bytes, slicing=None):
     source = SimpleNamespace(num_bytes=num_bytes, format="mediawiki", compression="none")
-    return Sources(texts=[SimpleNamespace(name="enwiki", sources=[source])])
+    return [SimpleNamespace(name="enwiki", sources=[source], slicing=slicing)]
 
 
 @pytest.fixture(scope="module")
@@ -67,4 +67,21 @@ def test_it_has_no_figures_of_other_trainers_and_other_jobs(configured):
     stages = modelled(config, wikipedia(1e9))
     assert stages["train"].worker_seconds is None
     assert "merge" not in stages
-    assert modelled(configured("job=entity_resolution", "pairs=pairs.csv"), SimpleNamespace()) == {}
+    assert modelled(configured("job=entity_resolution", "pairs=pairs.csv"), []) == {}
+
+
+def test_slices_are_corpora_as_far_as_settings_say_how_many_there_are(bootstrap):
+    whole = modelled(bootstrap, wikipedia(3e9))
+    values, cuts = Slicing("decade", values=("1990", "2000", "2010")), Slicing("year", cuts=(1995.0, 2005.0))
+    for slicing in (values, cuts):
+        texts = wikipedia(3e9, slicing)
+        cut = modelled(bootstrap, texts)
+        assert {name: stage.num_units for name, stage in cut.items()}["train"] == 3 * whole["train"].num_units
+        assert cut["documents"].num_units == pytest.approx(whole["documents"].num_units, abs=2)
+        assert cut["read"] == whole["read"]
+        # Three trainings of a third of the tokens.
+        assert cut["train"].worker_seconds / whole["train"].worker_seconds == pytest.approx(3**0.145, rel=1e-6)
+        assert (cut["list slices"].num_units, about_slices(texts)) == (1, "")
+    unknown = wikipedia(3e9, Slicing("decade"))
+    assert modelled(bootstrap, unknown)["train"] == whole["train"]
+    assert about_slices(unknown).startswith("how many slices enwiki will have is not known before they are read")
