@@ -3,16 +3,16 @@
     python -m benchmarks.differences CORPUS [--pairs 200] [--planted 24] [--replicas 16] [--first 0] [--folder PLACE]
 
 A night is a sample of whole articles from JSON lines (``text``), counted, resampled and trained by the operators of
-``job=bootstrap`` (GloVe on words as they rank in this night), and its numbers are the associations of listed words with
-words for women and men. Each sample is held against three nights without a change: another seed; a share of its
-articles exchanged for others, by the same seed; articles that are all others, by another seed. And against nights in
-which a change is planted: in a share of its articles, each of eight frequent words is followed by words for women.
-Random starts of training are keyed by the rank of a word, which a changed corpus moves; these nights are trained once
-more with the words in the order of the earlier night ("in order"), so that both start alike.
+``job=bootstrap`` (GloVe), and its numbers are the associations of listed words with words for women and men. Each
+sample is held against three nights without a change: another seed; a share of its articles exchanged for others, by the
+same seed; articles that are all others, by another seed. And against nights in which a change is planted: in a share of
+its articles, each of eight frequent words is followed by words for women. All nights are trained twice, with draws
+keyed by the rank of a word, which a changed corpus moves, and by the word (``embedding.keyed_by``).
 
-Each pair is judged by both rules: whether a number leaves the interval that it had, and whether its difference is
-unlikely by chance, over draws that both share or not, corrected for the numbers of the night. What was measured of a
-pair stays in the folder, and several commands (``--first``) may fill it.
+Each pair is judged by three rules: whether a number leaves the interval that it had; whether its difference is unlikely
+by chance, over draws that both share or not, corrected for the numbers of the night ("moved"); and where both nights
+share draws that are keyed by words, whether the mean over replicas of these texts is another one, corrected in the same
+way ("in texts"). What was measured of a pair stays in the folder, and several commands (``--first``) may fill it.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import polars as pl
@@ -37,9 +37,10 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding.bootstrap import line_multiplicities
 from tiltmeter.operators.embedding.cooccurrence import count_pairs
 from tiltmeter.operators.embedding.glove import GloveConfig, GloveTraining
+from tiltmeter.operators.embedding.keyed_words import KeyedBy, keyed_words, roomy_tiling
 from tiltmeter.operators.embedding.similarity import pairwise
-from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, shuffled_in_tiles, tiled_pairs
-from tiltmeter.operators.statistics.differences import paired_difference, unpaired_difference
+from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles, tiled_pairs
+from tiltmeter.operators.statistics.differences import paired_difference, paired_means, unpaired_difference
 from tiltmeter.operators.statistics.intervals import bootstrap_interval
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
 
@@ -48,9 +49,10 @@ WOMEN = ("she", "her", "woman", "women", "mother", "daughter", "wife", "queen")
 MEN = ("he", "his", "man", "men", "father", "son", "husband", "king")
 PLANTED = ("city", "people", "world", "time", "made", "first", "years", "states")
 EXCHANGED = 0.02
-SHARES = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+SHARES = (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 TRAINING = GloveConfig(dimensions=20, epochs=6)
-WINDOW, VOCABULARY, TOKENS, LEVEL = 5, 800, 80_000, 0.05
+WINDOW, VOCABULARY, TOKENS, TILE_WORDS, LEVEL = 5, 800, 80_000, 256, 0.05
+RULES = ("outside", "moved", "in texts")
 
 Lines = tuple[tuple[str, ...], ...]
 
@@ -92,52 +94,41 @@ class Night(NamedTuple):
     """Attributes:
     words: those that it has numbers of.
     values: ``[words, 1 + replicas]``, the corpus itself first.
-    order: all words, in the order of training.
     """
 
     words: tuple[str, ...]
     values: NDArray[np.float64]
-    order: tuple[str, ...]
 
 
-def night(sample: Sequence[Article], seed: int, num_replicas: int, order: Sequence[str] = ()) -> Night:
-    """Count, resample, train and measure.
-
-    Args:
-        sample: the articles.
-        seed: of all draws.
-        num_replicas: how many.
-        order: words that come first, as they stood in another night; the others follow by their counts.
-    """
+def night(sample: Sequence[Article], seed: int, num_replicas: int, keyed_by: KeyedBy) -> Night:
+    """Count, resample, train and measure."""
     counts = Counter(word for article in sample for line in article.lines for word in line)
     listed = {*WOMEN, *MEN, *PLANTED, *wordset()}
     least = sorted(counts.values(), reverse=True)[: VOCABULARY + 1][-1]
     known = [word for word, num in counts.items() if num >= 8 and (word in listed or num >= least)]
-    ranks = {word: place for place, word in enumerate(order)}
-    ordered = [*order, *sorted(set(known) - ranks.keys(), key=lambda word: (-counts[word], word))]
-    places, kept = {word: place for place, word in enumerate(ordered)}, set(known)
-    index = {word: place for word, place in places.items() if word in kept}
-    lines = [[index[word] for word in line if word in index] for article in sample for line in article.lines]
+    ordered = sorted(known, key=lambda word: (-counts[word], word))
+    tiling = (Tiling if keyed_by == "rank" else roomy_tiling)(len(ordered), TILE_WORDS)
+    keyed = keyed_words(ordered, tiling) if keyed_by == "word" else None
+    index = {word: place for place, word in enumerate(ordered)}
+    numbers_of = index if keyed is None else dict(zip(ordered, keyed.slots.tolist(), strict=True))
+    lines = [[numbers_of[word] for word in line if word in index] for article in sample for line in article.lines]
     keys = np.array([article.key for article in sample for _ in article.lines], np.uint64)
     numbers = np.array([number for article in sample for number in range(len(article.lines))], np.int32)
     tokens = np.array([word for line in lines for word in line], np.int32)
     offsets = np.append(0, np.cumsum([len(line) for line in lines]))
-    tiling = Tiling(len(ordered), 2048)
-    drawn = line_multiplicities(seed, keys, numbers, num_replicas)
-    counted = count_pairs(tokens, offsets, drawn, tiling, WINDOW)
-    shuffled = shuffled_in_tiles(counted.names, tiling, seed)
+    counted = count_pairs(tokens, offsets, line_multiplicities(seed, keys, numbers, num_replicas), tiling, WINDOW)
+    shuffled = shuffled_in_tiles(counted.names, tiling, seed, None if keyed is None else keyed.slot_keys(tiling))
     pairs = tiled_pairs(counted.names[shuffled], tiling)
     measured = [word for word in (*PLANTED, *wordset()) if word in index]
     sides = [[index[word] for word in side if word in index] for side in (measured, WOMEN, MEN)]
-    vectors = (_trained(pairs, counts[shuffled], tiling, number, seed) for number, counts in enumerate(counted.counts))
-    values = [_associations(vector, *sides) for vector in vectors]
-    return Night(tuple(measured), np.stack(values, axis=1), tuple(ordered))
+    trainings = (
+        GloveTraining(pairs, [counts[shuffled]], tiling, replica, seed, TRAINING, words=keyed)
+        for replica, counts in enumerate(counted.counts)
+    )
+    return Night(tuple(measured), np.stack([_associations(_vectors(one), *sides) for one in trainings], axis=1))
 
 
-def _trained(
-    pairs: TiledPairs, counts: NDArray[np.int64], tiling: Tiling, replica: int, seed: int
-) -> NDArray[np.float32]:
-    training = GloveTraining(pairs, [counts], tiling, replica, seed, TRAINING)
+def _vectors(training: GloveTraining) -> NDArray[np.float32]:
     for _ in range(TRAINING.epochs):
         training.advance()
     return training.result().vectors
@@ -155,8 +146,8 @@ def _associations(
 # --- pairs of nights ------------------------------------------------------------------------------------------------
 
 
-def judged(before: Night, after: Night, is_paired: bool) -> pl.DataFrame:
-    """Of each word of both nights: its difference, and what both rules say of it."""
+def judged(before: Night, after: Night, *, is_paired: bool, trains_alike: bool) -> pl.DataFrame:
+    """Of each word of both nights: its difference, and what the rules say of it."""
     words = [word for word in before.words if word in after.words]
     b, a = (side.values[[side.words.index(word) for word in words]] for side in (before, after))
     low, high, _ = bootstrap_interval(b[:, 0], b[:, 1:])
@@ -165,7 +156,9 @@ def judged(before: Night, after: Night, is_paired: bool) -> pl.DataFrame:
     columns = {"word": words, "difference": a[:, 0] - b[:, 0], "half_width": (high - low) / 2.0, "p": difference.p}
     columns |= {"mean": (a - b)[:, 1:].mean(axis=1), "sd": (a - b)[:, 1:].std(axis=1, ddof=1)}
     is_outside = (a[:, 0] < low) | (a[:, 0] > high)
-    return pl.DataFrame(columns | {"old": is_outside, "new": benjamini_hochberg(difference.p) <= LEVEL})
+    in_texts = paired_means(a[:, 0] - b[:, 0], b[:, 1:], a[:, 1:]) if trains_alike else np.ones(len(words))
+    has_moved, has_in_texts = (benjamini_hochberg(p) <= LEVEL for p in (difference.p, in_texts))
+    return pl.DataFrame(columns | {"outside": is_outside, "moved": has_moved, "in texts": has_moved | has_in_texts})
 
 
 def pair(corpus: Sequence[Article], number: int, num_replicas: int, *, with_planted: bool) -> pl.DataFrame:
@@ -176,7 +169,6 @@ def pair(corpus: Sequence[Article], number: int, num_replicas: int, *, with_plan
     other, _ = _cut(rest)
     num = round(EXCHANGED * len(sample))
     seed, another = 2 * number, 2 * number + 1
-    before = night(sample, seed, num_replicas)
     nights = {
         ("seed", 0.0): (sample, another),
         ("exchanged", EXCHANGED): ([*sample[num:], *rest[:num]], seed),
@@ -184,13 +176,15 @@ def pair(corpus: Sequence[Article], number: int, num_replicas: int, *, with_plan
     }
     for share in SHARES if with_planted else ():
         changed = round(share * len(sample))
-        for kind in ("planted", "planted in order"):
-            nights[kind, share] = [*map(planted, sample[:changed]), *sample[changed:]], seed
+        nights["planted", share] = [*map(planted, sample[:changed]), *sample[changed:]], seed
     parts = []
-    for (kind, share), (texts, seed_after) in nights.items():
-        words = before.order if kind == "planted in order" else ()
-        rows = judged(before, night(texts, seed_after, num_replicas, words), seed_after == seed)
-        parts.append(rows.with_columns(pair=number, kind=pl.lit(kind), share=share))
+    for keyed_by in get_args(KeyedBy):
+        before = night(sample, seed, num_replicas, keyed_by)
+        for (kind, share), (texts, seed_after) in nights.items():
+            is_paired = seed_after == seed
+            after = night(texts, seed_after, num_replicas, keyed_by)
+            rows = judged(before, after, is_paired=is_paired, trains_alike=is_paired and keyed_by == "word")
+            parts.append(rows.with_columns(pair=number, kind=pl.lit(kind), share=share, keyed_by=pl.lit(keyed_by)))
     return pl.concat(parts)
 
 
@@ -205,32 +199,29 @@ def _cut(corpus: Sequence[Article]) -> tuple[list[Article], list[Article]]:
 
 
 def report(pairs: pl.DataFrame) -> None:
-    """Print false moves, and the power of both rules."""
-    is_planted = pl.col("kind").str.starts_with("planted")
-    without = pairs.filter(~is_planted)
-    by_pair = without.group_by("kind", "pair").agg(
-        pl.col("old").mean(), pl.len().alias("numbers"), (pl.col("p") <= LEVEL).mean().alias("raw"), pl.col("new").any()
+    """Print false moves, and the power of the rules."""
+    without = pairs.filter(pl.col("kind") != "planted")
+    by_pair = without.group_by("keyed_by", "kind", "pair").agg(
+        pl.len().alias("numbers"),
+        pl.col("outside", "in texts").mean(),
+        (pl.col("p") <= LEVEL).mean().alias("p at most 0.05"),
+        pl.col("moved").any().alias("pairs with a move"),
+        pl.col("in texts").any().alias("pairs with a move in texts"),
     )
-    print(
-        by_pair.group_by("kind").agg(
-            pl.len().alias("pairs"),
-            pl.col("numbers").mean(),
-            pl.col("old").mean().alias("outside the earlier interval"),
-            pl.col("raw").mean().alias("p at most 0.05"),
-            pl.col("new").mean().alias("pairs with a false move"),
+    with pl.Config(tbl_cols=-1, tbl_width_chars=200):
+        print(
+            by_pair.group_by("keyed_by", "kind")
+            .agg(pl.len().alias("pairs"), pl.exclude("pair").mean())
+            .sort("keyed_by", "kind")
         )
-    )
-    targets = pairs.filter(is_planted, pl.col("word").is_in(PLANTED))
-    power = targets.group_by("kind", "share").agg(
-        pl.len(),
-        pl.col("old").mean(),
-        pl.col("new").mean(),
-        (pl.col("difference").abs() / pl.col("half_width")).median().alias("half-widths"),
-    )
-    for (kind,), rows in power.sort("kind", "share").group_by("kind", maintain_order=True):
-        print(kind, rows.drop("kind"))
-        needed = [_needed(rows["share"].to_numpy(), rows[rule].to_numpy()) for rule in ("old", "new")]
-        print(f"half of them are found at {needed[0]:.4f} and {needed[1]:.4f}, a ratio of {needed[1] / needed[0]:.3f}")
+    targets = pairs.filter(pl.col("word").is_in(PLANTED), kind="planted")
+    half_widths = (pl.col("difference").abs() / pl.col("half_width")).median().alias("half-widths")
+    power = targets.group_by("keyed_by", "share").agg(pl.len(), pl.col(*RULES).mean(), half_widths)
+    for (keyed_by,), rows in power.sort("keyed_by", "share").group_by("keyed_by", maintain_order=True):
+        print(keyed_by, rows.drop("keyed_by"))
+        needed = {rule: _needed(rows["share"].to_numpy(), rows[rule].to_numpy()) for rule in RULES}
+        ratios = {rule: f"{share:.4f} ({share / needed['outside']:.3f} of the first)" for rule, share in needed.items()}
+        print(f"half of them are found at a share of {ratios}")
 
 
 def _needed(shares: NDArray[np.float64], power: NDArray[np.float64]) -> float:

@@ -13,16 +13,23 @@ from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.statistics.differences import Centre, paired_difference, unpaired_difference
+from tiltmeter.operators.statistics.differences import Centre, paired_difference, paired_means, unpaired_difference
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
 
 FALSE_MOVES = 0.05
 """Expected share of numbers that chance moved, of those that are said to have moved."""
 
+MOVED, MOVED_IN_TEXTS, STAYED = "moved", "moved in these texts", "stayed"
+"""By more than other texts of the kind would; or by more than drawing lines and training would, and not more."""
+
 _ROUNDING = 1e-9
 """Relative distance of two numbers that tells nothing but how they were rounded."""
 
-JUDGEMENT = {"low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "num_draws": pl.Int64, "paired_by": pl.String}
+JUDGEMENT = {
+    **dict.fromkeys(("low", "high", "p", "p_texts"), pl.Float64),
+    "num_draws": pl.Int64,
+    "paired_by": pl.String,
+}
 
 
 class Draws(NamedTuple):
@@ -78,6 +85,7 @@ class _Kind(NamedTuple):
     is_paired: bool
     centre: Centre
     paired_by: str
+    trains_alike: bool = False
 
 
 def _read(run: PastRun) -> Iterator[tuple[tuple[str, str, str], Draws]]:
@@ -111,7 +119,7 @@ def _kind(one: Draws, other: Draws) -> _Kind:
     are_of_items = all(scheme.get("paired_by") == "items" for scheme in schemes)
     centre: Centre = "centred" if are_of_items else "averaged"
     if one.scheme == other.scheme is not None:
-        return _Kind(True, centre, schemes[0]["paired_by"])
+        return _Kind(True, centre, schemes[0]["paired_by"], "keyed_by" in schemes[0])
     return _Kind(False, centre, "unpaired")
 
 
@@ -122,16 +130,20 @@ def _judgement(
     difference = chosen["difference"].fill_null(np.nan).to_numpy()
     size = max(map(len, [*before, *after]))
     judge = paired_difference if kind.is_paired else unpaired_difference
-    judged = judge(difference, _padded(before, size), _padded(after, size), centre=kind.centre)
+    draws = _padded(before, size), _padded(after, size)
+    judged = judge(difference, *draws, centre=kind.centre)
+    p_texts = paired_means(difference, *draws) if kind.trains_alike else np.full(chosen.height, np.nan)
     is_rounding = chosen.select(
         pl.col("after").is_close("before", rel_tol=_ROUNDING, abs_tol=0.0).fill_null(False)
     ).to_series()
+    p, p_texts = (np.where(is_rounding.to_numpy() & np.isfinite(p), 1.0, p) for p in (judged.p, p_texts))
     frame = pl.DataFrame(
         {
             "pair": chosen["pair"],
             "low": judged.low,
             "high": judged.high,
-            "p": np.where(is_rounding.to_numpy() & np.isfinite(judged.p), 1.0, judged.p),
+            "p": p,
+            "p_texts": p_texts,
             "num_draws": judged.num,
             "paired_by": [kind.paired_by] * chosen.height,
         }
@@ -163,7 +175,7 @@ def difference_rows(matched: Matched, column: str, judged: pl.DataFrame) -> Iter
         judged: of all pairs, as :meth:`DrawsOfRuns.judged` gives them.
     """
     for number in judged.drop_nulls(["before", "after"]).to_dicts():
-        verdict = None if number["beyond"] is None else "moved" if number["beyond"] else "stayed"
+        verdict = None if number["beyond"] is None else MOVED if number["beyond"] else STAYED
         row = {name: number[name] for name in ("before", "after", "difference", *JUDGEMENT)} | {"verdict": verdict}
         yield row | {"paired_by": number["paired_by"] or "none"} | matched.named(number["pair"])
     for side, rows, name in (("before", matched.gone, matched.named_gone), ("after", matched.came, matched.named_came)):
@@ -189,14 +201,23 @@ def largest_p(p_values: Sequence[pl.Series]) -> float:
 
 
 def corrected(differences: pa.Table) -> pa.Table:
-    """The table ``differences`` with ``q`` and with verdicts, over all its numbers.
+    """The table ``differences`` with ``q`` and ``q_texts``, and with verdicts, over all its numbers.
 
     Args:
-        differences: with ``p``, and ``verdict`` where there is none.
+        differences: with ``p`` and ``p_texts``, and ``verdict`` where there is no ``p``.
     """
     rows = pl.DataFrame(differences)
-    q = pl.Series("q", benjamini_hochberg(rows["p"].fill_null(np.nan).to_numpy())).fill_nan(None)
-    verdict = pl.when(pl.col("q") <= FALSE_MOVES).then(pl.lit("moved")).otherwise(pl.lit("stayed"))
+    adjusted = [
+        pl.Series(name, benjamini_hochberg(rows[p].fill_null(np.nan).to_numpy())).fill_nan(None)
+        for name, p in (("q", "p"), ("q_texts", "p_texts"))
+    ]
+    verdict = (
+        pl.when(pl.col("q") <= FALSE_MOVES)
+        .then(pl.lit(MOVED))
+        .when(pl.col("q_texts") <= FALSE_MOVES)
+        .then(pl.lit(MOVED_IN_TEXTS))
+        .otherwise(pl.lit(STAYED))
+    )
     known = pl.col("p").is_not_null()
-    judged = rows.with_columns(q).with_columns(verdict=pl.when(known).then(verdict).otherwise("verdict"))
+    judged = rows.with_columns(adjusted).with_columns(verdict=pl.when(known).then(verdict).otherwise("verdict"))
     return judged.to_arrow().cast(differences.schema)

@@ -78,6 +78,12 @@ DIFFERENCES = pa.schema(
         number("high", "upper end of the interval of the difference"),
         number("p", "p-value of no difference but by chance; null without draws"),
         number("q", "the same adjusted for all numbers of the table, by Benjamini and Hochberg"),
+        number(
+            "p_texts",
+            "p-value of no difference of the mean over replicas of these very texts; null unless both runs draw and "
+            "train alike what they share (embedding.keyed_by=word)",
+        ),
+        number("q_texts", "the same adjusted for all numbers of the table"),
         count("num_draws", "replicas or resamples that the interval rests on, of both runs", "draws"),
         text(
             "paired_by",
@@ -86,8 +92,9 @@ DIFFERENCES = pa.schema(
         ),
         text(
             "verdict",
-            "'moved' (q is at most 0.05; without draws, beyond the earlier interval), 'stayed', or 'came' or 'gone' "
-            "with its row",
+            "'moved' (q is at most 0.05; without draws, beyond the earlier interval); 'moved in these texts' (q_texts "
+            "is, so that these texts have another number, and others of their kind might have the same); 'stayed'; or "
+            "'came' or 'gone' with its row",
         ),
     ]
 )

@@ -13,7 +13,7 @@ from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import each
 from tiltmeter.jobs.embedding import training
-from tiltmeter.jobs.embedding.corpus.counting import PairTables, count_column, count_corpora, drawn
+from tiltmeter.jobs.embedding.corpus.counting import PairTables, count_column, count_corpora, drawn, keyed
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
 from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.operators.embedding import bootstrap, fasttext, glove, word2vec
@@ -27,6 +27,7 @@ from tiltmeter.operators.embedding.bootstrap import (
 from tiltmeter.operators.embedding.cooccurrence import CooccurrenceConfig
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
 from tiltmeter.operators.embedding.glove import GloveConfig
+from tiltmeter.operators.embedding.keyed_words import KeyedBy
 from tiltmeter.operators.embedding.word2vec import Word2VecConfig
 from tiltmeter.storage.store.ledger import TableRef, Unit
 
@@ -46,6 +47,8 @@ class EmbeddingConfig:
         num_starts: random starts from which the original corpus is trained; further ones tell what training alone does
             to a number.
         resampling: how a replica is drawn from the corpus.
+        keyed_by: what random starts, blocks and the order of GloVe's pairs are keyed by: the rank of a word in this
+            corpus, or the word itself, so that nights whose corpora differ little also train alike.
         min_count: occurrences that a word needs to be in the vocabulary.
         fold_case: whether text and word lists are lower-cased.
         device: where GloVe trains; ``auto`` takes the cluster's GPUs if it has any. Both devices take the same steps in
@@ -60,6 +63,7 @@ class EmbeddingConfig:
     num_replicas: Annotated[int, Field(ge=2, le=4096)] = 32
     num_starts: Annotated[int, Field(ge=1, le=256)] = 1
     resampling: Resampling = LINES
+    keyed_by: KeyedBy = "rank"
     min_count: Annotated[int, Field(ge=1)] = 5
     fold_case: bool = True
     device: Device = "auto"
@@ -76,6 +80,15 @@ class EmbeddingConfig:
             raise ValueError(
                 f"embedding.resampling.weights=exponential: {self.trainer.name} reads a line a whole number of times; "
                 "set it to poisson, or take embedding=glove"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _only_glove_keys_by_words(self) -> Self:
+        if self.keyed_by == "word" and self.trainer.name != "glove":
+            raise ValueError(
+                f"embedding.keyed_by=word: {self.trainer.name} goes through lines, whose order no word keys; set it to "
+                "rank, or take embedding=glove"
             )
         return self
 
@@ -143,6 +156,7 @@ def _glove_stage(
         seed,
         cluster.worker_data_bytes,
         config.resampling,
+        config.keyed_by,
     )
     units = {name: _pair_units(name, corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
     if on_gpu:
@@ -170,7 +184,7 @@ def _pair_units(
             name,
             corpus,
             config,
-            {"replica": replica, "seed": seed, "tiling": list(pairs.tiling), **units},
+            {"replica": replica, "seed": seed, "tiling": list(pairs.tiling), **units, **keyed(pairs.keyed_by)},
             {
                 "vocabulary": vocabulary,
                 "pairs": [table.select("name", count_column(drawn_replica(replica))) for table in pairs.tables],

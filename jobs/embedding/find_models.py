@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import each
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
+from tiltmeter.jobs.embedding.corpus.counting import keyed
 from tiltmeter.jobs.embedding.corpus.slices import check_any_large
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
@@ -24,6 +25,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.operators.embedding import bootstrap
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL, Resampling, replica_name
+from tiltmeter.operators.embedding.keyed_words import KeyedBy
 from tiltmeter.operators.text.spelling import normalised
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -90,7 +92,7 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     }
     done = run.runner.run_whole(Stage("select words", each(select), units, None))
     embedding = cast(EmbeddingConfig, run.config.embedding)
-    scheme = replica_scheme(run.config.seed, embedding.resampling)
+    scheme = replica_scheme(run.config.seed, embedding.resampling, embedding.keyed_by)
     return [
         _model(
             name,
@@ -106,10 +108,13 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     ]
 
 
-def replica_scheme(seed: int, resampling: Resampling) -> Scheme:
-    """What the lines of replicas are drawn by: two runs of one scheme draw the lines that both have alike."""
+def replica_scheme(seed: int, resampling: Resampling, keyed_by: KeyedBy) -> Scheme:
+    """What the lines of replicas are drawn by: two runs of one scheme draw the lines that both have alike.
+
+    Where draws are keyed by words, they also train alike what both have.
+    """
     drawn = {"unit": resampling.unit, "weights": resampling.weights}
-    return {"paired_by": "replicas", "seed": seed, "operator": bootstrap.VERSION} | drawn
+    return {"paired_by": "replicas", "seed": seed, "operator": bootstrap.VERSION} | drawn | keyed(keyed_by)
 
 
 def _lack(run: Run[EmbeddingsRun, Sources], corpus: TokenisedCorpus, lists: Mapping[str, Sequence[str]]) -> str:

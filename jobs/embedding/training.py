@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding import tables
-from tiltmeter.jobs.embedding.corpus.counting import count_column
+from tiltmeter.jobs.embedding.corpus.counting import count_column, numbered_words
 from tiltmeter.jobs.embedding.corpus.indexed_lines import IndexedLines, code_index, indexed_lines, word_indices
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
 from tiltmeter.operators.embedding.bootstrap import LINES, drawn_replica, replica_multiplicities
 from tiltmeter.operators.embedding.fasttext import FastTextConfig, FastTextTraining
 from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, Counts, GloveTraining
+from tiltmeter.operators.embedding.keyed_words import KeyedWords
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, joined_pairs
 from tiltmeter.operators.embedding.training import TrainedReplica, Training
 from tiltmeter.operators.embedding.word2vec import Word2VecTraining
@@ -41,16 +42,17 @@ class PairTraining:
 
     def __call__(self, store: Store, unit: Unit) -> Tables:
         """The unit's tables."""
-        with resident((self, *_pair_names(unit)), lambda _: self._structure(store, unit)) as (words, pairs, workspace):
+        with resident((self, *_pair_names(unit)), lambda _: self._structure(store, unit)) as structure:
+            words, keyed, pairs, workspace = structure
             arguments = (_tiling(unit), unit.config["replica"], unit.config["seed"], unit.config["training"])
-            training = GloveTraining(pairs, _count_pieces(store, unit), *arguments, workspace, self.num_threads)
+            training = GloveTraining(pairs, _count_pieces(store, unit), *arguments, workspace, self.num_threads, keyed)
             _advance_to_end(store, unit, training, self.checkpoint_seconds)
             yield from _trained_tables(unit, words, training.result())
 
-    def _structure(self, store: Store, unit: Unit) -> tuple[pa.ChunkedArray, TiledPairs, Workspace]:
+    def _structure(self, store: Store, unit: Unit) -> tuple[pa.ChunkedArray, KeyedWords | None, TiledPairs, Workspace]:
         fits = _num_pairs(unit) * BYTES_PER_PAIR <= self.memory_bytes
         workspace = IN_MEMORY if fits else Scratch(self.scratch, "cluster.scratch=<path>")
-        return _words(store, unit), _pair_structure(store, unit, workspace), workspace
+        return _words(store, unit), _keyed_words(store, unit), _pair_structure(store, unit, workspace), workspace
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ class CudaPairTraining:
         config, tiling = units[0].config, _tiling(units[0])
         replicas = [unit.config["replica"] for unit in units]
         counts = (np.concatenate(list(_count_pieces(store, unit))) for unit in units)
-        training = CudaGlove(pairs, counts, tiling, replicas, config["seed"], config["training"])
+        keyed = _keyed_words(store, units[0])
+        training = CudaGlove(pairs, counts, tiling, replicas, config["seed"], config["training"], words=keyed)
         for number, unit in enumerate(units):
             if state := store.load_state(unit):
                 training.restore(number, state)
@@ -115,6 +118,10 @@ class CudaPairTraining:
 
 def _words(store: Store, unit: Unit) -> pa.ChunkedArray:
     return store.read(unit.input("vocabulary"))["word"]
+
+
+def _keyed_words(store: Store, unit: Unit) -> KeyedWords | None:
+    return numbered_words(store, unit.input("vocabulary"), _tiling(unit), unit.config)
 
 
 def _pair_names(unit: Unit) -> tuple[Hashable, ...]:

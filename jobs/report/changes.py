@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tiltmeter.jobs.changes.wording import half_widths_text, with_interval
-from tiltmeter.jobs.report.grids import Column, Row, cell, grid, text
+from tiltmeter.jobs.changes.differences import MOVED, MOVED_IN_TEXTS, STAYED
+from tiltmeter.jobs.changes.wording import amount, half_widths_text, with_interval
+from tiltmeter.jobs.report.grids import Column, Row, cell, grid, p_value, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph, Section
 from tiltmeter.jobs.report.wording import isolated, listed, plural
 
@@ -138,14 +139,16 @@ def judgements(differences: pl.DataFrame) -> str:
     Args:
         differences: the table.
     """
-    judged = differences.filter(pl.col("verdict").is_in(["moved", "stayed"]))
+    judged = differences.filter(pl.col("verdict").is_in([MOVED, MOVED_IN_TEXTS, STAYED]))
     counts = [(phrase, judged.filter(paired_by=kind)) for kind, phrase in _WAYS.items()]
     parts = [
-        f"{rows.height:,} {phrase} ({rows.filter(verdict='moved').height:,} moved)"
+        f"{rows.height:,} {phrase} ({rows.filter(verdict=MOVED).height:,} moved)"
         for phrase, rows in counts
         if rows.height
     ]
-    return f"Of {plural(judged.height, 'number')} in tables that differ, {listed(parts)}." if parts else ""
+    in_texts = judged.filter(verdict=MOVED_IN_TEXTS).height
+    more = f" In these texts {in_texts:,} more moved, which might not in others like them." if in_texts else ""
+    return f"Of {plural(judged.height, 'number')} in tables that differ, {listed(parts)}.{more}" if parts else ""
 
 
 # --- as sections ----------------------------------------------------------------------------------------------------
@@ -163,6 +166,30 @@ def change_sections(changes: pl.DataFrame) -> list[Section]:
         Section("others", "Other numbers and values", _sentences(others)),
     ]
     return [section for section in sections if section.blocks]
+
+
+def moves_in_texts(differences: pl.DataFrame) -> list[Section]:
+    """The numbers that are others in these texts, and might not be in others like them; none if there is none.
+
+    Args:
+        differences: the table, of one comparison or of a night.
+    """
+    moved = differences.filter(verdict=MOVED_IN_TEXTS).sort("q_texts", maintain_order=True)
+    if moved.is_empty():
+        return []
+    caption = (
+        "Numbers whose mean over replicas is another one in these texts, by more than drawing lines and training "
+        "make; with the interval of what other texts like them would make of it, which holds 0. The surest are first."
+    )
+    names = [text("name", "job")] if "name" in moved.columns else []
+    numbers = [
+        cell("before", lambda row: amount(row["before"]), is_numeric=True),
+        cell("after", lambda row: amount(row["after"]), is_numeric=True),
+        cell("difference", lambda row: with_interval(row["difference"], row["low"], row["high"]), is_numeric=True),
+        p_value("q_texts", "q"),
+    ]
+    shown = grid(caption, moved, *names, "table", "column", text("row", names=isolated), *numbers, most=_MOST_NUMBERS)
+    return [Section("texts", "Numbers that moved in these texts", [shown])]
 
 
 def _blocks(changes: pl.DataFrame) -> list[Block]:

@@ -28,6 +28,7 @@ from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
 from tiltmeter.operators.embedding.bootstrap import replica_name
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR
+from tiltmeter.operators.embedding.keyed_words import KeyedWords
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, rounds
 from tiltmeter.operators.embedding.training import State, TrainedReplica
 
@@ -95,6 +96,8 @@ class GloveTraining:
         workspace: keeps what a step needs, 16 bytes for each pair. Of these, and of ``pairs``, one round of an epoch is
             in use at a time.
         num_threads: that share each round; of no effect on any bit.
+        words: of the vocabulary, where all draws are keyed by them; None: by their rank, which then is the number that
+            pairs know them by.
     """
 
     def __init__(
@@ -107,19 +110,21 @@ class GloveTraining:
         config: GloveConfig,
         workspace: Workspace = IN_MEMORY,
         num_threads: int = 1,
+        words: KeyedWords | None = None,
     ) -> None:
         self.tiling, self.replica, self.seed, self.config = tiling, replica, seed, config
         self._pairs, self._workspace, self._num_threads = pairs, workspace, num_threads
-        self._places = tiling.places
-        self._steps = _present_pairs(pairs, self._places, counts, config, workspace)
-        self._num_steps, present = _survey(self._steps, tiling.num_words, workspace)
-        self._present = present[self._places]
+        places, self._rows = vector_rows(tiling, words)
+        self._steps = _present_pairs(pairs, places, counts, config, workspace)
+        self._num_steps, present = _survey(self._steps, self._rows.size, workspace)
+        self._present = present[self._rows]
         if not self._num_steps:
             raise ValueError(
                 f"{replica_name(replica)} has no pair of words: the corpus has too few lines to be resampled, or lines "
                 "of one word; take a larger one, or lower embedding.min_count"
             )
-        self._vectors = initial_vectors(tiling.num_words, replica, seed, config.dimensions, self._places)
+        keys = None if words is None else words.keys
+        self._vectors = initial_vectors(self._rows.size, replica, seed, config.dimensions, self._rows, keys)
         self._losses = np.empty(0)
 
     @property
@@ -162,7 +167,15 @@ class GloveTraining:
         Raises:
             ValueError: if training diverged, which a smaller learning rate prevents.
         """
-        return trained_replica(self._vectors, self._losses, self._present, self.replica, self.config, self._places)
+        return trained_replica(self._vectors, self._losses, self._present, self.replica, self.config, self._rows)
+
+
+def vector_rows(tiling: Tiling, words: KeyedWords | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """``[numbers]`` where a word's vector lies, by the number that pairs know it by, and ``[words]`` by its rank."""
+    if words is None:
+        return tiling.places, tiling.places
+    places = words.places(tiling)
+    return places, places[words.slots]
 
 
 def trained_replica(
@@ -244,11 +257,13 @@ def logs_and_weights(counts: Counts, config: GloveConfig) -> tuple[NDArray[np.fl
 
 
 @numba.njit(cache=True)
-def _fill_uniform(values: NDArray[np.float32], seed: np.uint64, stream: np.uint64, replica: int, side: int) -> None:
+def _fill_uniform(
+    values: NDArray[np.float32], keys: NDArray[np.uint64], seed: np.uint64, stream: np.uint64, replica: int, side: int
+) -> None:
     scale = 1.0 / values.shape[1]
     for word in range(values.shape[0]):
         for start in range(0, values.shape[1], 4):
-            drawn = philox(seed, stream, np.uint64(word), np.uint64(start // 4), np.uint64(replica), np.uint64(side))
+            drawn = philox(seed, stream, keys[word], np.uint64(start // 4), np.uint64(replica), np.uint64(side))
             for lane in range(min(4, values.shape[1] - start)):
                 values[word, start + lane] = (unit_interval(drawn[lane]) - 0.5) * scale
 
@@ -267,9 +282,15 @@ def _width(dimensions: int) -> int:
 
 
 def initial_vectors(
-    num_words: int, replica: int, seed: int, dimensions: int, rows: Rows = slice(None)
+    num_words: int,
+    replica: int,
+    seed: int,
+    dimensions: int,
+    rows: Rows = slice(None),
+    keys: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.float32]:
-    """``[side, rows, value or squares, width]``: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word).
+    """``[side, rows, value or squares, width]``: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word),
+    the word by its key, or where there are no keys by its rank.
 
     Biases are stored as dimensions: a word carries (w, b, 1), a context (c, 1, b'), so that one scalar product gives
     w . c + b + b'; the two ones are frozen.
@@ -277,9 +298,10 @@ def initial_vectors(
     width = _width(dimensions)
     vectors = aligned_zeros((2, num_words, 2, width))
     vectors[:, :, SQUARES] = 1.0
+    keys = np.arange(num_words, dtype=np.uint64) if keys is None else keys
     for side in (WORD, CONTEXT):
         values = np.empty((num_words, dimensions + 1), dtype=np.float32)
-        _fill_uniform(values, np.uint64(seed), np.uint64(Stream.INITIAL_VECTORS), replica, side)
+        _fill_uniform(values, keys, np.uint64(seed), np.uint64(Stream.INITIAL_VECTORS), replica, side)
         bias, one = dimensions + side, dimensions + 1 - side
         vectors[side, rows, VALUE, :dimensions] = values[:, :dimensions]
         vectors[side, rows, VALUE, bias] = values[:, dimensions]

@@ -21,7 +21,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.embedding.glove import Counts, GloveConfig, initial_vectors, logs_and_weights, trained_replica
+from tiltmeter.operators.embedding.glove import (
+    Counts,
+    GloveConfig,
+    initial_vectors,
+    logs_and_weights,
+    trained_replica,
+    vector_rows,
+)
+from tiltmeter.operators.embedding.keyed_words import KeyedWords
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, rounds
 from tiltmeter.operators.embedding.training import State, TrainedReplica
 
@@ -53,6 +61,7 @@ class CudaGlove:
         seed: of initial vectors and of the order of rounds.
         device: as torch names it. With ``TRITON_INTERPRET=1`` in the environment "cpu" works too, step by step in
             Python: for tests.
+        words: as for :class:`.glove.GloveTraining`.
 
     Raises:
         ValueError: if the device can't be used; see :func:`check_device`.
@@ -67,24 +76,26 @@ class CudaGlove:
         seed: int,
         config: GloveConfig,
         device: str = "cuda",
+        words: KeyedWords | None = None,
     ) -> None:
         check_device(device)
         self.tiling, self.replicas, self.seed, self.config = tiling, replicas, seed, config
         self._pairs, self._device = pairs, torch.device(device)
-        self._places = tiling.places
-        self._rows, self._columns = (self._uploaded(self._places[words]) for words in (pairs.rows, pairs.columns))
+        self._places, self._ranked = vector_rows(tiling, words)
+        self._rows, self._columns = (self._uploaded(self._places[ends]) for ends in (pairs.rows, pairs.columns))
         self._starts = self._uploaded(pairs.starts)
         self._log_counts = torch.zeros((len(replicas), pairs.rows.size), dtype=torch.float32, device=self._device)
         self._weights = torch.zeros_like(self._log_counts)
-        self._present = np.zeros((len(replicas), tiling.num_words), dtype=bool)
+        self._present = np.zeros((len(replicas), self._ranked.size), dtype=bool)
         self._num_steps = [
             self._upload_counts(member, numbers) for member, numbers in zip(range(len(replicas)), counts, strict=True)
         ]
         self._losses = [np.empty(0) for _ in replicas]
+        keys, num_words = None if words is None else words.keys, self._ranked.size
         starts = (
-            initial_vectors(tiling.num_words, replica, seed, config.dimensions, self._places) for replica in replicas
+            initial_vectors(num_words, replica, seed, config.dimensions, self._ranked, keys) for replica in replicas
         )
-        shape = (len(replicas), *_vector_shape(tiling.num_words, config))
+        shape = (len(replicas), *_vector_shape(num_words, config))
         self._vectors = torch.empty(shape, dtype=torch.float32, device=self._device)
         for vectors, start in zip(self._vectors, starts, strict=True):
             vectors.copy_(torch.from_numpy(start))
@@ -103,7 +114,8 @@ class CudaGlove:
                 filled = np.zeros(present.size, np.float32)
                 filled[present] = given
                 target[member, part].copy_(torch.from_numpy(filled))
-            rows, columns = self._pairs.rows[part][present], self._pairs.columns[part][present]
+            ends = (self._pairs.rows[part][present], self._pairs.columns[part][present])
+            rows, columns = (self._places[end] for end in ends)
             self._present[member, rows] = self._present[member, columns] = True
             num_steps += 2 * rows.size - int((rows == columns).sum())
         return num_steps
@@ -124,7 +136,7 @@ class CudaGlove:
         losses = torch.zeros((visits.size, len(members)), dtype=torch.float64, device=self._device)
         tensors = (self._vectors, self._rows, self._columns, self._starts, self._log_counts, self._weights)
         lists = (self._uploaded(visits), self._uploaded(np.array(members, np.int32)), losses)
-        sizes = (self._starts.numel() - 1, self._rows.numel(), self.tiling.num_words)
+        sizes = (self._starts.numel() - 1, self._rows.numel(), self._ranked.size)
         rate, options = self.config.learning_rate, _launch_options(self._vectors.shape[-1])
         with torch.cuda.device(losses.get_device()):
             for start, stop in pairwise(starts.tolist()):
@@ -152,8 +164,8 @@ class CudaGlove:
             ValueError: if its training diverged, which a smaller learning rate prevents.
         """
         vectors, losses = self.state(member).values()
-        present, replica = self._present[member], self.replicas[member]
-        return trained_replica(vectors, losses, present, replica, self.config, self._places)
+        present, replica = self._present[member, self._ranked], self.replicas[member]
+        return trained_replica(vectors, losses, present, replica, self.config, self._ranked)
 
 
 def check_device(device: str) -> None:

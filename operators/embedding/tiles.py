@@ -143,12 +143,24 @@ def _unpack(
     return rows, columns, np.array(starts, dtype=np.int64), np.array(tiles, dtype=np.int64)
 
 
-def shuffled_in_tiles(names: NDArray[np.int64], tiling: Tiling, seed: int) -> NDArray[np.int64]:
+def shuffled_in_tiles(
+    names: NDArray[np.int64], tiling: Tiling, seed: int, word_keys: NDArray[np.uint64] | None = None
+) -> NDArray[np.int64]:
     """Positions that bring sorted names into the order of training: tiles stay, and within a tile the order is random.
 
     Sorted pairs would cost quality. The order is keyed by (seed, pair): it is the same whatever else is in the corpus.
+
+    Args:
+        names: ``[pairs]`` ascending.
+        tiling: of the names.
+        seed: of the order.
+        word_keys: ``[words]`` what names a word; None: its number.
     """
-    drawn = _random_words(np.uint64(seed), names, tiling.num_blocks, tiling.num_names)
+    if word_keys is None:
+        drawn = _random_words(np.uint64(seed), names, tiling.num_blocks, tiling.num_names)
+    else:
+        rows, columns, *_ = _unpack(names, tiling.num_blocks, tiling.tile_words)
+        drawn = _random_words_by_key(np.uint64(seed), word_keys[rows], word_keys[columns])
     tiles = np.append(names // tiling.num_names, -1)
     borders = np.flatnonzero(np.diff(tiles, prepend=-1))
     order = np.empty(names.size, np.int64)
@@ -167,6 +179,16 @@ def _random_words(seed: np.uint64, names: NDArray[np.int64], num_blocks: int, nu
         # A pair is what it is whichever way tiles are numbered: they count as the cells of a square do.
         cell = row_block * num_blocks + row_block + distance
         drawn[place] = philox(seed, stream, np.uint64(cell * num_names + inside), zero, zero, zero)[0]
+    return drawn
+
+
+@numba.njit(cache=True)
+def _random_words_by_key(seed: np.uint64, rows: NDArray[np.uint64], columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    stream, zero = np.uint64(Stream.PAIR_ORDER.value), np.uint64(0)
+    drawn = np.empty(rows.size, dtype=np.uint64)
+    for place in range(rows.size):
+        first, second = min(rows[place], columns[place]), max(rows[place], columns[place])
+        drawn[place] = philox(seed, stream, first, second, zero, zero)[0]
     return drawn
 
 

@@ -16,6 +16,14 @@ noise of its own, and it averages out that of training. Draws that are not share
 of both variances, and t has the degrees of freedom of Welch 1947. The p-value is the smallest alpha whose interval
 leaves out 0.
 
+That asks whether texts of this kind have another number. Whether *these very texts* have one, whatever others would, is
+a smaller question: the mean over draws of a has to differ from that of b, by the t-test of pairs (Student 1908),
+
+    t_{R-1} = m / (s / sqrt(R))
+
+It needs draws whose noise has nothing in common but what both sides share: of embeddings, that both take their words in
+one order (``embedding.keyed_by=word``), as all replicas of a run do.
+
 How far must two numbers lie apart for that? If the true difference is delta and the draws of differences have the
 standard deviation sigma, the middle in units of its standard error has Student's noncentral t distribution with the
 noncentrality nu = delta / (sigma sqrt(f)), f = 1 + 1/R or 1 as above (Johnson and Welch 1940, *Applications of the
@@ -92,12 +100,28 @@ def paired_difference(
     >>> [round(float(value), 3) for value in one]
     [-0.268, 2.601, 0.073, 3.0]
     """
-    with np.errstate(invalid="ignore"):  # infinity less itself is no number
-        draws = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
-    mean, variance, num = _moments(draws)
-    # The rounding of a mean is no variance.
-    variance = np.where(_range(draws) == 0.0, 0.0, variance)
+    mean, variance, num = _paired_moments(before, after)
     return _judged(difference, mean, variance, np.asarray(num - 1.0, dtype=np.float64), num, level, centre)
+
+
+def paired_means(
+    difference: NDArray[np.floating] | float, before: NDArray[np.floating], after: NDArray[np.floating]
+) -> FloatArray:
+    """Two-sided p of the hypothesis that the means over all possible draws of these very data are equal.
+
+    Args:
+        difference, before, after: as for :func:`paired_difference`.
+
+    Returns:
+        ``[...]``; 1 where the mean lies on the other side of 0 than the difference itself, or where nothing differs,
+        NaN of fewer than 2 draws.
+
+    >>> round(float(paired_means(1.0, np.array([1.0, 5.0, 9.0]), np.array([2.0, 6.0, 10.5]))), 3)
+    0.02
+    """
+    mean, variance, num = _paired_moments(before, after)
+    error = np.sqrt(variance / np.maximum(num, 1))
+    return _p_value(difference, mean, error, np.asarray(num - 1.0, dtype=np.float64), num)
 
 
 def unpaired_difference(
@@ -201,21 +225,42 @@ def _judged(
     level: float,
     centre: Centre,
 ) -> Difference:
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtrit
 
     check_level(level)
     estimate = np.asarray(difference, dtype=np.float64)
     middle, factor = (mean, 1.0 + 1.0 / np.maximum(num, 1)) if centre == "averaged" else (estimate, 1.0)
     error = np.sqrt(variance * factor)
     reach = stdtrit(df, (1.0 + level) / 2.0) * error
+    p = _p_value(estimate, middle, error, df, num)
+    low, high = np.minimum(middle - reach, estimate), np.maximum(middle + reach, estimate)
+    low, high = (np.where(np.isnan(p), np.nan, value) for value in (low, high))
+    return Difference(low, high, p, num)
+
+
+def _p_value(
+    difference: NDArray[np.floating] | float,
+    middle: FloatArray,
+    error: FloatArray,
+    df: FloatArray,
+    num: NDArray[np.int64],
+) -> FloatArray:
+    from scipy.special import stdtr
+
+    estimate = np.asarray(difference, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(middle == 0.0, 0.0, np.abs(middle) / error)
     # An interval that is extended to the other side of 0 holds it at every level.
     p = np.where(np.sign(middle) * np.sign(estimate) > 0.0, 2.0 * stdtr(df, -t), 1.0)
-    is_missing = (num < _MIN_DRAWS) | ~np.isfinite(estimate)
-    low, high = np.minimum(middle - reach, estimate), np.maximum(middle + reach, estimate)
-    low, high, p = (np.where(is_missing, np.nan, value) for value in (low, high, p))
-    return Difference(low, high, p, num)
+    return np.where((num < _MIN_DRAWS) | ~np.isfinite(estimate), np.nan, p)
+
+
+def _paired_moments(before: NDArray[np.floating], after: NDArray[np.floating]) -> _Moments:
+    with np.errstate(invalid="ignore"):  # infinity less itself is no number
+        draws = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
+    mean, variance, num = _moments(draws)
+    # The rounding of a mean is no variance.
+    return _Moments(mean, np.where(_range(draws) == 0.0, 0.0, variance), num)
 
 
 def _moments(draws: FloatArray) -> _Moments:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,7 @@ from tiltmeter.operators.embedding.cooccurrence import (
     divide_counts,
     line_chunks,
 )
+from tiltmeter.operators.embedding.keyed_words import KeyedBy, KeyedWords, keyed_words, roomy_tiling
 from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -58,10 +60,17 @@ Part = Sequence[Range]
 
 @dataclass(frozen=True)
 class PairTables:
-    """Pair counts of a whole corpus, in the order of training: ``name`` and ``count_<replica>`` of every pair."""
+    """Pair counts of a whole corpus, in the order of training: ``name`` and ``count_<replica>`` of every pair.
+
+    Attributes:
+        tiling: of the names.
+        tables: one after the other.
+        keyed_by: what the order and the numbers of words are keyed by.
+    """
 
     tiling: Tiling
     tables: Sequence[TableRef]
+    keyed_by: KeyedBy = "rank"
 
 
 def count_column(replica: int) -> str:
@@ -74,6 +83,18 @@ def drawn(resampling: Resampling) -> dict[str, Resampling]:
     return {} if resampling == LINES else {"resampling": resampling}
 
 
+def keyed(keyed_by: KeyedBy) -> dict[str, str]:
+    """What units say of the keys of words: nothing where it is as it was before there was a choice."""
+    return {} if keyed_by == "rank" else {"keyed_by": keyed_by}
+
+
+def numbered_words(store: Store, vocabulary: TableRef, tiling: Tiling, config: Mapping[str, Any]) -> KeyedWords | None:
+    """The words of a vocabulary, if a unit with such a config keys draws by them."""
+    if "keyed_by" not in config:
+        return None
+    return keyed_words(store.read(vocabulary.select("word"))["word"].to_pylist(), tiling)
+
+
 def count_corpora(
     runner: Runner,
     corpora: Mapping[str, TokenisedCorpus],
@@ -82,19 +103,38 @@ def count_corpora(
     seed: int,
     worker_bytes: int,
     resampling: Resampling = LINES,
+    keyed_by: KeyedBy = "rank",
 ) -> dict[str, PairTables]:
     """Run the stages; returns the corpora that could be counted whole, by name.
 
     Raises:
         UnitsFailed: if none could.
     """
-    tilings = {name: Tiling(corpus.vocabulary.num_rows, config.tile_words) for name, corpus in corpora.items()}
-    parts = _cooccurrence_stage(runner, corpora, config, num_replicas, seed, worker_bytes, resampling)
+    identity = {
+        "bootstrap": bootstrap.VERSION,
+        "seed": seed,
+        "num_replicas": num_replicas,
+        "counting": config,
+        # It decides which tables the unit has.
+        "worker_bytes": worker_bytes,
+        **drawn(resampling),
+        **keyed(keyed_by),
+    }
+    parts = _cooccurrence_stage(runner, corpora, identity)
     num_pairs = pairs_in_range(num_replicas, worker_bytes)
-    merging = {name: _Merging(name, tilings[name], num_pairs) for name in parts}
+    merging = {
+        name: _Merging(name, tiling_of(corpora[name].vocabulary, config, keyed_by), num_pairs, keyed_by)
+        for name in parts
+    }
     while any(len(corpus_parts) > _MOST_PARTS for corpus_parts in parts.values()):
         parts = _combine_stage(runner, merging, parts)
-    return _merge_stage(runner, merging, parts, seed)
+    return _merge_stage(runner, merging, parts, {name: corpora[name].vocabulary for name in parts}, seed)
+
+
+def tiling_of(vocabulary: TableRef, config: CooccurrenceConfig, keyed_by: KeyedBy) -> Tiling:
+    """How a vocabulary is cut."""
+    cut = Tiling if keyed_by == "rank" else roomy_tiling
+    return cut(vocabulary.num_rows, config.tile_words)
 
 
 def pairs_in_range(num_replicas: int, worker_bytes: int) -> int:
@@ -106,23 +146,8 @@ def pairs_in_range(num_replicas: int, worker_bytes: int) -> int:
 
 
 def _cooccurrence_stage(
-    runner: Runner,
-    corpora: Mapping[str, TokenisedCorpus],
-    config: CooccurrenceConfig,
-    num_replicas: int,
-    seed: int,
-    worker_bytes: int,
-    resampling: Resampling,
+    runner: Runner, corpora: Mapping[str, TokenisedCorpus], identity: Mapping[str, Any]
 ) -> dict[str, list[Part]]:
-    identity = {
-        "bootstrap": bootstrap.VERSION,
-        "seed": seed,
-        "num_replicas": num_replicas,
-        "counting": config,
-        # It decides which tables the unit has.
-        "worker_bytes": worker_bytes,
-        **drawn(resampling),
-    }
     units = {
         name: [
             Unit(cooccurrence.VERSION, f"{name} part {number}", identity, _counting_inputs(shard, corpus.vocabulary))
@@ -133,12 +158,16 @@ def _cooccurrence_stage(
     done = runner.run_whole(Stage("co-occurrence", each(_count_shard), units))
     return {
         name: [
-            [Range(0, Tiling(corpora[name].vocabulary.num_rows, config.tile_words).num_tiles, table)]
+            [Range(0, _tiling(corpora[name].vocabulary, identity).num_tiles, table)]
             for counted in finished
             for _, table in sorted(counted.tables.items())
         ]
         for name, finished in done.items()
     }
+
+
+def _tiling(vocabulary: TableRef, identity: Mapping[str, Any]) -> Tiling:
+    return tiling_of(vocabulary, identity["counting"], identity.get("keyed_by", "rank"))
 
 
 def _counting_inputs(shard: Shard, vocabulary: TableRef) -> dict[str, list[TableRef]]:
@@ -149,8 +178,8 @@ def _count_shard(store: Store, unit: Unit) -> Tables:
     counting: CooccurrenceConfig = unit.config["counting"]
     num_replicas = unit.config["num_replicas"]
     vocabulary = unit.input("vocabulary")
-    lines = _indexed(store, unit)
-    tiling = Tiling(vocabulary.num_rows, counting.tile_words)
+    lines, tiling = _indexed(store, unit), _tiling(vocabulary, unit.config)
+    words = numbered_words(store, vocabulary, tiling, unit.config)
     chunks = line_chunks(lines.offsets, 1 + num_replicas, counting.window, unit.config["worker_bytes"])
     for number, (start, stop) in enumerate(chunks):
         chosen = slice(start, stop)
@@ -163,6 +192,7 @@ def _count_shard(store: Store, unit: Unit) -> Tables:
         )
         offsets = lines.offsets[start : stop + 1]
         tokens = lines.tokens[offsets[0] : offsets[-1]]
+        tokens = tokens if words is None else words.slots[tokens]
         pairs = count_pairs(tokens, offsets - offsets[0], multiplicities, tiling, counting.window)
         counts = {count_column(replica): column for replica, column in enumerate(pairs.counts)}
         yield f"pairs_{number:05d}", _part_table(pairs.names, counts)
@@ -188,17 +218,29 @@ class _Merging:
     corpus: str
     tiling: Tiling
     num_pairs: int
+    keyed_by: KeyedBy
 
-    def units(self, operator: str, parts: Sequence[Part], config: dict[str, int]) -> list[Unit]:
-        """One unit for each range of tiles, that merges this range of all parts."""
+    def units(
+        self, operator: str, parts: Sequence[Part], config: Mapping[str, Any], words: Sequence[TableRef] = ()
+    ) -> list[Unit]:
+        """One unit for each range of tiles, that merges this range of all parts; ``words`` are what it looks up."""
         total = sum(piece.table.num_rows for part in parts for piece in part)
         bounds = _tile_ranges(self.tiling, math.ceil(total / self.num_pairs))
-        return [self._unit(operator, parts, low, high, config) for low, high in bounds]
+        return [self._unit(operator, parts, low, high, config, words) for low, high in bounds]
 
-    def _unit(self, operator: str, parts: Sequence[Part], low: int, high: int, config: dict[str, int]) -> Unit:
+    def _unit(
+        self,
+        operator: str,
+        parts: Sequence[Part],
+        low: int,
+        high: int,
+        config: Mapping[str, Any],
+        words: Sequence[TableRef],
+    ) -> Unit:
         overlapping = [piece.table for part in parts for piece in part if piece.low < high and low < piece.high]
-        identity = {"low": low, "high": high, "tiling": list(self.tiling)} | config
-        return Unit(operator, f"{self.corpus} tiles {low} to {high - 1}", identity, {"parts": overlapping})
+        identity = {"low": low, "high": high, "tiling": list(self.tiling), **config}
+        inputs = {"parts": overlapping} | ({"vocabulary": words} if words else {})
+        return Unit(operator, f"{self.corpus} tiles {low} to {high - 1}", identity, inputs)
 
 
 def _tile_ranges(tiling: Tiling, num_ranges: int) -> list[tuple[int, int]]:
@@ -235,14 +277,23 @@ def _combine_stage(
 
 
 def _merge_stage(
-    runner: Runner, merging: Mapping[str, _Merging], parts: Mapping[str, Sequence[Part]], seed: int
+    runner: Runner,
+    merging: Mapping[str, _Merging],
+    parts: Mapping[str, Sequence[Part]],
+    vocabularies: Mapping[str, TableRef],
+    seed: int,
 ) -> dict[str, PairTables]:
-    units = {name: merging[name].units("merge/3", corpus_parts, {"seed": seed}) for name, corpus_parts in parts.items()}
+    units = {name: _merge_units(merging[name], parts[name], vocabularies[name], seed) for name in parts}
     done = runner.run_whole(Stage("merge", each(_merge_range), units))
     return {
-        name: PairTables(merging[name].tiling, [merged.tables["pairs"] for merged in finished])
+        name: PairTables(merging[name].tiling, [merged.tables["pairs"] for merged in finished], merging[name].keyed_by)
         for name, finished in done.items()
     }
+
+
+def _merge_units(merging: _Merging, parts: Sequence[Part], vocabulary: TableRef, seed: int) -> list[Unit]:
+    words = [] if merging.keyed_by == "rank" else [vocabulary.select("word")]
+    return merging.units("merge/3", parts, {"seed": seed, **keyed(merging.keyed_by)}, words)
 
 
 def _combine_range(store: Store, unit: Unit) -> Tables:
@@ -254,7 +305,12 @@ def _combine_range(store: Store, unit: Unit) -> Tables:
 def _merge_range(store: Store, unit: Unit) -> Tables:
     """The sum of all parts in a range of tiles, in the order of training."""
     names, sums = _sum_range(store, unit)
-    order = shuffled_in_tiles(names, Tiling(*unit.config["tiling"]), unit.config["seed"])
+    tiling = Tiling(*unit.config["tiling"])
+    words = (
+        numbered_words(store, unit.input("vocabulary"), tiling, unit.config) if "vocabulary" in unit.inputs else None
+    )
+    keys = None if words is None else words.slot_keys(tiling)
+    order = shuffled_in_tiles(names, tiling, unit.config["seed"], keys)
     yield "pairs", pa.table({"name": names[order]} | {column: counts[order] for column, counts in sums})
 
 

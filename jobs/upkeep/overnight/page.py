@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.changes.wording import half_widths_text
-from tiltmeter.jobs.report.changes import changes_of, judgements, move_of
+from tiltmeter.jobs.report.changes import changes_of, judgements, move_of, moves_in_texts
 from tiltmeter.jobs.report.grids import Row, cell, count, grid, number
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
@@ -30,6 +30,7 @@ def page(_: Run[Any, Any], frames: Frames) -> Body:
             Section("jobs", "The jobs", [_by_job(jobs), *_reasons(jobs)]),
             *_gates(frames["gates"]),
             *(changes_of(name, rows) for name, rows in by_name.items()),
+            *moves_in_texts(frames["differences"]),
         ],
     )
 

@@ -10,7 +10,7 @@ from tiltmeter.jobs.changes.comparing import Comparison, common_tables
 from tiltmeter.jobs.changes.differences import corrected
 from tiltmeter.jobs.changes.moves import moves
 from tiltmeter.jobs.runtime.draws import DRAWS, draws_of, with_draws
-from tiltmeter.operators.statistics.differences import paired_difference, unpaired_difference
+from tiltmeter.operators.statistics.differences import paired_difference, paired_means, unpaired_difference
 
 SCHEME = {"paired_by": "replicas", "seed": 0}
 WIDE = np.array([-1.0, 0.0, 1.0, 0.5, -0.5, 2.0, -2.0, 0.0])
@@ -50,6 +50,18 @@ def test_draws_that_both_runs_share_are_held_against_each_other(run):
         "tests: d of model en, word a moved from 1 [0, 2] to 1.1 [0, 2], by 0.1 [0.06716, 0.1328], over 8 draws that "
         "both runs share."
     )
+
+
+def test_runs_that_train_alike_say_what_moved_in_these_texts_alone(run):
+    by_word, own = SCHEME | {"keyed_by": "word"}, 0.05 * WIDE[::-1]
+    [row] = differences(run({"a": 1.0}, by_word), run({"a": 1.06}, by_word, own=own)).values()
+    known = paired_means(0.06, 1.0 + WIDE, 1.06 + WIDE + own)
+    assert row["q_texts"] == row["p_texts"] == pytest.approx(float(known))
+    assert (row["p"] > 0.05 > row["p_texts"], row["verdict"]) == (True, "moved in these texts")
+    [more] = differences(run({"a": 1.0}, by_word), run({"a": 2.0}, by_word, own=own)).values()
+    assert more["verdict"] == "moved"
+    [less] = differences(run({"a": 1.0}), run({"a": 1.06}, own=own)).values()
+    assert (less["p_texts"], less["q_texts"], less["verdict"]) == (None, None, "stayed")
 
 
 @pytest.mark.parametrize("scheme", [SCHEME | {"seed": 1}, None])

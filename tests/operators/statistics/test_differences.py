@@ -11,6 +11,7 @@ from scipy import stats
 from tiltmeter.operators.statistics.differences import (
     noncentrality,
     paired_difference,
+    paired_means,
     smallest_paired,
     smallest_unpaired,
     unpaired_difference,
@@ -62,6 +63,23 @@ def test_draws_that_all_differ_by_one_number_leave_no_doubt(shift, p):
     before = np.array([0.25, 0.5, 0.75])
     one = paired_difference(shift, before, before + shift)
     assert one.p == p
+
+
+@given(st.lists(st.tuples(st.floats(-100, 100), st.floats(-100, 100)), min_size=3, max_size=9))
+def test_the_means_of_these_texts_differ_by_the_t_test_of_pairs(pairs):
+    before, after = np.array(pairs).T
+    mean = float((after - before).mean())
+    if np.ptp(after - before) < 1e-6 or abs(mean) < 1e-6:
+        return
+    known = stats.ttest_rel(after, before).pvalue
+    assert paired_means(mean, before, after) == pytest.approx(known, rel=1e-6, abs=1e-12)
+    assert paired_means(-mean, before, after) == 1.0
+
+
+def test_what_differs_in_no_draw_is_the_same_in_these_texts():
+    draws = np.array([[0.25, 0.5, 0.75], [0.25, np.nan, np.nan]])
+    assert paired_means(np.zeros(2), draws, draws)[0] == 1.0
+    assert np.isnan(paired_means(np.zeros(2), draws, draws)[1])
 
 
 @BOTH
