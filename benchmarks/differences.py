@@ -4,10 +4,11 @@
 
 A night is a sample of whole articles from JSON lines (``text``), counted, resampled and trained by the operators of
 ``job=bootstrap`` (GloVe), and its numbers are the associations of listed words with words for women and men. Each
-sample is held against three nights without a change: another seed; a share of its articles exchanged for others, by the
-same seed; articles that are all others, by another seed. And against nights in which a change is planted: in a share of
-its articles, each of eight frequent words is followed by words for women. All nights are trained twice, with draws
-keyed by the rank of a word, which a changed corpus moves, and by the word (``embedding.keyed_by``).
+sample is held against four nights without a change: another seed; a share of its articles under another name, and so
+drawn anew, by the same seed; the same share exchanged for others; articles that are all others, by another seed. And
+against nights in which a change is planted: in a share of its articles, each of eight frequent words is followed by
+words for women. All nights are trained twice, with draws keyed by the rank of a word, which a changed corpus moves, and
+by the word (``embedding.keyed_by``).
 
 Each pair is judged by three rules: whether a number leaves the interval that it had; whether its difference is unlikely
 by chance, over draws that both share or not, corrected for the numbers of the night ("moved"); and where both nights
@@ -171,6 +172,7 @@ def pair(corpus: Sequence[Article], number: int, num_replicas: int, *, with_plan
     seed, another = 2 * number, 2 * number + 1
     nights = {
         ("seed", 0.0): (sample, another),
+        ("renamed", EXCHANGED): ([*map(_renamed, sample[:num]), *sample[num:]], seed),
         ("exchanged", EXCHANGED): ([*sample[num:], *rest[:num]], seed),
         ("others", 0.0): (other, another),
     }
@@ -186,6 +188,10 @@ def pair(corpus: Sequence[Article], number: int, num_replicas: int, *, with_plan
             rows = judged(before, after, is_paired=is_paired, trains_alike=is_paired and keyed_by == "word")
             parts.append(rows.with_columns(pair=number, kind=pl.lit(kind), share=share, keyed_by=pl.lit(keyed_by)))
     return pl.concat(parts)
+
+
+def _renamed(article: Article) -> Article:
+    return article._replace(key=article.key ^ 1)
 
 
 def _cut(corpus: Sequence[Article]) -> tuple[list[Article], list[Article]]:
