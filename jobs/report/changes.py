@@ -154,13 +154,19 @@ def judgements(differences: pl.DataFrame) -> str:
 # --- as sections ----------------------------------------------------------------------------------------------------
 
 
-def change_sections(changes: pl.DataFrame) -> list[Section]:
-    """The largest moves, what came and went, and what differs in how the runs were made; those that there are."""
+def change_sections(changes: pl.DataFrame, differences: pl.DataFrame | None = None) -> list[Section]:
+    """The largest moves, what came and went, and what differs in how the runs were made; those that there are.
+
+    Args:
+        changes: the table.
+        differences: the table, for the numbers that moved in these texts.
+    """
     kind = pl.col("kind")
     is_row, is_circumstance = kind.is_in(_ROWS), kind.is_in(_CIRCUMSTANCES)
     others = changes.filter(~is_row, ~is_circumstance, ~pl.col("beyond").fill_null(False))
     sections = [
         Section("beyond", "Numbers that moved beyond their interval", _numbers(_beyond(changes))),
+        *([] if differences is None else moves_in_texts(differences)),
         Section("circumstances", "Settings, inputs and versions", _settings(changes.filter(is_circumstance))),
         Section("rows", "Tables and rows", _sentences(changes.filter(is_row))),
         Section("others", "Other numbers and values", _sentences(others)),

@@ -4,7 +4,7 @@ from typing import Any
 
 from tiltmeter.jobs.changes.comparing import common_tables
 from tiltmeter.jobs.changes.past_runs import PastRun
-from tiltmeter.jobs.report.changes import change_findings, change_sections, judgements, moves_in_texts
+from tiltmeter.jobs.report.changes import change_findings, change_sections, judgements
 from tiltmeter.jobs.report.grids import grid
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
@@ -25,7 +25,7 @@ def page(run: Run[Any, Any], frames: Frames) -> Body:
         f"What changed: {_jobs(before, after)}",
         {"job": "compare", "earlier": before.moment, "later": after.moment},
         Lead(_asked(before, after), [Bullets(findings)], [*judged, Paragraph(_HOW_SURE)]),
-        [*change_sections(changes), *moves_in_texts(frames["differences"])],
+        change_sections(changes, frames["differences"]),
     )
 
 
