@@ -32,6 +32,7 @@ import polars as pl
 import psutil
 import yaml
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from tiltmeter.operators.association.scores import associations
 from tiltmeter.operators.compute.keys import document_key
@@ -204,12 +205,19 @@ def _cut(corpus: Sequence[Article]) -> tuple[list[Article], list[Article]]:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def report(pairs: pl.DataFrame) -> None:
-    """Print false moves, and the power of the rules."""
-    without = pairs.filter(pl.col("kind") != "planted")
+def report(pairs: pl.DataFrame, num_replicas: int) -> None:
+    """Print false moves, and the power of the rules.
+
+    "Means differ" is the t-test of pairs alone, which no rule takes where training is not alike, or where the numbers
+    themselves don't differ that way.
+    """
+    error = pl.col("sd") / num_replicas**0.5
+    limit = stdtrit(num_replicas - 1, 1 - LEVEL / 2)
+    means_differ = (pl.col("mean").abs() > limit * error).alias("means differ")
+    without = pairs.filter(pl.col("kind") != "planted").with_columns(means_differ)
     by_pair = without.group_by("keyed_by", "kind", "pair").agg(
         pl.len().alias("numbers"),
-        pl.col("outside", "in texts").mean(),
+        pl.col("outside", "in texts", "means differ").mean(),
         (pl.col("p") <= LEVEL).mean().alias("p at most 0.05"),
         pl.col("moved").any().alias("pairs with a move"),
         pl.col("in texts").any().alias("pairs with a move in texts"),
@@ -254,7 +262,7 @@ def main() -> None:
             rows.write_parquet(place)
     times = psutil.Process().cpu_times()
     print(f"{times.user + times.system:.0f} seconds of CPU time")
-    report(pl.read_parquet(arguments.folder / "*.parquet"))
+    report(pl.read_parquet(arguments.folder / "*.parquet"), arguments.replicas)
 
 
 if __name__ == "__main__":
