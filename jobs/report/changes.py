@@ -175,7 +175,7 @@ def change_sections(changes: pl.DataFrame, differences: pl.DataFrame | None = No
 
 
 def moves_in_texts(differences: pl.DataFrame) -> list[Section]:
-    """The numbers that are others in these texts, and might not be in others like them; none if there is none.
+    """The numbers that differ in these texts, and might not in others like them; none if there is none.
 
     Args:
         differences: the table, of one comparison or of a night.
