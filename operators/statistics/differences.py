@@ -12,9 +12,11 @@ moves both by the same. With the mean m and the standard deviation s of R finite
     centred    d -+ t_{R-1}(1 - alpha) s                                   of resamples of texts
 
 as :mod:`.intervals` has them for a single number, and for the same reasons: replicas are few, so that their mean has a
-noise of its own, and it averages out that of training. Draws that are not shared are independent: then s^2 is the sum
-of both variances, and t has the degrees of freedom of Welch 1947. The p-value is the smallest alpha whose interval
-leaves out 0.
+noise of its own, and it averages out that of training. Resamples are many, but the texts that differ may be few: if k
+of them differ alike, resamples have each of them a Poisson number of times, and their skewness is 1 / sqrt(k). So t has
+1 / skewness^2 - 1 degrees of freedom there, as of k numbers; at least 1, and at most R - 1. Draws that are not shared
+are independent: then s^2 is the sum of both variances, and t has the degrees of freedom of Welch 1947. The p-value is
+the smallest alpha whose interval leaves out 0.
 
 That asks whether texts of this kind have another number. Whether *these very texts* have one, whatever others would, is
 a smaller question: the mean over draws of a has to differ from that of b, by the t-test of pairs (Student 1908),
@@ -46,7 +48,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.intervals import check_level
 
-VERSION = "differences/1"
+VERSION = "differences/2"
 
 Centre = Literal["averaged", "centred"]
 
@@ -101,7 +103,10 @@ def paired_difference(
     [-0.268, 2.601, 0.073, 3.0]
     """
     mean, variance, num = _paired_moments(before, after)
-    return _judged(difference, mean, variance, np.asarray(num - 1.0, dtype=np.float64), num, level, centre)
+    df = np.asarray(num - 1.0, dtype=np.float64)
+    if centre == "centred":
+        df = np.clip(_num_alike(_draws(before, after)) - 1.0, 1.0, np.maximum(df, 1.0))
+    return _judged(difference, mean, variance, df, num, level, centre)
 
 
 def paired_means(
@@ -255,9 +260,26 @@ def _p_value(
     return np.where((num < _MIN_DRAWS) | ~np.isfinite(estimate), np.nan, p)
 
 
-def _paired_moments(before: NDArray[np.floating], after: NDArray[np.floating]) -> _Moments:
+def _draws(before: NDArray[np.floating], after: NDArray[np.floating]) -> FloatArray:
     with np.errstate(invalid="ignore"):  # infinity less itself is no number
-        draws = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
+        return np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
+
+
+def _num_alike(draws: FloatArray) -> FloatArray:
+    """How many texts differ, if they differ alike, by the skewness of resamples; infinite without any.
+
+    The standard error of a skewness that is 0, sqrt(6 / R), is taken off: chance makes no few texts out of many.
+    """
+    from scipy.stats import skew
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        skewness = np.abs(skew(np.where(np.isfinite(draws), draws, np.nan), axis=-1, nan_policy="omit"))
+        surely = np.maximum(np.asarray(skewness, dtype=np.float64) - np.sqrt(6.0 / draws.shape[-1]), 0.0)
+        return np.nan_to_num(1.0 / surely**2, nan=np.inf, posinf=np.inf)
+
+
+def _paired_moments(before: NDArray[np.floating], after: NDArray[np.floating]) -> _Moments:
+    draws = _draws(before, after)
     mean, variance, num = _moments(draws)
     # The rounding of a mean is no variance.
     return _Moments(mean, np.where(_range(draws) == 0.0, 0.0, variance), num)

@@ -84,12 +84,13 @@ def test_a_number_leaves_its_first_draws_spread_as_its_interval():
 
 
 def test_nights_on_the_same_texts_are_paired_text_by_text(history):
-    [row] = judged(night(history, RIGHT), night(history, worse(8)))
-    # Eight texts of 400 differ by 1, so that the difference has the standard error sqrt(0.02 * 0.98 / 400) = 0.007.
+    [row] = judged(night(history, RIGHT), night(history, worse(12)))
+    # Twelve texts of 400 differ by 1, so that the difference has the standard error sqrt(0.03 * 0.97 / 400) = 0.0085,
+    # and t some 11 degrees of freedom or more.
     assert (row["paired_by"], row["num_draws"], row["verdict"]) == ("items", MOST_DRAWS, "moved")
-    assert row["difference"] == pytest.approx(-0.02)
-    assert row["low"] == pytest.approx(-0.02 - 1.97 * 0.007, abs=0.0025)
-    assert row["high"] == pytest.approx(-0.02 + 1.97 * 0.007, abs=0.0025)
+    assert row["difference"] == pytest.approx(-0.03)
+    assert row["low"] == pytest.approx(-0.03 - 2.1 * 0.0085, abs=0.003)
+    assert row["high"] == pytest.approx(-0.03 + 2.1 * 0.0085, abs=0.003)
 
 
 @pytest.mark.parametrize("other", [{"texts": [*TEXTS[:-1], "another text"]}, {"seed": 1}])

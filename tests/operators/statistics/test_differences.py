@@ -35,9 +35,20 @@ def test_replicas_that_both_share_are_judged_by_the_mean_of_their_differences():
 def test_a_mean_of_texts_lies_in_the_middle_of_its_interval():
     draws = np.random.default_rng(0).normal(size=(2, 50))
     one = paired_difference(0.3, *draws, centre="centred")
-    error = (draws[1] - draws[0]).std(ddof=1)
+    own = draws[1] - draws[0]
+    assert abs(stats.skew(own)) < np.sqrt(6 / 50)
     assert (one.low + one.high) / 2 == pytest.approx(0.3)
-    assert one.p == pytest.approx(2 * stats.t.sf(0.3 / error, 49))
+    assert one.p == pytest.approx(2 * stats.t.sf(0.3 / own.std(ddof=1), 49))
+
+
+@pytest.mark.parametrize(("num_worse", "p"), [(1, 1.0), (2, 0.5), (4, 0.125), (16, 3.1e-5)])
+def test_few_texts_that_differ_are_as_few_numbers(num_worse, p):
+    """McNemar's exact test beside it, whose p is 2 to the power of 1 - k where k texts are wrong now."""
+    resamples = np.random.default_rng(4).multinomial(400, np.full(400, 1 / 400), size=2000)
+    draws = -resamples[:, :num_worse].sum(axis=1) / 400
+    judged = paired_difference(-num_worse / 400, np.zeros(2000), draws, centre="centred")
+    assert judged.p == pytest.approx(2 * stats.t.sf(np.sqrt(num_worse), max(1, num_worse - 1)), rel=0.4, abs=2e-3)
+    assert (judged.p <= 0.05) == (p <= 0.05)
 
 
 def test_draws_that_are_not_shared_have_the_variance_of_both_and_the_degrees_of_freedom_of_welch():
