@@ -1,15 +1,18 @@
 """The rows of the table `explanations`, from what the operators find."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.resolution import tables
-from tiltmeter.jobs.resolution.ids.keeping import DECISIONS, Kept, joined_in_order
+from tiltmeter.jobs.resolution.ids.keeping import DECISIONS, joined_in_order
+from tiltmeter.operators.compute.arrays import BoolArray, IntArray
+from tiltmeter.operators.resolution.components import undivided
 from tiltmeter.operators.resolution.explanations import (
     Pairs,
     Standings,
@@ -26,61 +29,97 @@ from tiltmeter.operators.resolution.problem import Missing, Problem
 Asked = Sequence[tuple[str, str | None, int | None]]
 """Record, other record or None, and number of a cluster or None."""
 
+_LISTS = pa.schema(
+    [(name, pa.list_(kind)) for name, kind in (("left", pa.int32()), ("right", pa.int32()), ("weight", pa.float64()))]
+)
+"""Of a bundle, the pairs of each component."""
 
-def explanations(
-    graph: str,
-    pairs: pa.Table,
-    clusters: pa.Table,
-    missing: Missing,
-    gold: pa.Table | None = None,
-    asked: Asked = (),
-    kept: Kept | None = None,
-) -> pa.Table:
+
+class Decided(NamedTuple):
+    """What decided the clusters of some components: pairs between components decide nothing.
+
+    Attributes:
+        nodes: ``[nodes]``, all records of these components, by their numbers, rising.
+        problem: the pairs within the components, by the places of their records among the nodes.
+    """
+
+    nodes: IntArray
+    problem: Problem
+
+
+def decided(problem: Problem, component: IntArray) -> Decided:
+    """All components of a graph.
+
+    Args:
+        problem: all pairs.
+        component: ``[records]``, of each.
+    """
+    left, right = problem.left, problem.right
+    inside = component[left] == component[right]
+    part = Problem(component.size, left[inside], right[inside], problem.weights[inside], problem.missing)
+    return Decided(np.arange(component.size), part)
+
+
+def decided_anew(bundles: Sequence[pa.Table], component: IntArray, changed: BoolArray, missing: Missing) -> Decided:
+    """The components that changed, from the bundles in which they were solved.
+
+    Args:
+        bundles: of all components that changed, in their order: ``left, right, weight``, lists of each one's pairs.
+        component: ``[records]``, of each.
+        changed: ``[components]``.
+    """
+    nodes = np.flatnonzero(changed[component])
+    number = np.cumsum(changed) - 1
+    # Without any bundle there still are columns.
+    lists = pa.concat_tables([_LISTS.empty_table(), *(bundle.select(_LISTS.names) for bundle in bundles)])
+    sizes = pc.list_value_length(lists["left"]).to_numpy()
+    pairs = undivided(
+        number[component[nodes]], sizes, *(pc.list_flatten(lists[name]).to_numpy() for name in _LISTS.names)
+    )
+    return Decided(nodes, Problem(nodes.size, *pairs, missing))
+
+
+def explanations(graph: str, clusters: pa.Table, part: Decided, kept: pl.DataFrame | None = None) -> pa.Table:
     """Why records are together or apart.
 
     Args:
-        pairs: ``left, right, weight``, by the records' numbers.
-        clusters: table ``clusters``, in the order of the numbers.
-        gold: ``cluster``, likewise, null where it is not known; None if there is no gold.
-        asked: about records that there are, and clusters that there may not be.
-        kept: what an earlier run explained of components that did not change.
+        clusters: table ``clusters``, in the order of the records' numbers.
+        part: the components that are to be explained.
+        kept: what an earlier run explained of the others; None if there are none.
     """
-    records, component, labels = (clusters[name].combine_chunks() for name in ("record", "component", "cluster"))
-    cluster = labels.to_numpy()
-    scored = [pairs[name].to_numpy() for name in ("left", "right", "weight")]
-    problem = Problem(len(cluster), scored[0], scored[1], scored[2], missing)
-    rows = _Rows(graph, records, component.to_numpy())
-    changed = np.ones(cluster.size, dtype=np.bool_) if kept is None else kept.changed
-    parts = _decisions(rows, problem, cluster, changed)
-    if kept is not None:
-        parts = [joined_in_order(part, kept.rows, kind) for kind, part in zip(DECISIONS, parts, strict=True)]
-    if gold is not None:
-        true = gold["cluster"].combine_chunks().fill_null(-1).to_numpy()
-        merged, split = false_merges(problem, cluster, true), false_splits(problem, cluster, true)
-        parts += [
-            _disagreeing(rows, "false_merge", merged, cluster=cluster[merged.left]),
-            _disagreeing(rows, "false_split", split),
-        ]
-    return pa.concat_tables([*parts, *_answers(rows, problem, cluster, asked)])
-
-
-def _decisions(
-    whole: "_Rows", problem: Problem, cluster: NDArray[np.int64], changed: NDArray[np.bool_]
-) -> list[pa.Table]:
-    """What was decided within the components of some records; pairs between components decide nothing."""
-    nodes, number = np.flatnonzero(changed), np.cumsum(changed) - 1
-    left, right, component = problem.left, problem.right, whole.component
-    inside = (component[left] == component[right]) & changed[left]
-    ends = number[left[inside]], number[right[inside]]
-    part, labels = Problem(nodes.size, *ends, problem.weights[inside], problem.missing), cluster[nodes]
-    rows = _Rows(whole.graph, whole.records.take(pa.array(nodes)), component[nodes])
-    held, joined = merges(part, labels), joined_pairs(part, labels)
-    return [
+    records, component, cluster = _labels(clusters)
+    rows, labels = _Rows(graph, records.take(pa.array(part.nodes)), component[part.nodes]), cluster[part.nodes]
+    joined = joined_pairs(part.problem, labels)
+    held = merges(part.problem, labels)
+    decisions = [
         rows.table("merge", held.weakest, cluster=held.parts, weight=held.weights, held=held.held),
-        _standings(rows, "near_miss", near_misses(part, labels)),
-        _disagreeing(rows, "split_pair", split_pairs(part, labels)),
+        _standings(rows, "near_miss", near_misses(part.problem, labels)),
+        _disagreeing(rows, "split_pair", split_pairs(part.problem, labels)),
         _disagreeing(rows, "joined_pair", joined, cluster=labels[joined.left]),
     ]
+    if kept is not None:
+        decisions = [joined_in_order(new, kept, kind) for kind, new in zip(DECISIONS, decisions, strict=True)]
+    return pa.concat_tables(decisions)
+
+
+def contradictions(graph: str, clusters: pa.Table, problem: Problem, gold: pa.Table) -> pa.Table:
+    """Scored pairs that the true clusters contradict.
+
+    Args:
+        problem: all pairs.
+        gold: ``cluster``, in the order of the records' numbers, null where it is not known.
+    """
+    records, component, cluster = _labels(clusters)
+    rows, true = _Rows(graph, records, component), gold["cluster"].combine_chunks().fill_null(-1).to_numpy()
+    merged, split = false_merges(problem, cluster, true), false_splits(problem, cluster, true)
+    wrong = [_disagreeing(rows, "false_merge", merged, cluster=cluster[merged.left])]
+    return pa.concat_tables([*wrong, _disagreeing(rows, "false_split", split)])
+
+
+def _labels(clusters: pa.Table) -> tuple[pa.Array, IntArray, IntArray]:
+    """Records, components and clusters."""
+    records, component, cluster = (clusters[name].combine_chunks() for name in ("record", "component", "cluster"))
+    return records, component.to_numpy(), cluster.to_numpy()
 
 
 class _Rows:
@@ -126,11 +165,16 @@ def _disagreeing(rows: _Rows, kind: str, pairs: Pairs, **columns: Any) -> pa.Tab
     return rows.table(kind, pairs.left, other=others, weight=weights, **columns)
 
 
-def _answers(rows: _Rows, problem: Problem, cluster: NDArray[np.int64], asked: Asked) -> list[pa.Table]:
-    """What each asked record brings, or would bring, into a cluster, which may be that of another asked record."""
-    if not asked:
-        return []
-    numbers = {name: pc.index(rows.records, name).as_py() for names in asked for name in names[:2] if name is not None}
+def answers(graph: str, clusters: pa.Table, problem: Problem, asked: Asked) -> pa.Table:
+    """What each asked record brings, or would bring, into a cluster, which may be that of another asked record.
+
+    Args:
+        problem: all pairs.
+        asked: about records that there are, and clusters that there may not be; one question at least.
+    """
+    records, component, cluster = _labels(clusters)
+    rows = _Rows(graph, records, component)
+    numbers = {name: pc.index(records, name).as_py() for names in asked for name in names[:2] if name is not None}
     pairs = [(numbers[record], numbers[other]) for record, other, _ in asked if other is not None]
     wanted = [(left, int(cluster[right])) for left, right in pairs]
     wanted += [
@@ -139,16 +183,14 @@ def _answers(rows: _Rows, problem: Problem, cluster: NDArray[np.int64], asked: A
     nodes, parts = np.array(wanted, dtype=np.int64).reshape(-1, 2).T
     left, right = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     together = cluster[left] == cluster[right]
-    return [
-        _standings(rows, "asked", standings(problem, cluster, nodes, parts)),
-        rows.table(
-            "asked_pair",
-            left,
-            other=rows.records.take(pa.array(right)),
-            weight=pa.array([_weight(problem, *pair) for pair in pairs], pa.float64()),
-            cluster=pa.array(cluster[left], mask=~together),
-        ),
-    ]
+    between = rows.table(
+        "asked_pair",
+        left,
+        other=records.take(pa.array(right)),
+        weight=pa.array([_weight(problem, *pair) for pair in pairs], pa.float64()),
+        cluster=pa.array(cluster[left], mask=~together),
+    )
+    return pa.concat_tables([_standings(rows, "asked", standings(problem, cluster, nodes, parts)), between])
 
 
 def _weight(problem: Problem, one: int, other: int) -> float | None:

@@ -87,11 +87,11 @@ def _components(store: Store, unit: Unit, sizes: IntArray, known: pa.Table) -> p
     solved = [_filled(store.read(ref), schema) for ref in unit.inputs["results"]]
     taken = reused[reused != NOWHERE]
     if taken.size:
-        rows = rows_of(unit.config["previous"], "components", graph)
+        rows = rows_of(unit.config["previous"], "components", graph, ["component", *names])
         before = rows["component"].to_numpy()
         places = np.empty(int(before.max()) + 1, dtype=np.int64)
         places[before] = np.arange(rows.height)
-        solved.append(rows[places[taken]].select(names).to_arrow().cast(schema))
+        solved.append(rows.select(names)[places[taken]].to_arrow().cast(schema))
     order = np.empty(reused.size, dtype=np.int64)
     order[np.argsort(reused != NOWHERE, kind="stable")] = np.arange(reused.size)
     results = pa.concat_tables(solved or [schema.empty_table()]).take(pa.array(order))

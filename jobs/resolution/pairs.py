@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,10 +14,10 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import MentionStudy, ResolutionRun
 from tiltmeter.jobs.resolution.sources import DOCUMENT, PROBABILITY, WEIGHT, optional_columns, score_columns
-from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic as synthetic_scores
-from tiltmeter.operators.resolution.ids import as_ids
+from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import ScoredPairs, clean_pairs, weights_of
 from tiltmeter.operators.resolution.synthetic import synthetic_scores as scores_of
 from tiltmeter.storage.corpora.sources import FoundFile
@@ -30,9 +30,6 @@ _ENDS = ("left", "right")
 
 _ROUNDING = 1e-6
 """By which weights may differ from those of the probabilities beside them: as of numbers with six digits."""
-
-_SPARSE, _LARGE = 4, 2**62
-"""Whole numbers are looked up in a table if they are no sparser than one in so many, and no larger."""
 
 _CHAIN = ("topic", "mention_id", "mention_class", "chain_id")
 
@@ -196,9 +193,10 @@ def read_pairs(files: Mapping[str, Any], threshold: float | None, missing: str) 
     columns = score_columns(uri)
     rows = read_records(uri, [*_ENDS, *columns])
     weights = _agreed([_weights(rows, column, where) for column in columns], where)
-    ids, ends = _texts(rows, where)
-    gold = read_gold(files["gold"]["uri"], ids) if "gold" in files else None
-    ids, [left, right] = numbered(ids, ends, [] if gold is None else [gold["record"]])
+    ends = _ends(rows, where)
+    different = different_ids(ends)
+    gold = read_gold(files["gold"]["uri"], as_ids(different)) if "gold" in files else None
+    ids, [left, right] = numbered_ids(different, ends, [] if gold is None else [gold["record"]])
     del rows, ends
     with _refused(where):
         pairs = clean_pairs(left, right, weights, threshold)
@@ -206,8 +204,8 @@ def read_pairs(files: Mapping[str, Any], threshold: float | None, missing: str) 
     return graph_tables("pairs", ids, pairs, clusters, threshold, missing)
 
 
-def _texts(rows: pl.DataFrame, where: str) -> tuple[pl.Series, list[IntArray]]:
-    """The different ids, in any order, and the place of each pair's records among them."""
+def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
+    """The ids of the pairs' records, as text if they are no whole numbers."""
     kinds = [rows[end].dtype for end in _ENDS]
     if sorted((kind.is_integer(), kind.is_float()) for kind in kinds) == [(False, True), (True, False)]:
         raise InputError(
@@ -215,24 +213,7 @@ def _texts(rows: pl.DataFrame, where: str) -> tuple[pl.Series, list[IntArray]]:
             "one type"
         )
     with _refused(where):
-        ends = [rows[end] if kinds[0] == kinds[1] and kinds[0].is_integer() else as_ids(rows[end]) for end in _ENDS]
-        different = pl.concat([end.unique() for end in ends]).unique()
-        return as_ids(different), places_of(different, ends)
-
-
-def places_of(different: pl.Series, ends: Sequence[pl.Series]) -> list[IntArray]:
-    """Where each value is among those that are different."""
-    if different.dtype.is_integer() and different.len():
-        low, high = int(cast(int, different.min())), int(cast(int, different.max()))
-        if high - low < _SPARSE * (different.len() + ends[0].len()) and max(-low, high) < _LARGE:
-            table = np.empty(high - low + 1, dtype=np.int64)
-            table[different.cast(pl.Int64).to_numpy() - low] = np.arange(different.len())
-            return [table[end.cast(pl.Int64).to_numpy() - low] for end in ends]
-    place = pl.DataFrame({"record": different, "number": np.arange(different.len())})
-    return [
-        end.alias("record").to_frame().join(place, on="record", how="left", maintain_order="left")["number"].to_numpy()
-        for end in ends
-    ]
+        return [rows[end] if kinds[0] == kinds[1] and kinds[0].is_integer() else as_ids(rows[end]) for end in _ENDS]
 
 
 def _agreed(scores: Sequence[FloatArray], where: str) -> FloatArray:
@@ -255,7 +236,7 @@ def _weights(rows: pl.DataFrame, column: str, where: str) -> FloatArray:
         raise InputError(f"{where}: row {row} lacks its left, right or {column}; every pair needs them")
     values = scores.to_numpy()
     with _refused(where):
-        return weights_of(values) if column == PROBABILITY else values.astype(np.float64)
+        return weights_of(values) if column == PROBABILITY else values.astype(np.float64, copy=False)
 
 
 def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
@@ -278,20 +259,6 @@ def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
     if not gold["record"].is_in(known.unique().implode()).any():
         raise InputError(f"{where}: has none of the records of the pairs: are their ids written alike?")
     return gold
-
-
-def numbered(
-    different: pl.Series, ends: Sequence[IntArray], others: Sequence[pl.Series]
-) -> tuple[pl.Series, list[IntArray]]:
-    """All ids, sorted, and the number of each pair's records; records of ``others`` get a number too.
-
-    Args:
-        different: ids of the pairs' records, each once.
-        ends: place of each pair's records among these.
-    """
-    ids = pl.concat([different, *others]).unique().sort()
-    [number] = places_of(ids, [different])
-    return ids, [number[end] for end in ends]
 
 
 def graph_tables(

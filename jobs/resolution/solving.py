@@ -43,7 +43,7 @@ class Partition:
 
     Attributes:
         tables: ``clusters``, by the number of the record, ``components``, ``ledger_counts``, ``contents``, which says
-            which components were reused, and ``ledger`` if there was a previous run.
+            which components were reused, bundles of the others, and ``ledger`` if there was a previous run.
     """
 
     tables: Mapping[str, TableRef]
@@ -52,6 +52,11 @@ class Partition:
     def clusters(self) -> TableRef:
         """Its table ``clusters``."""
         return self.tables["clusters"]
+
+    @property
+    def bundles(self) -> list[TableRef]:
+        """The components that were solved."""
+        return _bundles(self.tables)
 
 
 def partition(
@@ -73,7 +78,7 @@ def partition(
             {name: [_cut_unit(name, graph, settings, previous)] for name, graph in graphs.items()},
         )
     )
-    bundles = {name: _bundles(finished) for name, [finished] in cut.items()}
+    bundles = {name: _bundles(finished.tables) for name, [finished] in cut.items()}
     operator = f"partition/{settings['version']}"
     units = {
         name: [Unit(operator, f"{name} {number}", settings, {"bundle": [ref]}) for number, ref in enumerate(refs)]
@@ -108,9 +113,9 @@ def _cut_unit(name: str, graph: Graph, settings: Mapping[str, Any], previous: Id
     return Unit(f"{components.VERSION}/{component_digests.VERSION}", "components", cut, inputs)
 
 
-def _bundles(finished: Finished) -> list[TableRef]:
+def _bundles(cut: Mapping[str, TableRef]) -> list[TableRef]:
     """The largest components first, which are those of the first bundles."""
-    return [ref for name, ref in sorted(finished.tables.items()) if name.startswith("bundle")]
+    return [ref for name, ref in sorted(cut.items()) if name.startswith("bundle")]
 
 
 def _decompose(store: Store, unit: Unit) -> Tables:
@@ -127,13 +132,11 @@ def _decompose(store: Store, unit: Unit) -> Tables:
     yield "nodes", pa.table([component, place], schema=_NODES)
     yield "contents", pa.table({"digest": digests, "reused": reused})
     changed = reused == NOWHERE
-    nodes = np.flatnonzero(changed[component])
-    number = np.cumsum(changed) - 1
-    rank = np.cumsum(changed[component]) - 1
-    inside = changed[component[left]] & (component[left] == component[right])
-    parts = divided(number[component[nodes]], rank[left[inside]], rank[right[inside]], weights[inside])
+    parts = divided(np.where(changed, np.cumsum(changed) - 1, NOWHERE)[component], left, right, weights)
     del pairs, left, right, weights
-    ordered = None if groups is None else groups[nodes][np.argsort(parts.component, kind="stable")]
+    ordered = (
+        None if groups is None else groups[np.argsort(parts.component, kind="stable")[(parts.component < 0).sum() :]]
+    )
     for bundle, (first, last) in enumerate(parts.bundles(unit.config["pairs_of_a_bundle"])):
         yield f"bundle_{bundle:06d}", _bundle(parts, first, last, ordered)
 
@@ -144,7 +147,7 @@ def _reused(store: Store, unit: Unit, component: IntArray, digests: IntArray) ->
         return np.full(digests.size, NOWHERE)
     previous, graph = unit.config["previous"], unit.config["graph"]
     earlier = earlier_labels(previous, graph, pl.Series(store.read(unit.input("records"))["record"]))
-    rows = rows_of(previous, "components", graph)
+    rows = rows_of(previous, "components", graph, ["component", "content", "num_records"])
     return unchanged(earlier, component, contents(digests, unit.config["solved_by"]), rows)
 
 

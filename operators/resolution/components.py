@@ -10,10 +10,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
-from tiltmeter.operators.resolution.pairs import ScoredPairs
+from tiltmeter.operators.resolution.pairs import ScoredPairs, blocks
 from tiltmeter.operators.resolution.problem import canonical
 
 VERSION = "components/1"
+
+_MANY = 2**17
+"""Pairs of which it is worth it to find those that are needed."""
 
 Linked = Literal["positive", "scored"]
 """Which pairs connect nodes."""
@@ -62,15 +65,38 @@ def positive_components(
     >>> positive_components(4, np.array([0, 1, 2]), np.array([2, 3, 3]), np.array([0.5, 1.0, -1.0]))
     array([0, 1, 0, 1])
     """
+    edges = _forest(num_nodes, left, right, weights) if left.size > _MANY else _positive(left, right, weights)
+    return _connected(num_nodes, edges if together is None else np.append(edges, together, axis=1))
+
+
+def _connected(num_nodes: int, edges: IntArray) -> IntArray:
+    """``[nodes]``, the component of each, in the order of first nodes."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
+    graph = coo_array((np.ones(edges.shape[1], dtype=np.int8), tuple(edges)), shape=(num_nodes, num_nodes))
+    return canonical(connected_components(graph, directed=False)[1])
+
+
+def _positive(left: IntArray, right: IntArray, weights: FloatArray) -> IntArray:
     positive = weights > 0.0
-    ends = [left[positive], right[positive]]
-    if together is not None:
-        ends = [np.append(end, more) for end, more in zip(ends, together, strict=True)]
-    edges = coo_array((np.ones(ends[0].size, dtype=np.int8), tuple(ends)), shape=(num_nodes, num_nodes))
-    return canonical(connected_components(edges, directed=False)[1])
+    return np.stack([left[positive], right[positive]])
+
+
+def _forest(num_nodes: int, left: IntArray, right: IntArray, weights: FloatArray) -> IntArray:
+    """``[2, edges]``, positive pairs that connect what all do, few of them: of each node one, and of what these connect
+    those between."""
+    nodes = np.arange(num_nodes)
+    neighbour = nodes.copy()
+    for block in blocks(left.size):
+        one, other = _positive(left[block], right[block], weights[block])
+        neighbour[other] = one
+    edges = [np.stack([neighbour, nodes])]
+    labels = _connected(num_nodes, edges[0])
+    for block in blocks(left.size):
+        pairs = _positive(left[block], right[block], weights[block])
+        edges.append(pairs[:, labels[pairs[0]] != labels[pairs[1]]])
+    return np.concatenate(edges, axis=1)
 
 
 def components_of(
@@ -112,7 +138,7 @@ def places(component: IntArray) -> IntArray:
     >>> places(np.array([1, 0, 1, 1]))
     array([0, 0, 1, 2])
     """
-    sizes = np.bincount(component)
+    sizes = np.bincount(component + 1)
     by_component = np.argsort(component, kind="stable")
     place = np.empty_like(component)
     place[by_component] = np.arange(component.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -123,15 +149,45 @@ def divided(component: IntArray, left: IntArray, right: IntArray, weights: Float
     """The pairs within components, component by component.
 
     Args:
-        component: ``[nodes]``, of each node, from 0 and without gaps.
+        component: ``[nodes]``, of each node, from 0 and without gaps; -1 of those that are left out.
         left, right, weights: ``[pairs]``.
     """
-    sizes = np.bincount(component)
+    sizes = np.bincount(component + 1, minlength=1)[1:]
     place = places(component)
-    inside = np.flatnonzero(component[left] == component[right])
+    inside = _inside(component, left, right)
     of_pair = component[left[inside]]
     inside = inside[np.argsort(of_pair, kind="stable")]
     starts = np.concatenate([[0], np.cumsum(np.bincount(of_pair, minlength=sizes.size))])
     return Components(
         component, place, sizes, starts.astype(np.int64), place[left[inside]], place[right[inside]], weights[inside]
     )
+
+
+def _inside(component: IntArray, left: IntArray, right: IntArray) -> IntArray:
+    """Which pairs are within a component."""
+    chosen = [np.empty(0, dtype=np.int64)]
+    for block in blocks(left.size):
+        of_left = component[left[block]]
+        chosen.append(block.start + np.flatnonzero((of_left == component[right[block]]) & (of_left >= 0)))
+    return np.concatenate(chosen)
+
+
+def undivided(
+    component: IntArray, sizes: IntArray, left: IntArray, right: IntArray, weights: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The pairs of :func:`divided` by their nodes, and in their order.
+
+    Args:
+        component: ``[nodes]``, of each node, from 0 and without gaps.
+        sizes: ``[components]``, pairs of each.
+        left, right, weights: ``[pairs]``, by places, and component by component.
+
+    >>> undivided(np.array([1, 0, 1, 0]), np.array([1, 1]), np.array([0, 0]), np.array([1, 1]), np.array([0.5, 1.0]))
+    (array([0, 1]), array([2, 3]), array([1. , 0.5]))
+    """
+    nodes = np.argsort(component, kind="stable")
+    num_nodes = np.bincount(component, minlength=sizes.size)
+    first = np.repeat(np.cumsum(num_nodes) - num_nodes, sizes)
+    left, right = nodes[first + left], nodes[first + right]
+    order = np.lexsort((right, left))
+    return left[order], right[order], weights[order]

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.resolution.pairs import blocks
 
 VERSION = "component_digests/1"
 
@@ -36,10 +37,12 @@ def component_digests(
     """
     digests = np.zeros(int(component.max(initial=-1)) + 1, dtype=np.uint64)
     np.add.at(digests, component, _mixed(place.astype(np.uint64)))
-    inside = component[left] == component[right]
-    left, right = left[inside], right[inside]
-    hashes = _mixed(_codes(place[left], place[right])) ^ (weights[inside] + 0.0).view(np.uint64)
-    np.add.at(digests, component[left], _mixed(hashes))
+    for block in blocks(left.size):
+        one, other = left[block], right[block]
+        inside = component[one] == component[other]
+        one, other = one[inside], other[inside]
+        hashes = _mixed(_codes(place[one], place[other])) ^ (weights[block][inside] + 0.0).view(np.uint64)
+        np.add.at(digests, component[one], _mixed(hashes))
     if groups is not None:
         first = np.unique(groups, return_index=True)[1][groups]
         np.add.at(digests, component, _mixed(~_codes(place, place[first])) * (place != place[first]))

@@ -1,16 +1,20 @@
 """Scored pairs of records, cleaned: each pair once, its records numbered, what can't count left out and counted."""
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 
 VERSION = "scored_pairs/1"
 
 MAX_SUM = 1e300
 """Of absolute weights: what is computed of them, such as differences of their sums, stays finite."""
+
+
+_PAIRS_OF_A_BLOCK = 2**17
 
 
 class ScoredPairs(NamedTuple):
@@ -28,6 +32,15 @@ class ScoredPairs(NamedTuple):
     num_repeated: int
     num_contradicting: int
     num_below: int
+
+
+def blocks(num_pairs: int) -> Iterator[slice]:
+    """Runs of pairs: what is computed of a run stays in the processor's cache, and of millions takes new memory.
+
+    >>> list(blocks(200_000))
+    [slice(0, 131072, None), slice(131072, 200000, None)]
+    """
+    return (slice(first, min(first + _PAIRS_OF_A_BLOCK, num_pairs)) for first in range(0, num_pairs, _PAIRS_OF_A_BLOCK))
 
 
 def clean_pairs(
@@ -58,46 +71,51 @@ def clean_pairs(
         raise ValueError(f"weight {weights[row]} in row {row + 1} of the pairs: must be a finite number")
     _check_sums(weights)
     apart = left != right
-    low, high = np.minimum(left, right)[apart].astype(np.int64), np.maximum(left, right)[apart].astype(np.int64)
-    span = int(high.max(initial=0)) + 1
-    keys, weights = low * span + high, weights[apart].astype(np.float64)
-    order = _by_pair(keys, weights)
-    keys, weights = keys[order], weights[order]
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    sizes = np.diff(np.append(first, keys.size))
-    differ = weights[first] < weights[first + sizes - 1]
-    means = np.where(differ, np.add.reduceat(weights, first) / sizes, weights[first]) if first.size else weights
-    kept = means >= (-np.inf if threshold is None else threshold)
-    low, high = np.divmod(keys[first][kept], span)
-    surplus = sizes - 1
-    return ScoredPairs(
-        low,
-        high,
-        np.asarray(means[kept], dtype=np.float64),
-        int((~apart).sum()),
-        int(surplus[~differ].sum()),
-        int(surplus[differ].sum()),
-        int((~kept).sum()),
-    )
-
-
-def _by_pair(keys: NDArray[np.int64], weights: NDArray[np.floating]) -> NDArray[np.int64]:
-    """Places in the order of pairs, and of one pair by weight: the order of a file changes no mean."""
+    left, right, weights = (_chosen(values, apart) for values in (left, right, weights))
+    bits = int(max(left.max(initial=0), right.max(initial=0))).bit_length()
+    keys = np.minimum(left, right).astype(np.int64)
+    keys <<= bits
+    keys |= np.maximum(left, right)
     order = np.argsort(keys)
-    ordered = keys[order]
-    is_repeated = ordered[1:] == ordered[:-1]
-    places = np.flatnonzero(np.append(is_repeated, False) | np.append(False, is_repeated))
-    again = order[places]
-    order[places] = again[np.lexsort((weights[again], keys[again]))]
-    return order
+    keys, means = keys[order], weights[order].astype(np.float64, copy=False)
+    is_first = np.ones(keys.size, dtype=np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    num_repeated, num_contradicting = _average(keys, means, is_first)
+    kept = is_first if threshold is None else is_first & (means >= threshold)
+    num_below = int(is_first.sum() - kept.sum())
+    keys, means = _chosen(keys, kept), _chosen(means, kept)
+    low = keys >> bits
+    keys &= (1 << bits) - 1
+    return ScoredPairs(low, keys, means, apart.size - int(apart.sum()), num_repeated, num_contradicting, num_below)
+
+
+def _chosen(values: NDArray[Any], chosen: BoolArray) -> NDArray[Any]:
+    """Of ten million pairs, all are chosen as a rule, and a copy takes as long as to tell that."""
+    return values if chosen.all() else values[chosen]
+
+
+def _average(keys: IntArray, weights: FloatArray, is_first: BoolArray) -> tuple[int, int]:
+    """Gives the first of each run of equal keys the mean weight of all; how many of the others agree, and disagree.
+
+    Weights are added in their own order: that of a file changes no mean.
+    """
+    again = ~is_first
+    again[:-1] |= ~is_first[1:]
+    places = np.flatnonzero(again)
+    values = weights[places][np.lexsort((weights[places], keys[places]))]
+    starts = np.flatnonzero(is_first[places])
+    sizes = np.diff(starts, append=places.size)
+    differ = values[starts] < values[starts + sizes - 1]
+    means = np.add.reduceat(values, starts) / sizes if starts.size else values
+    weights[places[starts]] = np.where(differ, means, values[starts])
+    return int((sizes - 1)[~differ].sum()), int((sizes - 1)[differ].sum())
 
 
 def _check_sums(weights: NDArray[np.floating]) -> None:
-    sizes = np.abs(weights.astype(np.float64))
     with np.errstate(over="ignore"):
-        total = sizes.sum()
+        total = sum(float(np.abs(weights[block], dtype=np.float64).sum()) for block in blocks(weights.size))
     if total > MAX_SUM:
-        row = int(sizes.argmax())
+        row = int(np.abs(weights).argmax())
         raise ValueError(
             f"weight {weights[row]} in row {row + 1} of the pairs: all weights, without their signs, must add up to "
             f"{MAX_SUM:g} or less; divide them by one number"

@@ -1,15 +1,13 @@
 """Explanations of components that have not changed since the previous run: taken over, with their numbers of now."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltmeter.jobs.resolution import tables
-from tiltmeter.jobs.resolution.ids.previous import Identity, earlier_labels, rows_of
+from tiltmeter.jobs.resolution.ids.previous import Identity, rows_of
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution.lineage import NOWHERE
 
@@ -25,40 +23,26 @@ DECISIONS = list(_ORDERS)
 """Kinds of explanation that are of one component each, whatever else is asked."""
 
 
-class Kept(NamedTuple):
-    """Attributes:
-    changed: ``[records]``, whether the component of each is another one than before.
-    rows: table ``explanations``, of the others.
-    """
-
-    changed: NDArray[np.bool_]
-    rows: pl.DataFrame
-
-
-def kept_rows(previous: Identity, graph: str, clusters: pa.Table, reused: IntArray) -> Kept:
-    """What the previous run explained of components that did not change.
+def kept_rows(previous: Identity, graph: str, clusters: pa.Table, reused: IntArray) -> pl.DataFrame:
+    """What the previous run explained of components that did not change: of table ``explanations`` these rows.
 
     Args:
-        clusters: table ``clusters``.
+        clusters: table ``clusters``. In such components, clusters have the ids that they had.
         reused: ``[components]``, the number of each in the previous run; ``NOWHERE`` for one that changed.
     """
-    component, cluster = (clusters[name].to_numpy() for name in ("component", "cluster"))
-    earlier = earlier_labels(previous, graph, pl.Series(clusters["record"]))
-    same = reused[component] != NOWHERE
-    numbers = {
-        "component": (earlier.component[same], component[same]),
-        "cluster": (earlier.cluster[same], cluster[same]),
-    }
-    rows = rows_of(previous, "explanations", graph).filter(pl.col("kind").is_in(DECISIONS))
-    for name, (before, now) in numbers.items():
-        renumbered = pl.DataFrame({name: before, "now": now}).unique(name)
-        # A pair that is apart has no cluster.
-        rows = (
-            rows.join(renumbered, on=name, how="inner" if name == "component" else "left")
-            .drop(name)
-            .rename({"now": name})
-        )
-    return Kept(~same, rows.select(tables.EXPLANATIONS.names))
+    before = rows_of(previous, "clusters", graph, ["cluster", "id"])
+    rows = rows_of(previous, "explanations", graph, tables.EXPLANATIONS.names).filter(pl.col("kind").is_in(DECISIONS))
+    same = np.flatnonzero(reused != NOWHERE)
+    rows = rows.with_columns(_mapped(rows["component"], reused[same], same)).filter(pl.col("component") != NOWHERE)
+    ids = _mapped(rows["cluster"], before["cluster"].to_numpy(), before["id"].to_numpy())
+    return rows.with_columns(_mapped(ids, clusters["id"].to_numpy(), clusters["cluster"].to_numpy()))
+
+
+def _mapped(numbers: pl.Series, before: IntArray, now: IntArray) -> pl.Series:
+    """What is now in place of each number; ``NOWHERE`` if nothing is. Null stays null: a pair apart has no cluster."""
+    values = np.full(int(max(before.max(initial=-1), numbers.max() or 0)) + 1, NOWHERE)
+    values[before] = now
+    return pl.Series(numbers.name, values).gather(numbers)
 
 
 def joined_in_order(part: pa.Table, rows: pl.DataFrame, kind: str) -> pa.Table:

@@ -1,7 +1,7 @@
 """The run whose clusters hand on their ids: found, checked, and read as far as it is the same."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,10 +70,11 @@ def check_fits(store: Store, records: Mapping[str, TableRef], files: Mapping[str
         return
     uri = files["previous clusters"].uri
     for name, ref in records.items():
-        rows = pl.scan_parquet(uri).filter(pl.col("graph").cast(pl.String) == name).select("record").collect()
-        known = rows["record"].implode()
-        if any(pl.Series(piece["record"]).is_in(known).any() for piece in pieces(store, [ref])):
-            return
+        before = pl.scan_parquet(uri).filter(pl.col("graph").cast(pl.String) == name)
+        for piece in pieces(store, [ref]):
+            known = before.filter(pl.col("record").is_in(pl.Series(piece["record"]).implode()))
+            if known.head(1).collect(engine="streaming").height:
+                return
     raise _refusal(Path(uri).parent, "none of its records is in this run: are their ids written alike?")
 
 
@@ -104,22 +105,29 @@ class Earlier(NamedTuple):
 
 def earlier_labels(previous: Identity, graph: str, records: pl.Series) -> Earlier:
     """The clusters, components and ids that records had; records are told by their ids alone."""
-    rows = rows_of(previous, "clusters", graph).select("record", "cluster", "component", "id")
-    joined = records.alias("record").to_frame().join(rows, on="record", how="left", maintain_order="left")
-    cluster, component, id_ = (joined[name].fill_null(NOWHERE).to_numpy() for name in ("cluster", "component", "id"))
-    gone = rows.join(records.alias("record").to_frame(), on="record", how="anti")["id"].to_numpy()
-    return Earlier(cluster, component, id_, gone)
+    rows = rows_of(previous, "clusters", graph, ["record", "cluster", "component", "id"])
+    labels = rows.drop("record")
+    is_gone = np.zeros(rows.height, dtype=np.bool_)
+    if not rows["record"].equals(records):  # on most nights they are the same, and nothing has to be looked up
+        known = rows.select("record").with_row_index("place")
+        frame = records.alias("record").to_frame()
+        places = frame.join(known, on="record", how="left", maintain_order="left")["place"]
+        labels = labels.select(pl.all().gather(places).fill_null(NOWHERE))
+        is_gone[:] = True
+        is_gone[places.drop_nulls().to_numpy()] = False
+    cluster, component, id_ = (labels[name].to_numpy() for name in ("cluster", "component", "id"))
+    return Earlier(cluster, component, id_, rows["id"].to_numpy()[is_gone])
 
 
-def rows_of(previous: Identity, table: str, graph: str) -> pl.DataFrame:
-    """The rows of a graph in a table of the previous run."""
+def rows_of(previous: Identity, table: str, graph: str, columns: Sequence[str]) -> pl.DataFrame:
+    """Columns of the rows of a graph in a table of the previous run."""
     scan = pl.scan_parquet(previous[table]["uri"])
-    return scan.filter(pl.col("graph").cast(pl.String) == graph).collect()
+    return scan.filter(pl.col("graph").cast(pl.String) == graph).select(columns).collect()
 
 
 def next_id(previous: Identity, graph: str) -> int:
     """The first id that the previous run and those before it have not given."""
-    counts = rows_of(previous, "ledger_counts", graph)
+    counts = rows_of(previous, "ledger_counts", graph, ["next_id"])
     return int(counts["next_id"][0]) if counts.height else 0
 
 

@@ -10,10 +10,10 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.jobs.resolution.pairs import Graph, graph_of, graph_tables, numbered, places_of, read_gold
+from tiltmeter.jobs.resolution.pairs import Graph, graph_of, graph_tables, read_gold
 from tiltmeter.jobs.resolution.records.config import RecordScorer
 from tiltmeter.operators.resolution import pairs as scored_pairs
-from tiltmeter.operators.resolution.ids import as_ids
+from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
 from tiltmeter.operators.resolution.records import linkage as record_linkage
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
@@ -83,8 +83,8 @@ def _gather(store: Store, unit: Unit) -> Tables:
     files: Mapping[str, Any] = unit.config["files"]
     rows = pl.concat(pl.DataFrame(store.read(ref)) for ref in unit.inputs["pairs"])
     every = as_ids(read_records(files["records"]["uri"], [unit.config["id"]]).to_series())
-    different = pl.concat([rows["left"], rows["right"]]).unique()
-    ids, [left, right] = numbered(different, places_of(different, [rows["left"], rows["right"]]), [every])
+    ends = [rows["left"], rows["right"]]
+    ids, [left, right] = numbered_ids(different_ids(ends), ends, [every])
     pairs = clean_pairs(left, right, weights_of(rows["match_probability"].to_numpy()), unit.config["threshold"])
     clusters = None
     if "gold" in files:

@@ -72,6 +72,17 @@ def test_a_run_after_another_finds_what_one_alone_does(runs):
         assert frame(again, name, *drop).equals(frame(alone, name, *drop)), name
 
 
+@pytest.mark.parametrize("pairs", [drawn_pairs(), changed(drawn_pairs())], ids=["unchanged", "changed"])
+def test_gold_and_questions_are_of_all_components_solved_or_not(pairs, resolve, runs, tmp_path):
+    records = pl.concat([pairs["left"], pairs["right"]]).unique().sort()
+    gold = pl.DataFrame({"record": records, "cluster": np.arange(records.len()) // 3})
+    gold.write_parquet(tmp_path / "gold.parquet")
+    settings = f"gold={tmp_path}/gold.parquet", "explain=[{record: r110, other: r111}, {record: r120, cluster: 0}]"
+    again, alone = resolve(pairs, *settings, f"previous={runs[0].path}"), resolve(pairs, *settings)
+    assert frame(again, "explanations").equals(frame(alone, "explanations"))
+    assert {"merge", "false_merge", "asked", "asked_pair"} <= set(frame(again, "explanations")["kind"])
+
+
 def test_only_components_that_changed_are_solved(runs):
     first, again, _ = runs
     before, now = (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fixtures.problems import drawn_problem
-from tiltmeter.operators.resolution.components import components_of
+from tiltmeter.operators.resolution.components import components_of, divided, undivided
 from tiltmeter.operators.resolution.digests import component_digests
 from tiltmeter.operators.resolution.pairs import ScoredPairs
 
@@ -31,6 +31,32 @@ def test_the_order_of_pairs_changes_nothing_and_a_weight_its_component_alone(see
         ends = parts.component[[problem.left[0], problem.right[0]]]
         touched = {int(ends[0])} if ends[0] == ends[1] else set()
         assert set(np.flatnonzero(after != before).tolist()) == touched
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_components_and_digests_are_the_same_in_blocks_of_any_size(size, monkeypatch):
+    problem = drawn_problem(3, "zero", 12)
+    parts, before = digests(problem)
+    monkeypatch.setattr("tiltmeter.operators.resolution.pairs._PAIRS_OF_A_BLOCK", size)
+    monkeypatch.setattr("tiltmeter.operators.resolution.components._MANY", 0)
+    again, after = digests(problem)
+    assert after.tolist() == before.tolist()
+    for one, other in zip(parts, again, strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3))
+def test_pairs_of_components_come_back_by_their_nodes_without_those_that_are_left_out(seed, left_out):
+    problem = drawn_problem(seed, "zero", 8)
+    component = digests(problem)[0].component - left_out
+    component = np.maximum(component, -1)
+    parts = divided(component, problem.left, problem.right, problem.weights)
+    nodes = np.flatnonzero(component >= 0)
+    left, right, weights = undivided(component[nodes], np.diff(parts.starts), *parts[-3:])
+    inside = (component[problem.left] == component[problem.right]) & (component[problem.left] >= 0)
+    assert nodes[left].tolist() == problem.left[inside].tolist()
+    assert nodes[right].tolist() == problem.right[inside].tolist()
+    assert weights.tolist() == problem.weights[inside].tolist()
 
 
 @pytest.mark.parametrize("change", ["pair", "node", "group"])

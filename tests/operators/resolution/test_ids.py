@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import polars as pl
 import pytest
 
-from tiltmeter.operators.resolution.ids import as_ids, as_text
+from tiltmeter.operators.resolution.ids import as_ids, as_text, different_ids, numbered_ids
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,20 @@ def test_what_is_not_text_is_refused_by_its_type(values):
     column = pl.Series("left", values)
     with pytest.raises(ValueError, match=r"column 'left' of type .* can't be read as text"):
         as_text(column)
+
+
+@pytest.mark.parametrize("first", [-3, 0, 7, 2**62, 2**63])
+@pytest.mark.parametrize("step", [1, 1000])
+def test_numbers_are_the_places_of_the_texts_however_far_whole_numbers_lie_apart(first, step):
+    left, right = ([first + step * number for number in numbers] for numbers in ([0, 9, 2, 0], [11, 2, 10, 9]))
+    ends = [pl.Series(end) for end in (left, right)]
+    ids, numbers = numbered_ids(different_ids(ends), ends, [pl.Series(["a", str(left[0])])])
+    assert ids.to_list() == sorted({*map(str, left + right), "a"})
+    assert [[ids[int(number)] for number in end] for end in numbers] == [[*map(str, end)] for end in (left, right)]
+
+
+def test_without_any_pair_there_still_may_be_ids():
+    ends = [pl.Series([], dtype=pl.Int64)] * 2
+    ids, numbers = numbered_ids(different_ids(ends), ends, [pl.Series(["b", "a"])])
+    assert ids.to_list() == ["a", "b"]
+    assert [end.size for end in numbers] == [0, 0]
