@@ -275,7 +275,8 @@ def _num_alike(draws: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         skewness = np.abs(skew(np.where(np.isfinite(draws), draws, np.nan), axis=-1, nan_policy="omit"))
         surely = np.maximum(np.asarray(skewness, dtype=np.float64) - np.sqrt(6.0 / draws.shape[-1]), 0.0)
-        return np.nan_to_num(1.0 / surely**2, nan=np.inf, posinf=np.inf)
+        num_alike: FloatArray = np.nan_to_num(1.0 / surely**2, nan=np.inf, posinf=np.inf)
+    return num_alike
 
 
 def _paired_moments(before: NDArray[np.floating], after: NDArray[np.floating]) -> _Moments:
