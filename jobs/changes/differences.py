@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.past_runs import PastRun
+from tiltmeter.jobs.runtime.draws import ORDER
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.differences import Centre, paired_difference, paired_means, unpaired_difference
@@ -118,8 +119,9 @@ def _kind(one: Draws, other: Draws) -> _Kind:
     schemes = [json.loads(draws.scheme) if draws.scheme else {} for draws in (one, other)]
     are_of_items = all(scheme.get("paired_by") == "items" for scheme in schemes)
     centre: Centre = "centred" if are_of_items else "averaged"
-    if one.scheme == other.scheme is not None:
-        return _Kind(True, centre, schemes[0]["paired_by"], "keyed_by" in schemes[0])
+    first, second = ({key: value for key, value in scheme.items() if key != ORDER} for scheme in schemes)
+    if first and first == second:
+        return _Kind(True, centre, first["paired_by"], ORDER in schemes[0] and schemes[0] == schemes[1])
     return _Kind(False, centre, "unpaired")
 
 

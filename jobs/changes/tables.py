@@ -81,7 +81,7 @@ DIFFERENCES = pa.schema(
         number(
             "p_texts",
             "p-value of no difference of the mean over replicas of these very texts; null unless both runs draw and "
-            "train alike what they share (embedding.keyed_by=word)",
+            "train alike what they share (embedding.keyed_by=word, and as many blocks of words)",
         ),
         number("q_texts", "the same adjusted for all numbers of the table"),
         count("num_draws", "replicas or resamples that the interval rests on, of both runs", "draws"),

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import each
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
-from tiltmeter.jobs.embedding.corpus.counting import keyed
+from tiltmeter.jobs.embedding.corpus.counting import keyed, tiling_of
 from tiltmeter.jobs.embedding.corpus.slices import check_any_large
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
@@ -22,10 +22,9 @@ from tiltmeter.jobs.embedding.vectors.models import Model, Needs
 from tiltmeter.jobs.embedding.vectors.selection import VERSION, Selection, select
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding, read_vector_files
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.jobs.runtime.draws import Scheme
+from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.operators.embedding import bootstrap
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL, Resampling, replica_name
-from tiltmeter.operators.embedding.keyed_words import KeyedBy
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL, replica_name
 from tiltmeter.operators.text.spelling import normalised
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -92,7 +91,6 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     }
     done = run.runner.run_whole(Stage("select words", each(select), units, None))
     embedding = cast(EmbeddingConfig, run.config.embedding)
-    scheme = replica_scheme(run.config.seed, embedding.resampling, embedding.keyed_by)
     return [
         _model(
             name,
@@ -102,19 +100,23 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
             finished,
             embedding.num_replicas,
             _num_tokens(run.runner.store, corpora[name]),
-            scheme,
+            replica_scheme(run.config.seed, embedding, corpora[name].vocabulary),
         )
         for name, finished in done.items()
     ]
 
 
-def replica_scheme(seed: int, resampling: Resampling, keyed_by: KeyedBy) -> Scheme:
+def replica_scheme(seed: int, embedding: EmbeddingConfig, vocabulary: TableRef) -> Scheme:
     """What the lines of replicas are drawn by: two runs of one scheme draw the lines that both have alike.
 
-    Where draws are keyed by words, they also train alike what both have.
+    Where draws are keyed by words, they also train alike what both have; but not in another number of blocks.
     """
-    drawn = {"unit": resampling.unit, "weights": resampling.weights}
-    return {"paired_by": "replicas", "seed": seed, "operator": bootstrap.VERSION} | drawn | keyed(keyed_by)
+    drawn = {"unit": embedding.resampling.unit, "weights": embedding.resampling.weights}
+    scheme = {"paired_by": "replicas", "seed": seed, "operator": bootstrap.VERSION} | drawn
+    if embedding.keyed_by == "rank":
+        return scheme
+    tiling = tiling_of(vocabulary, embedding.cooccurrence, embedding.keyed_by)
+    return scheme | keyed(embedding.keyed_by) | {ORDER: tiling.num_blocks}
 
 
 def _lack(run: Run[EmbeddingsRun, Sources], corpus: TokenisedCorpus, lists: Mapping[str, Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.vectors.lookup import estimate, narrowed
-from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.embedding.vectors.models import Model, common_scheme
 from tiltmeter.jobs.gender import tables
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.runtime import draws
@@ -44,7 +44,7 @@ def correlate_languages(
         UnitsFailed: if it fails.
     """
     settings = {"languages": _names(models), "intervals": narrowed(IntervalSettings, config), "weights": config.weights}
-    settings["draws"] = models[0].scheme  # all are of one run
+    settings["draws"] = common_scheme(models)
     unit = Unit(f"language_{correlation.VERSION}", "languages", settings, {"biases": biases})
     [correlated] = runner.run_whole(Stage("languages", each(_correlate), {"languages": [unit]}))["languages"]
     # Apart from the numbers, which do not depend on what corpora are called where each has its own language.

@@ -185,7 +185,7 @@ def moves_in_texts(differences: pl.DataFrame) -> list[Section]:
         return []
     caption = (
         "Numbers whose mean over replicas is another one in these texts, by more than drawing lines and training "
-        "make; with the interval of what other texts like them would make of it, which holds 0. The surest are first."
+        "make; with the interval of what other texts like them would make of it. The surest are first."
     )
     names = [text("name", "job")] if "name" in moved.columns else []
     numbers = [

@@ -34,6 +34,10 @@ DRAWS = pa.schema(
 Scheme = Mapping[str, Any]
 """What draws are keyed by; ``paired_by`` says what two runs of one scheme share: ``replicas`` or ``items``."""
 
+ORDER = "num_blocks"
+"""Of a scheme, what the order of training depends on beside its words: runs that differ in it alone draw alike what
+they share, and train it otherwise. A scheme without it says nothing of training."""
+
 
 def draws_of(name: str, values: NDArray[np.floating], scheme: Scheme | None = None) -> Row:
     """What the row of a number says of its replicas or resamples beside the columns of its table.

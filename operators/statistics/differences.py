@@ -102,11 +102,11 @@ def paired_difference(
     >>> [round(float(value), 3) for value in one]
     [-0.268, 2.601, 0.073, 3.0]
     """
-    mean, variance, num = _paired_moments(before, after)
-    df = np.asarray(num - 1.0, dtype=np.float64)
+    moments = _paired_moments(before, after)
+    df = np.asarray(moments.num - 1.0, dtype=np.float64)
     if centre == "centred":
-        df = np.clip(_num_alike(_draws(before, after)) - 1.0, 1.0, np.maximum(df, 1.0))
-    return _judged(difference, mean, variance, df, num, level, centre)
+        df = np.clip(_num_alike(_draws(before, after), moments) - 1.0, 1.0, np.maximum(df, 1.0))
+    return _judged(difference, moments.mean, moments.variance, df, moments.num, level, centre)
 
 
 def paired_means(
@@ -265,18 +265,18 @@ def _draws(before: NDArray[np.floating], after: NDArray[np.floating]) -> FloatAr
         return np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
 
 
-def _num_alike(draws: FloatArray) -> FloatArray:
+def _num_alike(draws: FloatArray, moments: _Moments) -> FloatArray:
     """How many texts differ, if they differ alike, by the skewness of resamples; infinite without any.
 
     The standard error of a skewness that is 0, sqrt(6 / R), is taken off: chance makes no few texts out of many.
     """
-    from scipy.stats import skew
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        skewness = np.abs(skew(np.where(np.isfinite(draws), draws, np.nan), axis=-1, nan_policy="omit"))
-        surely = np.maximum(np.asarray(skewness, dtype=np.float64) - np.sqrt(6.0 / draws.shape[-1]), 0.0)
-        num_alike: FloatArray = np.nan_to_num(1.0 / surely**2, nan=np.inf, posinf=np.inf)
-    return num_alike
+    num = np.maximum(moments.num, 1)
+    deviations = np.where(np.isfinite(draws), draws - moments.mean[..., np.newaxis], 0.0)
+    deviations /= np.where(moments.variance > 0.0, np.sqrt(moments.variance * (num - 1) / num), np.inf)[..., np.newaxis]
+    skewness = np.abs((deviations**3).sum(axis=-1) / num)
+    surely = np.maximum(skewness - np.sqrt(6.0 / num), 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(1.0 / surely**2, dtype=np.float64)
 
 
 def _paired_moments(before: NDArray[np.floating], after: NDArray[np.floating]) -> _Moments:

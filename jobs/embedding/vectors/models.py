@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tiltmeter.jobs.embedding.vectors.selection import Selection, needed_words
-from tiltmeter.jobs.runtime.draws import Scheme
+from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.operators.text.wordsets import WordSets, word_lists
 from tiltmeter.storage.store.ledger import TableRef
 
@@ -35,6 +35,13 @@ class Model:
     neighbours: Sequence[TableRef]
     num_tokens: int | None = None
     scheme: Scheme | None = None
+
+
+def common_scheme(models: Sequence[Model]) -> Scheme | None:
+    """Of a number of several models of one run, which draw alike; each is trained in an order of its own."""
+    scheme = models[0].scheme
+    orders = [model.scheme[ORDER] for model in models if model.scheme and ORDER in model.scheme]
+    return {**scheme, ORDER: orders} if scheme and orders else scheme
 
 
 @dataclass(frozen=True)

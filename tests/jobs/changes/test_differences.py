@@ -53,7 +53,7 @@ def test_draws_that_both_runs_share_are_held_against_each_other(run):
 
 
 def test_runs_that_train_alike_say_what_moved_in_these_texts_alone(run):
-    by_word, own = SCHEME | {"keyed_by": "word"}, 0.05 * WIDE[::-1]
+    by_word, own = SCHEME | {"keyed_by": "word", "num_blocks": 4}, 0.05 * WIDE[::-1]
     [row] = differences(run({"a": 1.0}, by_word), run({"a": 1.06}, by_word, own=own)).values()
     known = paired_means(0.06, 1.0 + WIDE, 1.06 + WIDE + own)
     assert row["q_texts"] == row["p_texts"] == pytest.approx(float(known))
@@ -62,6 +62,15 @@ def test_runs_that_train_alike_say_what_moved_in_these_texts_alone(run):
     assert more["verdict"] == "moved"
     [less] = differences(run({"a": 1.0}), run({"a": 1.06}, own=own)).values()
     assert (less["p_texts"], less["q_texts"], less["verdict"]) == (None, None, "stayed")
+
+
+@pytest.mark.parametrize("blocks", [{"num_blocks": 8}, {"num_blocks": [4, 8]}, {}])
+def test_runs_that_train_in_another_order_share_their_draws_alone(run, blocks):
+    """As many blocks as vocabularies need: the noise of their order, which all replicas have, is no move."""
+    one, own = SCHEME | {"keyed_by": "word"}, 0.05 * WIDE[::-1]
+    [row] = differences(run({"a": 1.0}, one | {"num_blocks": 4}), run({"a": 1.06}, one | blocks, own=own)).values()
+    assert row["p"] == pytest.approx(float(paired_difference(0.06, 1.0 + WIDE, 1.06 + WIDE + own).p))
+    assert (row["paired_by"], row["p_texts"], row["verdict"]) == ("replicas", None, "stayed")
 
 
 @pytest.mark.parametrize("scheme", [SCHEME | {"seed": 1}, None])

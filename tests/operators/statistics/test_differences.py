@@ -51,6 +51,27 @@ def test_few_texts_that_differ_are_as_few_numbers(num_worse, p):
     assert (judged.p <= 0.05) == (p <= 0.05)
 
 
+def test_the_degrees_of_freedom_of_texts_are_those_of_the_skewness_of_finite_draws():
+    draws = np.random.default_rng(5).poisson(4.0, size=(3, 600)) / 100
+    known = 1 / (stats.skew(draws, axis=1) - np.sqrt(6 / 600)) ** 2 - 1
+    assert (known > 2).all()
+    assert (known < 30).all()
+    judged = paired_difference(np.full(3, 0.1), np.zeros((3, 600)), draws, centre="centred")
+    assert judged.p == pytest.approx(2 * stats.t.sf(0.1 / draws.std(axis=1, ddof=1), known))
+    # Of two runs, one may have more resamples than the other: those have no partner.
+    padded = np.append(draws, np.full((3, 1800), np.nan), axis=1)
+    alike = paired_difference(np.full(3, 0.1), np.zeros((3, 2400)), padded, centre="centred")
+    assert alike.p == pytest.approx(judged.p)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("draws", [np.full(9, np.nan), np.full(9, 0.1), 0.1 + 1e-17 * np.arange(9), np.empty(0)])
+def test_draws_without_any_spread_are_judged_without_a_warning(draws):
+    judged = paired_difference(0.1, np.zeros(draws.size), draws, centre="centred")
+    assert judged.num == np.isfinite(draws).sum()
+    assert judged.p < 1e-12 if judged.num else np.isnan(judged.p)
+
+
 def test_draws_that_are_not_shared_have_the_variance_of_both_and_the_degrees_of_freedom_of_welch():
     before, after = np.array([1.0, 2.0, 4.0]), np.array([6.0, 9.0, 7.5, 8.0])
     one = unpaired_difference(5.0, before, after, centre="centred")

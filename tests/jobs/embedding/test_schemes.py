@@ -1,0 +1,38 @@
+"""What draws of replicas are keyed by: what two runs have in common whose numbers are held against each other."""
+
+from dataclasses import replace
+
+import pytest
+
+from tiltmeter.jobs.embedding.embed import EmbeddingConfig
+from tiltmeter.jobs.embedding.find_models import replica_scheme
+from tiltmeter.jobs.embedding.vectors.models import Model, common_scheme
+from tiltmeter.operators.text.wordsets import WordSets
+from tiltmeter.storage.store.ledger import TableRef
+
+OCCUPATIONS = {"source": "made up", "year": 2026, "percent_women": {"nurse": 90.0}}
+WORDS = WordSets(language="en", cue_pairs=(("she", "he"),), occupations=OCCUPATIONS)
+
+
+def vocabulary(num_words):
+    return TableRef("vocabulary/0", "vocabulary", num_words, {"word": f"{num_words}"})
+
+
+def model(scheme):
+    return Model("a", "en", WORDS, (), 4, (), (), scheme=scheme)
+
+
+@pytest.mark.parametrize(("num_words", "num_blocks"), [(1, 1), (2048, 1), (2049, 2), (4096, 2), (4097, 4)])
+def test_words_that_need_more_blocks_train_in_another_order(num_words, num_blocks):
+    rank, word = (replica_scheme(3, EmbeddingConfig(keyed_by=by), vocabulary(num_words)) for by in ("rank", "word"))
+    assert word == {**rank, "keyed_by": "word", "num_blocks": num_blocks}
+    assert rank == replica_scheme(3, EmbeddingConfig(), vocabulary(7))
+
+
+def test_numbers_of_several_models_have_the_orders_of_all():
+    by_word = EmbeddingConfig(keyed_by="word")
+    schemes = [replica_scheme(3, by_word, vocabulary(num_words)) for num_words in (9, 9000)]
+    assert common_scheme([*map(model, schemes)]) == {**schemes[0], "num_blocks": [1, 8]}
+    by_rank = replica_scheme(3, replace(by_word, keyed_by="rank"), vocabulary(9))
+    assert common_scheme([model(by_rank), model(by_rank)]) == by_rank
+    assert common_scheme([model(None)]) is None
