@@ -69,7 +69,7 @@ def keyed_words(words: Sequence[str], tiling: Tiling) -> KeyedWords:
         tiling: from :func:`roomy_tiling`, for as many words.
 
     >>> keyed_words(["she", "he", "nurse"], roomy_tiling(3, 2)).slots
-    array([1, 3, 0], dtype=int32)
+    array([0, 1, 3], dtype=int32)
     """
     keys = np.array([document_key(word) for word in words], np.uint64)
     order = np.argsort(keys, kind="stable")

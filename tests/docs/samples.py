@@ -155,7 +155,7 @@ def opinions(folder: Path) -> None:
     from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE, reviews
 
     rows = [f"{review.text},{review.label}" for review in reviews(200, 25, seed=0)]
-    write(folder / "reviews.csv", "\n".join(["text,label", *rows]) + "\n")
+    write(folder / "opinions.csv", "\n".join(["text,label", *rows]) + "\n")
     polarities = [f"{word},positive" for word in POSITIVE] + [f"{word},negative" for word in NEGATIVE]
     write(folder / "lexicon.csv", "\n".join(["word,polarity", *polarities]) + "\n")
 
@@ -202,7 +202,7 @@ def spoken(folder: Path) -> None:
             rows.append(f"{said},{feeling},{friend}")
         write(folder / name, "\n".join(["Utterance,Sentiment,Speaker", *rows]) + "\n")
     valence = {"bad": 0.1, "awful": 0.05, "here": 0.5, "good": 0.9, "lovely": 0.95}
-    write(folder / "lexicon.csv", "\n".join(["Word,Valence", *(f"{word},{at}" for word, at in valence.items())]) + "\n")
+    write(folder / "valence.csv", "\n".join(["Word,Valence", *(f"{word},{at}" for word, at in valence.items())]) + "\n")
 
 
 def logged(folder: Path) -> None:
