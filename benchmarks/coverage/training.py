@@ -121,10 +121,11 @@ def _config(store: Path, training: Training) -> SamplesRun:
 
 def _keep(places: Mapping[str, Path], costs: Path, run: Run[SamplesRun, Sources]) -> None:
     config, store = run.config, run.runner.store
-    samples = read(run)
+    samples = read(run).tokenised
     trained = embed(run.runner, samples, cast(EmbeddingConfig, config.embedding), config.seed, config.cluster)
     run.publish("corpora", [samples[name].summary for name in trained])
-    run.publish("training", [ref for embeddings in trained.values() for ref in embeddings.training])
+    losses = [ref.labelled(corpus=name) for name, embeddings in trained.items() for ref in embeddings.training]
+    run.publish("training", losses)
     for name, embeddings in trained.items():
         _models(store, samples[name], embeddings).save(places[name])
     num_trained = sum(record.num_done for record in run.runner.records if record.name == "train")
