@@ -70,7 +70,7 @@ class Modelled(NamedTuple):
 
     def times(self, num: int) -> "Modelled":
         """So many of the same."""
-        return Modelled(*(None if value is None else num * value for value in self))  # type: ignore[arg-type]
+        return Modelled(num * self.num_units, *(None if value is None else num * value for value in self[1:]))
 
 
 WHOLE = ("bootstrap", "survey")

@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR
+from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, count_pairs
 from tiltmeter.operators.embedding.glove import GloveConfig, GloveTraining
-from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling
+from tiltmeter.operators.embedding.keyed_words import keyed_words, roomy_tiling
+from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, shuffled_in_tiles, tiled_pairs
 
 ROOT = Path(__file__).parents[3]
 SEED = 3
@@ -58,19 +59,19 @@ def data():
     return random_pairs(TILING, 0.6)
 
 
-def start(data, replicas=REPLICAS, tiling=TILING, config=CONFIG):
+def start(data, replicas=REPLICAS, tiling=TILING, config=CONFIG, words=None):
     if not HAS_TRITON:
         pytest.skip("Triton, which comes with torch for CUDA, is not installed")
     if TOO_LATE and not HAS_CARD:
         pytest.skip("no NVIDIA card, and Triton was imported before it was told to interpret")
     pairs, counts = data
     given_counts = [counts[REPLICAS.index(replica)] for replica in replicas]
-    return glove_cuda.CudaGlove(pairs, given_counts, tiling, replicas, SEED, config, DEVICE)
+    return glove_cuda.CudaGlove(pairs, given_counts, tiling, replicas, SEED, config, DEVICE, words)
 
 
-def start_cpu(data, at, tiling=TILING, config=CONFIG):
+def start_cpu(data, at, tiling=TILING, config=CONFIG, words=None):
     pairs, counts = data
-    return GloveTraining(pairs, [counts[at]], tiling, REPLICAS[at], SEED, config)
+    return GloveTraining(pairs, [counts[at]], tiling, REPLICAS[at], SEED, config, words=words)
 
 
 def advance(training, epochs):
@@ -104,6 +105,21 @@ def test_two_epochs_agree_with_the_cpu(data, trained, at):
     assert_agree(trained[0].state(at), cpu.state())
     np.testing.assert_allclose(trained[0].result(at).vectors, cpu.result().vectors, rtol=1e-5, atol=1e-5)
     assert trained[0].epochs_done(at) == 2
+
+
+def test_words_that_are_keyed_train_as_on_the_cpu():
+    spellings = [f"word{number}" for number in range(14)]
+    tiling = roomy_tiling(len(spellings), 4)
+    words = keyed_words(spellings, tiling)
+    # The last word has no pair, and so no vector.
+    tokens = words.slots[np.random.default_rng(0).integers(0, 13, 120)]
+    counted = count_pairs(tokens, np.arange(0, 121, 12), np.ones((10, 1), np.uint8), tiling, 3)
+    order = shuffled_in_tiles(counted.names, tiling, SEED, words.slot_keys(tiling))
+    data = tiled_pairs(counted.names[order], tiling), [counted.counts[0][order]]
+    group = advance(start(data, [0], tiling, words=words), 2)
+    cpu = advance(start_cpu(data, 0, tiling, words=words), 2)
+    np.testing.assert_allclose(group.result(0).vectors, cpu.result().vectors, rtol=1e-5, atol=1e-5)
+    assert np.isnan(cpu.result().vectors).all(axis=1).tolist() == [False] * 13 + [True]
 
 
 @pytest.mark.parametrize(("dimensions", "num_words"), [(100, 3), (30, 4), (14, 1)])
