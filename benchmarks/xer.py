@@ -44,7 +44,8 @@ def chains_of(num: int) -> list[str]:
 def problem_of(chains: Sequence[str], threshold: float | None, mean: float = 0.5, sd: float = 0.3) -> Problem:
     """The graph of mentions at a threshold."""
     pairs = clean_pairs(*synthetic_scores(chains, mean, sd, seed=0, about=f"{len(chains)} mentions"), threshold)
-    return Problem(len(chains), pairs.left, pairs.right, pairs.weights, "forbid")
+    left, right = (end.astype(np.int64) for end in pairs[:2])
+    return Problem(len(chains), left, right, pairs.weights, "forbid")
 
 
 def describe(problem: Problem, *, cliques: bool) -> str:

@@ -132,7 +132,8 @@ def _explanations(store: Store, unit: Unit, clusters: pa.Table) -> Iterator[pa.T
     if "pairs" not in unit.inputs:
         return
     pairs = store.read(unit.input("pairs"))
-    left, right, weights = (pairs[name].to_numpy() for name in ("left", "right", "weight"))
+    left, right = (pairs[name].to_numpy().astype(np.int64, copy=False) for name in ("left", "right"))
+    weights = pairs["weight"].to_numpy()
     problem = Problem(component.size, left, right, weights, missing)
     if "reused" not in unit.inputs:
         yield explanations(graph, clusters, decided(problem, component))

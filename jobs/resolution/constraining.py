@@ -63,7 +63,8 @@ def _constrain(store: Store, unit: Unit) -> Tables:
     given, missing, graph = (unit.config[name] for name in ("constraints", "missing", "graph"))
     ids = pl.Series(store.read(unit.input("records"))["record"])
     pairs = store.read(unit.input("pairs"))
-    left, right, weights = (pairs[name].to_numpy() for name in ("left", "right", "weight"))
+    left, right = (pairs[name].to_numpy().astype(np.int64, copy=False) for name in ("left", "right"))
+    weights = pairs["weight"].to_numpy()
     linked, sources = {name: linked_pairs(given, name) for name in LINKS}, record_sources(given)
     known = {name: numbered_pairs(ids, rows) for name, rows in linked.items()}
     constraints = Constraints(known["must_link"], known["cannot_link"], numbered_sources(ids, sources))

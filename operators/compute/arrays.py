@@ -5,4 +5,6 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+IndexArray = NDArray[np.signedinteger]
+"""Places of something in something else: where there are millions of them, in 32 bits each."""
 BoolArray = NDArray[np.bool_]

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import FloatArray, IndexArray, IntArray
 from tiltmeter.operators.resolution.pairs import ScoredPairs, blocks
 from tiltmeter.operators.resolution.problem import canonical
 
@@ -55,7 +55,7 @@ class Components(NamedTuple):
 
 
 def positive_components(
-    num_nodes: int, left: IntArray, right: IntArray, weights: FloatArray, together: IntArray | None = None
+    num_nodes: int, left: IndexArray, right: IndexArray, weights: FloatArray, together: IntArray | None = None
 ) -> IntArray:
     """``[nodes]`` int64, the component of each node in the graph of the positive pairs, in the order of first nodes.
 
@@ -69,7 +69,7 @@ def positive_components(
     return _connected(num_nodes, edges if together is None else np.append(edges, together, axis=1))
 
 
-def _connected(num_nodes: int, edges: IntArray) -> IntArray:
+def _connected(num_nodes: int, edges: IndexArray) -> IntArray:
     """``[nodes]``, the component of each, in the order of first nodes."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -78,12 +78,12 @@ def _connected(num_nodes: int, edges: IntArray) -> IntArray:
     return canonical(connected_components(graph, directed=False)[1])
 
 
-def _positive(left: IntArray, right: IntArray, weights: FloatArray) -> IntArray:
+def _positive(left: IndexArray, right: IndexArray, weights: FloatArray) -> IndexArray:
     positive = weights > 0.0
     return np.stack([left[positive], right[positive]])
 
 
-def _forest(num_nodes: int, left: IntArray, right: IntArray, weights: FloatArray) -> IntArray:
+def _forest(num_nodes: int, left: IndexArray, right: IndexArray, weights: FloatArray) -> IndexArray:
     """``[2, edges]``, positive pairs that connect what all do, few of them: of each node one, and of what these connect
     those between."""
     nodes = np.arange(num_nodes)
@@ -117,8 +117,8 @@ def components_of(
 
 def numbered_components(
     num_nodes: int,
-    left: IntArray,
-    right: IntArray,
+    left: IndexArray,
+    right: IndexArray,
     weights: FloatArray,
     linked: Linked = "positive",
     together: IntArray | None = None,
@@ -145,7 +145,7 @@ def places(component: IntArray) -> IntArray:
     return place
 
 
-def divided(component: IntArray, left: IntArray, right: IntArray, weights: FloatArray) -> Components:
+def divided(component: IntArray, left: IndexArray, right: IndexArray, weights: FloatArray) -> Components:
     """The pairs within components, component by component.
 
     Args:
@@ -163,7 +163,7 @@ def divided(component: IntArray, left: IntArray, right: IntArray, weights: Float
     )
 
 
-def _inside(component: IntArray, left: IntArray, right: IntArray) -> IntArray:
+def _inside(component: IntArray, left: IndexArray, right: IndexArray) -> IntArray:
     """Which pairs are within a component."""
     chosen = [np.empty(0, dtype=np.int64)]
     for block in blocks(left.size):
@@ -173,7 +173,7 @@ def _inside(component: IntArray, left: IntArray, right: IntArray) -> IntArray:
 
 
 def undivided(
-    component: IntArray, sizes: IntArray, left: IntArray, right: IntArray, weights: FloatArray
+    component: IntArray, sizes: IntArray, left: IndexArray, right: IndexArray, weights: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """The pairs of :func:`divided` by their nodes, and in their order.
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import FloatArray, IndexArray, IntArray
 from tiltmeter.operators.resolution.pairs import blocks
 
 VERSION = "component_digests/1"
@@ -15,8 +15,8 @@ _SHIFTS = [np.uint64(shift) for shift in (30, 27, 31)]
 def component_digests(
     component: IntArray,
     place: IntArray,
-    left: IntArray,
-    right: IntArray,
+    left: IndexArray,
+    right: IndexArray,
     weights: FloatArray,
     groups: IntArray | None = None,
 ) -> IntArray:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IndexArray
 
-VERSION = "scored_pairs/1"
+VERSION = "scored_pairs/2"
 
 MAX_SUM = 1e300
 """Of absolute weights: what is computed of them, such as differences of their sums, stays finite."""
@@ -16,17 +16,21 @@ MAX_SUM = 1e300
 
 _PAIRS_OF_A_BLOCK = 2**17
 
+_BITS = 64
+"""Of a key."""
+
 
 class ScoredPairs(NamedTuple):
     """Attributes:
-    left, right: ``[pairs]`` int64, numbers of the records, left < right; sorted, each pair once.
+    left, right: ``[pairs]`` int32, or int64 of more than 2^31 records, numbers of the records, left < right; sorted,
+        each pair once.
     weights: ``[pairs]`` float64.
     num_self, num_repeated, num_contradicting, num_below: pairs that were left out, or merged into one with the mean
         of their weights (contradicting).
     """
 
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
+    left: IndexArray
+    right: IndexArray
     weights: FloatArray
     num_self: int
     num_repeated: int
@@ -73,20 +77,52 @@ def clean_pairs(
     apart = left != right
     left, right, weights = (_chosen(values, apart) for values in (left, right, weights))
     bits = int(max(left.max(initial=0), right.max(initial=0))).bit_length()
-    keys = np.minimum(left, right).astype(np.int64)
-    keys <<= bits
-    keys |= np.maximum(left, right)
-    order = np.argsort(keys)
-    keys, means = keys[order], weights[order].astype(np.float64, copy=False)
+    keys, means = _sorted_by_keys(left, right, weights, bits)
     is_first = np.ones(keys.size, dtype=np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
     num_repeated, num_contradicting = _average(keys, means, is_first)
     kept = is_first if threshold is None else is_first & (means >= threshold)
     num_below = int(is_first.sum() - kept.sum())
     keys, means = _chosen(keys, kept), _chosen(means, kept)
-    low = keys >> bits
-    keys &= (1 << bits) - 1
-    return ScoredPairs(low, keys, means, apart.size - int(apart.sum()), num_repeated, num_contradicting, num_below)
+    low, high = _ends(keys, bits)
+    return ScoredPairs(low, high, means, apart.size - int(apart.sum()), num_repeated, num_contradicting, num_below)
+
+
+def _sorted_by_keys(
+    left: NDArray[np.integer], right: NDArray[np.integer], weights: NDArray[np.floating], bits: int
+) -> tuple[NDArray[np.uint64], FloatArray]:
+    """Pairs as keys, the smaller number above the larger one of so many bits, sorted; and their weights.
+
+    Where there is room, a pair's place stands below its key: to sort numbers takes a fraction of the time and of the
+    memory of finding their order.
+    """
+    place_bits = max(left.size - 1, 0).bit_length()
+    has_room = 2 * bits + place_bits <= _BITS
+    shift = np.uint64(place_bits if has_room else 0)
+    keys, means = np.empty(left.size, dtype=np.uint64), np.empty(left.size)
+    for block in blocks(left.size):
+        low, high = (pick(left[block], right[block]).astype(np.uint64) for pick in (np.minimum, np.maximum))
+        keys[block] = (low << np.uint64(bits) | high) << shift
+    if not has_room:
+        order = np.argsort(keys)
+        return keys[order], weights[order].astype(np.float64, copy=False)
+    keys |= np.arange(keys.size, dtype=np.uint64)
+    keys.sort()
+    for block in blocks(keys.size):
+        means[block] = weights[keys[block] & ((np.uint64(1) << shift) - np.uint64(1))]
+        keys[block] >>= shift
+    return keys, means
+
+
+def _ends(keys: NDArray[np.uint64], bits: int) -> tuple[IndexArray, IndexArray]:
+    """The smaller and the larger number of each pair, in half of the memory where that is enough."""
+    kind: type[np.signedinteger] = np.int32 if bits < 32 else np.int64
+    low: IndexArray = np.empty(keys.size, dtype=kind)
+    high: IndexArray = np.empty(keys.size, dtype=kind)
+    for block in blocks(keys.size):
+        low[block] = keys[block] >> np.uint64(bits)
+        high[block] = keys[block] & np.uint64((1 << bits) - 1)
+    return low, high
 
 
 def _chosen(values: NDArray[Any], chosen: BoolArray) -> NDArray[Any]:
@@ -94,7 +130,7 @@ def _chosen(values: NDArray[Any], chosen: BoolArray) -> NDArray[Any]:
     return values if chosen.all() else values[chosen]
 
 
-def _average(keys: IntArray, weights: FloatArray, is_first: BoolArray) -> tuple[int, int]:
+def _average(keys: NDArray[np.uint64], weights: FloatArray, is_first: BoolArray) -> tuple[int, int]:
     """Gives the first of each run of equal keys the mean weight of all; how many of the others agree, and disagree.
 
     Weights are added in their own order: that of a file changes no mean.
