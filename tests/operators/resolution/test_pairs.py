@@ -48,7 +48,7 @@ def test_the_order_and_direction_of_pairs_change_nothing(pairs, seed):
 
 @given(pairs=PAIRS, first=st.sampled_from([2**20, 2**29, 2**30, 2**31]))
 def test_large_numbers_leave_no_room_for_places_and_change_nothing(pairs, first):
-    """Of 30 bits for each end, 4 are left for the place of a pair: enough for 16 pairs, and not for 25. Of 31, 2 are."""
+    """Of 30 bits for each end, 4 are left for the place of a pair: enough for 16 pairs, and not for 25."""
     left, right, weights = _arrays(pairs)
     small, large = clean_pairs(left, right, weights, None), clean_pairs(left + first, right + first, weights, None)
     assert (large.left.astype(np.int64) - first).tolist() == small.left.tolist()
