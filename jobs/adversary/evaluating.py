@@ -1,5 +1,13 @@
-"""What the attacks come to: rates, excess over the controls and asymmetry, by victim, direction and stratum."""
+"""What the attacks come to: rates, excess over the controls and asymmetry, by victim, direction and stratum.
 
+Numbers leave the resamples that their intervals are made from. Runs of one seed that have the same texts in the same
+groups draw them alike. Each resample takes the candidates of the next replica of the embedding, where a direction
+depends on it, so that the scheme then has what tells the replicas from others, too. These draws too are of ``items``,
+whose difference is judged around that of the numbers themselves: intervals lie around the mean of the resamples because
+replicas lean, but in two runs they lean alike, and the texts that differ may be few.
+"""
+
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +19,9 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.adversary import tables
 from tiltmeter.jobs.adversary.attacking import directions, has_controls
 from tiltmeter.jobs.adversary.config import GenderAdversaryRun
+from tiltmeter.jobs.adversary.vectors import WholeVectors
+from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
+from tiltmeter.jobs.runtime.draws import Scheme, with_draws
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.classifiers.adversary import controls as adversary_controls
 from tiltmeter.operators.classifiers.adversary import rates as adversary_rates
@@ -30,12 +41,15 @@ _OTHER = {"female": "male", "male": "female"}
 _MEASURES = ("is_flip", "fall", "num_candidates", "log10_size")
 _KINDS = ("definitional", "associated", "other")
 _READ = {
-    "texts": ("row", "victim", "group", "predicted", "has_female", "has_male"),
+    "texts": ("row", "victim", "text", "group", "predicted", "has_female", "has_male"),
     "attacks": ("row", "victim", "direction", "search", "status", "num_changes"),
     "substitutions": ("row", "victim", "direction", "search", "kind", "shapley", "is_flagged", "is_flip"),
     "outcomes": ("row", "victim", "direction", "control", "replica", *_MEASURES),
 }
-"""Of the tables in parts: the texts themselves are not read."""
+"""Of the tables in parts."""
+
+_MIN_UNITS = 2
+"""That are drawn: what is alone is in every resample, which then tell nothing of a difference."""
 
 
 def evaluate(
@@ -43,14 +57,14 @@ def evaluate(
     config: GenderAdversaryRun,
     attacked: Mapping[str, Sequence[TableRef]],
     pairs: Sequence[TableRef],
-    num_replicas: int,
+    vectors: WholeVectors,
 ) -> dict[str, list[TableRef]]:
     """Tables ``controls`` and ``summary``.
 
     Args:
         attacked: tables in parts, by name.
         pairs: whose differences the controls are.
-        num_replicas: of the embedding.
+        vectors: of the embedding and its replicas.
     """
     settings = {
         "operators": [adversary_rates.VERSION, adversary_controls.VERSION, multiplicity.VERSION, resampling.VERSION],
@@ -58,12 +72,13 @@ def evaluate(
         "num_resamples": config.job.num_resamples,
         "directions": directions(config),
         "num_controls": config.controls.number,
-        "num_replicas": num_replicas,
+        "num_replicas": len(vectors.tables) - 1,
+        "replicas": vectors.replicas,
         "seed": config.seed,
     }
     inputs = {name: [ref.select(*_READ[name]) for ref in refs] for name, refs in attacked.items()}
     inputs["pairs"] = list(pairs)
-    unit = Unit("adversary_summary/2", "summary", settings, inputs)
+    unit = Unit("adversary_summary/3", "summary", settings, inputs)
     [finished] = runner.run_whole(Stage("evaluate", each(_evaluate), {"texts": [unit]}))["texts"]
     return {name: [finished.tables[name]] for name in ("controls", "summary")}
 
@@ -91,6 +106,20 @@ class _Outcome(NamedTuple):
     def within(self, stratum: BoolArray) -> "_Outcome":
         """Of some of the texts."""
         return _Outcome(*(part[..., stratum] for part in self))
+
+
+class _Resamples(NamedTuple):
+    """Of the texts of a stratum.
+
+    Attributes:
+        counts: ``[resamples, texts]``, how often each has each text.
+        num: texts that are drawn, or groups of them.
+        scheme: what the counts are keyed by.
+    """
+
+    counts: FloatArray
+    num: int
+    scheme: Scheme
 
 
 class _Victim(NamedTuple):
@@ -127,7 +156,7 @@ def _evaluate(store: Store, unit: Unit) -> Tables:
     adjusted = holm(np.array([row["p_value"] for row in tested], dtype=np.float64))
     for row, p_value in zip(tested, adjusted.tolist(), strict=True):
         row["p_adjusted"] = p_value
-    yield "summary", table_of(rows, tables.SUMMARY)
+    yield from with_draws({"summary": (rows, tables.SUMMARY)}, None)
 
 
 def _victim(name: str, frames: Mapping[str, pl.DataFrame], config: Mapping[str, Any]) -> _Victim:
@@ -186,34 +215,41 @@ def _mean(values: FloatArray) -> float:
 
 def _summary(victim: _Victim, config: Mapping[str, Any]) -> Iterator[Row]:
     for stratum, members in victim.strata().items():
-        counts = _counts(victim.texts.filter(members), stratum, config)
+        resamples = _resamples(victim.texts.filter(members), stratum, config)
         for direction in config["directions"]:
             same = {"victim": victim.name, "direction": direction, "stratum": stratum}
             same["num_texts"] = int(members.sum())
-            yield same | _ladder(victim, direction, members, counts, config)
-            yield from (same | row for row in _others(victim, direction, members, counts, config))
+            yield same | _ladder(victim, direction, members, resamples, config)
+            yield from (same | row for row in _others(victim, direction, members, resamples, config))
 
 
-def _counts(texts: pl.DataFrame, stratum: str, config: Mapping[str, Any]) -> FloatArray:
-    """Of resamples of the texts, or of the groups that they are in; ``[resamples, texts]``."""
+def _resamples(texts: pl.DataFrame, stratum: str, config: Mapping[str, Any]) -> _Resamples:
+    """Of the texts, or of the groups that they are in."""
     if texts.is_empty():
-        return np.zeros((config["num_resamples"], 0))
+        return _Resamples(np.zeros((config["num_resamples"], 0)), 0, {})
     alone = pl.concat_str(pl.lit("row "), pl.col("row").cast(pl.String))
     groups = texts.select(pl.coalesce(pl.concat_str(pl.lit("group "), "group"), alone).alias("group"))["group"]
     clusters = groups.rank("dense").to_numpy().astype(np.int64) - 1
     strata = np.zeros(int(clusters.max()) + 1, dtype=np.int64)
-    about = document_key(f"gender adversary\n{stratum}")
-    blocks = resampled_counts(strata, config["seed"], about, config["num_resamples"], clusters)
-    return np.concatenate(list(blocks)).astype(np.float64)
+    about = f"gender adversary\n{stratum}"
+    blocks = resampled_counts(strata, config["seed"], document_key(about), config["num_resamples"], clusters)
+    drawn_from = list(zip(clusters.tolist(), texts["text"].to_list(), strict=True))
+    counts = np.concatenate(list(blocks)).astype(np.float64)
+    return _Resamples(counts, len(strata), drawn_texts(drawn_from, config["seed"], about))
 
 
-def _ladder(victim: _Victim, direction: str, members: BoolArray, counts: FloatArray, config: Mapping[str, Any]) -> Row:
+def _ladder(
+    victim: _Victim, direction: str, members: BoolArray, resamples: _Resamples, config: Mapping[str, Any]
+) -> Row:
     settings = IntervalSettings(**config["intervals"])
     outcome = victim.outcomes[direction].within(members)
     attacks = _attacks(victim, direction, "ladder", members)
-    falls = flip_rates(outcome.falls[None], outcome.control_falls, counts, settings, bounded=False)
-    row = {"search": "ladder", "num_replicas": len(outcome.flips) - 1}
-    row |= _rates(flip_rates(outcome.flips, outcome.control_flips, counts, settings))
+    falls = flip_rates(outcome.falls[None], outcome.control_falls, resamples.counts, settings, bounded=False)
+    num_replicas = len(outcome.flips) - 1
+    row = {"search": "ladder", "num_replicas": num_replicas}
+    scheme = {**resamples.scheme, "replicas": config["replicas"]} if num_replicas else resamples.scheme
+    rates = flip_rates(outcome.flips, outcome.control_flips, resamples.counts, settings)
+    row |= _rates(rates, resamples._replace(scheme=scheme))
     row |= {"fall": falls.rate.value, "fall_excess": falls.excess.value, "fall_p_value": falls.p_value}
     row |= _proven(attacks, outcome.flips[0]) | _unflagged(victim, direction, "ladder", members)
     row |= _asymmetry(victim, direction, members) | _shares(victim, direction, members) | _sized(outcome)
@@ -230,10 +266,13 @@ def _sized(outcome: _Outcome) -> Row:
     return {"size_slope": result.slope, "size_excess": result.excess, "size_p_value": result.p_value}
 
 
-def _rates(rates: Rates) -> Row:
-    row = {"flip_rate": rates.rate.value, "flip_rate_low": rates.rate.low, "flip_rate_high": rates.rate.high}
-    row |= {"excess": rates.excess.value, "excess_low": rates.excess.low, "excess_high": rates.excess.high}
-    return row | {"p_value": rates.p_value}
+def _rates(rates: Rates, resamples: _Resamples) -> Row:
+    row: Row = {"p_value": rates.p_value}
+    for name, number in (("flip_rate", rates.rate), ("excess", rates.excess)):
+        row |= {name: number.value, f"{name}_low": number.low, f"{name}_high": number.high}
+        if resamples.num >= _MIN_UNITS and not math.isnan(number.low):
+            row |= drawn(name, number.resamples, resamples.scheme)
+    return row
 
 
 def _attacks(victim: _Victim, direction: str, search: str, members: BoolArray) -> pl.DataFrame:
@@ -287,14 +326,15 @@ def _shares(victim: _Victim, direction: str, members: BoolArray) -> Row:
 
 
 def _others(
-    victim: _Victim, direction: str, members: BoolArray, counts: FloatArray, config: Mapping[str, Any]
+    victim: _Victim, direction: str, members: BoolArray, resamples: _Resamples, config: Mapping[str, Any]
 ) -> Iterator[Row]:
     """The searches beside the ladder, which have no controls."""
     rows = victim.texts.filter(members).select("row").with_row_index("place")
+    settings = IntervalSettings(**config["intervals"])
     searches = victim.attacks.filter(pl.col("search") != "ladder", direction=direction)["search"].unique().sort()
     for search in searches:
         flipped = _attacks(victim, direction, search, members).filter(pl.col("status").is_in(_FLIPPED))
         flips = np.zeros((1, rows.height))
         flips[0, flipped.join(rows, on="row")["place"].to_numpy()] = 1.0
-        rates = flip_rates(flips, np.zeros((0, rows.height)), counts, IntervalSettings(**config["intervals"]))
-        yield {"search": search, "num_replicas": 0} | _rates(rates) | _unflagged(victim, direction, search, members)
+        rates = _rates(flip_rates(flips, np.zeros((0, rows.height)), resamples.counts, settings), resamples)
+        yield {"search": search, "num_replicas": 0} | rates | _unflagged(victim, direction, search, members)

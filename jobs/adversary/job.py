@@ -31,7 +31,7 @@ def run(run: Run[GenderAdversaryRun, AdversarySources]) -> None:
     check_labels(_learnt(runner, texts))
     vectors = whole_vectors(run)
     cut = cut_texts(runner, config, labelled, texts)
-    near = find_candidates(runner, config, sources, cut.words, vectors)
+    near = find_candidates(runner, config, sources, cut.words, vectors.tables)
     candidates = label_candidates(runner, config, near)
     run.publish("candidates", [candidates])
     models = train_victims(runner, config, sources, texts)
@@ -39,7 +39,7 @@ def run(run: Run[GenderAdversaryRun, AdversarySources]) -> None:
     attacked = attack_texts(runner, config, sources, models, cut.parts, spaces, candidates)
     run.publish("texts", [*attacked["texts"], cut.left_out])
     run.publish_all({name: attacked[name] for name in ("attacks", "substitutions")})
-    run.publish_all(evaluate(runner, config, attacked, near.pairs, len(vectors) - 1))
+    run.publish_all(evaluate(runner, config, attacked, near.pairs, vectors))
 
 
 def _learnt(runner: Runner, texts: TableRef) -> pl.Series:

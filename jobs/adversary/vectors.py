@@ -1,6 +1,7 @@
 """Whole vocabularies of an embedding and its replicas, in which words have neighbours."""
 
-from typing import cast
+from collections.abc import Sequence
+from typing import NamedTuple, cast
 
 import pyarrow as pa
 
@@ -8,14 +9,17 @@ from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.adversary.config import AdversarySources, Directions, GenderAdversaryRun
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
+from tiltmeter.jobs.embedding.find_models import replica_scheme
 from tiltmeter.jobs.embedding.trained import read, train
 from tiltmeter.jobs.embedding.vectors.selection import vector_column
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
 
@@ -23,8 +27,19 @@ _LEAST_PAIRS = 2
 """Of which a principal component is taken."""
 
 
-def whole_vectors(run: Run[GenderAdversaryRun, AdversarySources]) -> list[TableRef]:
-    """Tables with the columns ``word``, the most frequent first, and ``vector``: the original, then its replicas.
+class WholeVectors(NamedTuple):
+    """Attributes:
+    tables: with the columns ``word``, the most frequent first, and ``vector``: the original, then its replicas.
+    replicas: what tells these replicas from others, in their order: two runs that agree on it draw alike whatever
+        lines their corpora share, or read the same files.
+    """
+
+    tables: Sequence[TableRef]
+    replicas: Scheme
+
+
+def whole_vectors(run: Run[GenderAdversaryRun, AdversarySources]) -> WholeVectors:
+    """The vectors of all words.
 
     Raises:
         UnitsFailed: if an embedding can't be trained or read.
@@ -32,15 +47,20 @@ def whole_vectors(run: Run[GenderAdversaryRun, AdversarySources]) -> list[TableR
     """
     config = run.config.embedding
     if isinstance(config, EmbeddingConfig):
-        [trained] = train(run, read(run).tokenised).values()
+        corpora = read(run).tokenised
+        [corpus], [trained] = corpora.values(), train(run, corpora).values()
+        drawn = replica_scheme(run.config.seed, config, corpus.vocabulary)
+        # Texts are drawn beside them, so that draws of runs that train alike have noise that these do not share.
+        replicas = {name: value for name, value in drawn.items() if name not in ("paired_by", ORDER)}
         refs = [trained.vectors[number].select("word", "vector") for number in range(config.num_replicas + 1)]
     else:
         [files] = run.sources.files.values()
         units = [_unit(file, cast(FileEmbedding, config)) for file in files]
         done = run.runner.run_whole(Stage("read vectors", each(_read), {"vectors": units}))["vectors"]
         refs = [finished.tables["vectors"] for finished in done]
+        replicas = {"tables": digest([dict(ref.columns) for ref in refs[ORIGINAL + 1 :]])}
     _check_directions(run.config.direction, _known_words(run.runner.store, refs[ORIGINAL]))
-    return refs
+    return WholeVectors(refs, replicas | {"number": len(refs) - 1})
 
 
 def _unit(file: FoundFile, config: FileEmbedding) -> Unit:

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.arrays import BoolArray, IntArray
 from tiltmeter.operators.relations.evaluation import Counts, count_relations, sentence_numbers
 from tiltmeter.operators.relations.instances import NO_RELATION
+from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, Unit
 
 
@@ -47,6 +49,12 @@ class Part:
     gold: Sequence[str]
     by_rules: Sequence[str]
     guesses: Mapping[Variant, Sequence[Guess]]
+
+    @cached_property
+    def sentence_digests(self) -> list[str]:
+        """What tells each sentence from others, by its number: its document and its tokens."""
+        rows = dict(zip(self.sentences.tolist(), self.rows, strict=True))
+        return [digest([row["document"] or "", row["tokens"]]) for row in rows.values()]
 
     def chosen(self, model: str, share: float) -> list[Variant]:
         """Of one kind, by their seeds."""

@@ -10,6 +10,8 @@ from tiltmeter.jobs.relations.material import Part, Variant, floor_of, read_part
 from tiltmeter.jobs.relations.scoring import Scoring
 from tiltmeter.jobs.relations.supervising import matching_rules, read_rules
 from tiltmeter.jobs.relations.tables import INSTANCES, LEARNING_CURVE, MEASURES
+from tiltmeter.jobs.runtime import draws
+from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.relations import evaluation, supervision, written_measures
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
@@ -39,9 +41,9 @@ def measure(
     inputs: dict[str, Sequence[TableRef]] = {**{split: [ref] for split, ref in parts.items()}, **evidence}
     inputs |= {names[variant]: [ref] for variant, ref in refs.items()}
     inputs |= {"explanations": list(explanations)} if explanations else {}
-    unit = Unit("measured_relations/1", "measures", settings, inputs)
+    unit = Unit("measured_relations/2", "measures", settings, inputs)
     [done] = runner.run_whole(Stage("measure", each(_measure), {"measures": [unit]}))["measures"]
-    return {name: [ref] for name, ref in done.tables.items()}
+    return {name: [ref] for name, ref in done.tables.items() if name != draws.NAME}
 
 
 def _measure(store: Store, unit: Unit) -> Tables:
@@ -55,9 +57,10 @@ def _measure(store: Store, unit: Unit) -> Tables:
     if "explanations" in unit.inputs:
         written = [row for ref in unit.inputs["explanations"] for row in store.read(ref).to_pylist()]
         rows += scoring.written(written, parts["test"], floor_of(parts["training"], parts["test"], rules))
-    yield "measures", table_of(rows, MEASURES)
+    made = {"measures": (rows, MEASURES)}
     if curve := list(_curve(store, unit, scoring, parts["development"])):
-        yield "learning_curve", table_of(curve, LEARNING_CURVE)
+        made["learning_curve"] = (curve, LEARNING_CURVE)
+    yield from with_draws(made, None)
 
 
 def _instance_rows(store: Store, unit: Unit, part: Part) -> Iterator[Row]:

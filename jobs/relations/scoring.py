@@ -1,12 +1,15 @@
 """Rows of `measures` and `learning_curve`: of relations, and of what is written."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
 from tiltmeter.jobs.relations.material import Floor, Part
+from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.relations.evaluation import (
@@ -22,10 +25,11 @@ from tiltmeter.operators.relations.written_measures import FALLS, shares_of
 from tiltmeter.operators.statistics.intervals import LOGIT, Scale
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.resampling import Estimate
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut, spread_out
 
 _RULES = "rules"
 _DIFFERENCE = cut(-1.0, 1.0)
+_WRITTEN = "written rules"
 
 _Estimates = Mapping[tuple[str, str], Estimate]
 
@@ -44,6 +48,7 @@ class Scoring:
 
     def relations(self, part: Part) -> Iterator[Row]:
         """Of rules alone and of each model, and of differences from the joint one."""
+        scheme = self._scheme(part)
         kinds = list(dict.fromkeys(variant.model for variant in part.guesses if variant.share == self.share))
         counted = {_RULES: [part.counts(part.by_rules)]} | {
             kind: self._counts(part, kind, self.share) for kind in kinds
@@ -53,13 +58,13 @@ class Scoring:
             runs = [measured(one.totals()) for one in counted[name]]
             golds = dict(zip(counted[name][0].relations, counted[name][0].gold.sum(axis=0).tolist(), strict=True))
             for (relation, measure), estimate in values.items():
-                numbers = self._numbers(estimate, LOGIT) | {
+                numbers = self._numbers(estimate, LOGIT, scheme) | {
                     "sd_training": _spread([run[relation, measure] for run in runs])
                 }
                 numbers["num"] = int(golds.get(relation, sum(golds.values())))
                 yield _keys(part, name, relation, measure) | numbers
         yield from self._calibration(part)
-        yield from self._differences(part, made, kinds)
+        yield from self._differences(part, made, kinds, scheme)
 
     def written(self, rows: Sequence[Row], part: Part, floor: Floor) -> Iterator[Row]:
         """Of each model and decoder."""
@@ -72,15 +77,16 @@ class Scoring:
             more = {"sentence": sentences[number], "gold": gold[number]} | floor.columns(number, gold[number])
             groups[row["model"], row["decoder"]].append(row | more)
         for (model, decoder), answers in groups.items():
-            for name, estimate, least, num in shares_of(answers, self.seed, self.intervals.num_resamples):
-                values = self._numbers(estimate, _DIFFERENCE if name in FALLS else LOGIT)
+            for name, estimate, least, num, drawn_from in shares_of(answers, self.seed, self.intervals.num_resamples):
+                scheme = drawn_texts([part.sentence_digests[place] for place in drawn_from], self.seed, _WRITTEN)
+                values = self._numbers(estimate, _DIFFERENCE if name in FALLS else LOGIT, scheme)
                 yield _keys(part, model, ALL, name) | {"decoder": decoder, "floor": least, "num": num} | values
 
     def curve(self, part: Part, share: float) -> Iterator[Row]:
         """Of the joint models of a share."""
-        values = self._estimates(part, self._counts(part, "joint", share))
+        values, scheme = self._estimates(part, self._counts(part, "joint", share)), self._scheme(part)
         for name in MEASURES:
-            yield {"share": share, "measure": name} | self._numbers(values[ALL, name], LOGIT)
+            yield {"share": share, "measure": name} | self._numbers(values[ALL, name], LOGIT, scheme)
 
     def _counts(self, part: Part, model: str, share: float) -> list[Counts]:
         return [part.counts(part.predicted(variant)) for variant in part.chosen(model, share)]
@@ -88,9 +94,14 @@ class Scoring:
     def _estimates(self, part: Part, counts: Sequence[Counts]) -> _Estimates:
         return estimates(counts, self.seed, document_key(part.split), self.intervals.num_resamples)
 
-    def _numbers(self, estimate: Estimate, scale: Scale) -> Row:
+    def _scheme(self, part: Part) -> Scheme:
+        """Of the resamples of all sentences of a part, which are keyed by its name."""
+        return drawn_texts(part.sentence_digests, self.seed, part.split)
+
+    def _numbers(self, estimate: Estimate, scale: Scale, scheme: Scheme) -> Row:
         low, high, _ = self.intervals.over(estimate, scale)
-        return {"value": float(estimate.value), "low": float(low), "high": float(high)}
+        numbers = {"value": float(estimate.value), "low": float(low), "high": float(high)}
+        return numbers if math.isnan(low) else numbers | drawn("value", spread_out(estimate), scheme)
 
     def _calibration(self, part: Part) -> Iterator[Row]:
         """Of the joint models, for instances with a rule and without."""
@@ -107,7 +118,9 @@ class Scoring:
                 numbers = {"value": float(np.mean(errors)), "num": int(kept.sum())}
                 yield _keys(part, "joint", ALL, f"calibration_error_{name}") | numbers
 
-    def _differences(self, part: Part, made: Mapping[str, _Estimates], kinds: Sequence[str]) -> Iterator[Row]:
+    def _differences(
+        self, part: Part, made: Mapping[str, _Estimates], kinds: Sequence[str], scheme: Scheme
+    ) -> Iterator[Row]:
         right = {kind: part.right([vote.relation for vote in part.votes(kind, self.share)]) for kind in kinds}
         right[_RULES] = part.right(part.by_rules)
         rows = []
@@ -116,7 +129,9 @@ class Scoring:
             estimate = Estimate(first.value - second.value, first.resamples - second.resamples, first.num_texts)
             keys = _keys(part, f"joint - {name}", ALL, "f1") | {"num": len(part.rows)}
             rows.append(
-                keys | self._numbers(estimate, _DIFFERENCE) | {"p_value": mcnemar(right["joint"], right[name]).p_value}
+                keys
+                | self._numbers(estimate, _DIFFERENCE, scheme)
+                | {"p_value": mcnemar(right["joint"], right[name]).p_value}
             )
         adjusted = holm(np.array([row["p_value"] for row in rows])).tolist()
         yield from (row | {"p_adjusted": p_value} for row, p_value in zip(rows, adjusted, strict=True))

@@ -6,7 +6,7 @@ instance count as so many answers about it.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,23 @@ VERSION = "written_measures/2"
 
 FALLS = ("comprehensiveness", "random_comprehensiveness", "sufficiency")
 """Differences of probabilities; all others are shares."""
+
+
+class Written(NamedTuple):
+    """Attributes:
+    measure: its name.
+    estimate: over the answers that have it.
+    floor: the same where nobody reads; None without one.
+    num: answers that it rests on.
+    sentences: of these, each once, in the order in which they are drawn.
+    """
+
+    measure: str
+    estimate: Estimate
+    floor: float | None
+    num: int
+    sentences: list[int]
+
 
 _Value = Callable[[Mapping[str, Any]], float | None]
 
@@ -43,10 +60,8 @@ _VALUES: dict[str, _Value] = {
 }
 
 
-def shares_of(
-    rows: Sequence[Mapping[str, Any]], seed: int, num_resamples: int
-) -> Iterator[tuple[str, Estimate, float | None, int]]:
-    """Of one model and decoder: each measure, its estimate, its floor or None, and on how many answers it rests.
+def shares_of(rows: Sequence[Mapping[str, Any]], seed: int, num_resamples: int) -> Iterator[Written]:
+    """Every measure of one model and decoder.
 
     ``is_exact_by_relation`` is the mean over the relations, ``is_exact_by_rule`` that over the first references, so
     that a frequent one counts no more than a rare one. ``bleu`` is of answers where a relation is predicted and there
@@ -80,9 +95,9 @@ def _mean(
     seed: int,
     num_resamples: int,
     group: Callable[[Mapping[str, Any]], object],
-) -> tuple[str, Estimate, float | None, int]:
+) -> Written:
     groups = sentence_numbers([group(row) for row, _ in known])
-    sentences = sentence_numbers([row["sentence"] for row, _ in known])
+    named = [row["sentence"] for row, _ in known]
     values = np.array([value for _, value in known])
     floors = (
         np.array([float(row["floor_rule"] in row["references"]) for row, _ in known])
@@ -90,17 +105,17 @@ def _mean(
         else None
     )
     floor = None if floors is None else float(_of_groups(np.ones((1, values.size)), floors, groups)[0])
-    return name, _estimate(values, sentences, groups, seed, num_resamples), floor, len(known)
+    estimate = _estimate(values, sentence_numbers(named), groups, seed, num_resamples)
+    return Written(name, estimate, floor, len(known), list(dict.fromkeys(named)))
 
 
-def _bleu(
-    name: str, rows: Sequence[Mapping[str, Any]], seed: int, num_resamples: int
-) -> tuple[str, Estimate, float | None, int]:
-    sentences = sentence_numbers([row["sentence"] for row in rows])
+def _bleu(name: str, rows: Sequence[Mapping[str, Any]], seed: int, num_resamples: int) -> Written:
+    named = [row["sentence"] for row in rows]
+    sentences = sentence_numbers(named)
     counts, floors = (np.stack([_counts(row, row[text] or "") for row in rows]) for text in ("rule", "floor_rule"))
     drawn = np.concatenate([bleu(block @ counts) for block in _blocks(sentences, seed, num_resamples)])
     estimate = Estimate(float(bleu(counts.sum(axis=0))), drawn, int(sentences.max()) + 1)
-    return name, estimate, float(bleu(floors.sum(axis=0))), len(rows)
+    return Written(name, estimate, float(bleu(floors.sum(axis=0))), len(rows), list(dict.fromkeys(named)))
 
 
 def _counts(row: Mapping[str, Any], text: str) -> IntArray:

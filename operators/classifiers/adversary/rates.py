@@ -10,17 +10,23 @@ import numpy as np
 
 from tiltmeter.operators.classifiers.adversary.controls import excess
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
-from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings, fisher
+from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings, Scale, fisher
 
 VERSION = "adversary_rates/2"
 
 
 class Estimated(NamedTuple):
-    """A number with its interval."""
+    """A number with its interval.
+
+    Attributes:
+        value, low, high: NaN where it is not known.
+        resamples: ``[resamples]``, what the interval is made from; none where the number is not known.
+    """
 
     value: float
     low: float
     high: float
+    resamples: FloatArray
 
 
 class Rates(NamedTuple):
@@ -35,7 +41,7 @@ class Rates(NamedTuple):
     p_value: float
 
 
-_UNKNOWN = Estimated(np.nan, np.nan, np.nan)
+_UNKNOWN = Estimated(np.nan, np.nan, np.nan, np.zeros(0))
 
 
 def flip_rates(
@@ -56,15 +62,17 @@ def flip_rates(
     if not flips.shape[1]:
         return Rates(_UNKNOWN, _UNKNOWN, np.nan)
     rate, resampled = float(flips[0].mean()), _resampled(flips, counts)
-    scale = LOGIT if bounded else fisher(1.0)
-    interval = settings.around(rate, resampled, scale)
-    estimated = Estimated(rate, float(interval.low), float(interval.high))
+    estimated = _estimated(rate, resampled, settings, LOGIT if bounded else fisher(1.0))
     if not len(controls):
         return Rates(estimated, _UNKNOWN, np.nan)
     result = excess(rate, controls.mean(axis=1))
     differences = resampled - _means(controls.mean(axis=0), counts)
-    interval = settings.around(result.excess, differences, fisher(1.0))
-    return Rates(estimated, Estimated(result.excess, float(interval.low), float(interval.high)), result.p_value)
+    return Rates(estimated, _estimated(result.excess, differences, settings, fisher(1.0)), result.p_value)
+
+
+def _estimated(value: float, resamples: FloatArray, settings: IntervalSettings, scale: Scale) -> Estimated:
+    interval = settings.around(value, resamples, scale)
+    return Estimated(value, float(interval.low), float(interval.high), resamples)
 
 
 class SizedExcess(NamedTuple):

@@ -8,9 +8,10 @@ import pytest
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.classifiers.adversary.spaces import change_limit
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT, IntervalSettings
 from tiltmeter.storage.errors import InputError
 
-from .conftest import NOUNS, OTHERS, SMALL
+from .conftest import NOUNS, OTHERS, SMALL, words_and_vectors
 
 ISSUE = {
     "attacks": "row victim direction search status num_changes is_minimal probability_before probability_after "
@@ -161,6 +162,88 @@ def test_constraints_leave_candidates_out_and_say_so(attacked):
     assert replaced.isdisjoint(reasons["part_of_speech"])
 
 
+# --- draws ----------------------------------------------------------------------------------------------------------
+
+SUMMARY_KEYS = ("victim", "direction", "stratum", "search")
+
+
+def check_intervals(run, **wanted):
+    """They are those of the draws: as many numbers of texts have draws as have an interval."""
+    num = 0
+    for column, scale in (("flip_rate", LOGIT), ("excess", FISHER)):
+        draws = {draw["key"]: draw["values"] for draw in run.rows("draws", table="summary", column=column)}
+        for row in run.rows("summary", **wanted):
+            if row[f"{column}_low"] is not None:
+                values = draws[json.dumps({name: row[name] for name in SUMMARY_KEYS})]
+                interval = IntervalSettings().around(row[column], np.array(values), scale)
+                ends = [row[f"{column}_low"], row[f"{column}_high"]]
+                assert ends == pytest.approx([float(end) for end in interval[:2]])
+                num += 1
+    return num
+
+
+def compared(run_job, before, after, store, where):
+    """Rows of the table `differences`."""
+    runs = f"runs=[{before.path},{after.path}]"
+    return run_job("job=compare", runs, f"store={store}", f"run_dir={where}").rows("differences", table="summary")
+
+
+def test_intervals_are_those_of_the_draws(attacked):
+    num = check_intervals(attacked)
+    assert num == len(attacked.rows("draws")) > 8
+    assert len({draw["scheme"] for draw in attacked.rows("draws")}) == 4, "one for each stratum"
+
+
+@pytest.mark.parametrize(
+    ("setting", "paired_by"), [("candidates.top=1", "items"), ("max_texts=40", "unpaired"), ("seed=1", "unpaired")]
+)
+def test_a_later_run_is_judged_text_by_text_if_its_texts_are_the_same(
+    attacked, run_job, adversary, tmp_path, setting, paired_by
+):
+    store = attacked.path.parent / "store"
+    later = run_job(*adversary, setting, f"store={store}", f"run_dir={tmp_path}/later")
+    rows = compared(run_job, attacked, later, store, tmp_path / "compared")
+    assert {row["column"] for row in rows} == {"flip_rate", "excess"}
+    assert {row["paired_by"] for row in rows} == {paired_by}
+    assert {row["num_draws"] for row in rows} == {50}
+    assert any(row["difference"] for row in rows)
+    for row in rows:
+        assert (row["low"] + row["high"]) / 2 == pytest.approx(row["difference"]), "around it, as of texts"
+
+
+def test_a_text_that_is_alone_leaves_no_draws(attacked, run_job, adversary, tmp_path):
+    """It is in every resample, so that these do not spread."""
+    run = run_job(*adversary, "max_texts=1", f"store={attacked.path.parent}/store", f"run_dir={tmp_path}/run")
+    row = summary(run, "swap_to_male")
+    assert row["flip_rate_low"] == row["flip_rate"] == row["flip_rate_high"]
+    assert "draws" not in run.published
+
+
+def test_replicas_in_files_have_to_be_the_same_for_what_depends_on_them(run_job, adversary, write_vectors, tmp_path):
+    words, vectors = words_and_vectors()
+    draws = np.random.default_rng(0)
+    for name, noise in {"a_original": 0.0, "b_replica": 0.5, "c_replica": 0.5, "d_replica": 5.0}.items():
+        write_vectors(tmp_path / f"{name}.bin", words, np.array(vectors) + draws.normal(0.0, noise, np.shape(vectors)))
+
+    def ran(name, *files):
+        paths = ",".join(f"{tmp_path}/{file}.bin" for file in files)
+        settings = [f"embedding.path=[{paths}]", "embedding.replicas=true", f"store={tmp_path}/store"]
+        return run_job(*adversary, *settings, "direction.kinds=[pair, swap]", f"run_dir={tmp_path}/{name}")
+
+    first = ran("first", "a_original", "b_replica", "c_replica")
+    assert {row["num_replicas"] for row in first.rows("summary", direction="pair_to_male", search="ladder")} == {2}
+    assert check_intervals(first) == len(first.rows("draws"))
+    other = ran("other", "a_original", "b_replica", "d_replica")
+    rows = compared(run_job, first, other, tmp_path / "store", tmp_path / "compared")
+    pairing = {
+        (json.loads(row["key"])["direction"], json.loads(row["key"])["search"], row["paired_by"]) for row in rows
+    }
+    assert ("pair_to_male", "ladder", "unpaired") in pairing
+    # Counterparts are no matter of the embedding, and the released search takes the original alone.
+    assert ("swap_to_male", "ladder", "items") in pairing
+    assert {row[2] for row in pairing if row[1] == "greedy"} == {"items"}
+
+
 # --- layouts --------------------------------------------------------------------------------------------------------
 
 
@@ -196,10 +279,21 @@ def test_replicas_of_an_embedding_that_is_trained_are_searched_too(run_job, labe
     corpus.write_text("\n".join(4 * sentences))
     trained = ["embedding.min_count=1", "embedding.num_replicas=2", "embedding.trainer.dimensions=8"]
     settings = [f"data.path={labelled}", *one_corpus("en", corpus), "corpus.format=text", *trained, *SMALL]
-    run = run_job("job=gender_adversary", *settings, "embedding.trainer.epochs=1", f"store={tmp_path}/store")
+    settings += ["embedding.trainer.epochs=1", f"store={tmp_path}/store"]
+    run = run_job("job=gender_adversary", *settings, f"run_dir={tmp_path}/first")
     assert {row["replica"] for row in run.rows("embeddings")} == {0, 1, 2}
     assert {row["direction"] for row in run.rows("candidates")} >= {"pair_to_female", "pair_to_male"}
     assert summary(run, "pair_to_female")["flip_rate"] is not None
+    assert check_intervals(run) == len(run.rows("draws"))
+    later = run_job("job=gender_adversary", *settings, "candidates.top=1", f"run_dir={tmp_path}/later")
+    rows = compared(run_job, run, later, tmp_path / "store", tmp_path / "compared")
+    assert {row["paired_by"] for row in rows} == {"items"}
+    of_replicas = [draw for draw in run.rows("draws") if "replicas" in json.loads(draw["scheme"])]
+    keys = [json.loads(draw["key"]) for draw in of_replicas]
+    of_embedding = ("pair_to_female", "pair_to_male", "neighbours")
+    assert {(key["direction"], key["search"]) for key in keys} == {(name, "ladder") for name in of_embedding}
+    [replicas] = {json.dumps(json.loads(draw["scheme"])["replicas"]) for draw in of_replicas}
+    assert {"number": 2, "unit": "line", "seed": 0}.items() <= json.loads(replicas).items()
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 import json
 
+import numpy as np
 import pytest
+from scipy.stats import t
 
 from tests.jobs.relations.conftest import SMALL
 from tests.jobs.test_layouts import survive
@@ -10,6 +12,8 @@ from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.relations.rules.matching import matches
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.synthetic import synthetic_instances
+from tiltmeter.operators.statistics.intervals import LOGIT
+from tiltmeter.operators.statistics.text_intervals import score_interval
 
 ISSUE = {
     "instances": "split instance relation predicted probability rules status",
@@ -22,7 +26,7 @@ ISSUE = {
 
 
 def test_tables_have_what_was_asked_for(ruled):
-    assert ruled.published == set(ISSUE)
+    assert ruled.published == {*ISSUE, "draws"}
     for name, columns in ISSUE.items():
         assert set(columns.split()) <= set(ruled.table(name).column_names)
 
@@ -83,6 +87,70 @@ def test_curve_has_a_point_for_each_share(ruled):
     points = {row["share"]: row["num_rules"] for row in ruled.rows("learning_curve", measure="f1")}
     assert set(points) == {0.5, 1.0}
     assert points[0.5] < points[1.0] <= 8
+
+
+# --- draws ----------------------------------------------------------------------------------------------------------
+
+
+def draws_of(run, table):
+    """Of its numbers, by their key columns."""
+    return {draw["key"]: draw for draw in run.rows("draws", table=table, column="value")}
+
+
+def key_of(row, *names):
+    return json.dumps({name: row[name] for name in names})
+
+
+MEASURE_KEYS = ("model", "decoder", "split", "relation", "measure")
+
+
+def test_numbers_over_sentences_leave_their_draws(ruled):
+    for table, keys in {"measures": MEASURE_KEYS, "learning_curve": ("share", "measure")}.items():
+        known = {key_of(row, *keys) for row in ruled.rows(table) if row["low"] is not None}
+        assert known
+        assert draws_of(ruled, table).keys() == known
+    draws = {key: json.loads(draw["scheme"]) for key, draw in draws_of(ruled, "measures").items()}
+    read = [json.dumps(draws[key_of(row, *MEASURE_KEYS)]) for row in ruled.rows("measures", decoder="") if row["low"]]
+    assert len({*read}) == 2, "one for each part, whatever the model"
+    assert all('"paired_by": "items"' in scheme for scheme in read)
+
+
+def test_draws_spread_as_intervals_do(ruled):
+    """Of n sentences: that of a difference is linear, with n - 1 degrees of freedom, that of a share by its score."""
+    num = len({row["sentence"] for row in ruled.rows("instances", split="test")})
+    draws = draws_of(ruled, "measures")
+    [difference] = ruled.rows("measures", model="joint - rules", split="test", measure="f1")
+    sd = np.std(draws[key_of(difference, *MEASURE_KEYS)]["values"], ddof=1)
+    reach = t.ppf(0.975, num - 1) * sd
+    ends = [max(difference["value"] - reach, -1.0), min(difference["value"] + reach, 1.0)]
+    assert [difference["low"], difference["high"]] == pytest.approx(ends)
+    [recall] = ruled.rows("measures", model="rules", split="test", relation="all", measure="recall")
+    values = draws[key_of(recall, *MEASURE_KEYS)]["values"]
+    ends = score_interval(recall["value"], np.var(values, ddof=1), num, 0.95, LOGIT)
+    assert [recall["low"], recall["high"]] == pytest.approx(ends)
+
+
+def test_a_later_run_on_the_same_sentences_is_judged_sentence_by_sentence(ruled, run_job, tmp_path):
+    store = f"store={ruled.path.parent}/store"
+    settings = [*SMALL, "seeds=1", "ablations=[]", "shares=[]", "training.max_epochs=10"]
+    later = run_job(*settings, store, f"run_dir={tmp_path}/later")
+    found = run_job("job=compare", f"runs=[{ruled.path},{later.path}]", store, f"run_dir={tmp_path}/compared")
+    rows = {row["key"]: row for row in found.rows("differences", table="measures") if row["verdict"] != "gone"}
+    keys = ("joint", "", "test", "all", "f1"), ("rules", "", "test", "all", "f1")
+    joint, rules = (rows[json.dumps(dict(zip(MEASURE_KEYS, key, strict=True)))] for key in keys)
+    assert {joint["paired_by"], rules["paired_by"]} == {"items"}
+    assert (joint["num_draws"], rules["p"]) == (50, 1.0)
+    assert joint["difference"] > 0.0
+    # Around the difference itself, as wide as the draws of the difference spread.
+    assert (joint["low"] + joint["high"]) / 2 == pytest.approx(joint["difference"])
+    before, after = (np.array(draws_of(run, "measures")[joint["key"]]["values"]) for run in (ruled, later))
+    assert joint["high"] - joint["difference"] >= t.ppf(0.975, 49) * np.std(after - before, ddof=1) * (1 - 1e-9)
+    # Which instances rules are written of depends on what the model predicts.
+    writes = dict(zip(MEASURE_KEYS, ("joint", "constrained", "test", "all", "writes"), strict=True))
+    assert rows[json.dumps(writes)]["paired_by"] == "unpaired"
+
+
+# --- layouts --------------------------------------------------------------------------------------------------------
 
 
 def test_one_worker_gives_the_tables_of_two(ruled, run_job, tmp_path):

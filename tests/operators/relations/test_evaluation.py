@@ -76,7 +76,7 @@ ANSWERS = [
 
 
 def test_shares_of_written_rules_by_hand():
-    values = {name: (float(one.value), floor, num) for name, one, floor, num in shares_of(ANSWERS, 0, 10)}
+    values = {name: (float(one.value), floor, num) for name, one, floor, num, _ in shares_of(ANSWERS, 0, 10)}
     assert values["writes"] == (0.8, None, 5)
     assert values["parses"] == (0.75, None, 4)
     assert values["is_exact"] == (0.5, 0.0, 4)
@@ -85,8 +85,22 @@ def test_shares_of_written_rules_by_hand():
     assert values["comprehensiveness"] == (0.5, None, 4)
 
 
+def test_sentences_of_an_estimate_are_those_that_it_draws():
+    """In the order in which they come, whatever their numbers, and each once."""
+    again = [answer(sentence=9), *ANSWERS, answer(sentence=9)]
+    drawn = {share.measure: share for share in shares_of(again, 0, 10)}
+    sentences = {
+        "writes": [9, 0, 1, 2, 3, 4],
+        "parses": [9, 0, 1, 2, 4],
+        "is_exact": [9, 0, 1, 2, 3],
+        "bleu": [9, 0, 1, 2],
+    }
+    assert {name: drawn[name].sentences for name in sentences} == sentences
+    assert all(share.estimate.num_texts == len(share.sentences) for share in drawn.values())
+
+
 def test_bleu_and_its_floor_are_those_of_the_whole():
-    values = {name: (float(one.value), floor, num) for name, one, floor, num in shares_of(ANSWERS, 0, 10)}
+    values = {name: (float(one.value), floor, num) for name, one, floor, num, _ in shares_of(ANSWERS, 0, 10)}
     asked = ANSWERS[:3]
 
     def tokens(text):
@@ -102,7 +116,7 @@ def test_bleu_and_its_floor_are_those_of_the_whole():
 
 
 def test_what_is_no_rule_has_its_own_tokens():
-    [bleu] = [one for name, one, _, _ in shares_of([answer(rule='SUBJ "a" OBJ OBJ')], 0, 10) if name == "bleu"]
+    [bleu] = [one for name, one, *_ in shares_of([answer(rule='SUBJ "a" OBJ OBJ')], 0, 10) if name == "bleu"]
     assert 0.0 < float(bleu.value) < 1.0
 
 

@@ -25,9 +25,11 @@ def test_rates_and_excess_are_means_over_texts_and_controls():
     assert rates.p_value == (1 + (controls.mean(axis=1) >= flips.mean()).sum()) / 20
     resampled = np.array([np.average(flips[0], weights=row) for row in COUNTS])
     interval = SETTINGS.around(flips.mean(), resampled, LOGIT)
+    assert rates.rate.resamples == pytest.approx(resampled)
     assert (rates.rate.low, rates.rate.high) == pytest.approx((float(interval.low), float(interval.high)))
     differences = resampled - np.array([np.average(controls.mean(axis=0), weights=row) for row in COUNTS])
     interval = SETTINGS.around(rates.excess.value, differences, fisher(1.0))
+    assert rates.excess.resamples == pytest.approx(differences)
     assert (rates.excess.low, rates.excess.high) == pytest.approx((float(interval.low), float(interval.high)))
 
 
@@ -43,11 +45,19 @@ def test_replicas_take_turns_so_that_what_depends_on_one_widens_the_interval():
     assert widths[2] > 1.2 * widths[1]
 
 
+def test_each_resample_is_of_the_next_replica():
+    flips = drawn((4, 50), 0.4)
+    resamples = flip_rates(flips, np.zeros((0, 50)), COUNTS, SETTINGS).rate.resamples
+    expected = [np.average(flips[1 + number % 3], weights=row) for number, row in enumerate(COUNTS)]
+    assert resamples == pytest.approx(expected)
+
+
 def test_without_texts_or_controls_there_is_nothing_to_say():
     none = flip_rates(np.zeros((3, 0)), np.zeros((2, 0)), np.zeros((9, 0)), SETTINGS)
-    assert np.isnan([*none.rate, *none.excess, none.p_value]).all()
+    assert np.isnan([*none.rate[:3], *none.excess[:3], none.p_value]).all()
+    assert none.rate.resamples.size == none.excess.resamples.size == 0
     bare = flip_rates(drawn((1, 50), 0.5), np.zeros((0, 50)), COUNTS, SETTINGS)
-    assert np.isnan([*bare.excess, bare.p_value]).all()
+    assert np.isnan([*bare.excess[:3], bare.p_value]).all()
     assert np.isnan(share_of(np.zeros(0), np.zeros(0, bool)))
 
 
