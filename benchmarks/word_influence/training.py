@@ -23,13 +23,13 @@ from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import PADDING, SmallEncoderConfig, Vocabulary, words_of
 from tiltmeter.operators.classifiers.training import Labelled, TrainingConfig, train
 from tiltmeter.operators.compute.arrays import IntArray
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 
 SETTINGS = yaml.safe_load((Path(__file__).parents[2] / "conf/job/word_influence.yaml").read_text(encoding="utf-8"))
 ENCODER = SmallEncoderConfig(**SETTINGS["models"]["encoder"])
 TRAINING = TrainingConfig(**SETTINGS["models"]["training"])
 STUDENT = StudentConfig(**SETTINGS["student"])
-INTERVALS = ResampleSettings(**SETTINGS["intervals"])
+INTERVALS = KeyedResampleSettings(**SETTINGS["intervals"])
 HEADS = {"label": Head(("0", "1"))}
 
 

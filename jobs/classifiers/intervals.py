@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,12 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics import resampling
 from tiltmeter.operators.statistics.intervals import Scale
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts, resampled_mean
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings, spread_out
+from tiltmeter.operators.statistics.text_intervals import (
+    KeyedBy,
+    KeyedResampleSettings,
+    ResampleSettings,
+    spread_out,
+)
 from tiltmeter.storage.store.identity import digest
 
 MOST_DRAWS = 200
@@ -38,7 +43,38 @@ def estimate_columns(name: str, sentence: str, draws: str, unit: str = "") -> li
     ]
 
 
-def drawn_texts(texts: Sequence[Any], seed: int, about: str) -> Scheme:
+class Resampled(NamedTuple):
+    """Texts that are drawn.
+
+    Attributes:
+        counts: ``[resamples, texts]``, how often each resample has each.
+        scheme: what the draws are keyed by.
+    """
+
+    counts: NDArray[np.int32]
+    scheme: Scheme
+
+
+def resampled_texts(
+    texts: Sequence[Any], about: str, config: Mapping[str, Any], strata: NDArray[np.integer] | None = None
+) -> Resampled:
+    """Resamples of texts, as many of every stratum as it has.
+
+    Args:
+        texts: as for :func:`drawn_texts`.
+        about: what the draws are keyed by.
+        config: of the unit: ``seed`` and ``intervals``.
+        strata: ``[texts]``, which one each is in; None: all in one.
+    """
+    intervals: KeyedResampleSettings = config["intervals"]
+    strata = np.zeros(len(texts), dtype=np.int64) if strata is None else strata
+    keys = intervals.keys(texts)
+    blocks = resampled_counts(strata, config["seed"], document_key(about), intervals.num_resamples, keys=keys)
+    scheme = drawn_texts(texts, config["seed"], about, intervals.keyed_by)
+    return Resampled(np.concatenate(list(blocks)), scheme)
+
+
+def drawn_texts(texts: Sequence[Any], seed: int, about: str, keyed_by: KeyedBy = "place") -> Scheme:
     """What tells resamples of texts from others: two runs with the same scheme draw the same texts alike.
 
     Args:
@@ -46,9 +82,11 @@ def drawn_texts(texts: Sequence[Any], seed: int, about: str) -> Scheme:
             are several; in the order in which they are drawn.
         seed: of the run.
         about: what the draws are keyed by.
+        keyed_by: beside that; by ``text``, it does not matter which others there are.
     """
     keys = {"seed": seed, "about": about, "operator": resampling.VERSION}
-    return {"paired_by": "items", "items": digest(list(texts)), **keys}
+    items = {"items": digest(list(texts))} if keyed_by == "place" else {"keyed_by": keyed_by}
+    return {"paired_by": "items", **items, **keys}
 
 
 def mean_of_texts(
@@ -63,10 +101,8 @@ def mean_of_texts(
         scale: of the mean.
         texts: as for :func:`drawn_texts`.
     """
-    intervals, strata = config["intervals"], np.zeros(len(values), dtype=np.int64)
-    blocks = resampled_counts(strata, config["seed"], document_key(name), intervals.num_resamples)
-    estimate = resampled_mean(values, np.concatenate(list(blocks)))
-    return with_interval(name, estimate, intervals, scale, drawn_texts(texts, config["seed"], name))
+    drawn = resampled_texts(texts, name, config)
+    return with_interval(name, resampled_mean(values, drawn.counts), config["intervals"], scale, drawn.scheme)
 
 
 def with_interval(

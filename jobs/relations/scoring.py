@@ -34,6 +34,11 @@ _WRITTEN = "written rules"
 _Estimates = Mapping[tuple[str, str], Estimate]
 
 
+_LEAST_DRAWN = 10
+"""Instances that leave draws. Fewer may all be right in one run and wrong in another by chance, and every resample
+would say so."""
+
+
 @dataclass(frozen=True)
 class Scoring:
     """Attributes:
@@ -58,11 +63,10 @@ class Scoring:
             runs = [measured(one.totals()) for one in counted[name]]
             golds = dict(zip(counted[name][0].relations, counted[name][0].gold.sum(axis=0).tolist(), strict=True))
             for (relation, measure), estimate in values.items():
-                numbers = self._numbers(estimate, LOGIT, scheme) | {
-                    "sd_training": _spread([run[relation, measure] for run in runs])
-                }
-                numbers["num"] = int(golds.get(relation, sum(golds.values())))
-                yield _keys(part, name, relation, measure) | numbers
+                num = int(golds.get(relation, sum(golds.values())))
+                numbers = self._numbers(estimate, LOGIT, scheme if num >= _LEAST_DRAWN else None)
+                spread = {"sd_training": _spread([run[relation, measure] for run in runs])}
+                yield _keys(part, name, relation, measure) | numbers | spread | {"num": num}
         yield from self._calibration(part)
         yield from self._differences(part, made, kinds, scheme)
 
@@ -79,7 +83,8 @@ class Scoring:
         for (model, decoder), answers in groups.items():
             for name, estimate, least, num, drawn_from in shares_of(answers, self.seed, self.intervals.num_resamples):
                 scheme = drawn_texts([part.sentence_digests[place] for place in drawn_from], self.seed, _WRITTEN)
-                values = self._numbers(estimate, _DIFFERENCE if name in FALLS else LOGIT, scheme)
+                scale = _DIFFERENCE if name in FALLS else LOGIT
+                values = self._numbers(estimate, scale, scheme if num >= _LEAST_DRAWN else None)
                 yield _keys(part, model, ALL, name) | {"decoder": decoder, "floor": least, "num": num} | values
 
     def curve(self, part: Part, share: float) -> Iterator[Row]:
@@ -98,10 +103,13 @@ class Scoring:
         """Of the resamples of all sentences of a part, which are keyed by its name."""
         return drawn_texts(part.sentence_digests, self.seed, part.split)
 
-    def _numbers(self, estimate: Estimate, scale: Scale, scheme: Scheme) -> Row:
+    def _numbers(self, estimate: Estimate, scale: Scale, scheme: Scheme | None) -> Row:
+        """Value and interval, and draws if there is a scheme."""
         low, high, _ = self.intervals.over(estimate, scale)
         numbers = {"value": float(estimate.value), "low": float(low), "high": float(high)}
-        return numbers if math.isnan(low) else numbers | drawn("value", spread_out(estimate), scheme)
+        if scheme is None or math.isnan(low):
+            return numbers
+        return numbers | drawn("value", spread_out(estimate), scheme)
 
     def _calibration(self, part: Part) -> Iterator[Row]:
         """Of the joint models, for instances with a rule and without."""

@@ -1,6 +1,13 @@
 """Keys of what is named by text, for draws that depend on the name alone."""
 
 import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 def document_key(document_id: str) -> int:
@@ -10,3 +17,34 @@ def document_key(document_id: str) -> int:
     (7530045436648254849, 3033969650980671095)
     """
     return int.from_bytes(hashlib.blake2b(document_id.encode(), digest_size=8).digest(), "little")
+
+
+def text_keys(texts: Sequence[Any]) -> NDArray[np.uint64]:
+    """``[texts]``, 64-bit key of each by what it says, and how often that was said before it.
+
+    Args:
+        texts: what tells each from others: text, or lists of text and numbers.
+
+    >>> text_keys(["so", "it", "so"]).tolist() == text_keys(["so", "so", "it"])[[0, 2, 1]].tolist()
+    True
+    """
+    num_before: Counter[str] = Counter()
+    keys = np.empty(len(texts), dtype=np.uint64)
+    for place, text in enumerate(texts):
+        words = json.dumps(text, ensure_ascii=False)
+        keys[place] = document_key(f"{num_before[words]} {words}")
+        num_before[words] += 1
+    return keys
+
+
+def cluster_keys(texts: Sequence[Any], clusters: NDArray[np.integer]) -> NDArray[np.uint64]:
+    """``[clusters]``, the key of each by what its texts say, as :func:`text_keys`.
+
+    Args:
+        texts: what each says.
+        clusters: ``[texts]``, the number of each one's cluster, from 0 and without gaps.
+    """
+    by_cluster: list[list[Any]] = [[] for _ in range(int(clusters.max(initial=-1)) + 1)]
+    for text, cluster in zip(texts, clusters.tolist(), strict=True):
+        by_cluster[cluster].append(text)
+    return text_keys(by_cluster)

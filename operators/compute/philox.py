@@ -55,6 +55,7 @@ class Stream(IntEnum):
     INFLUENCE = 31
     SHAPLEY = 36
     PAIRED_ITEMS = 37
+    KEYED_TEXTS = 38
 
 
 @numba.njit(cache=True)

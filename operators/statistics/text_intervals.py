@@ -16,7 +16,8 @@ so that the interval of n texts goes t^2 / (n + t^2) of the way to both. What ea
 ``docs/how_sure.md``.
 """
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.keys import cluster_keys, text_keys
 from tiltmeter.operators.statistics.intervals import (
     HOLDS_ITS_ESTIMATE,
     LINEAR,
@@ -58,6 +60,29 @@ class ResampleSettings(IntervalSettings):
     def over(self, estimate: Estimate, scale: Scale = LINEAR) -> Interval:
         """:func:`resampled_interval` by these settings."""
         return resampled_interval(estimate, self.level, self.interval, scale)
+
+
+KeyedBy = Literal["place", "text"]
+"""What tells a text from others when texts are drawn: where it stands among them, or what it says."""
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class KeyedResampleSettings(ResampleSettings):
+    """Which intervals are made, and what resamples are keyed by.
+
+    Attributes:
+        keyed_by: with ``text``, runs on other texts draw those alike that they share, whatever stands between them.
+    """
+
+    keyed_by: KeyedBy = "place"
+
+    def keys(self, texts: Sequence[Any]) -> NDArray[np.uint64] | None:
+        """:func:`.keys.text_keys`; None where places tell texts apart."""
+        return text_keys(texts) if self.keyed_by == "text" else None
+
+    def cluster_keys(self, texts: Sequence[Any], clusters: NDArray[np.integer]) -> NDArray[np.uint64] | None:
+        """:func:`.keys.cluster_keys`; None where places tell clusters apart."""
+        return cluster_keys(texts, clusters) if self.keyed_by == "text" else None
 
 
 def cut(low: float, high: float) -> Scale:

@@ -116,7 +116,10 @@ def _row(
     has_decoy = np.array([row["has_decoy"] for row in probes], dtype=bool)
     lost = original_probes - decoyed_probes
     intervals, about = config["intervals"], document_key(config["decoy"])
-    places = [[row["row"] for row in probes if row["has_decoy"] is kind] for kind in (True, False)]
+    kinds = [[row for row in probes if row["has_decoy"] is kind] for kind in (True, False)]
+    places = [[row["row"] for row in kind] for kind in kinds]
+    texts = [[probe["text"], probe["has_decoy"]] for probe in probes]
+    keys = intervals.keys(texts)
     result = adoption(
         lost[has_decoy],
         lost[~has_decoy],
@@ -125,15 +128,15 @@ def _row(
         is_paired=places[0] == places[1],
         min_fall=intervals.min_fall,
         intervals=intervals,
+        keys=None if keys is None else [keys[has_decoy], keys[~has_decoy]],
     )
     is_there = not math.isnan(result.fall)
     row: dict[str, Any] = {"decoy": config["decoy"], "model": config["model"], "num_decoy_rows": int(has_decoy.sum())}
     row |= _accuracy("accuracy_original", original, config, test) | _accuracy("accuracy_decoy", decoyed, config, test)
-    with_decoy = [probe for probe in probes if probe["has_decoy"]]
-    row |= _accuracy("accuracy_on_decoy_rows", decoyed_probes[has_decoy], config, with_decoy)
+    row |= _accuracy("accuracy_on_decoy_rows", decoyed_probes[has_decoy], config, kinds[0])
     row["accuracy_original_on_decoy_rows"] = float(original_probes[has_decoy].mean()) if has_decoy.any() else None
     row |= with_ends("fall", result.fall, result.low, result.high)
-    scheme = drawn_texts([[probe["text"], probe["has_decoy"]] for probe in probes], config["seed"], config["decoy"])
+    scheme = drawn_texts(texts, config["seed"], config["decoy"], intervals.keyed_by)
     row |= {} if math.isnan(result.low) else drawn("fall", result.resamples, scheme)
     row["adopted"] = result.adopted if is_there else None
     return row | _status(result.adopted if is_there else None)

@@ -15,7 +15,7 @@ from tiltmeter.operators.classifiers.decoys.contamination import Order
 from tiltmeter.operators.classifiers.decoys.debugging import Control, Judgement
 from tiltmeter.operators.classifiers.decoys.detection import Selection
 from tiltmeter.operators.classifiers.decoys.kinds import Decoy, DeletedDecoy, InsertedDecoy
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 
 USUAL_DECOYS: dict[str, Decoy] = {
     "random_tokens": InsertedDecoy(("zq0", "zq1")),
@@ -143,7 +143,7 @@ class LanguageModel:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Intervals(ResampleSettings):
+class Intervals(KeyedResampleSettings):
     """Bootstrap intervals over texts, or pools of instances, and what they decide.
 
     Attributes:

@@ -185,7 +185,7 @@ def _sum_up(store: Store, unit: Unit) -> Tables:
     adopted = [answer for ref in unit.inputs["adopted"] for answer in store.read(ref)["adopted"].to_pylist()]
     about = {"decoy": unit.config["decoy"], **adopted_by(adopted)}
     means = _by_pool(sessions)
-    resample = PoolResample(unit.config, next(iter(means.values())).shape[0])
+    resample = PoolResample(unit.config)
     side_by_side = {key: pools for key, pools in means.items() if key[1] == _SIDE_BY_SIDE}
     selections = {key: pools for key, pools in means.items() if key[1] != _SIDE_BY_SIDE}
     rows = {

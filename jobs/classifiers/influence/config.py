@@ -16,7 +16,7 @@ from tiltmeter.operators.classifiers.influence.parts_of_speech import TAGS
 from tiltmeter.operators.classifiers.influence.records import StudentConfig
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig
 from tiltmeter.operators.classifiers.training import TrainingConfig
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.load import check_classifier
 
@@ -228,7 +228,7 @@ class WordInfluenceRun(CommonConfig):
     ratios: Ratios
     probes: Probes
     masking: Masking
-    intervals: ResampleSettings
+    intervals: KeyedResampleSettings
 
     @pydantic.model_validator(mode="after")
     def _has_both_sides(self) -> Self:

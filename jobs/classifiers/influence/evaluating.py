@@ -130,9 +130,13 @@ class _Evaluating:
         for part in ("development", "test"):
             texts, about = part_rows(store, unit.input("texts"), part), f"{config['teacher']}\n{part}"
             places = _places(texts, teacher, student, config["student"])
-            num, key = int(places.clusters.max()) + 1, document_key(about)
-            sampled = SampledClusters(num, config["intervals"], config["run_seed"], key)
-            scheme = drawn_texts([[row["words"], row["cluster"]] for row in texts], config["run_seed"], about)
+            intervals, num = config["intervals"], int(places.clusters.max()) + 1
+            clusters = np.unique([row["cluster"] for row in texts], return_inverse=True)[1]
+            words = [row["words"] for row in texts]
+            keys = intervals.cluster_keys(words, clusters)
+            sampled = SampledClusters(num, intervals, config["run_seed"], document_key(about), keys)
+            texts_and_clusters = [[row["words"], row["cluster"]] for row in texts]
+            scheme = drawn_texts(texts_and_clusters, config["run_seed"], about, intervals.keyed_by)
             for split, measure, agreement in _agreements(places, part, sampled):
                 status = OK if np.isfinite(agreement.low) else _ONE_CLUSTER
                 rows.append(

@@ -161,8 +161,10 @@ def _coverages(
     }
     alone = np.arange(len(texts))
     about = f"{config['teacher']}\nmasking"
-    sampled = SampledClusters(len(texts), config["intervals"], config["run_seed"], document_key(about))
-    scheme = drawn_texts(texts, config["run_seed"], about)
+    intervals = config["intervals"]
+    keys = intervals.keys(texts)
+    sampled = SampledClusters(len(texts), intervals, config["run_seed"], document_key(about), keys)
+    scheme = drawn_texts(texts, config["run_seed"], about, intervals.keyed_by)
     for name, num in nums.items():
         for size in sorted({1, 2, 3, 5, budget}):
             if size > budget:

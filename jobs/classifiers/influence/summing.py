@@ -14,7 +14,7 @@ from tiltmeter.jobs.classifiers.influence import tables
 from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun
 from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy, on_gpu, positive_class
 from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
-from tiltmeter.jobs.runtime.draws import Scheme, with_draws
+from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.classifiers.influence import clusters, prediction_powered, probes
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
@@ -168,11 +168,6 @@ class _Asking:
         labels = teacher.labels([context.replaced(word) for context in self.contexts(rows)])
         return np.asarray(labels == positive_class(teacher.classes, self.config["class"]))
 
-    def scheme(self, answers: _Answers, about: str) -> Scheme:
-        """What tells resamples of the sentences of contexts from others."""
-        places = [[context.text, context.place] for context in self.contexts(answers.rows)]
-        return drawn_texts([places, answers.clusters.tolist()], self.config["seed"], about)
-
 
 def _row(pair: tuple[str, str], answers: _Answers, counts: Mapping[str, tuple[int, bool]], asking: _Asking) -> Row:
     config = asking.config
@@ -208,9 +203,12 @@ def _judged(truth: tuple[BoolArray, BoolArray], answers: _Answers, asking: _Aski
     """Where the teacher judged every context."""
     numbers, config = np.unique(answers.clusters, return_inverse=True)[1], asking.config
     about = f"{config['teacher']}\nprobes"
-    sampled = SampledClusters(int(numbers.max()) + 1, config["intervals"], config["seed"], document_key(about))
+    intervals = config["intervals"]
+    places = [[context.text, context.place] for context in asking.contexts(answers.rows)]
+    keys = intervals.cluster_keys(places, numbers)
+    sampled = SampledClusters(int(numbers.max()) + 1, intervals, config["seed"], document_key(about), keys)
     result = probe(*truth, numbers, sampled)
-    scheme = asking.scheme(answers, about)
+    scheme = drawn_texts([places, answers.clusters.tolist()], config["seed"], about, intervals.keyed_by)
     return {
         **drawn("rate", result.resamples, scheme),
         **drawn("difference", result.difference_resamples, scheme),

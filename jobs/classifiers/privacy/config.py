@@ -17,7 +17,7 @@ from tiltmeter.operators.classifiers.privacy.bins import check_bins
 from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig
 from tiltmeter.operators.classifiers.privacy.noise import check_noise
 from tiltmeter.operators.classifiers.privacy.swaps import swaps
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.operators.text.word_checks import check_words
 from tiltmeter.storage.files.redaction import redacted
 
@@ -314,7 +314,7 @@ class PrivacyMetricsRun(CommonConfig):
     explanations: PrivacyExplanations
     explanation_words: ExplanationWords
     lexicon: ValenceLexicon
-    intervals: ResampleSettings
+    intervals: KeyedResampleSettings
 
     @property
     def listed(self) -> tuple[str, ...]:

@@ -7,13 +7,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.classifiers.intervals import drawn_texts
+from tiltmeter.jobs.classifiers.intervals import Resampled, resampled_texts
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.operators.classifiers.privacy.attacker import weighted_recalls
-from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT, Scale
-from tiltmeter.operators.statistics.resampling import Estimate, effective_number, resampled_counts, resampled_mean
+from tiltmeter.operators.statistics.resampling import Estimate, effective_number, resampled_mean
 from tiltmeter.operators.statistics.text_intervals import below
 
 Frames = Mapping[str, pl.DataFrame]
@@ -29,18 +28,6 @@ SCALES: Mapping[str, Scale] = dict.fromkeys(tables.MEASURES, LOGIT) | {
 
 DIFFERENCE_SCALES: Mapping[str, Scale] = {name: FISHER if scale is LOGIT else LINEAR for name, scale in SCALES.items()}
 """Of differences of the measures."""
-
-
-class Resampled(NamedTuple):
-    """Texts that are drawn.
-
-    Attributes:
-        counts: ``[resamples, texts]``, how often each resample has each.
-        scheme: what the draws are keyed by.
-    """
-
-    counts: NDArray[np.int32]
-    scheme: Scheme
 
 
 class TextValues(NamedTuple):
@@ -107,27 +94,18 @@ def _recalls(
     first = next(iter(by_seed.values()))
     numbers = {name: first[name].rank("dense").cast(pl.Int64).to_numpy() for name in ("valence", "gender")}
     cells = np.column_stack([numbers["valence"], numbers["gender"]])
-    counts = resamples(np.unique(cells, axis=0, return_inverse=True)[1], corpus, config)
-    drawn = [[texts[number], *cell] for number, *cell in first.select("sentence", "valence", "gender").iter_rows()]
-    scheme = drawn_texts(drawn, config["seed"], corpus)
+    drawn_from = [[texts[number], *cell] for number, *cell in first.select("sentence", "valence", "gender").iter_rows()]
+    drawn = resampled_texts(drawn_from, corpus, config, np.unique(cells, axis=0, return_inverse=True)[1])
     values: dict[tuple[int | None, str], TextValues] = {}
     for name, classes in numbers.items():
         right = {seed: (part[f"found_{name}"] == part[name]).to_numpy() for seed, part in by_seed.items()}
         recalls = {seed: weighted_recalls(is_right, classes) for seed, is_right in right.items()}
         num = effective_number(weighted_recalls(np.ones(len(classes), dtype=bool), classes))
         for seed, shares in {**recalls, None: np.mean(list(recalls.values()), axis=0)}.items():
-            values[seed, f"{name}_uar"] = TextValues(shares, counts, num, scheme)
+            values[seed, f"{name}_uar"] = TextValues(shares, drawn.counts, num, drawn.scheme)
     return values
 
 
 def resampled_sentences(sentences: Sequence[int], corpus: str, texts: Texts, config: Mapping[str, Any]) -> Resampled:
     """Resamples of the explained sentences of a corpus, which are given by their numbers."""
-    about = f"{corpus} explained"
-    counts = resamples(np.zeros(len(sentences), dtype=np.int64), about, config)
-    return Resampled(counts, drawn_texts([texts[number] for number in sentences], config["seed"], about))
-
-
-def resamples(strata: NDArray[np.int64], about: str, config: Mapping[str, Any]) -> NDArray[np.int32]:
-    """How often each resample has each text: ``[resamples, texts]``."""
-    blocks = resampled_counts(strata, config["seed"], document_key(about), config["intervals"].num_resamples)
-    return np.concatenate(list(blocks))
+    return resampled_texts([texts[number] for number in sentences], f"{corpus} explained", config)

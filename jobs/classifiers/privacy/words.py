@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.classifiers.intervals import with_interval
-from tiltmeter.jobs.classifiers.privacy.estimates import Resampled, Texts, resampled_sentences
+from tiltmeter.jobs.classifiers.intervals import Resampled, with_interval
+from tiltmeter.jobs.classifiers.privacy.estimates import Texts, resampled_sentences
 from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.operators.statistics.resampling import resampled_mean
 

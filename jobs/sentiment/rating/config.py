@@ -77,6 +77,11 @@ class RatingRun(CommonConfig):
             )
         if self.scores is not None and self.logs.is_set:
             raise ValueError("scores and logs.systems: both are set: leave one out")
+        if self.scores is not None and self.rating.keyed_by == "text":
+            raise ValueError(
+                "rating.keyed_by=text: a file of scores does not tell what the texts say; must be place with "
+                "scores=<file>"
+            )
         return self
 
     @pydantic.model_validator(mode="after")

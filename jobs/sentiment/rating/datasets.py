@@ -9,8 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tiltmeter.operators.compute.keys import cluster_keys, text_keys
 from tiltmeter.operators.sentiment.deconfounding import EmptyCells, Impact, deconfounding_impact, is_confounded
 from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.text_intervals import KeyedBy
 from tiltmeter.operators.statistics.two_samples import Convention, Moments, TTest, coded, moments, pairwise_tests
 
 
@@ -23,6 +25,7 @@ class Dataset:
         emotions: likewise with ``felt``, which is -1 for a text without an emotion; None if no text has one.
         clusters: the conversation of each text; None if no two texts are of one.
         about: what the resampling of these texts is keyed by.
+        keys: beside that, of each text, or of each conversation where there are any; None: by their places.
     """
 
     name: str
@@ -33,17 +36,19 @@ class Dataset:
     emotions: list[str]
     clusters: NDArray[np.int64] | None
     about: int
+    keys: NDArray[np.uint64] | None = None
 
     def resamples(self, seed: int, number: int) -> Iterator[NDArray[np.int32]]:
         """Of texts within what the design fixes: each value, and each of its emotions where these do not depend on it;
         of whole conversations where there are any.
         """
         if self.clusters is None:
-            return resampled_counts(self._strata(), seed, self.about, number)
+            return resampled_counts(self._strata(), seed, self.about, number, keys=self.keys)
         cells: list[set[int]] = [set() for _ in range(self.clusters.max() + 1)]
         for cluster, cell in zip(self.clusters.tolist(), self.cells.tolist(), strict=True):
             cells[cluster].add(cell)
-        return resampled_counts(coded(map(frozenset, cells)).codes, seed, self.about, number, self.clusters)
+        strata = coded(map(frozenset, cells)).codes
+        return resampled_counts(strata, seed, self.about, number, self.clusters, self.keys)
 
     def _strata(self) -> NDArray[np.int64]:
         if self.felt is None or self.is_confounded:
@@ -77,19 +82,23 @@ class Dataset:
         return deconfounding_impact(self.scores[has], self.felt[has], self.cells[has], drawn, empty_cells)
 
 
-def dataset_of(rows: pl.DataFrame, columns: Sequence[str], about: list[str], rules: Convention) -> Dataset:
+def dataset_of(
+    rows: pl.DataFrame, columns: Sequence[str], about: list[str], rules: Convention, keyed_by: KeyedBy = "place"
+) -> Dataset:
     """The rows of a data set.
 
     Args:
-        rows: of the table ``scores``, all with a score and a value.
+        rows: of the table ``scores``, all with a score and a value, and ``text``, what each says.
         columns: that make up the protected attribute.
         about: group, data set and protected attribute.
         rules: that say in how many decimals scores are taken.
+        keyed_by: what tells texts from others as they are drawn.
     """
     protected = coded(" ".join(values) for values in rows.select(columns).iter_rows())
     emotions, has_emotion = coded(rows["emotion"].drop_nulls()), rows["emotion"].is_not_null().to_numpy()
     felt = np.full(rows.height, -1)
     felt[has_emotion] = emotions.codes
+    clusters = _clusters(rows["conversation"])
     return Dataset(
         about[1],
         rules.rounded(rows["sentiment"].to_numpy()),
@@ -97,9 +106,14 @@ def dataset_of(rows: pl.DataFrame, columns: Sequence[str], about: list[str], rul
         [str(value) for value in protected.values],
         felt if emotions.values else None,
         [str(value) for value in emotions.values],
-        _clusters(rows["conversation"]),
+        clusters,
         int.from_bytes(hashlib.blake2b(json.dumps(about).encode(), digest_size=8).digest(), "little"),
+        _keys(rows["text"].to_list(), clusters) if keyed_by == "text" else None,
     )
+
+
+def _keys(texts: Sequence[str], clusters: NDArray[np.int64] | None) -> NDArray[np.uint64]:
+    return text_keys(texts) if clusters is None else cluster_keys(texts, clusters)
 
 
 def _clusters(conversations: pl.Series) -> NDArray[np.int64] | None:

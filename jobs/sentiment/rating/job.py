@@ -20,20 +20,24 @@ from tiltmeter.storage.store.ledger import TableRef
 
 def run(run: Run[RatingRun, RatingSources]) -> None:
     """Score the sentences and their round trips, or read scores; rate the systems; publish tables."""
-    scores = _given(run) if run.config.has_scores else _scored(run)
+    scores, texts = _given(run) if run.config.has_scores else _scored(run)
     run.publish("scores", list(scores.values()))
-    run.publish_all(rate_systems(run.runner, scores, run.config.rating, run.config.seed))
+    run.publish_all(rate_systems(run.runner, scores, texts, run.config.rating, run.config.seed))
 
 
-def _given(run: Run[RatingRun, RatingSources]) -> Mapping[Rated, TableRef]:
+_Scored = tuple[Mapping[Rated, TableRef], TableRef | None]
+"""Scores, and a table with the number of each sentence and what it says, or what it is called; None if nobody knows."""
+
+
+def _given(run: Run[RatingRun, RatingSources]) -> _Scored:
     if run.sources.scores is not None:
-        return read_scores(run.runner, run.sources.scores)
+        return read_scores(run.runner, run.sources.scores), None
     items, scores = read_logs(run.runner, run.config.logs, run.sources.logs)
     run.publish("items", [items])
-    return scores
+    return scores, items.select("sentence", "item")
 
 
-def _scored(run: Run[RatingRun, RatingSources]) -> Mapping[Rated, TableRef]:
+def _scored(run: Run[RatingRun, RatingSources]) -> _Scored:
     config, sources = run.config, run.sources
     for variant, reason in sources.missing.items():
         run.console.print(f"without the round trip {variant}: {reason}", style="yellow", highlight=False)
@@ -46,7 +50,7 @@ def _scored(run: Run[RatingRun, RatingSources]) -> Mapping[Rated, TableRef]:
     if not scores:
         run.runner.check()  # every system failed: nothing is left to rate
     run.publish_all(agree(run.runner, sources.systems, texts, translated, scores))
-    return scores
+    return scores, texts.sentences.select("sentence", "text")
 
 
 JOB = Job(RatingRun, find_sources, run, TABLES, "tiltmeter.jobs.sentiment.rating.page.body:page", rating_requests)

@@ -29,15 +29,20 @@ _VERSIONS = [
 ]
 Row = Mapping[str, Any]
 
-_ITEMS = ("sentence", "group", "dataset", "gender", "race", "emotion", "conversation")
+_ITEMS = ("sentence", "text", "group", "dataset", "gender", "race", "emotion", "conversation")
 
 _KEYS = ("variant", "group", "protected", "system", "measure")
 
 
 def rate_systems(
-    runner: Runner, scores: Mapping[Rated, TableRef], config: RatingConfig, seed: int
+    runner: Runner, scores: Mapping[Rated, TableRef], texts: TableRef | None, config: RatingConfig, seed: int
 ) -> dict[str, list[TableRef]]:
-    """Tables ``tests``, ``effects``, ``raw_scores``, ``ratings`` and ``comparisons``."""
+    """Tables ``tests``, ``effects``, ``raw_scores``, ``ratings`` and ``comparisons``.
+
+    Args:
+        texts: table of the number of each sentence and what it says; None if nobody knows.
+    """
+    known = {} if texts is None else {"texts": [texts]}
     settings = {"config": config.of_raw_scores, "operators": _VERSIONS, "seed": seed, "draws": "items"}
     units = {
         f"{system} on {variant}": [
@@ -45,7 +50,7 @@ def rate_systems(
                 f"rate/{two_samples.VERSION}",
                 f"{system} on {variant}",
                 {**settings, "variant": variant, "system": system},
-                {"scores": [ref]},
+                {"scores": [ref], **known},
             )
         ]
         for (variant, system), ref in scores.items()
@@ -59,19 +64,29 @@ def rate_systems(
 
 def _rate(store: Store, unit: Unit) -> Tables:
     key = {name: unit.config[name] for name in ("variant", "system")}
-    findings = rate(pl.DataFrame(store.read(unit.input("scores"))), unit.config["config"], unit.config["seed"])
+    config, scores = unit.config["config"], _with_texts(store, unit)
+    findings = rate(scores, config, unit.config["seed"])
     yield "tests", table_of([key | row for row in findings.tests], tables.TESTS)
     yield "effects", table_of([key | row for row in findings.effects], tables.EFFECTS)
     yield "raw_scores", table_of([key | row for row in findings.raw_scores], tables.RAW_SCORES)
-    items = [_items(store.read(unit.input("scores")))] * len(findings.resampled)
+    items = [None if config.keyed_by == "text" else _items(scores)] * len(findings.resampled)
     resampled = pa.array(findings.resampled, pa.list_(pa.float64()))
     yield "resampled", pa.table({"values": resampled, "items": pa.array(items, pa.string())})
 
 
-def _items(scores: pa.Table) -> str:
+def _with_texts(store: Store, unit: Unit) -> pl.DataFrame:
+    """The scores, and beside them what each sentence says; null where nobody knows."""
+    scores = pl.DataFrame(store.read(unit.input("scores")))
+    if "texts" not in unit.inputs:
+        return scores.with_columns(pl.lit(None, pl.String).alias("text"))
+    texts = pl.DataFrame(store.read(unit.input("texts"))).rename({"item": "text"}, strict=False)
+    return scores.join(texts, on="sentence", how="left", maintain_order="left")
+
+
+def _items(scores: pl.DataFrame) -> str:
     """What tells the texts that are resampled from others, and their order."""
-    scored = {"scored": scores["sentiment"].is_valid()}
-    return digest([column_digests(scores.select(_ITEMS)), column_digests(pa.table(scored))])
+    columns = {name: scores[name].cast(pl.String).to_arrow().cast(pa.string()) for name in _ITEMS}
+    return digest(column_digests(pa.table(columns | {"scored": scores["sentiment"].is_not_null().to_arrow()})))
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -114,7 +129,8 @@ def _with_intervals(rows: pl.DataFrame, config: Row) -> Iterator[dict[str, Any]]
         if row["status"] == "ok":
             highest = largest_score(row["num_tests"], config["weights"]) if row["measure"] == "wrs" else np.inf
             estimate = Estimate(row["raw_score"], np.array(row["resampled"], dtype=np.float64))
-            scheme = {"paired_by": "items", "seed": config["seed"], "items": row["items"]}
+            items = {"keyed_by": "text"} if row["items"] is None else {"items": row["items"]}
+            scheme = {"paired_by": "items", "seed": config["seed"], **items}
             ends = _ends("raw_score", estimate, config, cut(0.0, highest))
             ends |= draws_of("raw_score", estimate.resamples, scheme | {"operator": resampling.VERSION})
         yield {name: row[name] for name in tables.RAW_SCORES.names} | ends

@@ -19,7 +19,7 @@ from tiltmeter.operators.sentiment.ranking import Cut
 from tiltmeter.operators.sentiment.rejection import comparable_scores, weighted_rejections
 from tiltmeter.operators.statistics.intervals import Method
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
-from tiltmeter.operators.statistics.text_intervals import DEFAULT_METHOD
+from tiltmeter.operators.statistics.text_intervals import DEFAULT_METHOD, KeyedBy
 from tiltmeter.operators.statistics.two_samples import (
     DEFINITION,
     LEVELS,
@@ -76,6 +76,8 @@ class RawScoreConfig:
         empty_cells: where no text has both an emotion and a protected value: ``renormalise`` adjusts over the other
             values, ``undefined`` leaves E[Y|do(X)] undefined.
         num_resamples: of the texts, for the intervals of raw scores; 0: none.
+        keyed_by: what tells texts from others as they are drawn: their place, or what they say, so that runs on other
+            texts draw those alike that they share.
     """
 
     convention: Literal["definition", "published"] = "definition"
@@ -86,6 +88,7 @@ class RawScoreConfig:
     measure: Literal["auto", "wrs", "die"] = "auto"
     empty_cells: EmptyCells = "renormalise"
     num_resamples: Annotated[int, Field(ge=0)] = 1000
+    keyed_by: KeyedBy = "place"
 
     @pydantic.field_validator("alphas")
     @classmethod
@@ -206,7 +209,7 @@ def _rate_group(
 ) -> None:
     scored = rows.drop_nulls([*columns, "sentiment"])
     datasets = [
-        dataset_of(part, columns, [key["group"], str(name), key["protected"]], config.rules)
+        dataset_of(part, columns, [key["group"], str(name), key["protected"]], config.rules, config.keyed_by)
         for (name,), part in scored.group_by("dataset", maintain_order=True)
     ]
     confounded = any(data.is_confounded for data in datasets)

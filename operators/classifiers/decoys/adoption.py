@@ -10,6 +10,7 @@ reasons has not adopted it. Idahl et al. 2021, section 3.2, verify adoption by t
 original data; that it is the fall which decides is ours.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ from tiltmeter.operators.statistics.text_intervals import ResampleSettings, spre
 VERSION = "decoy_adoption/2"
 
 _DEFAULT = ResampleSettings()
+
+_Keys = Sequence[NDArray[np.uint64]] | None
 
 
 class Adoption(NamedTuple):
@@ -49,6 +52,7 @@ def adoption(
     is_paired: bool,
     min_fall: float = 0.0,
     intervals: ResampleSettings = _DEFAULT,
+    keys: _Keys = None,
 ) -> Adoption:
     """The fall with its bootstrap interval.
 
@@ -59,6 +63,7 @@ def adoption(
         is_paired: whether both are of the same texts in one order, which are then drawn together.
         min_fall: what the interval must lie above.
         intervals: how the interval is made.
+        keys: of the texts with the decoy, and of those without; None: their places tell them apart.
 
     >>> result = adoption(np.ones(50), np.zeros(50), 0, 0, is_paired=True)
     >>> result.fall, round(result.low, 2), result.high, result.adopted
@@ -67,20 +72,23 @@ def adoption(
     if not len(falls) or not len(others):
         return Adoption(np.nan, np.nan, np.nan, False, np.empty(0))
     drawn = _paired if is_paired else _apart
-    estimate = drawn(np.asarray(falls, float), np.asarray(others, float), seed, about, intervals.num_resamples)
+    values = np.asarray(falls, float), np.asarray(others, float)
+    estimate = drawn(*values, seed, about, intervals.num_resamples, keys)
     low, high, _ = intervals.over(estimate, FISHER)
     return Adoption(float(estimate.value), float(low), float(high), bool(low > min_fall), spread_out(estimate))
 
 
-def _paired(falls: FloatArray, others: FloatArray, seed: int, about: int, num: int) -> Estimate:
+def _paired(falls: FloatArray, others: FloatArray, seed: int, about: int, num: int, keys: _Keys) -> Estimate:
     beyond = falls - others
-    counts = np.concatenate(list(resampled_counts(np.zeros(beyond.size, int), seed, about, num)))
+    unit_keys = None if keys is None else keys[0]
+    counts = np.concatenate(list(resampled_counts(np.zeros(beyond.size, int), seed, about, num, keys=unit_keys)))
     return Estimate(float(beyond.mean()), counts @ beyond / beyond.size, beyond.size)
 
 
-def _apart(falls: FloatArray, others: FloatArray, seed: int, about: int, num: int) -> Estimate:
+def _apart(falls: FloatArray, others: FloatArray, seed: int, about: int, num: int, keys: _Keys) -> Estimate:
     strata = np.repeat([0, 1], [falls.size, others.size])
-    counts = np.concatenate(list(resampled_counts(strata, seed, about, num)))
+    unit_keys = None if keys is None else np.concatenate(keys)
+    counts = np.concatenate(list(resampled_counts(strata, seed, about, num, keys=unit_keys)))
     # Sums of whole numbers are exact: two means that are equal differ by 0 and not by rounding.
     first, second = counts[:, : falls.size] @ falls, counts[:, falls.size :] @ others
     value = float(falls.mean() - others.mean())

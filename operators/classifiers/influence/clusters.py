@@ -39,10 +39,13 @@ class SampledClusters:
         intervals: how many resamples, and which interval.
         seed: of the run.
         about: what is resampled, as a 64-bit key.
+        keys: ``[clusters]``, what tells each from others wherever it stands; None: its place does.
     """
 
-    def __init__(self, num: int, intervals: ResampleSettings, seed: int, about: int) -> None:
-        blocks = resampled_counts(np.zeros(num, np.int64), seed, about, intervals.num_resamples)
+    def __init__(
+        self, num: int, intervals: ResampleSettings, seed: int, about: int, keys: NDArray[np.uint64] | None = None
+    ) -> None:
+        blocks = resampled_counts(np.zeros(num, np.int64), seed, about, intervals.num_resamples, keys=keys)
         self._counts, self._intervals = np.concatenate(list(blocks)), intervals
 
     def rate(self, values: NDArray[np.bool_] | NDArray[np.integer], clusters: IntArray, scale: Scale = LOGIT) -> Rate:

@@ -18,7 +18,7 @@ from tiltmeter.jobs.classifiers.intervals import (
 from tiltmeter.jobs.runtime.draws import DRAWS, with_draws
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.resampling import Estimate
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.storage.store.tables import column
 
 NUM = 400
@@ -29,12 +29,12 @@ RIGHT = np.arange(NUM) % 10 < 7
 SCHEMA = pa.schema(
     [column("model", pa.string(), "the model", key=True), *estimate_columns("accuracy", "share", "texts")]
 )
-CONFIG = {"seed": 0, "intervals": ResampleSettings()}
+CONFIG = {"seed": 0, "intervals": KeyedResampleSettings()}
 
 
-def night(history, *right, texts=TEXTS, seed=0):
+def night(history, *right, texts=TEXTS, seed=0, keyed_by="place"):
     """A run with a row for each model, by which texts each is right of."""
-    config = CONFIG | {"seed": seed}
+    config = CONFIG | {"seed": seed, "intervals": KeyedResampleSettings(keyed_by=keyed_by)}
     rows = [
         {"model": str(number)} | mean_of_texts("accuracy", these.astype(float), config, LOGIT, texts)
         for number, these in enumerate(right)
@@ -71,7 +71,7 @@ def test_the_same_texts_have_one_scheme_and_any_others_have_another():
 def test_a_number_leaves_its_first_draws_spread_as_its_interval():
     resamples = np.random.default_rng(0).normal(size=MOST_DRAWS + 5)
     row = with_interval(
-        "gain", Estimate(0.5, resamples, num_texts=5), ResampleSettings(), FISHER, {"paired_by": "items"}
+        "gain", Estimate(0.5, resamples, num_texts=5), KeyedResampleSettings(), FISHER, {"paired_by": "items"}
     )
     [(_, table), (name, draws)] = with_draws(
         {"gains": ([row], pa.schema(estimate_columns("gain", "a gain", "pools")))}, None
@@ -99,6 +99,25 @@ def test_without_pairs_a_change_has_to_be_more_than_three_times_as_large(history
     # Two shares of 0.7 or less: sqrt(2 * 0.21 / 400) = 0.032, of which 0.06 is less than twice, and 0.08 more.
     assert {row["paired_by"] for row in unpaired} == {"unpaired"}
     assert [row["verdict"] for row in unpaired] == ["stayed", "stayed", "moved"]
+
+
+def test_keyed_by_text_it_is_the_shared_texts_that_are_paired(history):
+    """One text of 400 is another one, and all stand in another order; 20 more are wrong."""
+    order = np.random.default_rng(0).permutation(NUM)
+    texts = np.array([*TEXTS[:-1], "another text"])[order].tolist()
+    by_text, by_place = (
+        judged(
+            night(history, RIGHT, RIGHT, keyed_by=keyed_by),
+            night(history, worse(20)[order], RIGHT[order], texts=texts, keyed_by=keyed_by),
+        )
+        for keyed_by in ("text", "place")
+    )
+    assert [(row["paired_by"], row["verdict"]) for row in by_text] == [("items", "moved"), ("items", "stayed")]
+    assert [(row["paired_by"], row["verdict"]) for row in by_place] == [("unpaired", "stayed")] * 2
+    # Twenty texts of 400 differ by 1: the standard error is sqrt(0.05 * 0.95 / 400) = 0.011; unpaired it is 0.032.
+    assert by_text[0]["high"] - by_text[0]["low"] == pytest.approx(2 * 2.1 * 0.011, rel=0.25)
+    # Of the other model two draws of 400 differ.
+    assert by_text[1]["high"] - by_text[1]["low"] < 4 * 2 / 400
 
 
 def test_nights_without_a_change_have_no_move(history):

@@ -5,23 +5,32 @@ from tiltmeter.operators.statistics import resampling
 from tiltmeter.operators.statistics.resampling import resampled_cluster_mean, resampled_counts, resampled_mean
 
 
-def drawn(strata, num_replicates=1000, seed=0, about=1, clusters=None):
-    blocks = resampled_counts(np.array(strata), seed, about, num_replicates, clusters)
+def drawn(strata, num_replicates=1000, seed=0, about=1, clusters=None, keys=None):
+    blocks = resampled_counts(np.array(strata), seed, about, num_replicates, clusters, keys)
     return np.concatenate(list(blocks))
 
 
-def test_every_replicate_has_as_many_texts_of_each_stratum() -> None:
+def some_keys(num, seed=0):
+    return np.random.default_rng(seed).integers(0, 2**64, num, dtype=np.uint64)
+
+
+KEYED = pytest.mark.parametrize("keyed", [False, True])
+
+
+@KEYED
+def test_every_replicate_has_as_many_texts_of_each_stratum(keyed) -> None:
     strata = np.array([5, 2, 2, 5, 9, 5, 5])
-    counts = drawn(strata)
+    counts = drawn(strata, keys=some_keys(7) if keyed else None)
     assert counts.shape == (1000, 7)
     assert counts.dtype == np.int32
     for stratum, size in ((2, 2), (5, 4), (9, 1)):
         assert (counts[:, strata == stratum].sum(axis=1) == size).all()
 
 
-def test_counts_are_multinomial() -> None:
+@KEYED
+def test_counts_are_multinomial(keyed) -> None:
     # Each of n = 10 texts is drawn 10 x 1/10 times, with variance n p (1 - p) = 0.9 and covariance -n p^2 = -0.1.
-    counts = drawn([0] * 10 + [1] * 5, num_replicates=20_000)
+    counts = drawn([0] * 10 + [1] * 5, num_replicates=20_000, keys=some_keys(15) if keyed else None)
     covariance = np.cov(counts[:, :10].T)
     assert counts[:, :10].mean(axis=0) == pytest.approx(np.ones(10), abs=0.03)
     assert np.diag(covariance) == pytest.approx(np.full(10, 0.9), abs=0.05)
@@ -34,6 +43,37 @@ def test_the_mean_varies_by_its_standard_error() -> None:
     means = drawn([0] * 40, num_replicates=10_000) @ scores / 40
     assert means.mean() == pytest.approx(scores.mean(), abs=0.01)
     assert means.std() == pytest.approx(scores.std() / np.sqrt(40), rel=0.03)
+
+
+def test_keyed_units_are_drawn_alike_in_any_order() -> None:
+    keys, order = some_keys(50), np.random.default_rng(1).permutation(50)
+    strata = np.arange(50) % 3
+    np.testing.assert_array_equal(drawn(strata, keys=keys)[:, order], drawn(strata[order], keys=keys[order]))
+
+
+@pytest.mark.parametrize("num", [100, 400])
+def test_two_sets_that_share_most_units_draw_these_alike(num) -> None:
+    """Of n draws, about one takes the unit that is gone, one that which came instead, and one is that of another."""
+    keys = some_keys(num + 1)
+    before, after = (drawn([0] * num, num_replicates=500, keys=part) for part in (keys[:-1], keys[1:]))
+    moved = np.abs(before[:, 1:] - after[:, :-1]).sum(axis=1) / 2
+    assert moved.mean() < 3.2
+    by_place = [drawn([0] * num, num_replicates=500, about=about) for about in (1, 2)]
+    assert (np.abs(by_place[0] - by_place[1]).sum(axis=1) / 2).mean() > 0.4 * num
+
+
+def test_a_mean_of_shared_texts_differs_by_what_is_not_shared() -> None:
+    values = np.random.default_rng(2).normal(size=401)
+    keys = some_keys(401)
+    means = [drawn([0] * 400, keys=keys[part]) @ values[part] / 400 for part in (slice(0, 400), slice(1, 401))]
+    assert means[0].std() == pytest.approx(values.std() / 20, rel=0.1)
+    # Up to three draws of 400 differ, by two independent values each: sqrt(3 * 2) / 400.
+    assert (means[0] - means[1]).std() < 3 * values.std() / 400
+
+
+def test_two_units_of_one_key_are_refused() -> None:
+    with pytest.raises(ValueError, match="key 7 is that of two units"):
+        drawn([0, 0, 0], keys=np.array([7, 5, 7], dtype=np.uint64))
 
 
 def test_texts_of_a_cluster_are_drawn_together() -> None:

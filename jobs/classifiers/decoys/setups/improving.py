@@ -235,7 +235,7 @@ def sum_up(store: Store, unit: Unit) -> Tables:
     accuracies = repairs.select(pl.col("model").cast(pl.Int32), "words", *_MEASURES.values())
     before = accuracies.filter(words="").drop("words")
     rows = reviews.join(accuracies, on=["model", "words"]).join(before, on="model", suffix="_before")
-    resample = PoolResample(unit.config, reviews["pool"].n_unique())
+    resample = PoolResample(unit.config)
     parts = rows.group_by("method", "selection", "budget", maintain_order=True)
     improvement = [
         about

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.classifiers.intervals import drawn_texts, with_interval
+from tiltmeter.jobs.classifiers.intervals import resampled_texts, with_interval
 from tiltmeter.jobs.runtime.rows import Row
-from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import Scale
-from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
+from tiltmeter.operators.statistics.resampling import Estimate
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 from tiltmeter.storage.store.ledger import TableRef
 
@@ -20,15 +19,12 @@ class PoolResample:
 
     Args:
         config: of the unit: ``intervals``, ``seed``, ``decoy`` and ``pools``, what tells each of them from others.
-        num_pools: that there are.
     """
 
-    def __init__(self, config: Mapping[str, Any], num_pools: int) -> None:
-        strata, num = np.zeros(num_pools, dtype=np.int64), config["intervals"].num_resamples
-        drawn = resampled_counts(strata, config["seed"], document_key(config["decoy"]), num)
-        self._counts, self._num_pools = np.concatenate(list(drawn)), num_pools
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._counts, self._scheme = resampled_texts(config["pools"], config["decoy"], config)
         self._intervals: ResampleSettings = config["intervals"]
-        self._scheme = drawn_texts(config["pools"], config["seed"], config["decoy"])
+        self._num_pools = len(config["pools"])
 
     def mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of ``[pools, ...]``."""

@@ -10,7 +10,7 @@ import scipy.stats
 
 from tiltmeter.jobs.classifiers.privacy.config import Noise
 from tiltmeter.jobs.classifiers.privacy.noise import noise_rows, noisy_copies, noisy_rows, words_by_cell
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.storage.errors import InputError
 
 CELLS = {("low", "f"): "zx0", ("high", "f"): "zx1", ("low", "m"): "zq0", ("high", "m"): "zq1"}
@@ -63,7 +63,12 @@ def test_rows_of_noise_are_means_over_seeds_and_texts():
             {"seed": 1, "sentence": 2, "word": "zq1", "share": np.nan, "first": np.nan, "even_share": np.nan},
         ]
     )
-    config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": ResampleSettings(num_resamples=50)}
+    config = {
+        "model": "ArtNoise",
+        "words": NOISE.words,
+        "seed": 0,
+        "intervals": KeyedResampleSettings(num_resamples=50),
+    }
     rows = {(row["seed"], row["word"]): row for row in noise_rows(samples, TEXTS, config)}
     assert list(rows) == [(seed, word) for word in (None, "zx0", "zq1") for seed in (None, 0, 1)]
     found = {
@@ -87,7 +92,7 @@ def test_words_are_highlighted_where_the_interval_lies_above_an_even_share(inter
         [about | {"sentence": n, "word": "zx0", "share": 0.5 + 0.01 * n, "even_share": 0.2} for n in range(9)]
         + [about | {"sentence": n, "word": "zq1", "share": 0.01 * n, "even_share": 0.2} for n in range(9, 18)]
     )
-    intervals = ResampleSettings(interval=interval, num_resamples=400)
+    intervals = KeyedResampleSettings(interval=interval, num_resamples=400)
     config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": intervals}
     rows = {row["word"]: row for row in noise_rows(samples, TEXTS, config) if row["seed"] == 0}
     assert [rows[word]["highlighted"] for word in (None, "zx0", "zq1")] == [True, True, False]

@@ -70,6 +70,7 @@ def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
     ("settings", "message"),
     [
         (["sentiment=[]"], "no system is chosen"),
+        (["scores=x.csv", "rating.keyed_by=text"], r"rating.keyed_by=text: .*must be place with scores=<file>"),
         (["sentences=file", "sentences.path=x"], "gives neither gender nor race"),
         (
             ["sentences=human", "sentences.path=x", "sentences.speakers=[user]"],

@@ -1,5 +1,6 @@
 """The job `sentiment_rating` from sentences to ratings, on few sentences and a translator made of words."""
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -140,6 +141,45 @@ def test_conversations_are_dealt_to_the_prefixes_as_published(rate, turns):
     genders = {row["conversation"]: row["gender"] for row in outcome.rows("sentences")}
     assert genders == {str(talk): ("neutral", "male", "female")[talk // 2] for talk in range(6)}
     assert len(outcome.rows("sentences")) == 12
+
+
+WORDS = ("good", "bad", "terrible", "great", "nice", "awful", "fine", "sad")
+
+
+def said_about(gender, number):
+    return f"{gender} is {WORDS[number % 8]} {WORDS[number * 3 % 7]} {number}"
+
+
+@pytest.fixture
+def drawn(rate, tmp_path):
+    """The schemes, and the draws of the rejection score, of texts with their gender, in their order."""
+
+    def draws(texts, *settings):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.csv"
+        path.write_text("\n".join(["text,gender", *(f"{text},{text.split()[0]}" for text in texts)]))
+        columns = "sentences.columns.gender=gender"
+        found = rate("sentences=file", f"sentences.path={path}", columns, "sentiment=[vader]", *settings)
+        [draw] = found.rows("draws")
+        return draw["scheme"], np.array(draw["values"])
+
+    return draws
+
+
+@pytest.mark.parametrize("keyed_by", ["place", "text"])
+def test_nights_that_share_most_texts_draw_these_alike_where_texts_are_keys(drawn, keyed_by):
+    texts = [said_about(gender, number) for number in range(40) for gender in ("male", "female")]
+    other = [*texts[:-1], "female is good"]
+    setting = f"rating.keyed_by={keyed_by}"
+    (scheme, draws), (scheme_after, after) = drawn(texts, setting), drawn(other[::-1], setting)
+    assert (scheme == scheme_after) == (keyed_by == "text")
+    correlation = np.corrcoef(draws, after)[0, 1]
+    assert correlation > 0.8 if keyed_by == "text" else abs(correlation) < 0.15
+
+
+def test_other_texts_about_the_same_people_are_other_items(drawn):
+    texts = [said_about(gender, number) for number in range(6) for gender in ("male", "female")]
+    schemes = {drawn(these)[0] for these in (texts, texts, [*texts[:-1], "female is good"])}
+    assert len(schemes) == 2
 
 
 def test_scores_from_a_file_are_a_system_and_texts_without_one_are_counted(rate, tmp_path):
