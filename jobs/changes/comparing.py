@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tiltmeter.jobs.changes.circumstances import circumstances
 from tiltmeter.jobs.changes.detail import Detail
-from tiltmeter.jobs.changes.differences import DrawsOfRuns, difference_rows, largest_p
+from tiltmeter.jobs.changes.differences import DrawsOfRuns, Limits, difference_rows, limits_of
 from tiltmeter.jobs.changes.matching import Matched, UnmatchableError, match
 from tiltmeter.jobs.changes.numbers import decided, interval_columns, judged_column, number_changes
 from tiltmeter.jobs.changes.past_runs import PastRun
@@ -48,17 +48,17 @@ class Comparison:
         return [table for table in self._tables if isinstance(table, _ComparedTable)]
 
     @property
-    def p_values(self) -> list[pl.Series]:
-        """Of all numbers that have one, some at a time."""
-        return [numbers["p"].drop_nulls() for table in self._compared for numbers in table.numbers.values()]
+    def p_values(self) -> list[pl.DataFrame]:
+        """Columns ``p`` and ``p_texts`` of all numbers, some at a time."""
+        return [numbers.select(Limits._fields) for table in self._compared for numbers in table.numbers.values()]
 
-    def changes(self, most_p: float | None = None) -> pa.Table:
+    def changes(self, limits: Limits | None = None) -> pa.Table:
         """The table ``changes``: a row that says that a table differs, and rows for what differs in it.
 
         Args:
-            most_p: the largest p-value of a number that moved; None: by the numbers of these two runs.
+            limits: of numbers that moved; None: by the numbers of these two runs.
         """
-        limit = largest_p(self.p_values) if most_p is None else most_p
+        limit = (limits or limits_of(self.p_values)).p
         changes = circumstances(self.before, self.after)
         for table in self._tables:
             changes += table.changes(limit, self._detail) if isinstance(table, _ComparedTable) else [table]

@@ -202,6 +202,27 @@ def largest_p(p_values: Sequence[pl.Series]) -> float:
     return float(family[adjusted <= FALSE_MOVES].max(initial=-1.0))
 
 
+class Limits(NamedTuple):
+    """The largest p-values of numbers that moved.
+
+    Attributes:
+        p: of those that moved.
+        p_texts: of those that moved in these texts.
+    """
+
+    p: float
+    p_texts: float
+
+
+def limits_of(numbers: Sequence[pl.DataFrame]) -> Limits:
+    """By :func:`largest_p`.
+
+    Args:
+        numbers: columns ``p`` and ``p_texts`` of all numbers of a family, in any number of frames.
+    """
+    return Limits(*(largest_p([frame[name] for frame in numbers]) for name in Limits._fields))
+
+
 def corrected(differences: pa.Table) -> pa.Table:
     """The table ``differences`` with ``q`` and ``q_texts``, and with verdicts, over all its numbers.
 

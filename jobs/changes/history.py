@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from tiltmeter.jobs.changes.comparing import Comparison, common_tables
 from tiltmeter.jobs.changes.detail import Detail
+from tiltmeter.jobs.changes.differences import Limits
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import CHANGES
 from tiltmeter.storage.store.ledger import Store
@@ -32,9 +33,9 @@ class History:
     comparison: Comparison | None = None
     num_tables: int = 0
 
-    def changes(self, most_p: float | None = None) -> pa.Table:
+    def changes(self, limits: Limits | None = None) -> pa.Table:
         """See :meth:`.comparing.Comparison.changes`."""
-        return CHANGES.empty_table() if self.comparison is None else self.comparison.changes(most_p)
+        return CHANGES.empty_table() if self.comparison is None else self.comparison.changes(limits)
 
 
 def history(store: Store, registered: RegisteredRun, run: PastRun) -> History:

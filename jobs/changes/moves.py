@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.changes.differences import DrawsOfRuns, largest_p
+from tiltmeter.jobs.changes.differences import DrawsOfRuns, Limits, limits_of
 from tiltmeter.jobs.changes.matching import Matched, UnmatchableError, match
 from tiltmeter.jobs.changes.numbers import decided, interval_columns, judged_column
 from tiltmeter.jobs.changes.past_runs import PastRun
@@ -20,8 +20,8 @@ class Moves:
     Attributes:
         matched: the rows of both.
         numbers: of each number of the earlier run ``before``, ``after``, ``difference``, ``half_widths`` and
-            ``beyond``, as in the table ``changes``; ``is_gone``, whether there is none any more; and where it stands,
-            ``pair`` or ``gone`` of the rows that were matched.
+            ``beyond``, as in the table ``changes``; ``beyond_in_texts``, whether it moved in these texts; ``is_gone``,
+            whether there is none any more; and where it stands, ``pair`` or ``gone`` of the rows that were matched.
     """
 
     matched: Matched
@@ -35,13 +35,13 @@ class Moves:
         return by_key["row"]
 
 
-def moves(before: PastRun, after: PastRun, table: str, column: str, most_p: float | None = None) -> Moves:
+def moves(before: PastRun, after: PastRun, table: str, column: str, limits: Limits | None = None) -> Moves:
     """See :class:`Moves`.
 
     Args:
         before, after: the earlier run and the later one.
         table, column: of numbers.
-        most_p: the largest p-value of a number that moved; None: by the numbers of this column.
+        limits: of numbers that moved; None: by the numbers of this column.
 
     Raises:
         UnmatchableError: if a run lacks the table or the column, or the rows can't be matched.
@@ -55,10 +55,11 @@ def moves(before: PastRun, after: PastRun, table: str, column: str, most_p: floa
             raise UnmatchableError(f"the {which} run's table {table} has no numbers {column}")
     numbers = judged_column(matched, column, interval_columns(matched.after.columns).get(column))
     judged = DrawsOfRuns(before, after).judged(table, column, matched, numbers)
-    limit = largest_p([judged["p"]]) if most_p is None else most_p
-    kept = decided(judged, limit).filter(_IS_NUMBER)
+    limits = limits or limits_of([judged])
+    kept = decided(judged, limits.p).filter(_IS_NUMBER)
     is_gone = pl.col("after").fill_nan(None).is_null()
-    kept = kept.select("pair", "before", "after", "difference", "half_widths", "beyond", "p", is_gone=is_gone)
+    in_texts = (pl.col("p_texts") <= limits.p_texts).fill_null(False).alias("beyond_in_texts")
+    kept = kept.select("pair", "before", "after", "difference", "half_widths", "beyond", "p", in_texts, is_gone=is_gone)
     return Moves(matched, pl.concat([kept, _gone(matched, column)], how="diagonal"))
 
 

@@ -9,6 +9,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.catalogue import job as catalogue_job
+from tiltmeter.jobs.changes.differences import Limits
 from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.changes.matching import UnmatchableError
 from tiltmeter.jobs.changes.moves import moves
@@ -32,6 +33,7 @@ class Gate:
         half_widths: one that moves by more, in units of half its earlier interval, does. With neither, one does that
             moves beyond its interval.
         direction: which moves count.
+        in_these_texts: whether one does, too, that moved in these texts, whatever others like them would say.
     """
 
     table: _Word
@@ -40,11 +42,14 @@ class Gate:
     difference: _Size | None = None
     half_widths: _Size | None = None
     direction: Literal["either", "up", "down"] = "either"
+    in_these_texts: bool = False
 
     @pydantic.model_validator(mode="after")
     def _one_limit(self) -> "Gate":
         if self.difference is not None and self.half_widths is not None:
             raise ValueError("has both difference and half_widths: set one of them, or two gates")
+        if self.in_these_texts and (self.difference, self.half_widths) != (None, None):
+            raise ValueError("has in_these_texts beside difference or half_widths: leave it out, or set two gates")
         return self
 
     @property
@@ -64,7 +69,7 @@ class Gate:
             return f"moves{way} by more than {amount(self.difference)}"
         if self.half_widths is not None:
             return f"moves{way} by more than {amount(self.half_widths)} half-widths"
-        return f"moves{way} beyond its interval"
+        return f"moves{way} beyond its interval{' or in these texts' if self.in_these_texts else ''}"
 
     def exceeds(self) -> pl.Expr:
         """Of each of :attr:`.Moves.numbers`, whether it fails the gate.
@@ -76,8 +81,11 @@ class Gate:
         name = next((name for name, limit in limits.items() if limit is not None), None)
         is_far = pl.col("beyond") if name is None else sizes[name] > limits[name]
         has_moved = ~differ_by_rounding(pl.col("before"), pl.col("after"))
+        is_far = is_far.fill_null(has_moved)
+        if self.in_these_texts:
+            is_far |= pl.col("beyond_in_texts").fill_null(False)
         way = {"either": pl.lit(True), "up": pl.col("difference") > 0, "down": pl.col("difference") < 0}
-        return pl.col("is_gone") | (is_far.fill_null(has_moved) & way[self.direction])
+        return pl.col("is_gone") | (is_far & way[self.direction])
 
 
 def check_gates(gates: Sequence[Gate], jobs: Mapping[str, str]) -> None:
@@ -139,7 +147,7 @@ def verdicts(
     tables: Mapping[str, pa.Schema],
     history: History,
     status: str,
-    most_p: float | None = None,
+    limits: Limits | None = None,
 ) -> list[dict[str, Any]]:
     """What the gates say of a job: rows of the table ``gates``.
 
@@ -152,14 +160,14 @@ def verdicts(
         tables: that the job may publish.
         history: it and the last run that succeeded before it.
         status: how the job ended; one that did not succeed is not judged.
-        most_p: the largest p-value of a number of the night that moved; None: by the numbers of each gate.
+        limits: of numbers of the night that moved; None: by the numbers of each gate.
     """
     rows = []
     for gate in gates:
         if gate.name in (None, name) and gate.table in tables:
             place = {"name": name, "table": gate.table, "column": gate.column, "fails_if": f"a number {gate.limit}"}
             rows.append(
-                place | (_verdict(gate, history, most_p) if status == "ok" else _not_judged(f"the job {status}"))
+                place | (_verdict(gate, history, limits) if status == "ok" else _not_judged(f"the job {status}"))
             )
     return rows
 
@@ -168,11 +176,11 @@ def _not_judged(reason: str) -> dict[str, Any]:
     return {"verdict": "not_compared", "sentence": reason}
 
 
-def _verdict(gate: Gate, history: History, most_p: float | None) -> dict[str, Any]:
+def _verdict(gate: Gate, history: History, limits: Limits | None) -> dict[str, Any]:
     if history.runs is None:
         return _not_judged("there is no earlier run to compare with")
     try:
-        moved = moves(*history.runs, gate.table, gate.column, most_p)
+        moved = moves(*history.runs, gate.table, gate.column, limits)
     except UnmatchableError as error:
         return {"verdict": "failed", "sentence": f"can't be judged: {error}"}
     judged = moved.numbers.with_columns(exceeds=gate.exceeds())

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tiltmeter.jobs.catalogue import job
-from tiltmeter.jobs.changes.differences import corrected, largest_p
+from tiltmeter.jobs.changes.differences import Limits, corrected, limits_of
 from tiltmeter.jobs.changes.history import History, as_past_run, history
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
@@ -28,12 +28,12 @@ def run(run: Run[OvernightRun, JobList]) -> None:
     """Run each job as a process of its own, compare those that succeeded, judge them by the gates; publish tables."""
     nights = [_night(run, listed) for listed in run.sources.jobs]
     comparisons = [past.comparison for _, _, past in nights if past.comparison]
-    most_p = largest_p([p_values for comparison in comparisons for p_values in comparison.p_values])
+    limits = limits_of([p_values for comparison in comparisons for p_values in comparison.p_values])
     rows, changes, gates = [], [], []
     for listed, ended, past in nights:
-        changed = past.changes(most_p)
+        changed = past.changes(limits)
         rows.append(_row(listed, ended, past, changed))
-        gates += _verdicts(run, listed, ended, past, most_p)
+        gates += _verdicts(run, listed, ended, past, limits)
         changes.append(_named(listed, changed, tables.CHANGES))
         _print_changes(run, rows[-1])
     run.directory.write_table("jobs", pa.Table.from_pylist(rows, tables.JOBS))
@@ -80,11 +80,11 @@ def _since_last_time(store: Store, listed: ListedJob) -> History:
 
 
 def _verdicts(
-    run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, past: History, most_p: float
+    run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, past: History, limits: Limits
 ) -> list[dict[str, Any]]:
     if not run.config.fail_if:
         return []
-    return verdicts(run.config.fail_if, listed.name, job(listed.job).tables, past, ended.status, most_p)
+    return verdicts(run.config.fail_if, listed.name, job(listed.job).tables, past, ended.status, limits)
 
 
 def _row(listed: ListedJob, ended: Ended, past: History, changes: pa.Table) -> dict[str, Any]:

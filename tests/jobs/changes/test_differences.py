@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.changes.comparing import Comparison, common_tables
-from tiltmeter.jobs.changes.differences import corrected
+from tiltmeter.jobs.changes.differences import Limits, corrected
 from tiltmeter.jobs.changes.moves import moves
 from tiltmeter.jobs.runtime.draws import DRAWS, draws_of, with_draws
 from tiltmeter.operators.statistics.differences import paired_difference, paired_means, unpaired_difference
@@ -58,6 +58,8 @@ def test_runs_that_train_alike_say_what_moved_in_these_texts_alone(run):
     known = paired_means(0.06, 1.0 + WIDE, 1.06 + WIDE + own)
     assert row["q_texts"] == row["p_texts"] == pytest.approx(float(known))
     assert (row["p"] > 0.05 > row["p_texts"], row["verdict"]) == (True, "moved in these texts")
+    numbers = moves(run({"a": 1.0}, by_word), run({"a": 1.06}, by_word, own=own), "tests", "d").numbers
+    assert numbers.select("beyond", "beyond_in_texts").rows() == [(False, True)]
     [more] = differences(run({"a": 1.0}, by_word), run({"a": 2.0}, by_word, own=own)).values()
     assert more["verdict"] == "moved"
     [less] = differences(run({"a": 1.0}), run({"a": 1.06}, own=own)).values()
@@ -134,8 +136,8 @@ def test_changes_and_gates_judge_as_differences_do(run):
     assert moved == ["word a"] == changes.filter("beyond")["row"].to_list()
     assert numbers["beyond"].to_list() == [True, False]
     # Of a night in which no p-value is small enough, none has moved.
-    assert not moves(before, after, "tests", "d", -1.0).numbers["beyond"].any()
-    assert not pl.DataFrame(Comparison(before, after).changes(-1.0))["beyond"].any()
+    assert not moves(before, after, "tests", "d", Limits(-1.0, -1.0)).numbers["beyond"].any()
+    assert not pl.DataFrame(Comparison(before, after).changes(Limits(-1.0, -1.0)))["beyond"].any()
 
 
 def test_the_table_of_draws_is_no_table_to_compare(run):

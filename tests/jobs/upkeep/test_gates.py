@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from tiltmeter.jobs.changes.comparing import compare
 from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.jobs.upkeep.overnight.gates import Gate, check_gates, verdicts
 
 
@@ -38,6 +41,26 @@ def test_a_number_beyond_its_interval_fails_a_gate_and_one_within_does_not(judge
 def test_how_far_and_which_way_a_number_may_move(judged, after, limits, fails):
     [verdict] = judged({"a": {}}, {"a": {"d": after}}, Gate("tests", "d", **limits))
     assert (verdict["verdict"] == "failed") is fails
+
+
+@pytest.mark.parametrize(("scheme", "fails"), [({"num_blocks": 4}, True), ({}, False)])
+def test_a_gate_may_ask_what_moved_in_these_texts(history, scheme, fails):
+    """By 0.06, where replicas spread by one, and their differences by 0.05: in the mean of them it shows."""
+    spread = np.array([-1.0, 0.0, 1.0, 0.5, -0.5, 2.0, -2.0, 0.0])
+    keyed_by = {"paired_by": "replicas", "keyed_by": "word", **scheme}
+
+    def night(value, draws):
+        row = history.table({"a": {"d": value}}).to_pylist()[0] | draws_of("d", draws)
+        return history.run(dict(with_draws({"tests": ([row], history.schema)}, keyed_by)))
+
+    runs = night(1.0, 1.0 + spread), night(1.06, 1.06 + spread + 0.05 * spread[::-1])
+    gates = [
+        Gate("tests", "d"),
+        *(Gate("tests", "d", in_these_texts=True, direction=way) for way in ("either", "down")),
+    ]
+    found = verdicts(gates, "bias", {"tests": history.schema}, History("yesterday", runs, compare(*runs), 1), "ok")
+    assert [row["verdict"] == "failed" for row in found] == [False, fails, False]
+    assert found[1]["fails_if"] == "a number moves beyond its interval or in these texts"
 
 
 def test_columns_without_an_interval_are_judged_by_their_difference(judged):
@@ -143,6 +166,8 @@ def test_two_gates_that_say_the_same_of_a_job_are_refused():
 
 def test_one_limit_for_a_gate(configured, tmp_path):
     command = ["job=overnight", f"jobs={tmp_path}/night.yaml"]
+    with pytest.raises(ConfigError, match="has in_these_texts beside difference or half_widths: leave it out"):
+        configured(*command, "fail_if=[{table: a, column: b, difference: 1, in_these_texts: true}]")
     both = "fail_if=[{table: a, column: b, difference: 1, half_widths: 2}]"
     with pytest.raises(ConfigError, match="has both difference and half_widths: set one of them"):
         configured(*command, both)
