@@ -27,6 +27,10 @@ from tiltmeter.storage.store.identity import digest
 MOST_DRAWS = 200
 """That a number leaves of its resamples: so many tell their spread to 5 %, and a curve has thousands of numbers."""
 
+FEWEST_DRAWN = 8
+"""Texts or words of a group whose resamples judge a difference: of two groups of fewer, Student's t is more than a
+tenth wider than what resamples tell, which know nothing of how few there are."""
+
 
 def estimate_columns(name: str, sentence: str, draws: str, unit: str = "") -> list[pa.Field]:
     """The columns of a number with its interval.

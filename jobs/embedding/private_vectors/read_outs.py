@@ -11,8 +11,9 @@ from tiltmeter.jobs.embedding.private_vectors.geometry import Geometry
 from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap, map_of
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism, stretch_of
 from tiltmeter.jobs.embedding.private_vectors.tables import DISTANCES
-from tiltmeter.jobs.embedding.private_vectors.vocabulary import vectors_of
-from tiltmeter.jobs.runtime.rows import Row, table_of
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import words_and_vectors
+from tiltmeter.jobs.runtime.draws import Scheme, draws_of, with_draws
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -28,6 +29,7 @@ from tiltmeter.operators.embedding.private_release.distances import (
 )
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification
 from tiltmeter.operators.statistics.intervals import LOG, IntervalSettings
+from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 
@@ -60,6 +62,7 @@ def _unit(config: PrivateVectorsRun, vocabulary: TableRef, mechanism: Mechanism,
             "epsilon": epsilon,
             "beta": mechanism.map.beta,
         },
+        "operator": VERSION,
         "sensitivity": mechanism.sensitivity,
         "noise": noise.VERSION,
         "words": config.distances.words,
@@ -68,12 +71,14 @@ def _unit(config: PrivateVectorsRun, vocabulary: TableRef, mechanism: Mechanism,
         "intervals": {"level": config.job.level, "interval": config.job.interval},
     }
     inputs = {"vocabulary": [vocabulary]} | ({"map": [mechanism.map.ref]} if mechanism.map.ref else {})
-    return Unit(VERSION, f"{mechanism.name} {mechanism.map.num_dimensions}, epsilon {epsilon:g}", settings, inputs)
+    return Unit(
+        "private_read_outs/1", f"{mechanism.name} {mechanism.map.num_dimensions}, epsilon {epsilon:g}", settings, inputs
+    )
 
 
 def _read(store: Store, unit: Unit) -> Tables:
     config = unit.config
-    vectors = vectors_of(store, unit.input("vocabulary"))
+    words, vectors = words_and_vectors(store, unit.input("vocabulary"))
     projection = map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1])
     about = config["row"]
     scale = config["sensitivity"] / about["epsilon"]
@@ -88,10 +93,19 @@ def _read(store: Store, unit: Unit) -> Tables:
             errors.setdefault(name, []).append(error)
     images = vectors @ projection.T
     forms = _closed_forms(vectors[first], vectors[second], images[first], images[second], made)
-    yield (
-        "distances",
-        table_of([about | row for row in _rows(errors, forms, IntervalSettings(**config["intervals"]))], DISTANCES),
-    )
+    rows = [about | row for row in _rows(errors, forms, IntervalSettings(**config["intervals"]))]
+    chosen = [[words[row] for row in part] for part in (first, second)]
+    yield from with_draws({"distances": (rows, DISTANCES)}, _scheme(chosen, made, config["seed"]))
+
+
+def _scheme(words: Sequence[Sequence[str]], made: Specification, seed: int) -> Scheme:
+    """What runs with noise are keyed by: those of one scheme add the same noise, up to its scale, to the same words.
+
+    The intervals are over noise alone. Of other words the same noise would make any change of their distances look
+    sure, so that these are not paired.
+    """
+    about = {"words": digest(words), "dimensions": made.num_dimensions, "law": made.law}
+    return {"paired_by": "replicas", "seed": seed, "about": "distances", "operator": noise.VERSION, **about}
 
 
 def _errors(
@@ -141,4 +155,5 @@ def _rows(
             "error_high": float(interval.high),
             "num_runs": len(values),
             **forms[name],
+            **draws_of("error", np.array(values)),
         }

@@ -1,22 +1,38 @@
-"""Words by their means over classifiers, held against the lexicon and in groups; words are the units."""
+"""Words by their means over classifiers, held against the lexicon and in groups; words are the units.
+
+Draws of a posterior judge no difference of two runs. The numbers are means over them, of which they leave open
+``contrast_se`` alone: with more draws, any two runs would differ surely, whatever other words would say. Resamples of
+words judge it, over which the intervals are too.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.jobs.classifiers.intervals import FEWEST_DRAWN, MOST_DRAWS, Resampled, drawn, drawn_texts
+from tiltmeter.jobs.runtime.draws import with_draws
+from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
 from tiltmeter.jobs.sentiment.posterior.distances import Measured
 from tiltmeter.jobs.sentiment.posterior.tables import GROUPS, LEXICON, WORDS
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.compute.keys import document_key, text_keys
 from tiltmeter.operators.sentiment.posterior import groups
-from tiltmeter.operators.sentiment.posterior.groups import group_difference, lexicon_agreement, without_frequency
+from tiltmeter.operators.sentiment.posterior.groups import (
+    group_difference,
+    lexicon_agreement,
+    resampled_agreement,
+    resampled_difference,
+    without_frequency,
+)
 from tiltmeter.operators.sentiment.posterior.seeds import error_of_mean, largest_z, spread
-from tiltmeter.operators.statistics import correlation, permutation
+from tiltmeter.operators.statistics import correlation, permutation, resampling
+from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 MEASURES = ("distance_positive", "distance_negative", "contrast", "log_odds", "in_context")
@@ -33,15 +49,16 @@ def compare(
 ) -> list[Mapping[str, TableRef]]:
     """Parts of the tables ``words``, ``lexicon`` and ``groups``, by prior and sampler."""
     settings = {
-        "operators": [groups.VERSION, correlation.VERSION, permutation.VERSION],
+        "operators": [groups.VERSION, correlation.VERSION, permutation.VERSION, resampling.VERSION],
         "groups": {
             name: [[side, list(words)] for side, words in sides.items()] for name, sides in config.groups.items()
         },
         "level": config.job.level,
+        "seed": config.seed,
     }
     units = [
         Unit(
-            "posterior_comparisons/2",
+            "posterior_comparisons/3",
             f"{prior}, {sampler}",
             settings | {"prior": prior, "sampler": sampler},
             {"distances": parts.tables, "diagnostics": parts.diagnostics, "asked": [asked]},
@@ -62,11 +79,13 @@ def _compare(store: Store, unit: Unit) -> Tables:
     ]
     faults = _faults(store, unit.inputs["diagnostics"])
     words = _means(asked, joined)
-    yield "words", table_of([keys | row | (_status(row, faults)) for row in words.to_dicts()], WORDS)
-    lexicon = _lexicon([*joined, words], config["level"])
-    yield "lexicon", table_of([keys | row | _converged(row, faults) for row in lexicon], LEXICON)
-    compared = _groups(words, joined, config)
-    yield "groups", table_of([keys | row | _converged(row, faults) for row in compared], GROUPS)
+    lexicon, compared = _lexicon([*joined, words], config), _groups(words, joined, config)
+    tables = {
+        "words": ([keys | row | _status(row, faults) for row in words.to_dicts()], WORDS),
+        "lexicon": ([keys | row | _converged(row, faults) for row in lexicon], LEXICON),
+        "groups": ([keys | row | _converged(row, faults) for row in compared], GROUPS),
+    }
+    yield from with_draws(tables, None)
 
 
 def _valid() -> list[pl.Expr]:
@@ -104,19 +123,41 @@ def _converged(row: Row, faults: str) -> Row:
     return _status(row, faults if row["measure"].removesuffix(_BY_FREQUENCY) in _BY_DRAWS else "")
 
 
-def _lexicon(parts: Sequence[pl.DataFrame], level: float) -> Iterator[Row]:
+def _lexicon(parts: Sequence[pl.DataFrame], config: Mapping[str, Any]) -> Iterator[Row]:
     *_, words = parts
     for number, part in enumerate(parts):
         listed = part.filter(pl.col("polarity").is_not_null() & (pl.col("status") == "ok"))
         is_positive = (listed["polarity"] == "positive").to_numpy()
         for measure in MEASURES:
             values = _stacked([listed], measure)[0]
-            seed = MEAN if part is words else number
-            yield {"seed": seed, "measure": measure} | lexicon_agreement(values, is_positive, level)._asdict() | OK
+            row = {"seed": MEAN if part is words else number, "measure": measure}
+            agreement = lexicon_agreement(values, is_positive, config["level"])
+            row |= agreement._asdict() | OK
+            if np.isfinite(agreement.low):
+                row |= _lexicon_draws(listed["word"].to_list(), values, is_positive, config["seed"])
+            yield row
+
+
+def _lexicon_draws(words: Sequence[str], values: FloatArray, is_positive: BoolArray, seed: int) -> Row:
+    """What ``pearson`` is in resamples of the words that have a value."""
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) < FEWEST_DRAWN:
+        return {}
+    drawn_words = _resamples(
+        [words[place] for place in known.tolist()], np.zeros(len(known), np.int64), seed, "lexicon"
+    )
+    pearson = resampled_agreement(values[known], is_positive[known], drawn_words.counts)
+    return drawn("pearson", pearson, drawn_words.scheme)
+
+
+def _resamples(words: Sequence[str], strata: NDArray[np.int64], seed: int, about: str) -> Resampled:
+    """Resamples that are keyed by the words: two runs draw alike those that have a vector in both."""
+    blocks = resampled_counts(strata, seed, document_key(about), MOST_DRAWS, keys=text_keys(words))
+    return Resampled(np.concatenate(list(blocks)), drawn_texts(words, seed, about, "text"))
 
 
 def _groups(words: pl.DataFrame, joined: Sequence[pl.DataFrame], config: Mapping[str, Any]) -> Iterator[Row]:
-    comparisons, level = config["groups"], config["level"]
+    comparisons = config["groups"]
     rows = {word: row for row, word in enumerate(words["word"].to_list())}
     counts = words["count"].to_numpy().astype(np.float64)
     for measure in _COMPARED:
@@ -133,7 +174,20 @@ def _groups(words: pl.DataFrame, joined: Sequence[pl.DataFrame], config: Mapping
             places = [np.array([rows[word] for word in side], dtype=np.int64) for side in (one, other)]
             for kind, (values, of_seeds) in adjusted.items():
                 row = {"comparison": name, "measure": kind, "first": first, "second": second}
-                yield row | _difference(values, of_seeds, places, level)
+                row |= _difference(values, of_seeds, places, config["level"])
+                yield row | _group_draws([one, other], [values[place] for place in places], config["seed"], name)
+
+
+def _group_draws(sides: Sequence[Sequence[str]], values: Sequence[FloatArray], seed: int, name: str) -> Row:
+    """What ``difference`` is in resamples of the words that have a value, within each group."""
+    known = [np.flatnonzero(np.isfinite(numbers)) for numbers in values]
+    sizes = [len(places) for places in known]
+    if min(sizes) < FEWEST_DRAWN:
+        return {}
+    words = [side[place] for side, places in zip(sides, known, strict=True) for place in places.tolist()]
+    drawn_words = _resamples(words, np.repeat(np.arange(2), sizes), seed, f"groups {name}")
+    first, second = (numbers[places] for numbers, places in zip(values, known, strict=True))
+    return drawn("difference", resampled_difference(first, second, drawn_words.counts), drawn_words.scheme)
 
 
 def _difference(values: FloatArray, by_seed: FloatArray, places: Sequence[np.ndarray], level: float) -> Row:

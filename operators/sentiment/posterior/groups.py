@@ -2,18 +2,28 @@
 
 Ten thousand draws are no ten thousand observations of a name: a test over draws finds every difference that the
 vectors happen to have. So p-values are over permutations of words (:mod:`.statistics.permutation`), and intervals over
-words.
+words. Resamples of words (Efron 1979) spread as these intervals say: with them, the numbers of two runs on the same
+words are held against each other word by word. Of correlations they spread by a little less, as Fisher's z is of two
+normal columns: with n words, r with a column of two values, of which a share p is 1, has the variance (Tate 1954,
+*Correlation between a discrete and a continuous variable*)
+
+    (1 - r^2)^2 (1 - 3/2 r^2 + r^2 / (4 p (1 - p))) / n
+
+which is 1 - r^2 / 2 of Fisher's where both polarities have as many words.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.sentiment.posterior.training import area
 from tiltmeter.operators.statistics.correlation import correlation
 from tiltmeter.operators.statistics.permutation import permutation_p_value
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_mean
+from tiltmeter.operators.statistics.text_intervals import spread_out
 
 VERSION = "posterior_groups/1"
 
@@ -92,6 +102,51 @@ def group_difference(first: FloatArray, second: FloatArray, level: float = 0.95)
     low, high = test.confidence_interval(level)
     p = permutation_p_value(first, second, alternative="two-sided").value
     return GroupDifference(float(first.mean() - second.mean()), float(low), float(high), p, first.size, second.size)
+
+
+def resampled_agreement(values: FloatArray, is_positive: BoolArray, counts: NDArray[np.integer]) -> FloatArray:
+    """``pearson`` of :func:`lexicon_agreement` in resamples of its words, ``[resamples]``.
+
+    Args:
+        values: ``[words]``, finite.
+        is_positive: ``[words]``.
+        counts: ``[resamples, words]``, how often each resample has each word.
+
+    Returns:
+        Spread as correlations of so many words are; NaN in a resample of one polarity, or of one value.
+
+    >>> counts = np.array([[1, 1, 1, 1], [0, 2, 2, 0], [2, 2, 0, 0]])
+    >>> resampled_agreement(np.array([0.0, 1.0, 3.0, 4.0]), np.array([False, False, True, True]), counts).round(3)
+    array([0.945, 1.004,   nan])
+    """
+    num = counts.sum(axis=1)
+    positive = (counts @ is_positive.astype(np.int64)) / num
+    offsets = values - values.mean()
+    mean = (counts @ offsets) / num
+    product = (counts @ (offsets * is_positive)) / num - mean * positive
+    variances = ((counts @ offsets**2) / num - mean**2) * positive * (1.0 - positive)
+    is_known = variances > 0.0
+    pearson = np.clip(product / np.sqrt(np.where(is_known, variances, np.nan)), -1.0, 1.0)
+    return spread_out(Estimate(np.nan, pearson, len(values)))
+
+
+def resampled_difference(first: FloatArray, second: FloatArray, counts: NDArray[np.integer]) -> FloatArray:
+    """``difference`` of :func:`group_difference` in resamples of each group's words, ``[resamples]``.
+
+    Args:
+        first, second: ``[words]`` of each group, finite.
+        counts: ``[resamples, words of both]``, how often each resample has each word, those of the first group first.
+
+    Returns:
+        Spread as means of so many words are: their variance is that of Welch's t.
+
+    >>> counts = np.array([[2, 0, 1, 1], [0, 2, 1, 1]])
+    >>> resampled_difference(np.array([1.0, 3.0]), np.array([0.0, 0.0]), counts).round(3)
+    array([0.586, 3.414])
+    """
+    groups = (first, counts[:, : len(first)]), (second, counts[:, len(first) :])
+    one, other = (spread_out(resampled_mean(values, drawn)) for values, drawn in groups)
+    return one - other
 
 
 def without_frequency(values: FloatArray, counts: FloatArray) -> FloatArray:

@@ -1,5 +1,6 @@
 """The job `private_vectors` on made-up vectors."""
 
+import json
 import traceback
 
 import numpy as np
@@ -7,6 +8,8 @@ import polars as pl
 import pytest
 
 from tests.jobs.embedding.private_vectors.places import NUM_WORDS, WIDTH, settings
+from tiltmeter.jobs.changes.comparing import Comparison
+from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.embedding.private_vectors.audits import _batches
 from tiltmeter.jobs.embedding.private_vectors.job import JOB
@@ -15,10 +18,12 @@ from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
 from tiltmeter.jobs.embedding.private_vectors.page.findings import findings
 from tiltmeter.jobs.embedding.private_vectors.page.sections import sections
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, find_sources, lines_of
+from tiltmeter.jobs.embedding.private_vectors.tables import DISTANCES
 from tiltmeter.jobs.embedding.private_vectors.task_data import TaskData
 from tiltmeter.jobs.embedding.private_vectors.utility import _unit
 from tiltmeter.jobs.embedding.private_vectors.vocabulary import words_to_encode
 from tiltmeter.operators.embedding.private_release.utility import occurrences
+from tiltmeter.operators.statistics.intervals import LOG, IntervalSettings
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.sources import find_file
 from tiltmeter.storage.errors import InputError, Refusal
@@ -60,6 +65,7 @@ def test_a_study_publishes_all_but_releases(study):
         "distances",
         "utility",
         "deniability",
+        "draws",
     }
 
 
@@ -102,6 +108,54 @@ def test_distances_have_their_closed_form_and_a_constant(study):
     [row] = study.rows("distances", mechanism="M1", read_out="distance")
     assert row["error"] == pytest.approx(row["closed_form"], rel=0.15)
     assert row["constant_error"] < row["error"]
+
+
+def test_errors_leave_the_runs_that_their_intervals_are_made_of(study):
+    """And nothing else does."""
+    draws = {draw["key"]: draw for draw in study.rows("draws")}
+    rows = study.rows("distances")
+    assert len(draws) == len(rows)
+    for row in rows:
+        draw = draws[json.dumps({key: row[key] for key in key_columns(DISTANCES)})]
+        assert (draw["table"], draw["column"], len(draw["values"])) == ("distances", "error", row["num_runs"])
+        values = np.array(draw["values"])
+        assert row["error"] == values.mean()
+        ends = IntervalSettings().around(row["error"], values, LOG)[:2]
+        assert (row["error_low"], row["error_high"]) == pytest.approx(ends, rel=1e-12)
+
+
+QUICK = ["mechanisms=[M1]", "exact_epsilons=[]", "audit.pairs=0", "deniability.words=0", "distances.runs=20"]
+
+
+@pytest.fixture(scope="module")
+def nights(run_job, folder, words, vectors, write_vectors):
+    """A night, one with vectors a little farther out, and one that calls the words otherwise."""
+    write_vectors(folder / "farther.bin", words, vectors * np.float32(1.05))
+    write_vectors(folder / "renamed.bin", [f"{word}s" for word in words], vectors * np.float32(1.05))
+    runs = {
+        name: run_job(*SMALL, *QUICK, *settings(folder, f"night {name}", file=f"{name}.bin"))
+        for name in ("vectors", "farther", "renamed")
+    }
+    before = past_run(runs["vectors"].path)
+    return {
+        name: {
+            (row["table"], row["key"]): row
+            for row in Comparison(before, past_run(runs[name].path)).differences().to_pylist()
+            if row["table"] == "distances"
+        }
+        for name in ("farther", "renamed")
+    }
+
+
+def test_nights_with_the_same_noise_on_the_same_words_are_paired_run_by_run(nights):
+    paired, unpaired = nights["farther"], nights["renamed"]
+    assert paired.keys() == unpaired.keys()
+    assert {(row["paired_by"], row["num_draws"]) for row in paired.values()} == {("replicas", 20)}
+    assert {(row["paired_by"], row["num_draws"]) for row in unpaired.values()} == {("unpaired", 20)}
+    for key, row in paired.items():
+        # The noise that both nights share is much of what parts one run from another.
+        assert row["difference"] == unpaired[key]["difference"]
+        assert row["high"] - row["low"] < 0.5 * (unpaired[key]["high"] - unpaired[key]["low"])
 
 
 @pytest.mark.parametrize(

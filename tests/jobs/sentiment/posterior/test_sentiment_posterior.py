@@ -8,10 +8,15 @@ import pytest
 
 from tests.jobs.test_layouts import survive
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.changes.comparing import Comparison
+from tiltmeter.jobs.changes.past_runs import past_run
+from tiltmeter.jobs.classifiers.intervals import MOST_DRAWS
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.sentiment.posterior import chains, sources
+from tiltmeter.jobs.sentiment.posterior.tables import LEXICON
 from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE, reviews
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.tables import key_columns
 
 SMALL = [
     "job=sentiment_posterior",
@@ -81,6 +86,7 @@ def test_tables_have_what_was_asked_for(study):
             "projection",
             "texts",
             "cues",
+            "draws",
         )
     }
     for name, columns in COLUMNS.items():
@@ -191,6 +197,78 @@ def test_cues_without_a_vector_say_so(study):
     rows = {(row["first"], row["second"]): row for row in study.rows("cues")}
     assert rows["she", "he"]["status"] == "no_vector"
     assert rows["woman", "man"]["pse_low"] <= rows["woman", "man"]["pse"] <= rows["woman", "man"]["pse_high"]
+
+
+# --- draws of words and texts ---------------------------------------------------------------------------------------
+
+
+def draws_of(study, table):
+    """Rows with their draws, which have to be as many."""
+    keys = key_columns(study.table(table).schema)
+    rows = {json.dumps({key: row[key] for key in keys}): row for row in study.rows(table)}
+    return [(rows[draw["key"]], np.array(draw["values"])) for draw in study.rows("draws", table=table)]
+
+
+def test_numbers_with_an_interval_leave_draws_and_no_others_do(study):
+    named = {"lexicon": ("pearson", "low"), "groups": ("difference", "difference_low"), "cues": ("pse", "pse_low")}
+    assert {(row["table"], row["column"]) for row in study.rows("draws")} == {
+        (table, column) for table, (column, _) in named.items()
+    }
+    for table, (_, low) in named.items():
+        kept = [row for row in study.rows(table) if row[low] is not None]
+        assert table != "groups" or {row["comparison"] for row in kept} > {"names"}
+        enough = [row for row in kept if min(row.get("num_first", 8), row.get("num_second", 8)) >= 8]
+        pairs = draws_of(study, table)
+        assert [row for row, _ in pairs] == enough
+        assert {len(values) for _, values in pairs} == {MOST_DRAWS}
+
+
+def test_draws_spread_as_the_intervals_that_are_published(study):
+    for row, values in draws_of(study, "cues"):
+        spread = np.diff(np.quantile(values, [0.025, 0.975]))
+        assert spread == pytest.approx(row["pse_high"] - row["pse_low"], rel=0.25)
+    for row, values in draws_of(study, "groups"):
+        reach = (row["difference_high"] - row["difference_low"]) / 2
+        in_deviations = reach / values.std(ddof=1)
+        assert 1.96 * 0.87 < in_deviations < 2.2 * 1.13
+    ratios = [
+        2
+        * 1.96
+        * np.arctanh(values).std()
+        / np.diff(np.arctanh([row["low"], row["high"]]))
+        / np.sqrt(1 - row["pearson"] ** 2 / 2)
+        for row, values in draws_of(study, "lexicon")
+        if abs(row["pearson"]) < 0.9
+    ]
+    assert 0.85 < np.median(ratios) < 1.1
+
+
+def test_a_night_with_a_word_less_in_its_lexicon_is_paired_with_the_one_before(run_job, study, small, folder):
+    """And what differs is far surer than two lexicons of their own would have it."""
+    entries = [(word, "positive") for word in POSITIVE[1:]] + [(word, "negative") for word in NEGATIVE]
+    path = write(folder / "fewer.csv", ["word", "polarity"], entries)
+    night = run_job(*small, f"lexicon.path={path}", f"store={folder}/store", f"run_dir={folder}/fewer")
+    rows = Comparison(past_run(study.path), past_run(night.path)).differences().to_pylist()
+    widths = {json.dumps(key_of(row)): row["high"] - row["low"] for row in study.rows("lexicon")}
+    judged = {row["key"]: row for row in rows if row["table"] == "lexicon"}
+    assert judged.keys() == widths.keys()
+    assert {row["paired_by"] for row in judged.values()} == {"items"}
+    assert np.median([(row["high"] - row["low"]) / widths[key] for key, row in judged.items()]) < 0.5
+
+
+def key_of(row):
+    return {key: row[key] for key in key_columns(LEXICON)}
+
+
+def test_nights_on_the_same_words_and_texts_are_paired(run_job, study, small, folder):
+    more = ["job.level=0.9", "cues.texts=40"]
+    again = run_job(*small, *more, f"store={folder}/store", f"run_dir={folder}/narrower")
+    rows = Comparison(past_run(study.path), past_run(again.path)).differences().to_pylist()
+    by_words = [row for row in rows if row["table"] in ("lexicon", "groups") and row["num_draws"]]
+    assert len(by_words) == sum(row["table"] != "cues" for row in study.rows("draws"))
+    assert {(row["paired_by"], row["difference"], row["p"]) for row in by_words} == {("items", 0.0, 1.0)}
+    [cue] = [row for row in rows if row["table"] == "cues"]
+    assert (cue["paired_by"], cue["num_draws"]) == ("unpaired", MOST_DRAWS)
 
 
 # --- samplers -------------------------------------------------------------------------------------------------------

@@ -12,13 +12,20 @@ from sklearn.decomposition import PCA
 from tiltmeter.operators.sentiment.posterior.bags import gibbs_bags
 from tiltmeter.operators.sentiment.posterior.cues import border_texts, cue_responses, resampled_flips
 from tiltmeter.operators.sentiment.posterior.distances import identity, mean_distances
-from tiltmeter.operators.sentiment.posterior.groups import group_difference, lexicon_agreement, without_frequency
+from tiltmeter.operators.sentiment.posterior.groups import (
+    group_difference,
+    lexicon_agreement,
+    resampled_agreement,
+    resampled_difference,
+    without_frequency,
+)
 from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, nearest_texts, principal_plane
 from tiltmeter.operators.sentiment.posterior.networks import Network, Target, log_likelihoods, scores
 from tiltmeter.operators.sentiment.posterior.priors import of_bags, of_texts, of_words, share_beyond, standard
 from tiltmeter.operators.sentiment.posterior.samplers.exact import evidence, exact_draws
 from tiltmeter.operators.sentiment.posterior.seeds import error_of_mean, largest_z, spread
 from tiltmeter.operators.sentiment.posterior.words import context_scores, word_posterior
+from tiltmeter.operators.statistics.resampling import resampled_counts
 
 
 def network(inputs=5, hidden=4, seed=0, activation="softplus"):
@@ -257,3 +264,47 @@ def test_texts_near_the_border_are_of_both_sides():
     linear = Network((np.array([[1.0]]),), (np.zeros(1),))
     texts = np.array([[0.1], [5.0], [-0.2], [0.3], [-7.0], [-0.4]])
     assert border_texts(linear, texts, 4).tolist() == [0, 2, 3, 5]
+
+
+# --- resamples of words ---------------------------------------------------------------------------------------------
+
+
+def resamples(strata, num=4000):
+    return np.concatenate(list(resampled_counts(strata, seed=0, about=1, num_replicates=num)))
+
+
+def test_correlations_of_resamples_are_those_of_the_words_drawn():
+    rng = np.random.default_rng(0)
+    values, is_positive = rng.normal(size=12), np.arange(12) % 3 == 0
+    counts = np.vstack([resamples(np.zeros(12, int), num=30), np.where(is_positive, 4, 0)])
+    brute = [
+        np.corrcoef(np.repeat(values, row), np.repeat(is_positive.astype(float), row))[0, 1] for row in counts[:-1]
+    ]
+    made = resampled_agreement(values, is_positive, counts)
+    assert np.isnan(made[-1])
+    assert made[:-1] == pytest.approx(np.mean(brute) + np.sqrt(12 / 11) * (brute - np.mean(brute)), abs=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.7, 2.0])
+def test_resamples_of_a_lexicon_spread_as_its_interval_does(gap):
+    """But for Tate's factor, as one column is of polarities; a single lexicon may be 7 % off."""
+    is_positive, counts, ratios = np.arange(300) % 2 == 0, resamples(np.zeros(300, int), num=500), []
+    for seed in range(20):
+        values = np.random.default_rng(seed).normal(size=300) + gap * is_positive
+        agreement = lexicon_agreement(values, is_positive)
+        reach = (np.arctanh(agreement.high) - np.arctanh(agreement.low)) / 2 * np.sqrt(1 - agreement.pearson**2 / 2)
+        draws = resampled_agreement(values, is_positive, counts)
+        ratios.append(stats.norm.ppf(0.975) * np.arctanh(draws).std() / reach)
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.05)
+
+
+def test_resamples_of_groups_spread_as_their_interval_does():
+    """Of few words and of groups that differ in size and spread, as Welch has it."""
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(size=8), 3.0 + 2.0 * rng.normal(size=15)
+    difference = group_difference(first, second)
+    draws = resampled_difference(first, second, resamples(np.repeat([0, 1], [8, 15])))
+    df = stats.ttest_ind(first, second, equal_var=False).df
+    reach = (difference.high - difference.low) / 2
+    assert stats.t.ppf(0.975, df) * draws.std() == pytest.approx(reach, rel=0.04)
+    assert draws.mean() == pytest.approx(difference.difference, abs=0.05)
