@@ -6,11 +6,11 @@ words judge it, over which the intervals are too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
@@ -143,15 +143,20 @@ def _lexicon_draws(words: Sequence[str], values: FloatArray, is_positive: BoolAr
     known = np.flatnonzero(np.isfinite(values))
     if len(known) < FEWEST_DRAWN:
         return {}
-    drawn_words = _resamples(
-        [words[place] for place in known.tolist()], np.zeros(len(known), np.int64), seed, "lexicon"
-    )
+    drawn_words = _resamples(tuple(words[place] for place in known.tolist()), (len(known),), seed, "lexicon")
     pearson = resampled_agreement(values[known], is_positive[known], drawn_words.counts)
     return drawn("pearson", pearson, drawn_words.scheme)
 
 
-def _resamples(words: Sequence[str], strata: NDArray[np.int64], seed: int, about: str) -> Resampled:
-    """Resamples that are keyed by the words: two runs draw alike those that have a vector in both."""
+@lru_cache(maxsize=4)  # nearly all measures and classifiers have the same words
+def _resamples(words: tuple[str, ...], sizes: tuple[int, ...], seed: int, about: str) -> Resampled:
+    """Resamples that are keyed by the words: two runs draw alike those that have a vector in both.
+
+    Args:
+        words: of all groups, one after the other.
+        sizes: of the groups.
+    """
+    strata = np.repeat(np.arange(len(sizes)), sizes)
     blocks = resampled_counts(strata, seed, document_key(about), MOST_DRAWS, keys=text_keys(words))
     return Resampled(np.concatenate(list(blocks)), drawn_texts(words, seed, about, "text"))
 
@@ -181,11 +186,11 @@ def _groups(words: pl.DataFrame, joined: Sequence[pl.DataFrame], config: Mapping
 def _group_draws(sides: Sequence[Sequence[str]], values: Sequence[FloatArray], seed: int, name: str) -> Row:
     """What ``difference`` is in resamples of the words that have a value, within each group."""
     known = [np.flatnonzero(np.isfinite(numbers)) for numbers in values]
-    sizes = [len(places) for places in known]
+    sizes = tuple(len(places) for places in known)
     if min(sizes) < FEWEST_DRAWN:
         return {}
-    words = [side[place] for side, places in zip(sides, known, strict=True) for place in places.tolist()]
-    drawn_words = _resamples(words, np.repeat(np.arange(2), sizes), seed, f"groups {name}")
+    words = tuple(side[place] for side, places in zip(sides, known, strict=True) for place in places.tolist())
+    drawn_words = _resamples(words, sizes, seed, f"groups {name}")
     first, second = (numbers[places] for numbers, places in zip(values, known, strict=True))
     return drawn("difference", resampled_difference(first, second, drawn_words.counts), drawn_words.scheme)
 

@@ -35,6 +35,10 @@ def test_released_vectors_are_on_the_grid_near_the_true_ones(released, vectors):
     assert radii.mean() == pytest.approx(WIDTH * release["scale"], rel=0.2)
 
 
+def test_a_release_publishes_what_it_gives_away_and_promises_and_no_draws(released):
+    assert released.published == {"released", "releases"}
+
+
 def test_nothing_of_the_vectors_is_left_anywhere(released, folder, words, vectors):
     """Words, their digests and those of the file and its rows, rows as bytes, and the key."""
     content = (folder / "vectors.bin").read_bytes()
