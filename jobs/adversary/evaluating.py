@@ -48,9 +48,6 @@ _READ = {
 }
 """Of the tables in parts."""
 
-_MIN_UNITS = 2
-"""That are drawn: what is alone is in every resample, which then tell nothing of a difference."""
-
 
 def evaluate(
     runner: Runner,
@@ -78,7 +75,7 @@ def evaluate(
     }
     inputs = {name: [ref.select(*_READ[name]) for ref in refs] for name, refs in attacked.items()}
     inputs["pairs"] = list(pairs)
-    unit = Unit("adversary_summary/3", "summary", settings, inputs)
+    unit = Unit("adversary_summary/4", "summary", settings, inputs)
     [finished] = runner.run_whole(Stage("evaluate", each(_evaluate), {"texts": [unit]}))["texts"]
     return {name: [finished.tables[name]] for name in ("controls", "summary")}
 
@@ -270,8 +267,8 @@ def _rates(rates: Rates, resamples: _Resamples) -> Row:
     row: Row = {"p_value": rates.p_value}
     for name, number in (("flip_rate", rates.rate), ("excess", rates.excess)):
         row |= {name: number.value, f"{name}_low": number.low, f"{name}_high": number.high}
-        if resamples.num >= _MIN_UNITS and not math.isnan(number.low):
-            row |= drawn(name, number.resamples, resamples.scheme)
+        if not math.isnan(number.low):
+            row |= drawn(name, number.resamples, resamples.scheme, resamples.num)
     return row
 
 

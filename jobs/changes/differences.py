@@ -1,8 +1,9 @@
 """Numbers of two runs judged by the interval of their difference, draw by draw where both rest on the same draws."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.past_runs import PastRun
-from tiltmeter.jobs.runtime.draws import ORDER
+from tiltmeter.jobs.runtime.draws import NUM_ITEMS, ORDER, Scheme
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.differences import Centre, paired_difference, paired_means, unpaired_difference
@@ -37,12 +38,17 @@ class Draws(NamedTuple):
     """Of one number in a run.
 
     Attributes:
-        scheme: what they are keyed by; None if nobody knows.
+        scheme: what they are keyed by; empty if nobody knows.
         values: ``[draws]``, NaN where a draw has none.
     """
 
-    scheme: str | None
+    scheme: Scheme
     values: FloatArray
+
+    @property
+    def num_items(self) -> float:
+        """That are resampled; infinite of replicas, or where nobody knows."""
+        return float(self.scheme.get(NUM_ITEMS, math.inf))
 
 
 class DrawsOfRuns:
@@ -75,7 +81,7 @@ class DrawsOfRuns:
         keys = [(table, matched.named(pair)["key"], column) for pair in range(numbers.height)]
         before, after = ([known.get(key) for key in keys] for known in self._known)
         parts = [
-            _judgement(kind, numbers[rows], _values(before, rows), _values(after, rows))
+            _judgement(kind, numbers[rows], _chosen(before, rows), _chosen(after, rows))
             for kind, rows in _groups(before, after).items()
         ]
         joined = pl.concat(parts).sort("pair") if parts else nothing.select("pair", *JUDGEMENT)
@@ -96,7 +102,12 @@ def _read(run: PastRun) -> Iterator[tuple[tuple[str, str, str], Draws]]:
         draws = run.read(name)
         columns = [draws[column].to_pylist() for column in ("table", "key", "column", "scheme")]
         for values, (table, *key, scheme) in zip(_lists(draws["values"]), zip(*columns, strict=True), strict=True):
-            yield (f"{job}{slash}{table}", *key), Draws(scheme, values)
+            yield (f"{job}{slash}{table}", *key), Draws(_parsed(scheme), values)
+
+
+@lru_cache(maxsize=256)  # most numbers of a run have one of few schemes
+def _parsed(scheme: str | None) -> Scheme:
+    return json.loads(scheme) if scheme else {}
 
 
 def _lists(values: pa.ChunkedArray) -> Iterator[FloatArray]:
@@ -116,24 +127,27 @@ def _groups(before: Sequence[Draws | None], after: Sequence[Draws | None]) -> di
 
 
 def _kind(one: Draws, other: Draws) -> _Kind:
-    schemes = [json.loads(draws.scheme) if draws.scheme else {} for draws in (one, other)]
+    schemes = [draws.scheme for draws in (one, other)]
     are_of_items = all(scheme.get("paired_by") == "items" for scheme in schemes)
     centre: Centre = "centred" if are_of_items else "averaged"
-    first, second = ({key: value for key, value in scheme.items() if key != ORDER} for scheme in schemes)
+    first, second = (
+        {key: value for key, value in scheme.items() if key not in (NUM_ITEMS, ORDER)} for scheme in schemes
+    )
     if first and first == second:
         return _Kind(True, centre, first["paired_by"], ORDER in schemes[0] and schemes[0] == schemes[1])
     return _Kind(False, centre, "unpaired")
 
 
-def _judgement(
-    kind: _Kind, chosen: pl.DataFrame, before: Sequence[FloatArray], after: Sequence[FloatArray]
-) -> pl.DataFrame:
+def _judgement(kind: _Kind, chosen: pl.DataFrame, before: Sequence[Draws], after: Sequence[Draws]) -> pl.DataFrame:
     """Columns ``pair`` and those of :data:`JUDGEMENT`, of numbers of one kind."""
     difference = chosen["difference"].fill_null(np.nan).to_numpy()
-    size = max(map(len, [*before, *after]))
-    judge = paired_difference if kind.is_paired else unpaired_difference
+    size = max(len(one.values) for one in (*before, *after))
     draws = _padded(before, size), _padded(after, size)
-    judged = judge(difference, *draws, centre=kind.centre)
+    num_items = [np.array([one.num_items for one in side]) for side in (before, after)]
+    if kind.is_paired:
+        judged = paired_difference(difference, *draws, centre=kind.centre, num_items=np.minimum(*num_items))
+    else:
+        judged = unpaired_difference(difference, *draws, centre=kind.centre, num_items=num_items)
     p_texts = paired_means(difference, *draws) if kind.trains_alike else np.full(chosen.height, np.nan)
     is_rounding = chosen.select(
         pl.col("after").is_close("before", rel_tol=_ROUNDING, abs_tol=0.0).fill_null(False)
@@ -156,16 +170,16 @@ def _judgement(
     )
 
 
-def _values(draws: Sequence[Draws | None], rows: Sequence[int]) -> list[FloatArray]:
-    return [one.values for row in rows if (one := draws[row])]
+def _chosen(draws: Sequence[Draws | None], rows: Sequence[int]) -> list[Draws]:
+    return [one for row in rows if (one := draws[row])]
 
 
-def _padded(values: Sequence[FloatArray], size: int) -> FloatArray:
+def _padded(draws: Sequence[Draws], size: int) -> FloatArray:
     """``[numbers, draws]``; draws that only one run made have no partner."""
-    rows = np.full((len(values), size), np.nan)
-    for row, draws in enumerate(values):
-        rows[row, : len(draws)] = draws
-    return rows
+    padded = np.full((len(draws), size), np.nan)
+    for row, one in enumerate(draws):
+        padded[row, : len(one.values)] = one.values
+    return padded
 
 
 def difference_rows(matched: Matched, column: str, judged: pl.DataFrame) -> Iterator[Row]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.runtime.columns import interval, number
-from tiltmeter.jobs.runtime.draws import Scheme, draws_of
+from tiltmeter.jobs.runtime.draws import NUM_ITEMS, Scheme, draws_of
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.keys import document_key
@@ -27,9 +27,7 @@ from tiltmeter.storage.store.identity import digest
 MOST_DRAWS = 200
 """That a number leaves of its resamples: so many tell their spread to 5 %, and a curve has thousands of numbers."""
 
-FEWEST_DRAWN = 8
-"""Texts or words of a group whose resamples judge a difference: of two groups of fewer, Student's t is more than a
-tenth wider than what resamples tell, which know nothing of how few there are."""
+_MIN_ITEMS = 2
 
 
 def estimate_columns(name: str, sentence: str, draws: str, unit: str = "") -> list[pa.Field]:
@@ -124,18 +122,23 @@ def with_interval(
     low, high, _ = intervals.over(estimate, scale)
     ends = with_ends(name, float(estimate.value), float(low), float(high))
     # What is too few for an interval spreads by too little to judge a difference.
-    return ends if math.isnan(low) else ends | drawn(name, spread_out(estimate), scheme)
+    return ends if math.isnan(low) else ends | drawn(name, spread_out(estimate), scheme, estimate.num_texts)
 
 
-def drawn(name: str, resamples: FloatArray, scheme: Scheme | None) -> Row:
+def drawn(name: str, resamples: FloatArray, scheme: Scheme | None, num_items: float | None) -> Row:
     """The first of the resamples of a number, for :func:`.draws.with_draws`.
 
     Args:
         name: of the number's column.
         resamples: which spread as the number does; none where there are too few texts for an interval.
         scheme: of the resamples; None where nobody knows.
+        num_items: texts, or groups of them, that the number rests on; None where nobody knows. One that is alone is in
+            every resample, which then tell nothing of a difference, and leaves none.
     """
-    return draws_of(name, resamples[:MOST_DRAWS], scheme)
+    if num_items is not None and num_items < _MIN_ITEMS:
+        return {}
+    known = None if scheme is None else {**scheme, **({} if num_items is None else {NUM_ITEMS: float(num_items)})}
+    return draws_of(name, resamples[:MOST_DRAWS], known)
 
 
 def with_ends(name: str, value: float, low: float, high: float) -> dict[str, float | None]:

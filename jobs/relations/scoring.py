@@ -34,11 +34,6 @@ _WRITTEN = "written rules"
 _Estimates = Mapping[tuple[str, str], Estimate]
 
 
-_LEAST_DRAWN = 10
-"""Instances that leave draws. Fewer may all be right in one run and wrong in another by chance, and every resample
-would say so."""
-
-
 @dataclass(frozen=True)
 class Scoring:
     """Attributes:
@@ -64,7 +59,7 @@ class Scoring:
             golds = dict(zip(counted[name][0].relations, counted[name][0].gold.sum(axis=0).tolist(), strict=True))
             for (relation, measure), estimate in values.items():
                 num = int(golds.get(relation, sum(golds.values())))
-                numbers = self._numbers(estimate, LOGIT, scheme if num >= _LEAST_DRAWN else None)
+                numbers = self._numbers(estimate, LOGIT, scheme, num)
                 spread = {"sd_training": _spread([run[relation, measure] for run in runs])}
                 yield _keys(part, name, relation, measure) | numbers | spread | {"num": num}
         yield from self._calibration(part)
@@ -84,14 +79,14 @@ class Scoring:
             for name, estimate, least, num, drawn_from in shares_of(answers, self.seed, self.intervals.num_resamples):
                 scheme = drawn_texts([part.sentence_digests[place] for place in drawn_from], self.seed, _WRITTEN)
                 scale = _DIFFERENCE if name in FALLS else LOGIT
-                values = self._numbers(estimate, scale, scheme if num >= _LEAST_DRAWN else None)
+                values = self._numbers(estimate, scale, scheme, num)
                 yield _keys(part, model, ALL, name) | {"decoder": decoder, "floor": least, "num": num} | values
 
     def curve(self, part: Part, share: float) -> Iterator[Row]:
         """Of the joint models of a share."""
         values, scheme = self._estimates(part, self._counts(part, "joint", share)), self._scheme(part)
         for name in MEASURES:
-            yield {"share": share, "measure": name} | self._numbers(values[ALL, name], LOGIT, scheme)
+            yield {"share": share, "measure": name} | self._numbers(values[ALL, name], LOGIT, scheme, len(part.rows))
 
     def _counts(self, part: Part, model: str, share: float) -> list[Counts]:
         return [part.counts(part.predicted(variant)) for variant in part.chosen(model, share)]
@@ -103,13 +98,14 @@ class Scoring:
         """Of the resamples of all sentences of a part, which are keyed by its name."""
         return drawn_texts(part.sentence_digests, self.seed, part.split)
 
-    def _numbers(self, estimate: Estimate, scale: Scale, scheme: Scheme | None) -> Row:
-        """Value and interval, and draws if there is a scheme."""
+    def _numbers(self, estimate: Estimate, scale: Scale, scheme: Scheme, num: int) -> Row:
+        """Value, interval and draws of a number that rests on so many instances."""
         low, high, _ = self.intervals.over(estimate, scale)
         numbers = {"value": float(estimate.value), "low": float(low), "high": float(high)}
-        if scheme is None or math.isnan(low):
+        if math.isnan(low):
             return numbers
-        return numbers | drawn("value", spread_out(estimate), scheme)
+        sentences = num if estimate.num_texts is None else min(num, estimate.num_texts)
+        return numbers | drawn("value", spread_out(estimate), scheme, sentences)
 
     def _calibration(self, part: Part) -> Iterator[Row]:
         """Of the joint models, for instances with a rule and without."""
@@ -138,7 +134,7 @@ class Scoring:
             keys = _keys(part, f"joint - {name}", ALL, "f1") | {"num": len(part.rows)}
             rows.append(
                 keys
-                | self._numbers(estimate, _DIFFERENCE, scheme)
+                | self._numbers(estimate, _DIFFERENCE, scheme, len(part.rows))
                 | {"p_value": mcnemar(right["joint"], right[name]).p_value}
             )
         adjusted = holm(np.array([row["p_value"] for row in rows])).tolist()

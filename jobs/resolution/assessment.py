@@ -20,7 +20,7 @@ from tiltmeter.jobs.resolution.explaining import (
 )
 from tiltmeter.jobs.resolution.ids.keeping import kept_rows
 from tiltmeter.jobs.resolution.ids.previous import Identity
-from tiltmeter.jobs.resolution.pairs import Graph
+from tiltmeter.jobs.resolution.pairs import Graph, pair_columns
 from tiltmeter.jobs.resolution.questions import Questions
 from tiltmeter.jobs.resolution.solving import Partition
 from tiltmeter.operators.resolution import explanations as partition_explanations
@@ -132,8 +132,7 @@ def _explanations(store: Store, unit: Unit, clusters: pa.Table) -> Iterator[pa.T
     if "pairs" not in unit.inputs:
         return
     pairs = store.read(unit.input("pairs"))
-    left, right = (pairs[name].to_numpy().astype(np.int64, copy=False) for name in ("left", "right"))
-    weights = pairs["weight"].to_numpy()
+    left, right, weights = pair_columns(pairs)
     problem = Problem(component.size, left, right, weights, missing)
     if "reused" not in unit.inputs:
         yield explanations(graph, clusters, decided(problem, component))

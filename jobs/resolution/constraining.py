@@ -20,7 +20,7 @@ from tiltmeter.jobs.resolution.constraints import (
     numbered_sources,
     record_sources,
 )
-from tiltmeter.jobs.resolution.pairs import Graph
+from tiltmeter.jobs.resolution.pairs import Graph, pair_columns
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.resolution import constraints as partition_constraints
 from tiltmeter.operators.resolution.constraints import Constraints, constrained
@@ -63,8 +63,7 @@ def _constrain(store: Store, unit: Unit) -> Tables:
     given, missing, graph = (unit.config[name] for name in ("constraints", "missing", "graph"))
     ids = pl.Series(store.read(unit.input("records"))["record"])
     pairs = store.read(unit.input("pairs"))
-    left, right = (pairs[name].to_numpy().astype(np.int64, copy=False) for name in ("left", "right"))
-    weights = pairs["weight"].to_numpy()
+    left, right, weights = pair_columns(pairs)
     linked, sources = {name: linked_pairs(given, name) for name in LINKS}, record_sources(given)
     known = {name: numbered_pairs(ids, rows) for name, rows in linked.items()}
     constraints = Constraints(known["must_link"], known["cannot_link"], numbered_sources(ids, sources))

@@ -14,7 +14,7 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
 from tiltmeter.jobs.resolution.config import MentionStudy, ResolutionRun
 from tiltmeter.jobs.resolution.sources import DOCUMENT, PROBABILITY, WEIGHT, optional_columns, score_columns
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic as synthetic_scores
 from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
@@ -72,6 +72,12 @@ def graph_of(finished: Finished) -> Graph:
     """The graph whose tables a unit has made with :func:`graph_tables`."""
     refs = finished.tables
     return Graph(refs["records"], refs["pairs"], refs["pair_counts"], refs.get("gold"))
+
+
+def pair_columns(pairs: pa.Table) -> tuple[IntArray, IntArray, FloatArray]:
+    """Numbers of both records, in 64 bits for what reckons with them, and weights, of a graph's table of pairs."""
+    left, right = (pairs[end].to_numpy().astype(np.int64, copy=False) for end in _ENDS)
+    return left, right, pairs["weight"].to_numpy()
 
 
 def _file_unit(config: ResolutionRun, files: Mapping[str, FoundFile]) -> Unit:

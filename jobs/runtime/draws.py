@@ -38,6 +38,10 @@ ORDER = "num_blocks"
 """Of a scheme, what the order of training depends on beside its words: runs that differ in it alone draw alike what
 they share, and train it otherwise. A scheme without it says nothing of training."""
 
+NUM_ITEMS = "num_items"
+"""Of a scheme, how many texts or other items a number's draws are resamples of. Two numbers of one scheme may rest on
+different ones of them."""
+
 
 def draws_of(name: str, values: NDArray[np.floating], scheme: Scheme | None = None) -> Row:
     """What the row of a number says of its replicas or resamples beside the columns of its table.
@@ -85,6 +89,15 @@ def _draws(rows: Sequence[Row], table: pa.Table, scheme: Scheme | None) -> Itera
 
 def _scheme_text(scheme: Scheme | None) -> str | None:
     return None if scheme is None else json.dumps(dict(scheme), sort_keys=True, ensure_ascii=False)
+
+
+def without_number(scheme: str) -> str | None:
+    """A scheme as the table has it, but for how many items a number rests on.
+
+    >>> without_number('{"items": "a", "num_items": 9.0}')
+    '{"items": "a"}'
+    """
+    return _scheme_text({name: value for name, value in json.loads(scheme).items() if name != NUM_ITEMS})
 
 
 def rekeyed(draws: pa.Table, before: pa.Table, after: pa.Table) -> pa.Table:

@@ -18,6 +18,13 @@ of them differ alike, resamples have each of them a Poisson number of times, and
 are independent: then s^2 is the sum of both variances, and t has the degrees of freedom of Welch 1947. The p-value is
 the smallest alpha whose interval leaves out 0.
 
+Nor do resamples of n texts know how few n are: if all of them change alike, they do so in every resample. So t has at
+most n - 1 degrees of freedom, and p is at least what an exact test of so few can have, whatever they show (Fisher 1935,
+*The Design of Experiments*): of pairs, that all n signs are alike, or of n and m texts that are not shared, that all of
+one side lie above all of the other,
+
+    p >= 2^(1 - n)                       p >= 2 / (n + m choose n)
+
 That asks whether texts of this kind have another number. Whether *these very texts* have one, whatever others would, is
 a smaller question: the mean over draws of a has to differ from that of b, by the t-test of pairs (Student 1908),
 
@@ -40,6 +47,7 @@ on each side 76 % are found instead of 80, of 8 draws 78.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -48,7 +56,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.intervals import check_level
 
-VERSION = "differences/2"
+VERSION = "differences/3"
 
 Centre = Literal["averaged", "centred"]
 
@@ -83,6 +91,7 @@ def paired_difference(
     after: NDArray[np.floating],
     level: float = 0.95,
     centre: Centre = "averaged",
+    num_items: NDArray[np.floating] | float = math.inf,
 ) -> Difference:
     """Of numbers whose draws are shared, draw by draw.
 
@@ -91,9 +100,12 @@ def paired_difference(
         before, after: ``[..., draws]``; NaN and infinite values are left out with their partner.
         level: nominal coverage, strictly between 0 and 1.
         centre: around what the interval lies.
+        num_items: ``[...]``, at least 1, texts or other items whose resamples the draws are; infinite of replicas, or
+            where nobody knows.
 
     Returns:
-        ``p`` is 1 where nothing differs in any draw, and 0 where all draws differ by one number that is not 0.
+        ``p`` is 1 where nothing differs in any draw, and the least that so many items can have where all draws differ
+        by one number that is not 0.
 
     Raises:
         ValueError: if ``level`` does not lie strictly between 0 and 1.
@@ -105,8 +117,10 @@ def paired_difference(
     moments = _paired_moments(before, after)
     df = np.asarray(moments.num - 1.0, dtype=np.float64)
     if centre == "centred":
-        df = np.clip(_num_alike(_draws(before, after), moments) - 1.0, 1.0, np.maximum(df, 1.0))
-    return _judged(difference, moments.mean, moments.variance, df, moments.num, level, centre)
+        num_alike = np.minimum(_num_alike(_draws(before, after), moments), num_items)
+        df = np.clip(num_alike - 1.0, 1.0, np.maximum(df, 1.0))
+    least_p = np.exp2(1.0 - np.asarray(num_items))
+    return _judged(difference, moments.mean, moments.variance, df, moments.num, level, centre, least_p)
 
 
 def paired_means(
@@ -135,6 +149,7 @@ def unpaired_difference(
     after: NDArray[np.floating],
     level: float = 0.95,
     centre: Centre = "averaged",
+    num_items: Sequence[NDArray[np.floating] | float] = (math.inf, math.inf),
 ) -> Difference:
     """The same of numbers whose draws have nothing to do with each other.
 
@@ -142,6 +157,7 @@ def unpaired_difference(
         difference: as for :func:`paired_difference`.
         before, after: ``[..., draws]``, of which each side has as many as it likes.
         level, centre: as there.
+        num_items: of either side, as there.
 
     >>> one = unpaired_difference(1.0, np.array([1.0, 5.0, 9.0]), np.array([2.0, 6.0, 10.5]))
     >>> [round(float(value), 2) for value in one]
@@ -150,10 +166,13 @@ def unpaired_difference(
     one, other = (_moments(np.asarray(side, dtype=np.float64)) for side in (before, after))
     variance = one.variance + other.variance
     total = np.where(variance > 0.0, variance, 1.0)
-    parts = sum((side.variance / total) ** 2 / np.maximum(side.num - 1.0, 1.0) for side in (one, other))
+    parts = sum(
+        (side.variance / total) ** 2 / np.maximum(np.minimum(side.num, items) - 1.0, 1.0)
+        for side, items in zip((one, other), num_items, strict=True)
+    )
     df = np.where(variance > 0.0, 1.0 / np.where(parts > 0.0, parts, 1.0), 1.0)
     num = np.minimum(one.num, other.num)
-    return _judged(difference, other.mean - one.mean, variance, df, num, level, centre)
+    return _judged(difference, other.mean - one.mean, variance, df, num, level, centre, 2.0 / _num_orders(*num_items))
 
 
 def noncentrality(df: float, level: float = 0.95, power: float = DEFAULT_POWER) -> float:
@@ -229,6 +248,7 @@ def _judged(
     num: NDArray[np.int64],
     level: float,
     centre: Centre,
+    least_p: FloatArray,
 ) -> Difference:
     from scipy.special import stdtrit
 
@@ -237,8 +257,10 @@ def _judged(
     middle, factor = (mean, 1.0 + 1.0 / np.maximum(num, 1)) if centre == "averaged" else (estimate, 1.0)
     error = np.sqrt(variance * factor)
     reach = stdtrit(df, (1.0 + level) / 2.0) * error
-    p = _p_value(estimate, middle, error, df, num)
+    p = np.maximum(_p_value(estimate, middle, error, df, num), least_p)
     low, high = np.minimum(middle - reach, estimate), np.maximum(middle + reach, estimate)
+    is_too_few = least_p > 1.0 - level
+    low, high = np.where(is_too_few, np.minimum(low, 0.0), low), np.where(is_too_few, np.maximum(high, 0.0), high)
     low, high = (np.where(np.isnan(p), np.nan, value) for value in (low, high))
     return Difference(low, high, p, num)
 
@@ -258,6 +280,15 @@ def _p_value(
     # An interval that is extended to the other side of 0 holds it at every level.
     p = np.where(np.sign(middle) * np.sign(estimate) > 0.0, 2.0 * stdtr(df, -t), 1.0)
     return np.where((num < _MIN_DRAWS) | ~np.isfinite(estimate), np.nan, p)
+
+
+def _num_orders(first: NDArray[np.floating] | float, second: NDArray[np.floating] | float) -> FloatArray:
+    """In how many ways so many items can be dealt to two sides; infinite of infinitely many."""
+    from scipy.special import binom
+
+    is_known = np.isfinite(first) & np.isfinite(second)
+    known = [np.where(is_known, num, 1.0) for num in (first, second)]
+    return np.asarray(np.where(is_known, binom(sum(known), known[0]), np.inf))
 
 
 def _draws(before: NDArray[np.floating], after: NDArray[np.floating]) -> FloatArray:

@@ -65,7 +65,7 @@ def _unit(
     inputs = {"texts": [texts], "probes": [data.probes], "measures": [data.measures]}
     inputs |= {"original": [original], "decoyed": [decoyed]}
     return Unit(
-        "decoy_adoption/4", f"{name}, model {number}", {"decoy": name, "model": str(number), **settings}, inputs
+        "decoy_adoption/5", f"{name}, model {number}", {"decoy": name, "model": str(number), **settings}, inputs
     )
 
 
@@ -137,7 +137,7 @@ def _row(
     row["accuracy_original_on_decoy_rows"] = float(original_probes[has_decoy].mean()) if has_decoy.any() else None
     row |= with_ends("fall", result.fall, result.low, result.high)
     scheme = drawn_texts(texts, config["seed"], config["decoy"], intervals.keyed_by)
-    row |= {} if math.isnan(result.low) else drawn("fall", result.resamples, scheme)
+    row |= {} if math.isnan(result.low) else drawn("fall", result.resamples, scheme, min(map(len, kinds)))
     row["adopted"] = result.adopted if is_there else None
     return row | _status(result.adopted if is_there else None)
 

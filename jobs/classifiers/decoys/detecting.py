@@ -158,7 +158,7 @@ def detect(
     units = {
         name: [
             Unit(
-                "decoy_detection/5",
+                "decoy_detection/6",
                 name,
                 {"decoy": name, "pools": pool_names(data[name].pools), **settings},
                 {"sessions": [unit.tables["sessions"] for unit in finished], "adopted": answers(adopted[name])},

@@ -45,7 +45,7 @@ def evaluate_students(
     units = {
         taught.name: [
             Unit(
-                "influence_agreement/3",
+                "influence_agreement/4",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, **settings, "seed": seed},
                 {"texts": [prepared], **student_inputs(refs), **taught.inputs},
@@ -129,11 +129,10 @@ class _Evaluating:
         rows = []
         for part in ("development", "test"):
             texts, about = part_rows(store, unit.input("texts"), part), f"{config['teacher']}\n{part}"
-            places = _places(texts, teacher, student, config["student"])
-            intervals, num = config["intervals"], int(places.clusters.max()) + 1
             clusters = np.unique([row["cluster"] for row in texts], return_inverse=True)[1]
-            words = [row["words"] for row in texts]
-            keys = intervals.cluster_keys(words, clusters)
+            places = _places(texts, clusters, teacher, student, config["student"])
+            intervals, num = config["intervals"], int(clusters.max()) + 1
+            keys = intervals.cluster_keys([row["words"] for row in texts], clusters)
             sampled = SampledClusters(num, intervals, config["run_seed"], document_key(about), keys)
             texts_and_clusters = [[row["words"], row["cluster"]] for row in texts]
             scheme = drawn_texts(texts_and_clusters, config["run_seed"], about, intervals.keyed_by)
@@ -142,13 +141,13 @@ class _Evaluating:
                 rows.append(
                     {"model": config["teacher"], "seed": config["seed"], "split": split, "measure": measure}
                     | agreement._asdict()
-                    | drawn("value", agreement.resamples, scheme)
+                    | drawn("value", agreement.resamples, scheme, min(num, agreement.num))
                     | status
                 )
         yield from with_draws({"students": (rows, STUDENTS)}, None)
 
 
-def _places(rows: Sequence[Row], teacher: Any, student: Any, settings: Any) -> _Places:
+def _places(rows: Sequence[Row], clusters: IntArray, teacher: Any, student: Any, settings: Any) -> _Places:
     from tiltmeter.operators.classifiers.influence.student_training import base_states
 
     contexts = [Context(tuple(row["words"]), place) for row in rows for place in range(len(row["words"]))]
@@ -164,7 +163,7 @@ def _places(rows: Sequence[Row], teacher: Any, student: Any, settings: Any) -> _
         confidences["calibration_error"] = calibrated_confidence(logits, error)
     return _Places(
         texts,
-        np.unique([row["cluster"] for row in rows], return_inverse=True)[1][texts],
+        clusters[texts],
         lengths[texts],
         np.array([tag for row in rows for tag in row["tags"]]),
         np.array([classes.get(row["label"], -1) for row in rows])[texts],

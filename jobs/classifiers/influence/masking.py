@@ -63,7 +63,7 @@ def mask_words(
     units = {
         taught.name: [
             Unit(
-                "influence_masking/3",
+                "influence_masking/4",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, **settings, "seed": seed},
                 {"texts": [prepared], "vocabulary": [vocabularies[taught.name]]} | student_inputs(refs) | taught.inputs,
@@ -173,8 +173,8 @@ def _coverages(
             share = sampled.rate(result.is_covered, alone)
             less = sampled.rate(result.is_covered.astype(np.int64) - lime.is_covered, alone, FISHER)
             yield {
-                **drawn("coverage", share.resamples, scheme),
-                **drawn("less_lime", less.resamples, scheme),
+                **drawn("coverage", share.resamples, scheme, len(texts)),
+                **drawn("less_lime", less.resamples, scheme, len(texts)),
                 "method": name,
                 "budget": size,
                 "coverage": result.coverage,

@@ -60,7 +60,7 @@ def sum_up(
     units = {
         name: [
             Unit(
-                "influence_probes_summed/2",
+                "influence_probes_summed/3",
                 f"probes of teacher {name}",
                 {**teachers[name].identity, **settings},
                 {"flags": refs, "contexts": contexts, "vocabulary": [vocabularies[name]], **teachers[name].inputs},
@@ -202,16 +202,17 @@ def _row(pair: tuple[str, str], answers: _Answers, counts: Mapping[str, tuple[in
 def _judged(truth: tuple[BoolArray, BoolArray], answers: _Answers, asking: _Asking) -> Row:
     """Where the teacher judged every context."""
     numbers, config = np.unique(answers.clusters, return_inverse=True)[1], asking.config
+    num = int(numbers.max()) + 1
     about = f"{config['teacher']}\nprobes"
     intervals = config["intervals"]
     places = [[context.text, context.place] for context in asking.contexts(answers.rows)]
     keys = intervals.cluster_keys(places, numbers)
-    sampled = SampledClusters(int(numbers.max()) + 1, intervals, config["seed"], document_key(about), keys)
+    sampled = SampledClusters(num, intervals, config["seed"], document_key(about), keys)
     result = probe(*truth, numbers, sampled)
     scheme = drawn_texts([places, answers.clusters.tolist()], config["seed"], about, intervals.keyed_by)
     return {
-        **drawn("rate", result.resamples, scheme),
-        **drawn("difference", result.difference_resamples, scheme),
+        **drawn("rate", result.resamples, scheme, num),
+        **drawn("difference", result.difference_resamples, scheme, num),
         "num_checked": result.num,
         "rate": result.rate,
         "low": result.low,

@@ -175,7 +175,7 @@ def control_noise(
     units = {
         name: [
             Unit(
-                "noise_salience/3",
+                "noise_salience/4",
                 name,
                 {"model": name, **settings},
                 {

@@ -56,7 +56,7 @@ def sum_up(
 
 
 def _unit(name: str, settings: Row, inputs: Mapping[str, Sequence[TableRef]]) -> Unit:
-    return Unit("privacy_sums/4", name, {"model": name, **settings}, inputs)
+    return Unit("privacy_sums/5", name, {"model": name, **settings}, inputs)
 
 
 def _inputs(

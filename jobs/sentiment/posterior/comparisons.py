@@ -14,7 +14,7 @@ import polars as pl
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.intervals import FEWEST_DRAWN, MOST_DRAWS, Resampled, drawn, drawn_texts
+from tiltmeter.jobs.classifiers.intervals import MOST_DRAWS, Resampled, drawn, drawn_texts
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
@@ -43,6 +43,9 @@ _COMPARED = ("distance_positive", "contrast", "log_odds", "in_context")
 _BY_DRAWS = ("distance_positive", "distance_negative", "contrast")
 _BY_FREQUENCY = ", by frequency"
 
+_MIN_WORDS = 2
+"""Of a group whose words are drawn."""
+
 
 def compare(
     runner: Runner, config: SentimentPosteriorRun, measured: Mapping[tuple[str, str], Measured], asked: TableRef
@@ -58,7 +61,7 @@ def compare(
     }
     units = [
         Unit(
-            "posterior_comparisons/3",
+            "posterior_comparisons/4",
             f"{prior}, {sampler}",
             settings | {"prior": prior, "sampler": sampler},
             {"distances": parts.tables, "diagnostics": parts.diagnostics, "asked": [asked]},
@@ -141,11 +144,9 @@ def _lexicon(parts: Sequence[pl.DataFrame], config: Mapping[str, Any]) -> Iterat
 def _lexicon_draws(words: Sequence[str], values: FloatArray, is_positive: BoolArray, seed: int) -> Row:
     """What ``pearson`` is in resamples of the words that have a value."""
     known = np.flatnonzero(np.isfinite(values))
-    if len(known) < FEWEST_DRAWN:
-        return {}
     drawn_words = _resamples(tuple(words[place] for place in known.tolist()), (len(known),), seed, "lexicon")
     pearson = resampled_agreement(values[known], is_positive[known], drawn_words.counts)
-    return drawn("pearson", pearson, drawn_words.scheme)
+    return drawn("pearson", pearson, drawn_words.scheme, len(known))
 
 
 @lru_cache(maxsize=4)  # nearly all measures and classifiers have the same words
@@ -187,12 +188,25 @@ def _group_draws(sides: Sequence[Sequence[str]], values: Sequence[FloatArray], s
     """What ``difference`` is in resamples of the words that have a value, within each group."""
     known = [np.flatnonzero(np.isfinite(numbers)) for numbers in values]
     sizes = tuple(len(places) for places in known)
-    if min(sizes) < FEWEST_DRAWN:
+    if min(sizes) < _MIN_WORDS:
         return {}
     words = tuple(side[place] for side, places in zip(sides, known, strict=True) for place in places.tolist())
     drawn_words = _resamples(words, sizes, seed, f"groups {name}")
     first, second = (numbers[places] for numbers, places in zip(values, known, strict=True))
-    return drawn("difference", resampled_difference(first, second, drawn_words.counts), drawn_words.scheme)
+    resamples = resampled_difference(first, second, drawn_words.counts)
+    return drawn("difference", resamples, drawn_words.scheme, _as_one_group(sizes))
+
+
+def _as_one_group(sizes: Sequence[int]) -> float:
+    """How many words of one group have as many degrees of freedom as the difference of groups (Welch 1947).
+
+    Of words that spread alike.
+
+    >>> _as_one_group([8, 8]), round(_as_one_group([2, 100]), 2)
+    (15.0, 2.04)
+    """
+    variances = 1.0 / np.array(sizes, dtype=np.float64)
+    return float(1.0 + variances.sum() ** 2 / (variances**2 / (np.array(sizes) - 1.0)).sum())
 
 
 def _difference(values: FloatArray, by_seed: FloatArray, places: Sequence[np.ndarray], level: float) -> Row:

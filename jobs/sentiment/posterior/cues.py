@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.intervals import FEWEST_DRAWN, drawn, drawn_texts
+from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.jobs.sentiment.posterior.asked import vocabulary_entry
@@ -60,7 +60,7 @@ def ask_cues(
         "vocabulary": [texts.vocabulary.select("word")],
         "words": [vectors.words[WHOLE]],
     }
-    units = [Unit("posterior_cues/3", "cues", settings, inputs)] if config.cues.pairs else []
+    units = [Unit("posterior_cues/4", "cues", settings, inputs)] if config.cues.pairs else []
     done = runner.run_whole(Stage("ask cues", each(_ask), {"cues": units}))["cues"] if units else []
     return [unit.tables["cues"] for unit in done]
 
@@ -124,7 +124,7 @@ def _curve(flips: FloatArray, texts: Sequence[str], about: str, config: Row) -> 
         "pse_low": float(interval.low),
         "pse_high": float(interval.high),
         "jnd": float(estimate.jnd[0]),
-        **(drawn("pse", middles, scheme) if len(texts) >= FEWEST_DRAWN else {}),
+        **drawn("pse", middles, scheme, len(texts)),
     }
 
 

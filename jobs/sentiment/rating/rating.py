@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.runtime.draws import draws_of, with_draws
+from tiltmeter.jobs.runtime.draws import NUM_ITEMS, draws_of, with_draws
 from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.rows import VERSION, RatingConfig, rate
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated
@@ -31,6 +31,8 @@ Row = Mapping[str, Any]
 
 _ITEMS = ("sentence", "text", "group", "dataset", "gender", "race", "emotion", "conversation")
 
+_RESAMPLED = pa.schema({"values": pa.list_(pa.float64()), "items": pa.string(), NUM_ITEMS: pa.int64()})
+
 _KEYS = ("variant", "group", "protected", "system", "measure")
 
 
@@ -43,7 +45,7 @@ def rate_systems(
         texts: table of the number of each sentence and what it says; None if nobody knows.
     """
     known = {} if texts is None else {"texts": [texts]}
-    settings = {"config": config.of_raw_scores, "operators": _VERSIONS, "seed": seed, "draws": "items"}
+    settings = {"config": config.of_raw_scores, "operators": _VERSIONS, "seed": seed}
     units = {
         f"{system} on {variant}": [
             Unit(
@@ -69,9 +71,11 @@ def _rate(store: Store, unit: Unit) -> Tables:
     yield "tests", table_of([key | row for row in findings.tests], tables.TESTS)
     yield "effects", table_of([key | row for row in findings.effects], tables.EFFECTS)
     yield "raw_scores", table_of([key | row for row in findings.raw_scores], tables.RAW_SCORES)
-    items = [None if config.keyed_by == "text" else _items(scores)] * len(findings.resampled)
-    resampled = pa.array(findings.resampled, pa.list_(pa.float64()))
-    yield "resampled", pa.table({"values": resampled, "items": pa.array(items, pa.string())})
+    items = None if config.keyed_by == "text" else _items(scores)
+    resampled = [
+        {"values": values, "items": items, NUM_ITEMS: scores["sentiment"].count()} for values in findings.resampled
+    ]
+    yield "resampled", pa.Table.from_pylist(resampled, _RESAMPLED)
 
 
 def _with_texts(store: Store, unit: Unit) -> pl.DataFrame:
@@ -119,7 +123,8 @@ def _order(store: Store, unit: Unit) -> Tables:
 
 
 def _resampled(values: pa.Table) -> list[pl.Series]:
-    return [pl.Series("resampled", values["values"].to_pylist()), pl.Series("items", values["items"])]
+    kept = [pl.Series(name, values[name]) for name in ("items", NUM_ITEMS)]
+    return [pl.Series("resampled", values["values"].to_pylist()), *kept]
 
 
 def _with_intervals(rows: pl.DataFrame, config: Row) -> Iterator[dict[str, Any]]:
@@ -130,7 +135,7 @@ def _with_intervals(rows: pl.DataFrame, config: Row) -> Iterator[dict[str, Any]]
             highest = largest_score(row["num_tests"], config["weights"]) if row["measure"] == "wrs" else np.inf
             estimate = Estimate(row["raw_score"], np.array(row["resampled"], dtype=np.float64))
             items = {"keyed_by": "text"} if row["items"] is None else {"items": row["items"]}
-            scheme = {"paired_by": "items", "seed": config["seed"], **items}
+            scheme = {"paired_by": "items", "seed": config["seed"], NUM_ITEMS: row[NUM_ITEMS], **items}
             ends = _ends("raw_score", estimate, config, cut(0.0, highest))
             ends |= draws_of("raw_score", estimate.resamples, scheme | {"operator": resampling.VERSION})
         yield {name: row[name] for name in tables.RAW_SCORES.names} | ends

@@ -29,7 +29,7 @@ from tiltmeter.operators.statistics.two_samples import (
 )
 from tiltmeter.storage.errors import InputError
 
-VERSION = "rating_rows/4"
+VERSION = "rating_rows/5"
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

@@ -44,7 +44,9 @@ def difference_rows(store: Store, runs: Sequence[EarlierRun], job: str, planned:
 
 
 def _read(store: Store, one: EarlierRun) -> pl.DataFrame:
-    return pl.DataFrame(one.run.read(store, draws.NAME))
+    frame = pl.DataFrame(one.run.read(store, draws.NAME))
+    alike = {scheme: draws.without_number(scheme) for scheme in frame["scheme"].drop_nulls().unique()}
+    return frame.with_columns(pl.col("scheme").replace(alike))
 
 
 def _spreads(later: pl.DataFrame, earlier: pl.DataFrame | None) -> pl.DataFrame:

@@ -91,6 +91,18 @@ def test_items_have_the_interval_around_the_number_itself(run):
     assert (row["low"] + row["high"]) / 2 == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(("num", "verdict"), [(4.0, "stayed"), (12.0, "moved")])
+def test_numbers_of_few_items_are_judged_as_so_few(run, num, verdict):
+    """The one of the two runs that has fewer tells how many both share at most."""
+    scheme = {"paired_by": "items", "seed": 0}
+    before, after = (run({"a": value}, scheme | {"num_items": items}) for value, items in ((1.0, 400.0), (0.0, num)))
+    [row] = differences(before, after).values()
+    assert (row["paired_by"], row["p"], row["verdict"]) == ("items", 2.0 ** (1 - num), verdict)
+    [apart] = differences(run({"a": 1.0}, scheme | {"num_items": num, "seed": 1}), after).values()
+    known = unpaired_difference(-1.0, 1.0 + WIDE, WIDE, centre="centred", num_items=(num, num))
+    assert (apart["paired_by"], apart["p"]) == ("unpaired", pytest.approx(float(known.p)))
+
+
 def test_of_runs_with_more_and_fewer_draws_the_common_ones_are_paired(run):
     [row] = differences(run({"a": 1.0}), run({"a": 1.1}, own=OWN, num=3)).values()
     assert (row["num_draws"], row["paired_by"]) == (3, "replicas")

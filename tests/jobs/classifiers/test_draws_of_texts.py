@@ -80,7 +80,19 @@ def test_a_number_leaves_its_first_draws_spread_as_its_interval():
     assert (name, draws.schema, table.column_names) == ("draws", DRAWS, ["gain", "gain_low", "gain_high"])
     mean = resamples.mean()
     assert draw["values"] == pytest.approx(mean + (5 / 4) ** 0.5 * (resamples[:MOST_DRAWS] - mean))
-    assert json.loads(draw["scheme"]) == {"paired_by": "items"}
+    assert json.loads(draw["scheme"]) == {"paired_by": "items", "num_items": 5.0}
+
+
+@pytest.mark.parametrize(("num", "p", "verdict"), [(4, 0.125, "stayed"), (12, 2.0**-11, "moved")])
+def test_texts_that_all_change_are_judged_by_how_few_they_are(history, num, p, verdict):
+    right = np.ones(num, dtype=bool)
+    [row] = judged(*(night(history, these, texts=TEXTS[:num]) for these in (right, ~right)))
+    assert (row["paired_by"], row["difference"], row["p"], row["verdict"]) == ("items", -1.0, p, verdict)
+
+
+def test_a_text_that_is_alone_leaves_no_draws(history):
+    [row] = judged(*(night(history, np.array([right]), texts=TEXTS[:1]) for right in (True, False)))
+    assert (row["paired_by"], row["p"], row["verdict"]) == ("none", None, None)
 
 
 def test_nights_on_the_same_texts_are_paired_text_by_text(history):

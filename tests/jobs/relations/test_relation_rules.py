@@ -9,6 +9,7 @@ from scipy.stats import t
 from tests.jobs.relations.conftest import SMALL
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.draws import without_number
 from tiltmeter.operators.relations.rules.matching import matches
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.synthetic import synthetic_instances
@@ -106,12 +107,16 @@ MEASURE_KEYS = ("model", "decoder", "split", "relation", "measure")
 
 def test_numbers_over_sentences_leave_their_draws(ruled):
     for table, keys in {"measures": MEASURE_KEYS, "learning_curve": ("share", "measure")}.items():
-        known = {key_of(row, *keys) for row in ruled.rows(table) if row["low"] is not None and row.get("num", 10) >= 10}
+        known = {key_of(row, *keys) for row in ruled.rows(table) if row["low"] is not None and row.get("num", 2) >= 2}
         assert known
         assert draws_of(ruled, table).keys() == known
     draws = {key: json.loads(draw["scheme"]) for key, draw in draws_of(ruled, "measures").items()}
     told = [row for row in ruled.rows("measures", decoder="", relation="all") if row["low"]]
-    read = [json.dumps(draws[key_of(row, *MEASURE_KEYS)]) for row in told]
+    read = [without_number(json.dumps(draws[key_of(row, *MEASURE_KEYS)])) for row in told]
+    nums = [
+        (draws[key_of(row, *MEASURE_KEYS)]["num_items"], row["num"]) for row in ruled.rows("measures") if row["low"]
+    ]
+    assert all(2 <= num <= instances for num, instances in nums), "instances of one sentence are drawn together"
     assert len({*read}) == 2, "one for each part, whatever the model"
     assert all('"paired_by": "items"' in scheme for scheme in read)
 

@@ -64,6 +64,52 @@ def test_the_degrees_of_freedom_of_texts_are_those_of_the_skewness_of_finite_dra
     assert alike.p == pytest.approx(judged.p)
 
 
+@pytest.mark.parametrize(("num", "p"), [(1, 1.0), (2, 0.5), (5, 0.0625), (6, 0.03125), (10, 2.0**-9)])
+def test_few_pairs_that_all_change_alike_tell_what_their_signs_do(num, p):
+    """In every resample, whose draws do not spread: p is that of the sign test."""
+    judged = paired_difference(-1.0, np.ones(200), np.zeros(200), centre="centred", num_items=num)
+    assert judged.p == p
+    assert (judged.low, judged.high) == ((-1.0, 0.0) if p > 0.05 else (-1.0, -1.0))
+    if num > 1:
+        assert p == stats.binomtest(num, num).pvalue
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 5), (6, 6)])
+def test_few_texts_all_above_few_others_tell_what_their_order_does(sizes):
+    judged = unpaired_difference(1.0, np.zeros(200), np.ones(200), centre="centred", num_items=sizes)
+    known = stats.mannwhitneyu(np.arange(sizes[0]), 9.0 + np.arange(sizes[1]), method="exact").pvalue
+    assert judged.p == pytest.approx(known)
+    assert judged.low == (0.0 if known > 0.05 else 1.0)
+
+
+def test_resamples_of_few_texts_have_as_many_degrees_of_freedom_as_there_are_texts():
+    draws = np.random.default_rng(6).normal(size=(2, 200))
+    spread, num = (draws[1] - draws[0]).std(ddof=1), np.array([9.0, 9000.0])
+    judged = paired_difference(np.full(2, 2.5), *np.stack([draws, draws], axis=1), centre="centred", num_items=num)
+    assert judged.p == pytest.approx(2 * stats.t.sf(2.5 / spread, [8, 199]), rel=1e-6)
+    apart = unpaired_difference(2.5, *draws, centre="centred", num_items=(5, 9))
+    parts = draws.var(axis=1, ddof=1)
+    df = parts.sum() ** 2 / (parts[0] ** 2 / 4 + parts[1] ** 2 / 8)
+    assert apart.p == pytest.approx(2 * stats.t.sf(2.5 / np.sqrt(parts.sum()), df))
+
+
+@pytest.mark.parametrize("num", [4, 8, 12])
+def test_of_few_texts_that_change_by_chance_few_are_a_move(num):
+    """By brute force: all signs of n changes of one size, resampled. No exact test has a smaller p than that of all."""
+    signs = 1.0 - 2.0 * (np.arange(2**num)[:, np.newaxis] >> np.arange(num) & 1)
+    counts = np.random.default_rng(7).multinomial(num, np.full(num, 1 / num), size=200)
+    means = signs.mean(axis=1)
+    draws = means[:, np.newaxis] + np.sqrt(num / (num - 1)) * (signs @ counts.T / num - means[:, np.newaxis])
+    known, blind = (
+        paired_difference(means, np.zeros_like(draws), draws, centre="centred", num_items=items).p
+        for items in (num, np.inf)
+    )
+    for alpha in (0.001, 0.01, 0.05):
+        assert (known <= alpha).mean() <= 1.3 * alpha
+    assert known.min() == 2.0 ** (1 - num)
+    assert blind.min() == 0.0
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("draws", [np.full(9, np.nan), np.full(9, 0.1), 0.1 + 1e-17 * np.arange(9), np.empty(0)])
 def test_draws_without_any_spread_are_judged_without_a_warning(draws):
@@ -128,11 +174,11 @@ def test_fewer_than_two_draws_judge_nothing(judge):
 
 
 @BOTH
-@given(before=NUMBERS, after=NUMBERS, shift=st.floats(-5, 5))
-def test_zero_lies_outside_where_the_p_value_is_below_the_level(judge, before, after, shift):
-    num = min(len(before), len(after))
-    one = judge(shift, np.array(before[:num]), np.array(after[:num]), level=0.9)
-    back = judge(-shift, np.array(after[:num]), np.array(before[:num]), level=0.9)
+@given(before=NUMBERS, after=NUMBERS, shift=st.floats(-5, 5), items=st.sampled_from([1, 3, 5, 40, math.inf]))
+def test_zero_lies_outside_where_the_p_value_is_below_the_level(judge, before, after, shift, items):
+    num, num_items = min(len(before), len(after)), items if judge is paired_difference else (items, items)
+    one = judge(shift, np.array(before[:num]), np.array(after[:num]), level=0.9, num_items=num_items)
+    back = judge(-shift, np.array(after[:num]), np.array(before[:num]), level=0.9, num_items=num_items)
     assert 0.0 <= one.p <= 1.0
     assert one.low <= shift <= one.high
     if abs(one.p - 0.1) > 1e-6:

@@ -342,7 +342,7 @@ def _summary(
         "seed": config.seed,
     }
     inputs = {"texts": [texts.select("part", "row", "text")], "inspections": list(inspections), "rights": list(rights)}
-    unit = Unit("contamination_summary/3", "labels", settings, inputs)
+    unit = Unit("contamination_summary/4", "labels", settings, inputs)
     [done] = runner.run_whole(Stage("uncover labels", each(sum_up), {_GROUP: [unit]}))[_GROUP]
     return done.tables["contamination"]
 

@@ -221,7 +221,7 @@ def _summary(
     }
     settings |= {"intervals": config.intervals, "seed": config.seed}
     inputs = {"reviews": list(reviews), "repairs": list(repairs), "adopted": answers(adopted)}
-    return Unit("decoy_improvement/3", name, settings, inputs)
+    return Unit("decoy_improvement/4", name, settings, inputs)
 
 
 _MEASURES = {"": "accuracy", "_on_decoy_rows": "accuracy_on_decoy_rows"}

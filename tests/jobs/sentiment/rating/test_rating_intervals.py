@@ -28,7 +28,8 @@ def ordered(tmp_path):
             key = {"variant": variant, "group": "g", "protected": "gender", "system": "s", "measure": measure}
             row = key | {"raw_score": score, "num_tests": num_tests, "is_confounded": measure == "die", "status": "ok"}
             raw = pa.Table.from_pylist([row], tables.RAW_SCORES)
-            drawn = pa.table({"values": pa.array([resamples[variant]], pa.list_(pa.float64())), "items": ["texts"]})
+            values = pa.array([resamples[variant]], pa.list_(pa.float64()))
+            drawn = pa.table({"values": values, "items": ["texts"], "num_items": [400]})
             units.append(store.commit(Unit("made/1", variant, variant), [("raw_scores", raw), ("resampled", drawn)]))
         found = dict(rating._order(store, rating._order_unit([unit.tables for unit in units], settings, 0)))
         known = [resamples[variant] for variant in scores if np.isfinite(resamples[variant]).any()]

@@ -85,6 +85,15 @@ def test_texts_are_as_many_as_they_are_and_lie_around_their_difference():
     assert row["smallest_unpaired"] == pytest.approx(noncentrality(6) * sqrt(2 * 5 / 3))
 
 
+def test_numbers_that_rest_on_more_and_fewer_of_the_same_texts_are_one_row():
+    texts = {"paired_by": "items", "seed": 0}
+    before, after = (
+        ran({"nurse": draws}, texts | {"num_items": num}) for draws, num in ((NURSE, 9.0), ([1.0, 2.0, 3.0, 6.0], 8.0))
+    )
+    [row] = rows(after, before, planned=None).values()
+    assert (row["sd_paired"], row["reason"]) == (pytest.approx(1.0), "")
+
+
 @pytest.mark.parametrize("run", [ran({"nurse": NURSE}, status="failed"), ran({"nurse": NURSE}, job="survey")])
 def test_before_a_first_run_there_is_only_the_ratio_to_a_standard_deviation(run):
     found = rows(run, planned=10)
