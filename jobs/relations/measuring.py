@@ -41,7 +41,7 @@ def measure(
     inputs: dict[str, Sequence[TableRef]] = {**{split: [ref] for split, ref in parts.items()}, **evidence}
     inputs |= {names[variant]: [ref] for variant, ref in refs.items()}
     inputs |= {"explanations": list(explanations)} if explanations else {}
-    unit = Unit("measured_relations/3", "measures", settings, inputs)
+    unit = Unit("measured_relations/4", "measures", settings, inputs)
     [done] = runner.run_whole(Stage("measure", each(_measure), {"measures": [unit]}))["measures"]
     return {name: [ref] for name, ref in done.tables.items() if name != draws.NAME}
 

@@ -20,6 +20,7 @@ from tiltmeter.operators.relations.evaluation import (
     estimates,
     mcnemar,
     measured,
+    sentences_counted,
 )
 from tiltmeter.operators.relations.written_measures import FALLS, shares_of
 from tiltmeter.operators.statistics.intervals import LOGIT, Scale
@@ -55,15 +56,16 @@ class Scoring:
         }
         made = {name: self._estimates(part, counts) for name, counts in counted.items()}
         for name, values in made.items():
+            sentences = sentences_counted(counted[name])
             runs = [measured(one.totals()) for one in counted[name]]
             golds = dict(zip(counted[name][0].relations, counted[name][0].gold.sum(axis=0).tolist(), strict=True))
             for (relation, measure), estimate in values.items():
                 num = int(golds.get(relation, sum(golds.values())))
-                numbers = self._numbers(estimate, LOGIT, scheme, num)
+                numbers = self._numbers(estimate, LOGIT, scheme, sentences[relation, measure])
                 spread = {"sd_training": _spread([run[relation, measure] for run in runs])}
                 yield _keys(part, name, relation, measure) | numbers | spread | {"num": num}
         yield from self._calibration(part)
-        yield from self._differences(part, made, kinds, scheme)
+        yield from self._differences(part, made, kinds, counted)
 
     def written(self, rows: Sequence[Row], part: Part, floor: Floor) -> Iterator[Row]:
         """Of each model and decoder."""
@@ -79,14 +81,16 @@ class Scoring:
             for name, estimate, least, num, drawn_from in shares_of(answers, self.seed, self.intervals.num_resamples):
                 scheme = drawn_texts([part.sentence_digests[place] for place in drawn_from], self.seed, _WRITTEN)
                 scale = _DIFFERENCE if name in FALLS else LOGIT
-                values = self._numbers(estimate, scale, scheme, num)
+                values = self._numbers(estimate, scale, scheme, len({*drawn_from}))
                 yield _keys(part, model, ALL, name) | {"decoder": decoder, "floor": least, "num": num} | values
 
     def curve(self, part: Part, share: float) -> Iterator[Row]:
         """Of the joint models of a share."""
-        values, scheme = self._estimates(part, self._counts(part, "joint", share)), self._scheme(part)
+        counts, scheme = self._counts(part, "joint", share), self._scheme(part)
+        values, sentences = self._estimates(part, counts), sentences_counted(counts)
         for name in MEASURES:
-            yield {"share": share, "measure": name} | self._numbers(values[ALL, name], LOGIT, scheme, len(part.rows))
+            numbers = self._numbers(values[ALL, name], LOGIT, scheme, sentences[ALL, name])
+            yield {"share": share, "measure": name} | numbers
 
     def _counts(self, part: Part, model: str, share: float) -> list[Counts]:
         return [part.counts(part.predicted(variant)) for variant in part.chosen(model, share)]
@@ -98,14 +102,13 @@ class Scoring:
         """Of the resamples of all sentences of a part, which are keyed by its name."""
         return drawn_texts(part.sentence_digests, self.seed, part.split)
 
-    def _numbers(self, estimate: Estimate, scale: Scale, scheme: Scheme, num: int) -> Row:
-        """Value, interval and draws of a number that rests on so many instances."""
+    def _numbers(self, estimate: Estimate, scale: Scale, scheme: Scheme, num_sentences: int) -> Row:
+        """Value, interval and draws of a number that rests on so many sentences."""
         low, high, _ = self.intervals.over(estimate, scale)
         numbers = {"value": float(estimate.value), "low": float(low), "high": float(high)}
         if math.isnan(low):
             return numbers
-        sentences = num if estimate.num_texts is None else min(num, estimate.num_texts)
-        return numbers | drawn("value", spread_out(estimate), scheme, sentences)
+        return numbers | drawn("value", spread_out(estimate), scheme, num_sentences)
 
     def _calibration(self, part: Part) -> Iterator[Row]:
         """Of the joint models, for instances with a rule and without."""
@@ -123,7 +126,7 @@ class Scoring:
                 yield _keys(part, "joint", ALL, f"calibration_error_{name}") | numbers
 
     def _differences(
-        self, part: Part, made: Mapping[str, _Estimates], kinds: Sequence[str], scheme: Scheme
+        self, part: Part, made: Mapping[str, _Estimates], kinds: Sequence[str], counted: Mapping[str, Sequence[Counts]]
     ) -> Iterator[Row]:
         right = {kind: part.right([vote.relation for vote in part.votes(kind, self.share)]) for kind in kinds}
         right[_RULES] = part.right(part.by_rules)
@@ -132,9 +135,10 @@ class Scoring:
             first, second = made["joint"][ALL, "f1"], made[name][ALL, "f1"]
             estimate = Estimate(first.value - second.value, first.resamples - second.resamples, first.num_texts)
             keys = _keys(part, f"joint - {name}", ALL, "f1") | {"num": len(part.rows)}
+            sentences = sentences_counted([*counted["joint"], *counted[name]])[ALL, "f1"]
             rows.append(
                 keys
-                | self._numbers(estimate, _DIFFERENCE, scheme, len(part.rows))
+                | self._numbers(estimate, _DIFFERENCE, self._scheme(part), sentences)
                 | {"p_value": mcnemar(right["joint"], right[name]).p_value}
             )
         adjusted = holm(np.array([row["p_value"] for row in rows])).tolist()

@@ -82,22 +82,25 @@ def _draws(rows: Sequence[Row], table: pa.Table, scheme: Scheme | None) -> Itera
         for name in table.column_names:
             values = row.get(f"{name}_draws")
             if values is not None and np.isfinite(values).any():
-                keyed_by = _scheme_text(row.get(f"{name}_{_SCHEME}", scheme))
+                known = row.get(f"{name}_{_SCHEME}", scheme)
+                keyed_by = None if known is None else _scheme_text(known)
                 about = {"key": row_key(key), "column": name, "scheme": keyed_by}
                 yield about | {"values": pa.array(values, from_pandas=True).to_pylist()}
 
 
-def _scheme_text(scheme: Scheme | None) -> str | None:
-    return None if scheme is None else json.dumps(dict(scheme), sort_keys=True, ensure_ascii=False)
+def _scheme_text(scheme: Scheme) -> str:
+    return json.dumps(dict(scheme), sort_keys=True, ensure_ascii=False)
 
 
-def without_number(scheme: str) -> str | None:
-    """A scheme as the table has it, but for how many items a number rests on.
+def without_number(scheme: str) -> tuple[str, float | None]:
+    """A scheme as the table has it, but for how many items a number rests on; and that, None where nobody knows.
 
     >>> without_number('{"items": "a", "num_items": 9.0}')
-    '{"items": "a"}'
+    ('{"items": "a"}', 9.0)
     """
-    return _scheme_text({name: value for name, value in json.loads(scheme).items() if name != NUM_ITEMS})
+    parsed = json.loads(scheme)
+    num_items = parsed.pop(NUM_ITEMS, None)
+    return _scheme_text(parsed), num_items
 
 
 def rekeyed(draws: pa.Table, before: pa.Table, after: pa.Table) -> pa.Table:

@@ -99,6 +99,24 @@ def _scores(right: FloatArray, predicted: FloatArray, gold: FloatArray) -> dict[
     return dict(zip(MEASURES, (np.asarray(share) for share in shares), strict=True))
 
 
+def sentences_counted(counts: Sequence[Counts]) -> dict[tuple[str, str], int]:
+    """How many sentences have an instance that a measure counts, of any run, by (relation, measure).
+
+    >>> counts = count_relations(["a", "b", "b"], ["a", "a", "b"], np.array([0, 0, 1]), ["a", "b"])
+    >>> nums = sentences_counted([counts])
+    >>> nums["all", "f1"], nums["a", "precision"], nums["b", "precision"], nums["b", "recall"]
+    (2, 1, 1, 2)
+    """
+    predicted = np.any([one.predicted > 0.0 for one in counts], axis=0)
+    gold = counts[0].gold > 0.0
+    kept = dict(zip(MEASURES, (predicted, gold, predicted | gold), strict=True))
+    nums = {(ALL, name): int(table.any(axis=1).sum()) for name, table in kept.items()}
+    nums |= {(means, "f1"): nums[ALL, "f1"] for means in (MACRO, OFFICIAL)}
+    for place, relation in enumerate(counts[0].relations):
+        nums |= {(relation, name): int(table[:, place].sum()) for name, table in kept.items()}
+    return nums
+
+
 def _official(counts: Counts) -> FloatArray:
     """Directions such as ``(e1,e2)`` behind the name of a relation are taken together."""
     names = [name.partition("(")[0] for name in counts.relations]

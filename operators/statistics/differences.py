@@ -119,8 +119,7 @@ def paired_difference(
     if centre == "centred":
         num_alike = np.minimum(_num_alike(_draws(before, after), moments), num_items)
         df = np.clip(num_alike - 1.0, 1.0, np.maximum(df, 1.0))
-    least_p = np.exp2(1.0 - np.asarray(num_items))
-    return _judged(difference, moments.mean, moments.variance, df, moments.num, level, centre, least_p)
+    return _judged(difference, moments.mean, moments.variance, df, moments.num, level, centre, _least_p(num_items))
 
 
 def paired_means(
@@ -172,7 +171,7 @@ def unpaired_difference(
     )
     df = np.where(variance > 0.0, 1.0 / np.where(parts > 0.0, parts, 1.0), 1.0)
     num = np.minimum(one.num, other.num)
-    return _judged(difference, other.mean - one.mean, variance, df, num, level, centre, 2.0 / _num_orders(*num_items))
+    return _judged(difference, other.mean - one.mean, variance, df, num, level, centre, _least_p_apart(*num_items))
 
 
 def noncentrality(df: float, level: float = 0.95, power: float = DEFAULT_POWER) -> float:
@@ -198,7 +197,12 @@ def noncentrality(df: float, level: float = 0.95, power: float = DEFAULT_POWER) 
 
 
 def smallest_paired(
-    sd: float, num: int, level: float = 0.95, power: float = DEFAULT_POWER, centre: Centre = "averaged"
+    sd: float,
+    num: int,
+    level: float = 0.95,
+    power: float = DEFAULT_POWER,
+    centre: Centre = "averaged",
+    num_items: float = math.inf,
 ) -> float:
     """Of numbers whose draws are shared, draw by draw.
 
@@ -208,34 +212,46 @@ def smallest_paired(
         level: of the interval of the difference.
         power: chance that it is found.
         centre: around what the interval lies.
+        num_items: whose resamples the draws are; infinite of replicas, or where nobody knows.
 
     Returns:
-        In the unit of ``sd``; NaN for fewer than 2 draws.
+        In the unit of ``sd``; infinite where so few items tell no difference from 0, NaN for fewer than 2 draws.
 
     >>> round(smallest_paired(1.0, 32), 3), round(smallest_paired(1.0, 8), 3)
     (2.937, 3.468)
+    >>> [round(smallest_paired(1.0, 200, centre="centred", num_items=num), 3) for num in (5, 6, 400)]
+    [inf, 3.514, 2.815]
     """
-    return _smallest(sd, num, num - 1.0, level, power, centre)
+    df = min(num, num_items) - 1.0
+    return _smallest(sd, num, df, level, power, centre, _least_p(num_items))
 
 
 def smallest_unpaired(
-    sd: float, num: int, level: float = 0.95, power: float = DEFAULT_POWER, centre: Centre = "averaged"
+    sd: float,
+    num: int,
+    level: float = 0.95,
+    power: float = DEFAULT_POWER,
+    centre: Centre = "averaged",
+    num_items: float = math.inf,
 ) -> float:
     """Of numbers whose draws have nothing to do with each other.
 
     Args:
         sd: standard deviation of the draws of one side; the other is taken to be alike.
-        num, level, power, centre: as for :func:`smallest_paired`; ``num`` of each side.
+        num, level, power, centre, num_items: as for :func:`smallest_paired`; draws and items of each side.
 
     >>> round(smallest_unpaired(1.0, 32), 3)
     4.087
     """
-    return _smallest(math.sqrt(2.0) * sd, num, 2.0 * (num - 1.0), level, power, centre)
+    df = 2.0 * (min(num, num_items) - 1.0)
+    return _smallest(math.sqrt(2.0) * sd, num, df, level, power, centre, _least_p_apart(num_items, num_items))
 
 
-def _smallest(sd: float, num: int, df: float, level: float, power: float, centre: Centre) -> float:
+def _smallest(sd: float, num: int, df: float, level: float, power: float, centre: Centre, least_p: FloatArray) -> float:
     if num < _MIN_DRAWS:
         return math.nan
+    if least_p > 1.0 - level:
+        return math.inf
     factor = 1.0 + 1.0 / num if centre == "averaged" else 1.0
     return noncentrality(df, level, power) * sd * math.sqrt(factor)
 
@@ -282,13 +298,18 @@ def _p_value(
     return np.where((num < _MIN_DRAWS) | ~np.isfinite(estimate), np.nan, p)
 
 
-def _num_orders(first: NDArray[np.floating] | float, second: NDArray[np.floating] | float) -> FloatArray:
-    """In how many ways so many items can be dealt to two sides; infinite of infinitely many."""
+def _least_p(num_items: NDArray[np.floating] | float) -> FloatArray:
+    """Of so many pairs."""
+    return np.asarray(np.exp2(1.0 - np.maximum(num_items, 1.0)))
+
+
+def _least_p_apart(first: NDArray[np.floating] | float, second: NDArray[np.floating] | float) -> FloatArray:
+    """Of so many items on each of two sides that share none."""
     from scipy.special import binom
 
     is_known = np.isfinite(first) & np.isfinite(second)
-    known = [np.where(is_known, num, 1.0) for num in (first, second)]
-    return np.asarray(np.where(is_known, binom(sum(known), known[0]), np.inf))
+    known = [np.where(is_known, np.maximum(num, 1.0), 1.0) for num in (first, second)]
+    return np.asarray(np.where(is_known, 2.0 / binom(sum(known), known[0]), 0.0))
 
 
 def _draws(before: NDArray[np.floating], after: NDArray[np.floating]) -> FloatArray:

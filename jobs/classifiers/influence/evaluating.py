@@ -17,7 +17,13 @@ from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.classifiers.influence import clusters
-from tiltmeter.operators.classifiers.influence.all_correct import Agreement, all_correct, length_groups, per_word
+from tiltmeter.operators.classifiers.influence.all_correct import (
+    Agreement,
+    agreement,
+    all_correct,
+    length_groups,
+    per_word,
+)
 from tiltmeter.operators.classifiers.influence.calibration import (
     calibrated_confidence,
     confidence_bins,
@@ -45,7 +51,7 @@ def evaluate_students(
     units = {
         taught.name: [
             Unit(
-                "influence_agreement/4",
+                "influence_agreement/5",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, **settings, "seed": seed},
                 {"texts": [prepared], **student_inputs(refs), **taught.inputs},
@@ -136,12 +142,12 @@ class _Evaluating:
             sampled = SampledClusters(num, intervals, config["run_seed"], document_key(about), keys)
             texts_and_clusters = [[row["words"], row["cluster"]] for row in texts]
             scheme = drawn_texts(texts_and_clusters, config["run_seed"], about, intervals.keyed_by)
-            for split, measure, agreement in _agreements(places, part, sampled):
-                status = OK if np.isfinite(agreement.low) else _ONE_CLUSTER
+            for split, measure, share in _agreements(places, part, sampled):
+                status = OK if np.isfinite(share.low) else _ONE_CLUSTER
                 rows.append(
                     {"model": config["teacher"], "seed": config["seed"], "split": split, "measure": measure}
-                    | agreement._asdict()
-                    | drawn("value", agreement.resamples, scheme, min(num, agreement.num))
+                    | share._asdict()
+                    | drawn("value", share.resamples, scheme, share.num_clusters)
                     | status
                 )
         yield from with_draws({"students": (rows, STUDENTS)}, None)
@@ -203,4 +209,4 @@ def _shares(
         for name, confidence in places.confidences.items():
             gaps = confidence - (places.student == places.given)
             rate = sampled.binned_gap(gaps, confidence_bins(confidence), sentences)
-            yield name, Agreement(*rate, int(gaps.size))
+            yield name, agreement(rate, sentences)

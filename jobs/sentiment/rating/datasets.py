@@ -57,6 +57,11 @@ class Dataset:
         without = len(self.values) * num_emotions + self.cells
         return np.where(self.felt < 0, without, self.cells * num_emotions + self.felt)
 
+    def num_drawn(self, texts: NDArray[np.bool_] | None = None) -> int:
+        """How many texts, or conversations, are resampled; of some of the texts, or of all."""
+        names = np.arange(len(self.cells)) if self.clusters is None else self.clusters
+        return int(np.unique(names if texts is None else names[texts]).size)
+
     @property
     def is_confounded(self) -> bool:
         """Whether the emotion depends on the protected attribute."""

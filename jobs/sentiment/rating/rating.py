@@ -73,7 +73,8 @@ def _rate(store: Store, unit: Unit) -> Tables:
     yield "raw_scores", table_of([key | row for row in findings.raw_scores], tables.RAW_SCORES)
     items = None if config.keyed_by == "text" else _items(scores)
     resampled = [
-        {"values": values, "items": items, NUM_ITEMS: scores["sentiment"].count()} for values in findings.resampled
+        {"values": values, "items": items, NUM_ITEMS: num}
+        for values, num in zip(findings.resampled, findings.num_drawn, strict=True)
     ]
     yield "resampled", pa.Table.from_pylist(resampled, _RESAMPLED)
 

@@ -29,7 +29,7 @@ from tiltmeter.operators.statistics.two_samples import (
 )
 from tiltmeter.storage.errors import InputError
 
-VERSION = "rating_rows/5"
+VERSION = "rating_rows/6"
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
@@ -136,13 +136,14 @@ class RatingConfig(RawScoreConfig):
 
 
 class Findings(NamedTuple):
-    """Rows of the tables ``tests``, ``effects`` and ``raw_scores``, these without intervals, and the raw scores of all
-    resamples."""
+    """Rows of the tables ``tests``, ``effects`` and ``raw_scores``, these without intervals; the raw scores of all
+    resamples, and how many texts or conversations each is drawn from."""
 
     tests: list[Row]
     effects: list[Row]
     raw_scores: list[Row]
     resampled: list[Floats]
+    num_drawn: list[int]
 
 
 def rate(scores: pl.DataFrame, config: RawScoreConfig, seed: int) -> Findings:
@@ -156,7 +157,7 @@ def rate(scores: pl.DataFrame, config: RawScoreConfig, seed: int) -> Findings:
         InputError: if a value that is to be left out is that of no text.
     """
     _check_leave_out(scores, config.leave_out)
-    findings = Findings([], [], [], [])
+    findings = Findings([], [], [], [], [])
     for (group,), texts in scores.group_by("group", maintain_order=True):
         for protected, columns in _attributes(texts).items():
             key, rows = {"group": group, "protected": protected}, _comparison(texts, columns, config.leave_out)
@@ -201,7 +202,7 @@ def _incomparable(rows: pl.DataFrame, columns: Sequence[str]) -> str:
 
 def _add_unmeasured(findings: Findings, key: Row, reason: str, config: RawScoreConfig) -> None:
     row = {"measure": "die" if config.measure == "die" else "wrs", "warning": "", "is_confounded": False}
-    _add(findings, key | row | {"status": INCOMPARABLE, "reason": reason}, np.empty(0))
+    _add(findings, key | row | {"status": INCOMPARABLE, "reason": reason}, np.empty(0), 0)
 
 
 def _rate_group(
@@ -222,13 +223,15 @@ def _rate_group(
             test[name] = p
     findings.tests.extend(tests)
     resampled = _resampled(datasets, config, seed)
-    _add(findings, common | _rejection_row(p_values, corrected, config.rules), resampled.rejections)
+    num_drawn = sum(data.num_drawn() for data in datasets)
+    _add(findings, common | _rejection_row(p_values, corrected, config.rules), resampled.rejections, num_drawn)
     if impacts := [impact for data in datasets if (impact := data.impact(config.empty_cells))]:
         effects = [effect | key for data in datasets for effect in _effects(data, config)]
         findings.effects.extend(effects)
-        _add(findings, common | _impact_row(impacts), resampled.impacts)
+        num_felt = sum(data.num_drawn(data.has_emotion) for data in datasets)
+        _add(findings, common | _impact_row(impacts), resampled.impacts, num_felt)
     elif config.measure == "die":
-        _add(findings, common | _NO_EMOTIONS, np.empty(0))
+        _add(findings, common | _NO_EMOTIONS, np.empty(0), 0)
 
 
 def _warning(rows: pl.DataFrame, columns: Sequence[str], scored: pl.DataFrame, datasets: Sequence[Dataset]) -> str:
@@ -355,6 +358,7 @@ def _resampled(datasets: Sequence[Dataset], config: RawScoreConfig, seed: int) -
     )
 
 
-def _add(findings: Findings, row: Row, resampled: Floats) -> None:
+def _add(findings: Findings, row: Row, resampled: Floats, num_drawn: int) -> None:
     findings.raw_scores.append(row)
     findings.resampled.append(resampled)
+    findings.num_drawn.append(num_drawn)

@@ -1,6 +1,7 @@
 """The smallest difference that so many replicas can show, from the draws that earlier runs left."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,8 +46,12 @@ def difference_rows(store: Store, runs: Sequence[EarlierRun], job: str, planned:
 
 def _read(store: Store, one: EarlierRun) -> pl.DataFrame:
     frame = pl.DataFrame(one.run.read(store, draws.NAME))
-    alike = {scheme: draws.without_number(scheme) for scheme in frame["scheme"].drop_nulls().unique()}
-    return frame.with_columns(pl.col("scheme").replace(alike))
+    known = {scheme: draws.without_number(scheme) for scheme in frame["scheme"].drop_nulls().unique()}
+    alike, num_items = ({scheme: parts[place] for scheme, parts in known.items()} for place in range(2))
+    return frame.with_columns(
+        pl.col("scheme").replace(alike),
+        num_items=pl.col("scheme").replace_strict(num_items, default=None, return_dtype=pl.Float64),
+    )
 
 
 def _spreads(later: pl.DataFrame, earlier: pl.DataFrame | None) -> pl.DataFrame:
@@ -57,7 +62,9 @@ def _spreads(later: pl.DataFrame, earlier: pl.DataFrame | None) -> pl.DataFrame:
     else:
         numbers = numbers.join(_paired(later, earlier), on=_KEY, how="left", nulls_equal=False)
     groups = numbers.group_by("table", "column", "scheme", maintain_order=True)
-    return groups.agg(pl.len().alias("num_numbers"), pl.col("num").max(), pl.col("sd", "sd_paired").median())
+    return groups.agg(
+        pl.len().alias("num_numbers"), pl.col("num").max(), pl.col("sd", "sd_paired", "num_items").median()
+    )
 
 
 def _paired(later: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
@@ -74,6 +81,7 @@ def _rows(spread: Row, planned: int | None, one: EarlierRun, other: EarlierRun |
     scheme: dict[str, Any] = json.loads(spread["scheme"]) if spread["scheme"] else {}
     is_of_items = scheme.get("paired_by") == "items"
     centre: Centre = "centred" if is_of_items else "averaged"
+    num_items = math.inf if spread["num_items"] is None else spread["num_items"]
     usual = spread["num"] if is_of_items or planned is None else planned
     paired = spread["sd_paired"] or None  # that of equal numbers is 0
     verdict = OK | {"reason": "" if paired else _EQUAL if spread["sd_paired"] == 0.0 else _ALONE}
@@ -84,8 +92,8 @@ def _rows(spread: Row, planned: int | None, one: EarlierRun, other: EarlierRun |
             "replicas": num,
             "is_planned": num == usual,
             "sd_paired": paired,
-            "smallest_unpaired": smallest_unpaired(spread["sd"], num, centre=centre),
-            "smallest_paired": smallest_paired(paired, num, centre=centre) if paired else None,
+            "smallest_unpaired": smallest_unpaired(spread["sd"], num, centre=centre, num_items=num_items),
+            "smallest_paired": smallest_paired(paired, num, centre=centre, num_items=num_items) if paired else None,
             "basis": basis,
             **verdict,
         }

@@ -65,7 +65,7 @@ DIFFERENCES = pa.schema(
         number("sd", "standard deviation of a number's draws, the middle one of all numbers"),
         number("sd_paired", "the same of the difference of draws that two runs share; null: not known"),
         number("smallest_unpaired", "difference that is found in 4 of 5 cases, of the middle number, between runs that "
-               "share no draws"),
+               "share no draws; infinite where so few texts show none"),
         number("smallest_paired", "the same between runs that share draws; null: not known"),
         text("basis", "runs that the standard deviations come from, or 'one standard deviation'"),
         STATUS,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
+from tiltmeter.operators.classifiers.influence.clusters import Rate, SampledClusters
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -19,6 +19,7 @@ class Agreement(NamedTuple):
         value, low, high: NaN without a text, or with fewer than two clusters.
         resamples: of the value; see :class:`.clusters.Rate`.
         num: texts, or places, that it is a share of.
+        num_clusters: that these are of.
     """
 
     value: float
@@ -26,6 +27,7 @@ class Agreement(NamedTuple):
     high: float
     resamples: FloatArray
     num: int
+    num_clusters: int
 
 
 def all_correct(is_right: BoolArray, texts: IntArray, clusters: IntArray, sampled: SampledClusters) -> Agreement:
@@ -39,12 +41,17 @@ def all_correct(is_right: BoolArray, texts: IntArray, clusters: IntArray, sample
     """
     _, first, inverse = np.unique(texts, return_index=True, return_inverse=True)
     is_whole = np.bincount(inverse, weights=~is_right, minlength=first.size) == 0
-    return Agreement(*sampled.rate(is_whole, clusters[first]), int(first.size))
+    return agreement(sampled.rate(is_whole, clusters[first]), clusters[first])
 
 
 def per_word(is_right: BoolArray, clusters: IntArray, sampled: SampledClusters) -> Agreement:
     """The share of right places."""
-    return Agreement(*sampled.rate(is_right, clusters), int(is_right.size))
+    return agreement(sampled.rate(is_right, clusters), clusters)
+
+
+def agreement(rate: Rate, clusters: IntArray) -> Agreement:
+    """A rate over what is of these clusters."""
+    return Agreement(*rate, int(clusters.size), int(np.unique(clusters).size))
 
 
 def length_groups(lengths: IntArray) -> dict[str, BoolArray]:

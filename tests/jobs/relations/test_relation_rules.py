@@ -107,18 +107,33 @@ MEASURE_KEYS = ("model", "decoder", "split", "relation", "measure")
 
 def test_numbers_over_sentences_leave_their_draws(ruled):
     for table, keys in {"measures": MEASURE_KEYS, "learning_curve": ("share", "measure")}.items():
-        known = {key_of(row, *keys) for row in ruled.rows(table) if row["low"] is not None and row.get("num", 2) >= 2}
-        assert known
-        assert draws_of(ruled, table).keys() == known
+        rows = [row for row in ruled.rows(table) if row["low"] is not None]
+        known, over_all = ({key_of(row, *keys) for row in part} for part in (rows, rows_over_all(rows)))
+        assert over_all
+        assert over_all <= draws_of(ruled, table).keys() <= known
     draws = {key: json.loads(draw["scheme"]) for key, draw in draws_of(ruled, "measures").items()}
     told = [row for row in ruled.rows("measures", decoder="", relation="all") if row["low"]]
-    read = [without_number(json.dumps(draws[key_of(row, *MEASURE_KEYS)])) for row in told]
-    nums = [
-        (draws[key_of(row, *MEASURE_KEYS)]["num_items"], row["num"]) for row in ruled.rows("measures") if row["low"]
-    ]
-    assert all(2 <= num <= instances for num, instances in nums), "instances of one sentence are drawn together"
+    read = [without_number(json.dumps(draws[key_of(row, *MEASURE_KEYS)]))[0] for row in told]
     assert len({*read}) == 2, "one for each part, whatever the model"
     assert all('"paired_by": "items"' in scheme for scheme in read)
+
+
+def rows_over_all(rows):
+    return [row for row in rows if row.get("relation", "all") == "all"]
+
+
+def test_draws_tell_how_many_sentences_a_number_rests_on(ruled):
+    """Instances of one sentence are drawn together; precision counts those that are given a relation."""
+    instances = ruled.rows("instances", split="test")
+    draws = {key: json.loads(draw["scheme"])["num_items"] for key, draw in draws_of(ruled, "measures").items()}
+    for row in ruled.rows("measures", model="rules", split="test", measure="recall"):
+        relations = {one["relation"] for one in instances} - {"no_relation"}
+        chosen = relations if row["relation"] == "all" else {row["relation"]}
+        having = {one["sentence"] for one in instances if one["relation"] in chosen}
+        assert draws.get(key_of(row, *MEASURE_KEYS), len(having)) == len(having)
+    [precision] = ruled.rows("measures", model="rules", split="test", measure="precision", relation="all")
+    [f1] = ruled.rows("measures", model="rules", split="test", measure="f1", relation="all")
+    assert 2 <= draws[key_of(precision, *MEASURE_KEYS)] <= draws[key_of(f1, *MEASURE_KEYS)]
 
 
 def test_draws_spread_as_intervals_do(ruled):

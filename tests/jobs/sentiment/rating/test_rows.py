@@ -39,6 +39,7 @@ def test_a_text_without_an_emotion_has_no_part_in_the_deconfounding_alone():
     die = by_measure(partly)["die"]
     assert (die["raw_score"], die["is_confounded"]) == (pytest.approx(20.0), True)
     assert partly.resampled[1].size == 20
+    assert partly.num_drawn == [9, 8]
     assert die["warning"] == "1 of 9 texts has no emotion and no part in the DIE"
     assert by_measure(whole)["die"]["warning"] == ""
 

@@ -85,13 +85,19 @@ def test_texts_are_as_many_as_they_are_and_lie_around_their_difference():
     assert row["smallest_unpaired"] == pytest.approx(noncentrality(6) * sqrt(2 * 5 / 3))
 
 
-def test_numbers_that_rest_on_more_and_fewer_of_the_same_texts_are_one_row():
+@pytest.mark.parametrize(
+    ("num", "paired", "unpaired"),
+    [(9.0, noncentrality(3), noncentrality(6)), (3.0, np.inf, np.inf), (4.0, np.inf, noncentrality(6))],
+)
+def test_texts_as_few_as_they_are_show_a_larger_difference_or_none(num, paired, unpaired):
+    """Between runs with more and fewer of the same texts."""
     texts = {"paired_by": "items", "seed": 0}
-    before, after = (
-        ran({"nurse": draws}, texts | {"num_items": num}) for draws, num in ((NURSE, 9.0), ([1.0, 2.0, 3.0, 6.0], 8.0))
-    )
+    sides = ((NURSE, 9.0), ([1.0, 2.0, 3.0, 6.0], num))
+    before, after = (ran({"nurse": draws}, texts | {"num_items": items}) for draws, items in sides)
     [row] = rows(after, before, planned=None).values()
     assert (row["sd_paired"], row["reason"]) == (pytest.approx(1.0), "")
+    assert row["smallest_paired"] == pytest.approx(paired)
+    assert row["smallest_unpaired"] == pytest.approx(unpaired * sqrt(2 * 14 / 3))
 
 
 @pytest.mark.parametrize("run", [ran({"nurse": NURSE}, status="failed"), ran({"nurse": NURSE}, job="survey")])
