@@ -37,6 +37,8 @@ class FileEmbedding:
         allow_pickle: whether to read gensim's own format, a pickle; no code that it holds is run.
         fold_case: whether an entry of the word lists that a file does not have is looked for in lower case; ``auto``
             does so in files of which fewer than 1 word in 100 has a capital letter.
+        average_phrases: whether an entry of several words that a file does not have is the mean of the vectors of these
+            words, if it has them all, as Liang and Acuna 2020 take it (section 3.1).
         replicas: whether the files are one model: the first trained on the original corpus, the others, at least two,
             on bootstrap replicas of it.
     """
@@ -47,6 +49,7 @@ class FileEmbedding:
     format: Literal["auto", ExportFormat] = "auto"
     allow_pickle: bool = False
     fold_case: Literal["auto"] | bool = "auto"
+    average_phrases: bool = False
     replicas: bool = False
 
     @property
@@ -153,6 +156,7 @@ def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spelling
         "spellings": spellings,
         "selection": selection,
         "neighbours": covariance.VERSION if selection.attribute_sets else None,
+        **({"average_phrases": True} if config.average_phrases else {}),
     }
     return Unit("select_file/1", redacted(file.uri), settings)
 
@@ -161,22 +165,44 @@ def _read(_: Store, unit: Unit) -> Tables:
     selection: Selection = unit.config["selection"]
     words, vectors = read_embedding(unit.config["uri"], unit.config["format"], unit.config["allow_pickle"])
     rows = {word: row for row, word in enumerate(words)}
-    spelling = _spelling(unit.config["spellings"], rows, unit.config["fold_case"])
+    candidates = _candidates(unit.config["spellings"], rows, unit.config["fold_case"])
+    spelling = _spelling(candidates, rows)
     index = {entry: rows[word] for entry, word in spelling.items()}
-    yield "vectors", vectors_table(spelling, vectors[np.fromiter(index.values(), np.int64, len(index))])
+    phrases = _phrases(candidates, rows, spelling) if unit.config.get("average_phrases") else {}
+    means = [vectors[[rows[word] for word in words]].mean(axis=0, keepdims=True) for words in phrases.values()]
+    listed = np.concatenate([vectors[np.fromiter(index.values(), np.int64, len(index))], *means])
+    yield "vectors", vectors_table(spelling | {entry: " ".join(words) for entry, words in phrases.items()}, listed)
     if selection.attribute_sets:
+        # The neighbours of a mean are no synonyms of the phrase: the covariance rests on the words that the file has.
         yield "neighbours", neighbours(selection, index, vectors)
 
 
-def _spelling(spellings: _Spellings, rows: Mapping[str, int], fold_case: Literal["auto"] | bool) -> dict[str, str]:
-    """How the file writes each entry that it has."""
+def _candidates(
+    spellings: _Spellings, rows: Mapping[str, int], fold_case: Literal["auto"] | bool
+) -> dict[str, list[str]]:
+    """How the file may write each entry, most likely first."""
     folds = _hardly_capitalised(rows) if fold_case == "auto" else fold_case
-    spelling = {}
-    for entry, forms in spellings.as_listed.items():
-        candidates = [*forms, *(spellings.lower_case[entry] if folds else ())]
-        if word := next((form for form in candidates if form in rows), None):
-            spelling[entry] = word
-    return spelling
+    return {
+        entry: [*forms, *(spellings.lower_case[entry] if folds else ())] for entry, forms in spellings.as_listed.items()
+    }
+
+
+def _spelling(candidates: Mapping[str, Sequence[str]], rows: Mapping[str, int]) -> dict[str, str]:
+    """How the file writes each entry that it has."""
+    spelling = {entry: next((form for form in forms if form in rows), None) for entry, forms in candidates.items()}
+    return {entry: word for entry, word in spelling.items() if word is not None}
+
+
+def _phrases(
+    candidates: Mapping[str, Sequence[str]], rows: Mapping[str, int], known: Collection[str]
+) -> dict[str, list[str]]:
+    """The words of each entry of several that the file has word by word, and not as a whole."""
+    absent = {entry: [form.split(" ") for form in forms] for entry, forms in candidates.items() if entry not in known}
+    phrases = {
+        entry: next((words for words in forms if len(words) > 1 and all(word in rows for word in words)), None)
+        for entry, forms in absent.items()
+    }
+    return {entry: words for entry, words in phrases.items() if words is not None}
 
 
 def _hardly_capitalised(words: Collection[str]) -> bool:

@@ -170,3 +170,25 @@ def test_a_file_without_any_listed_word_has_too_few_beside_one_that_has_them(run
     where = [f"embedding.path=[{good},{other}]", f"store={tmp_path}/store"]
     statuses = {(row["model"], row["status"]) for row in run_job(*overrides, *where).rows("associations")}
     assert statuses == {("good", "ok"), ("numbers", "too_few_words")}
+
+
+def test_a_phrase_that_a_file_lacks_is_the_mean_of_its_words_if_that_is_asked_for(
+    run_job, write_vectors, word_lists, word_sets, tmp_path
+):
+    vectors = {"rose": (1, 0.2), "tulip": (2, 1), "ant": (0, 1), "wasp": (3, 5), "red_ant": (1, 9), "red": (9, 1)}
+    vectors |= {"love": (1, 0), "war": (0, 1)}
+    sides = {"target_x": ["rose", "tulip"], "target_y": ["Ant wasp", "red ant", "red bee"]}
+    tests = {"phrases": word_sets(**sides, attribute_a=["love"], attribute_b=["war"])}
+    overrides = [
+        *("job=association", "embedding=file", "job.similarities=[cosine]", "job.statistics=[mean]", "job.min_words=1"),
+        *word_lists("en", associations=tests, wefats=None),
+        f"embedding.path={write_vectors(tmp_path / 'words.bin', vectors, list(vectors.values()))}",
+        f"store={tmp_path}/store",
+    ]
+    [row] = run_job(*overrides, "embedding.average_phrases=true").rows("associations")
+    assert row["missing_words"] == ["red bee"]
+    mean = np.mean([vectors["ant"], vectors["wasp"]], axis=0)
+    scores = [(at[0] - at[1]) / np.hypot(*at) for at in (vectors["rose"], vectors["tulip"], mean, vectors["red_ant"])]
+    assert row["score"] == pytest.approx(scores[0] + scores[1] - scores[2] - scores[3], abs=1e-6)
+    [row] = run_job(*overrides).rows("associations")
+    assert row["missing_words"] == ["Ant wasp", "red bee"]
