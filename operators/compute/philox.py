@@ -56,6 +56,9 @@ class Stream(IntEnum):
     SHAPLEY = 36
     PAIRED_ITEMS = 37
     KEYED_TEXTS = 38
+    SIGN_FLIP = 39
+    GROUP_LABEL = 40
+    ONE_PER_UNIT = 41
 
 
 @numba.njit(cache=True)

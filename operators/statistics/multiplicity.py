@@ -4,6 +4,8 @@ Holm bounds the probability of any false rejection, Benjamini and Hochberg the e
 rejections. A test is rejected at level alpha if its adjusted p-value is at most alpha.
 """
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,6 +65,18 @@ def benjamini_hochberg(p_values: NDArray[np.floating]) -> FloatArray:
     adjusted = np.full(p_values.shape, np.nan)
     adjusted[known] = false_discovery_control(p_values[known])
     return adjusted
+
+
+def least_possible(kind: Literal["flips", "controls"], num: int, num_tests: int) -> float:
+    """The smallest p that a test of so many units, or against so many controls, can have after Holm.
+
+    A page says it before it says that there is no evidence.
+
+    >>> least_possible("flips", 6, 1), least_possible("controls", 99, 6)
+    (0.03125, 0.06)
+    """
+    least = 2.0 ** (1 - num) if kind == "flips" else 1.0 / (num + 1)
+    return min(1.0, num_tests * least)
 
 
 def _check(p_values: NDArray[np.floating]) -> None:

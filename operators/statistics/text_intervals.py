@@ -132,11 +132,16 @@ def resampled_interval(
     if method not in HOLDS_ITS_ESTIMATE:
         return bootstrap_interval(value, resamples, level, method, scale)
     estimate = estimate._replace(resamples=spread_out(estimate))
-    if np.isfinite([scale.low, scale.high]).all() and scale.forward is not LINEAR.forward:
+    if is_bounded(scale):
         return _score_interval(estimate, level, method, scale)
     df = None if texts is None else texts - 1.0
     low, high, num = bootstrap_interval(value, estimate.resamples, level, method, scale, df)
     return _holding(value, np.maximum(low, scale.low), np.minimum(high, scale.high), num)
+
+
+def is_bounded(scale: Scale) -> bool:
+    """Whether it is of means between two borders, whose intervals go by the score."""
+    return bool(np.isfinite([scale.low, scale.high]).all()) and scale.forward is not LINEAR.forward
 
 
 def spread_out(estimate: Estimate) -> FloatArray:
