@@ -11,7 +11,7 @@ from tiltmeter.jobs.classifiers.errors.guarantees import promise
 from tiltmeter.jobs.classifiers.errors.means import sum_up
 from tiltmeter.jobs.classifiers.errors.predictions import judge_texts
 from tiltmeter.jobs.classifiers.errors.rounds import play_rounds
-from tiltmeter.jobs.classifiers.errors.slices import find_slices
+from tiltmeter.jobs.classifiers.errors.slicing.stage import find_slices
 from tiltmeter.jobs.classifiers.errors.tables import TABLES
 from tiltmeter.jobs.classifiers.errors.texts import publish_halves, read_texts
 from tiltmeter.jobs.classifiers.resources import training_requests

@@ -10,6 +10,7 @@ import polars as pl
 
 from tiltmeter.operators.classifiers.errors.readable import DENSE
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.statistics.units import Units, each, units_of
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -64,6 +65,12 @@ class Material:
     def strata(self) -> IntArray:
         """Number of the predicted class of each."""
         return np.unique(np.array(self.predicted, dtype=str), return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def units(self) -> Units:
+        """Groups of texts; texts where no two share one."""
+        groups = units_of(self.column("group"), "group")
+        return each(groups.num, "text") if groups.num == len(groups.codes) else groups
 
     def column(self, name: str) -> list[Any]:
         """A column as a list."""

@@ -56,7 +56,7 @@ def _popcount(context: Any, word: Any) -> Any:  # noqa: ARG001
 
 
 @numba.njit(cache=True)
-def _intersect(predicates: Bits, conjunction: IntArray, start: int, joint: Bits) -> None:
+def intersect(predicates: Bits, conjunction: IntArray, start: int, joint: Bits) -> None:
     """The rows that have all predicates of a conjunction, from word ``start`` on."""
     joint[:] = predicates[conjunction[0], start : start + joint.size]
     for place in range(1, conjunction.size):
@@ -82,7 +82,7 @@ def common_counts(predicates: Bits, conjunctions: IntArray, others: Bits) -> NDA
         size = min(_WORDS, num_words - start)
         for first in range(0, num_rows, _ROWS):
             for place in range(min(_ROWS, num_rows - first)):
-                _intersect(predicates, conjunctions[first + place], start, joint[place, :size])
+                intersect(predicates, conjunctions[first + place], start, joint[place, :size])
             for other in range(others.shape[0]):
                 a, b, c, d = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
                 for word in range(size):

@@ -1,25 +1,60 @@
 """Error rates of slices with their intervals, and whether texts that did not choose a slice confirm it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from tiltmeter.operators.classifiers.errors.slices.group_flips import group_scores
+from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, rows_with
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.statistics.means import paired, share_of_counts
 from tiltmeter.operators.statistics.multiplicity import holm
-from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.statistics.one_sided import positive_p
+from tiltmeter.operators.statistics.shares import Rates, clopper_pearson
+from tiltmeter.operators.statistics.text_intervals import between
+from tiltmeter.operators.statistics.units import Inferred, Units
 
-VERSION = "slice_rates/1"
+VERSION = "slice_rates/2"
 
 
-def confirmed_p(values: FloatArray) -> FloatArray:
-    """One-sided normal p-values of T on texts that did not choose the slices, by Holm over these; NaN counts as 1.
+def confirmed_p(
+    members: BoolArray, conjunctions: Sequence[Conjunction], errors: BoolArray, strata: IntArray, units: Units
+) -> FloatArray:
+    """One-sided p-values of slices on texts that did not choose them, by Holm over these; NaN without a test.
 
-    >>> confirmed_p(np.array([3.0, 0.0, np.nan])).round(4)
-    array([0.004, 1.   , 1.   ])
+    Student's t of the scores of units (:func:`.group_scores`), of K* - 1 degrees of freedom.
+
+    Args:
+        members: ``[predicates, rows]``.
+        errors, strata, units: of the rows.
     """
-    from scipy.special import ndtr
+    everyone, p_values = np.ones(len(errors), dtype=np.bool_), []
+    for slice_ in conjunctions:
+        scores, weights = group_scores(rows_with(members, slice_), errors, strata, everyone, units)
+        p_values.append(positive_p(scores, weights, units.kind)[0])
+    return holm(np.array(p_values, dtype=np.float64))
 
-    return holm(np.where(np.isnan(values), 1.0, ndtr(-values)))
+
+def rates_of(members: BoolArray, errors: BoolArray, units: Units, level: float) -> Rates:
+    """Error rates of slices with the interval of :func:`.share`, by units that have texts in them, ``[slices]``.
+
+    Args:
+        members: ``[slices, rows]``.
+        errors, units: of the rows.
+
+    >>> from tiltmeter.operators.statistics.units import each
+    >>> rates = rates_of(np.ones((1, 10), dtype=bool), np.arange(10) < 8, each(10, "text"), 0.95)
+    >>> [round(float(value[0]), 4) for value in rates]
+    [0.8, 0.4439, 0.9748]
+    """
+    if units.num == len(errors):  # the same, all at once
+        return clopper_pearson((members & errors).sum(axis=1), members.sum(axis=1), level)
+    found = [
+        share_of_counts(units.sums(inside & errors), units.sums(inside), level=level, kind=units.kind)
+        for inside in members
+    ]
+    return Rates(*(np.array([getattr(one, name) for one in found]) for name in ("value", "low", "high")))
 
 
 def sliceline_score(
@@ -39,41 +74,31 @@ def sliceline_score(
 
 
 class Change(NamedTuple):
-    """How much worse a version of a model is than the one before, of each slice.
+    """How much worse a version of a model is than the one before, of a slice.
 
     Attributes:
         before, after: error rates.
-        change: after less before.
-        low, high: its interval.
+        change: after less before, with its interval.
     """
 
-    before: FloatArray
-    after: FloatArray
-    change: FloatArray
-    low: FloatArray
-    high: FloatArray
+    before: float
+    after: float
+    change: Inferred
 
 
-def changes_of(members: BoolArray, before: BoolArray, after: BoolArray, level: float = 0.95) -> Change:
-    """Changes of error rates on the same texts.
-
-    Of a slice's n texts, b became wrong and c became right. Given b + c, b is binomial with a share s; the change is
-    (b + c) (2 s - 1) / n, and the interval is that of s by Clopper and Pearson (McNemar's exact test, turned round).
+def change_of(inside: BoolArray, before: BoolArray, after: BoolArray, units: Units, level: float) -> Change:
+    """The change of the error rate of a slice on the same texts, with the interval of :func:`.paired`.
 
     Args:
-        members: ``[slices, texts]``.
+        inside: ``[texts]``, that the slice has.
         before, after: ``[texts]``, errors of each version.
+        units: of the texts.
 
-    >>> members = np.ones((1, 10), dtype=bool)
-    >>> changes = changes_of(members, np.arange(10) < 2, np.arange(10) < 6)
-    >>> [round(float(values[0]), 3) for values in changes]
-    [0.2, 0.6, 0.4, -0.082, 0.4]
+    >>> from tiltmeter.operators.statistics.units import each
+    >>> change = change_of(np.ones(10, dtype=bool), np.arange(10) < 2, np.arange(10) < 6, each(10, "text"), 0.95)
+    >>> change.before, change.after, round(change.change.value, 3), round(change.change.low, 3)
+    (0.2, 0.6, 0.4, 0.024)
     """
-    sizes = members.sum(axis=1)
-    worse, better = (members & after & ~before).sum(axis=1), (members & before & ~after).sum(axis=1)
-    moved = worse + better
-    share = clopper_pearson(worse, moved, level)
-    ends = [np.where(moved > 0, moved * (2 * end - 1) / sizes, 0.0) for end in (share.low, share.high)]
-    return Change(
-        (members & before).sum(axis=1) / sizes, (members & after).sum(axis=1) / sizes, (worse - better) / sizes, *ends
-    )
+    one, other = before[inside], after[inside]
+    change = paired(other, one, units.part(inside), level=level, scale=between(-1.0, 1.0))
+    return Change(float(one.mean()), float(other.mean()), change)

@@ -12,24 +12,36 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.operators.classifiers.errors.slices.group_flips import group_scores
 from tiltmeter.operators.compute.arrays import BoolArray
+from tiltmeter.operators.statistics.units import Units
 
-VERSION = "leading_slices/2"
+VERSION = "leading_slices/3"
 
 Conjunction = tuple[int, ...]
 
+_ROUNDING = 1e-9
 
-def standardised(members: BoolArray, errors: BoolArray, strata: NDArray[np.integer], within: BoolArray) -> float:
-    """T of :mod:`.max_t` among some rows; NaN where the strata fix it.
+
+def standardised(
+    members: BoolArray, errors: BoolArray, strata: NDArray[np.integer], units: Units, within: BoolArray
+) -> float:
+    """T of :mod:`.max_t` or, where units have several rows, of :mod:`.group_flips` among some rows; NaN without one.
 
     Args:
         members, errors, strata: ``[rows]``.
+        units: of the rows.
         within: ``[rows]``, which count.
 
+    >>> from tiltmeter.operators.statistics.units import each
     >>> members, errors = np.array([True, True, False, False]), np.array([True, True, False, False])
-    >>> round(standardised(members, errors, np.zeros(4, dtype=int), np.ones(4, dtype=bool)), 4)
+    >>> round(standardised(members, errors, np.zeros(4, dtype=int), each(4, "text"), np.ones(4, dtype=bool)), 4)
     1.7321
     """
+    if units.num < len(errors):
+        scores, _ = group_scores(members, errors, strata, within, units)
+        scale = float(np.sqrt(np.square(scores).sum()))
+        return float(scores.sum()) / scale if scale > _ROUNDING else float("nan")
     num = int(strata.max()) + 1 if strata.size else 0
     rows, wrong, inside = (
         np.bincount(strata[chosen], minlength=num).astype(np.float64)
@@ -52,6 +64,7 @@ def leading_slices(
     conjunctions: list[Conjunction],
     errors: BoolArray,
     strata: NDArray[np.integer],
+    units: Units,
     critical: float,
     gain: float,
 ) -> list[Conjunction]:
@@ -61,18 +74,19 @@ def leading_slices(
         members: ``[predicates, rows]``.
         conjunctions: those that are significant.
         errors, strata: ``[rows]``.
+        units: of the rows.
         critical: T from which a slice is significant, such as the smallest that has a p-value of at most alpha.
         gain: T from which a predicate adds something, among the texts that have the others.
     """
     left, chosen = np.ones(len(errors), dtype=bool), list[Conjunction]()
     known = {conjunction: rows_with(members, conjunction) for conjunction in conjunctions}
     while known:
-        values = {conjunction: standardised(rows, errors, strata, left) for conjunction, rows in known.items()}
+        values = {conjunction: standardised(rows, errors, strata, units, left) for conjunction, rows in known.items()}
         known = {conjunction: rows for conjunction, rows in known.items() if values[conjunction] >= critical}
         if not known:
             break
         best = max(known, key=lambda conjunction: (values[conjunction], -len(conjunction)))
-        chosen.append(shortened(best, members, errors, strata, left, gain, known))
+        chosen.append(shortened(best, members, errors, strata, units, left, gain, known))
         left &= ~rows_with(members, chosen[-1])
         known.pop(best)
     return chosen
@@ -83,6 +97,7 @@ def shortened(
     members: BoolArray,
     errors: BoolArray,
     strata: NDArray[np.integer],
+    units: Units,
     within: BoolArray,
     gain: float,
     significant: Collection[Conjunction],
@@ -95,7 +110,7 @@ def shortened(
     while len(conjunction) > 1:
         rows = rows_with(members, conjunction)
         values = {
-            shorter: standardised(rows, errors, strata, within & rows_with(members, shorter))
+            shorter: standardised(rows, errors, strata, units, within & rows_with(members, shorter))
             for shorter in _shorter(conjunction)
             if shorter in significant
         }

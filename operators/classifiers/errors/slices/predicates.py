@@ -1,4 +1,4 @@
-"""Readable predicates of texts: that a feature is there or not, in which quarter it lies, what has been predicted."""
+"""Readable predicates of texts: that a feature is there or not, in which quarter it lies, its class."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import BoolArray
 
-VERSION = "slice_predicates/1"
+VERSION = "slice_predicates/2"
 
-Kind = Literal["present", "absent", "quarter", "predicted"]
+Kind = Literal["present", "absent", "quarter", "predicted", "labelled"]
 
 
 class Predicate(NamedTuple):
     """Attributes:
     feature: that it is about; predicates about one feature exclude each other.
     kind: what it says of the feature.
-    value: the predicted class, or the number of the quarter, from 1.
+    value: the class, or the number of the quarter, from 1.
     low, high: ends of the quarter, both in it; NaN for other kinds.
     """
 
@@ -41,8 +41,8 @@ class Predicate(NamedTuple):
                 return f"no {self.feature}"
             case "quarter":
                 return f"{self.feature} in {self.low:.4g}..{self.high:.4g}"
-            case "predicted":
-                return f"predicted {self.value}"
+            case "predicted" | "labelled":
+                return f"{self.kind} {self.value}"
 
 
 class Predicates(NamedTuple):
@@ -58,29 +58,31 @@ class Predicates(NamedTuple):
 def predicates_of(
     counts: Mapping[str, NDArray[np.floating]],
     dense: Mapping[str, NDArray[np.floating]],
-    predicted: Sequence[str],
+    classes: Sequence[str],
     min_size: int,
+    kind: Literal["predicted", "labelled"] = "predicted",
 ) -> Predicates:
     """All predicates that hold for at least ``min_size`` texts and not for all.
 
     Args:
         counts: ``[texts]`` by feature: it is there where the count is more than 0.
         dense: ``[texts]`` by feature, cut into quarters by its quantiles; equal values share a quarter.
-        predicted: ``[texts]``, what the model has predicted.
+        classes: ``[texts]``, what the model has predicted, or the label.
+        kind: which.
 
     >>> found = predicates_of({"numbers": np.array([1, 0, 2, 0])}, {}, ["a", "a", "b", "b"], min_size=2)
     >>> [predicate.name for predicate in found.predicates]
     ['predicted a', 'predicted b', 'numbers', 'no numbers']
     """
-    names = np.asarray(predicted, dtype=object)
-    candidates = [(Predicate("predicted", "predicted", name), names == name) for name in sorted(set(predicted))]
+    names = np.asarray(classes, dtype=object)
+    candidates = [(Predicate(kind, kind, name), names == name) for name in sorted(set(classes))]
     for feature, values in counts.items():
         candidates += [(Predicate(feature, "present"), values > 0), (Predicate(feature, "absent"), values == 0)]
     for feature, values in dense.items():
         candidates += _quarters(feature, values)
-    kept = [(predicate, members) for predicate, members in candidates if min_size <= members.sum() < len(predicted)]
+    kept = [(predicate, members) for predicate, members in candidates if min_size <= members.sum() < len(classes)]
     members = [members for _, members in kept]
-    return Predicates([predicate for predicate, _ in kept], np.array(members).reshape(len(kept), len(predicted)))
+    return Predicates([predicate for predicate, _ in kept], np.array(members).reshape(len(kept), len(classes)))
 
 
 def _quarters(feature: str, values: NDArray[np.floating]) -> list[tuple[Predicate, BoolArray]]:

@@ -7,15 +7,18 @@ import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from tiltmeter.operators.classifiers.errors.slices import max_t
+from tiltmeter.operators.classifiers.errors.slices import group_flips, max_t
 from tiltmeter.operators.classifiers.errors.slices.bits import NONE, Bits, packed
 from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
-from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, leading_slices, rows_with, standardised
+from tiltmeter.operators.classifiers.errors.slices.group_flips import Grouped, grouped
+from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, leading_slices
 from tiltmeter.operators.classifiers.errors.slices.max_t import Layout, Statistics, layout_of, statistics_of
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.statistics.intervals import student_reach
+from tiltmeter.operators.statistics.units import Units
 
-VERSION = "slices/1"
+VERSION = "slices/2"
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -44,6 +47,7 @@ class Candidates(NamedTuple):
         num_folded: ``[slices]``, how many longer ones have the same rows.
         layout: of the rows.
         statistics: of the slices.
+        grouped: what groups say of them; None where every row is a unit.
     """
 
     bits: Bits
@@ -51,17 +55,26 @@ class Candidates(NamedTuple):
     num_folded: IntArray
     layout: Layout
     statistics: Statistics
+    grouped: Grouped | None
 
 
 def candidates_of(
-    members: BoolArray, predicates: Sequence[Predicate], errors: BoolArray, strata: IntArray, config: SliceConfig
+    members: BoolArray,
+    predicates: Sequence[Predicate],
+    errors: BoolArray,
+    strata: IntArray,
+    units: Units,
+    config: SliceConfig,
 ) -> Candidates:
     """All slices that are large enough, with their statistics.
+
+    T is that of :mod:`.max_t` where every row is a unit of its own, else that of :mod:`.group_flips`.
 
     Args:
         members: ``[predicates, rows]``.
         errors: ``[rows]``.
         strata: ``[rows]``, number of the predicted class.
+        units: of the rows.
     """
     layout = layout_of(strata, errors)
     bits = packed(members[:, layout.order])
@@ -69,14 +82,20 @@ def candidates_of(
     conjunctions = conjunctions_of(bits, features, config.max_predicates, config.min_size)
     kept, num_folded = folded(bits, conjunctions)
     conjunctions = conjunctions[kept]
-    return Candidates(bits, conjunctions, num_folded, layout, statistics_of(bits, conjunctions, layout, errors))
+    statistics = statistics_of(bits, conjunctions, layout, errors)
+    if units.num == len(errors):
+        return Candidates(bits, conjunctions, num_folded, layout, statistics, None)
+    made = grouped(bits, conjunctions, layout, errors, units)
+    value = group_flips.values_of(bits, conjunctions, layout, made)
+    return Candidates(bits, conjunctions, num_folded, layout, statistics._replace(value=value), made)
 
 
 def hits_of(candidates: Candidates, seed: int, draws: range) -> IntArray:
-    """What :func:`.max_t.exceedances` counts in some of the draws."""
-    return max_t.exceedances(
-        candidates.bits, candidates.conjunctions, candidates.layout, candidates.statistics, seed, draws
-    )
+    """In how many of some draws the largest T of each slice and those behind it reaches its own."""
+    bits, conjunctions, _, layout, statistics, made = candidates
+    if made is None:
+        return max_t.exceedances(bits, conjunctions, layout, statistics, seed, draws)
+    return group_flips.exceedances(bits, conjunctions, layout, made, statistics.value, seed, draws)
 
 
 def leading(
@@ -85,31 +104,19 @@ def leading(
     members: BoolArray,
     errors: BoolArray,
     strata: IntArray,
+    units: Units,
     alpha: float,
 ) -> list[Conjunction]:
     """The slices that say what the significant ones say, in their order; see :mod:`.leading`."""
-    from scipy.special import ndtri
-
     significant = np.flatnonzero(p_values <= alpha)
     if not significant.size:
         return []
     critical = float(candidates.statistics.value[significant].min())
     conjunctions = [plain(candidates.conjunctions[number]) for number in significant]
-    gain = float(-ndtri(alpha / len(members)))
-    return leading_slices(members, conjunctions, errors, strata, critical, gain)
+    gain = student_reach(1.0 - 2.0 * alpha / len(members))
+    return leading_slices(members, conjunctions, errors, strata, units, critical, gain)
 
 
 def plain(conjunction: IntArray) -> Conjunction:
     """The numbers of its predicates alone."""
     return tuple(int(number) for number in conjunction if number != NONE)
-
-
-def confirming_values(
-    members: BoolArray, conjunctions: Sequence[Conjunction], errors: BoolArray, strata: IntArray
-) -> FloatArray:
-    """T of each slice on texts that did not choose it, NaN where it has none of them or their classes fix it."""
-    everyone = np.ones(len(errors), dtype=bool)
-    return np.array(
-        [standardised(rows_with(members, slice_), errors, strata, everyone) for slice_ in conjunctions],
-        dtype=np.float64,
-    )

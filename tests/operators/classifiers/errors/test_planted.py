@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from tiltmeter.operators.classifiers.errors.slices.confirmation import rates_of
 from tiltmeter.operators.classifiers.errors.slices.max_t import adjusted
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, candidates_of, hits_of, leading
-from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.statistics.units import each
 
 NUM_PLANTED, SIZE, EFFECT, NUM_ROWS = 5, 600, 0.25, 14_000
 """Half of the 600 texts of a slice explore: 300 rows are searched, as rows are counted wherever slices are."""
@@ -39,13 +40,14 @@ def found(seed, size=SIZE):
     config = SliceConfig(min_size=100, num_permutations=299)
     predicates = [Predicate(f"f{number}", "present") for number in range(len(members))]
     half = members[:, exploring], errors[exploring], strata[exploring]
-    candidates = candidates_of(half[0], predicates, half[1], half[2], config)
+    texts = each(len(half[1]), "text")
+    candidates = candidates_of(half[0], predicates, half[1], half[2], texts, config)
     p_values = adjusted(hits_of(candidates, seed, range(299)), candidates.statistics.value, 299)
-    first = leading(candidates, p_values, *half, config.alpha)
+    first = leading(candidates, p_values, *half, texts, config.alpha)
     holds = []
     for slice_ in set(first) & set(slices):
         inside = members[list(slice_)].all(axis=0) & ~exploring
-        rates = clopper_pearson(np.array([errors[inside].sum()]), np.array([inside.sum()]))
+        rates = rates_of(inside[np.newaxis], errors, each(NUM_ROWS, "text"), 0.95)
         rate = (CLASS_RATES[strata[inside]] + EFFECT).mean()
         holds.append(bool(rates.low[0] <= rate <= rates.high[0]))
     return len(set(first) & set(slices)), len(set(first) - set(slices)), holds

@@ -11,22 +11,26 @@ from scipy.stats import binomtest, hypergeom
 from tiltmeter.operators.classifiers.errors.slices import max_t
 from tiltmeter.operators.classifiers.errors.slices.bits import common_counts, members_of, packed, unpacked
 from tiltmeter.operators.classifiers.errors.slices.confirmation import (
-    changes_of,
+    change_of,
     confirmed_p,
+    rates_of,
     sliceline_score,
 )
 from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
+from tiltmeter.operators.classifiers.errors.slices.group_flips import flipped_units, group_scores
 from tiltmeter.operators.classifiers.errors.slices.leading import leading_slices, shortened, standardised
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate, predicates_of
 from tiltmeter.operators.classifiers.errors.slices.search import (
     SliceConfig,
     candidates_of,
-    confirming_values,
     hits_of,
     leading,
     plain,
 )
-from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.statistics.flips import flip_max_t
+from tiltmeter.operators.statistics.units import each, units_of
+
+TEXTS = each(2000, "text")
 
 
 def bernoulli(rng, rows, shares):
@@ -78,7 +82,7 @@ def test_t_has_the_mean_and_variance_of_hypergeometric_draws():
     assert statistics.scale[0] ** 2 == pytest.approx(first.var() + second.var())
     assert statistics.value[0] == pytest.approx((4 - 2.0) / np.sqrt(first.var() + second.var()))
     everyone = np.ones(10, dtype=bool)
-    assert standardised(members, errors, strata, everyone) == pytest.approx(statistics.value[0])
+    assert standardised(members, errors, strata, each(10, "text"), everyone) == pytest.approx(statistics.value[0])
 
 
 def test_a_slice_that_is_a_predicted_class_has_no_t():
@@ -156,6 +160,79 @@ def test_equal_values_share_a_quarter():
     assert [predicate.name for predicate in made.predicates] == ["polarity in 0..0", "polarity in 0.5..1"]
 
 
+# --- groups of texts --------------------------------------------------------------------------------------------------
+
+
+def grouped_case(seed, num_groups=15):
+    """Texts of groups of unlike sizes, two classes, five features of the text; the errors of a feature."""
+    rng = np.random.default_rng(seed)
+    codes = np.sort(rng.integers(0, num_groups, 200))
+    members, strata = bernoulli(rng, 200, [0.5, 0.4, 0.3, 0.6, 0.7]), rng.integers(0, 2, 200)
+    errors = rng.random(200) < 0.2 + 0.2 * strata + 0.4 * members[0]
+    shuffled = rng.permutation(200)
+    return members[:, shuffled], errors[shuffled], strata[shuffled], units_of(codes[shuffled], "group")
+
+
+def scores_by_hand(members, errors, strata, units, conjunctions):
+    """``[groups, slices]``, U as it is defined."""
+    scores = np.zeros((units.num, len(conjunctions)))
+    for column, conjunction in enumerate(conjunctions):
+        inside = members[list(conjunction)].all(axis=0)
+        for row in range(len(errors)):
+            same = strata == strata[row]
+            product = (inside[row] - inside[same].mean()) * (errors[row] - errors[same].mean())
+            scores[units.codes[row], column] += product
+    return scores
+
+
+def test_scores_of_groups_are_those_of_the_definition():
+    members, errors, strata, units = grouped_case(0)
+    config = SliceConfig(min_size=15, num_permutations=300)
+    predicates = [Predicate(f"f{number}", "present") for number in range(5)]
+    candidates = candidates_of(members, predicates, errors, strata, units, config)
+    slices = [plain(row) for row in candidates.conjunctions]
+    scores = scores_by_hand(members, errors, strata, units, slices)
+    t = scores.sum(axis=0) / np.sqrt((scores**2).sum(axis=0))
+    assert candidates.statistics.value == pytest.approx(t)
+    found = [
+        group_scores(members[list(slice_)].all(axis=0), errors, strata, strata >= 0, units)[0] for slice_ in slices
+    ]
+    np.testing.assert_allclose(np.transpose(found), scores, atol=1e-12)
+    everyone = np.ones(200, dtype=bool)
+    assert standardised(members[0], errors, strata, units, everyone) == pytest.approx(t[slices.index((0,))])
+
+    flipped = np.stack([flipped_units(units.num, 7, draw) for draw in range(300)])
+    drawn = (np.where(flipped, -1.0, 1.0) @ scores) / np.sqrt((scores**2).sum(axis=0))
+    order = np.argsort(-t)
+    raw = [(1 + (drawn[:, order[place:]].max(axis=1) >= t[order[place]]).sum()) / 301 for place in range(len(t))]
+    hits = hits_of(candidates, 7, range(130)) + hits_of(candidates, 7, range(130, 300))  # however draws are dealt out
+    p_values = max_t.adjusted(hits, candidates.statistics.value, 300)
+    assert p_values[order] == pytest.approx(np.maximum.accumulate(raw))
+    whole = flip_max_t(scores, num_draws=300, seed=1, about=0, min_units=5)
+    assert np.abs(whole.p_values - p_values).max() < 0.12  # other signs of the same groups
+    assert p_values.min() < 0.05
+
+
+def test_few_groups_and_slices_of_few_groups_get_no_test():
+    predicates = [Predicate(f"f{number}", "present") for number in range(5)]
+    config = SliceConfig(min_size=15, num_permutations=50)
+    few = candidates_of(*_ordered(grouped_case(1, num_groups=7), predicates), config)
+    assert few.grouped.too_few.have == 7
+    assert np.isnan(few.statistics.value).all()
+    members, errors, strata, units = grouped_case(1, num_groups=30)
+    members[4] = units.codes < 4
+    candidates = candidates_of(members, predicates, errors, strata, units, config)
+    values = dict(zip(map(plain, candidates.conjunctions), candidates.statistics.value, strict=True))
+    assert all(np.isnan(value) == (4 in slice_) for slice_, value in values.items())
+    p_values = max_t.adjusted(hits_of(candidates, 0, range(50)), candidates.statistics.value, 50)
+    assert np.isnan(p_values).sum() == sum(4 in slice_ for slice_ in values)
+
+
+def _ordered(case, predicates):
+    members, errors, strata, units = case
+    return members, predicates, errors, strata, units
+
+
 # --- which slices lead ------------------------------------------------------------------------------------------------
 
 
@@ -171,10 +248,14 @@ def planted(seed, effect=0.5, num_rows=2000):
 def search(members, errors, strata, num_permutations=99):
     config = SliceConfig(min_size=50, num_permutations=num_permutations)
     predicates = [Predicate(f"f{number}", "present") for number in range(len(members))]
-    candidates = candidates_of(members, predicates, errors, strata, config)
+    candidates = candidates_of(members, predicates, errors, strata, each(len(errors), "text"), config)
     hits = hits_of(candidates, 0, range(num_permutations))
     p_values = max_t.adjusted(hits, candidates.statistics.value, num_permutations)
-    return candidates, p_values, leading(candidates, p_values, members, errors, strata, config.alpha)
+    return (
+        candidates,
+        p_values,
+        leading(candidates, p_values, members, errors, strata, each(len(errors), "text"), config.alpha),
+    )
 
 
 def test_a_planted_slice_leads_alone_and_its_shadows_do_not():
@@ -203,16 +284,16 @@ def test_a_predicate_that_adds_nothing_goes():
     members, errors, strata = planted(8)
     everyone = np.ones(2000, dtype=bool)
     significant = [(0, 1), (0, 1, 7)]
-    assert shortened((0, 1, 7), members, errors, strata, everyone, 3.0, significant) == (0, 1)
-    assert leading_slices(members, significant, errors, strata, 4.0, 3.0) == [(0, 1)]
-    assert leading_slices(members, [(4,)], errors, strata, 4.0, 3.0) == []
+    assert shortened((0, 1, 7), members, errors, strata, TEXTS, everyone, 3.0, significant) == (0, 1)
+    assert leading_slices(members, significant, errors, strata, TEXTS, 4.0, 3.0) == [(0, 1)]
+    assert leading_slices(members, [(4,)], errors, strata, TEXTS, 4.0, 3.0) == []
 
 
 def test_a_slice_is_not_shortened_to_one_that_is_not_significant():
     members, errors, strata = planted(8, effect=0.15)
     everyone = np.ones(2000, dtype=bool)
-    assert shortened((0, 1), members, errors, strata, everyone, 9.0, [(0, 1)]) == (0, 1)
-    assert shortened((0, 1), members, errors, strata, everyone, 9.0, [(0,), (0, 1)]) == (0,)
+    assert shortened((0, 1), members, errors, strata, TEXTS, everyone, 9.0, [(0, 1)]) == (0, 1)
+    assert shortened((0, 1), members, errors, strata, TEXTS, everyone, 9.0, [(0,), (0, 1)]) == (0,)
     candidates, p_values, found = search(members, errors, strata)
     significant = {plain(candidates.conjunctions[number]) for number in np.flatnonzero(p_values <= 0.05)}
     assert found
@@ -222,32 +303,49 @@ def test_a_slice_is_not_shortened_to_one_that_is_not_significant():
 # --- rates ------------------------------------------------------------------------------------------------------------
 
 
-def test_intervals_are_those_of_scipy():
-    hits, sizes = np.array([0, 3, 10, 0]), np.array([10, 10, 10, 0])
-    rates = clopper_pearson(hits, sizes)
-    for place in range(3):
-        interval = binomtest(int(hits[place]), 10).proportion_ci(method="exact")
+def test_intervals_of_texts_are_those_of_scipy_and_of_groups_are_wider():
+    errors = np.arange(10) < 3
+    members = np.array([np.arange(10) >= 3, np.ones(10, dtype=bool), np.arange(10) < 3])
+    rates = rates_of(members, errors, each(10, "text"), 0.95)
+    for place, hits in enumerate((0, 3, 3)):
+        interval = binomtest(hits, int(members[place].sum())).proportion_ci(method="exact")
         assert (rates.low[place], rates.high[place]) == pytest.approx((interval.low, interval.high))
-    assert np.isnan([rates.rate[3], rates.low[3], rates.high[3]]).all()
+    by_group = rates_of(members, errors, units_of([0, 0, 0, 1, 1, 1, 2, 2, 3, 3], "group"), 0.95)
+    assert by_group.rate.tolist() == rates.rate.tolist()
+    assert by_group.low[1] < rates.low[1]
+    assert rates.high[1] < by_group.high[1]
 
 
-def test_a_change_has_the_interval_of_the_texts_that_moved():
-    before = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 0], dtype=bool)
-    after = np.array([0, 1, 1, 1, 1, 1, 1, 1, 1, 0], dtype=bool)
-    changes = changes_of(np.array([[True] * 10, [False] * 9 + [True]]), before, after)
-    interval = binomtest(7, 8).proportion_ci(method="exact")
-    assert changes.change.tolist() == [0.6, 0.0]
-    assert changes.low[0] == pytest.approx(0.8 * (2 * interval.low - 1))
-    assert (changes.low[1], changes.high[1]) == (0.0, 0.0)
+def test_a_change_spreads_as_the_paired_difference_of_groups_does():
+    before, after = np.arange(10) < 2, (np.arange(10) > 0) & (np.arange(10) < 9)
+    everyone, pairs = np.ones(10, dtype=bool), units_of(list(np.arange(10) // 2), "group")
+    alone, grouped = (change_of(everyone, before, after, units, 0.95) for units in (each(10, "text"), pairs))
+    assert (alone.before, alone.after, alone.change.value) == pytest.approx((0.2, 0.8, 0.6))
+    differences = after.astype(float) - before
+    assert alone.change.variance == pytest.approx(differences.var(ddof=1) / 10)
+    assert grouped.change.variance == pytest.approx(differences.reshape(5, 2).mean(axis=1).var(ddof=1) / 5)
+    assert change_of(before, before, before, each(10, "text"), 0.95).change.too_few
+    still = change_of(everyone, before, before, each(10, "text"), 0.95).change
+    assert still.low < 0.0 == still.value < still.high  # nothing moved, and others might
 
 
 def test_confirmation_weighs_how_many_slices_were_chosen():
     members, errors, strata = planted(9)
-    values = confirming_values(members, [(0, 1), (4,)], errors, strata)
-    assert values[0] > 5
-    p_values = confirmed_p(values)
+    alone = confirmed_p(members, [(0, 1)], errors, strata, TEXTS)
+    p_values = confirmed_p(members, [(0, 1), (4,)], errors, strata, TEXTS)
+    assert p_values[0] == pytest.approx(2 * alone[0])
     assert p_values[0] < 1e-6
     assert p_values[1] > 0.05
+
+
+def test_groups_confirm_what_they_say_and_not_what_their_texts_do():
+    """Ten groups of 200 texts: one of them alone is wrong more often, and has the feature."""
+    groups = np.arange(2000) // 200
+    members = (groups < 1)[np.newaxis] | (np.random.default_rng(0).random((1, 2000)) < 0.05)
+    errors = np.random.default_rng(1).random(2000) < np.where(groups < 1, 0.8, 0.2)
+    strata = np.zeros(2000, dtype=int)
+    assert confirmed_p(members, [(0,)], errors, strata, TEXTS)[0] < 1e-9
+    assert np.isnan(confirmed_p(members, [(0,)], errors, strata, units_of(groups, "group"))[0])
 
 
 def test_the_score_of_sliceline_by_hand():

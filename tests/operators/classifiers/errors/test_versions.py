@@ -6,8 +6,10 @@ from scipy.stats import binomtest
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
 from tiltmeter.operators.classifiers.errors.slices.versions import leading_changes, worse_p
+from tiltmeter.operators.statistics.units import each, units_of
 
 CONFIG = SliceConfig(min_size=50, num_permutations=499)
+TEXTS = each(1500, "text")
 
 
 def versions(seed, worse):
@@ -18,9 +20,9 @@ def versions(seed, worse):
     return members, before, rng.random(1500) < 0.2 + worse * members[0]
 
 
-def p_values_of(members, before, after):
+def p_values_of(members, before, after, units=TEXTS):
     predicates = [Predicate(f"f{number}", "present") for number in range(len(members))]
-    slices, p_values = worse_p(members, predicates, before, after, CONFIG, seed=0)
+    slices, p_values = worse_p(members, predicates, before, after, units, CONFIG, seed=0)
     return dict(zip(slices, p_values.tolist(), strict=True))
 
 
@@ -51,9 +53,30 @@ def test_versions_that_are_the_same_have_no_test():
 def test_slices_that_say_the_same_lead_once():
     members, before, after = versions(4, worse=0.4)
     members = np.concatenate([members, members[:1] & (np.arange(1500) % 20 > 0)])
-    predicates = [Predicate(f"f{number}", "present") for number in range(5)]
-    slices, p_values = worse_p(members, predicates, before, after, CONFIG, seed=0)
-    first = leading_changes(members, slices, p_values, before, after, 0.05)
+    predicates, units = [Predicate(f"f{number}", "present") for number in range(5)], TEXTS
+    slices, p_values = worse_p(members, predicates, before, after, units, CONFIG, seed=0)
+    first = leading_changes(members, slices, p_values, before, after, units, 0.05)
     assert (p_values <= 0.05).sum() > 3
     assert [slices[number] for number in first] in ([(0,)], [(4,)], [(4,), (0,)])
-    assert leading_changes(members, slices, np.ones(len(slices)), before, after, 0.05) == []
+    assert leading_changes(members, slices, np.ones(len(slices)), before, after, units, 0.05) == []
+
+
+def test_texts_of_a_group_that_move_together_are_one_witness():
+    """Of 1,500 texts in 50 groups, all of three groups got worse: by texts beyond doubt, by groups not."""
+    groups = units_of(np.arange(1500) // 30, "group")
+    members, before, _ = versions(5, worse=0.0)
+    after = before | (groups.codes < 3)
+    assert min(p_values_of(members, before, after).values()) == 1 / 500
+    by_group = p_values_of(members, before, after, groups)
+    assert np.isnan(list(by_group.values())).all()  # three of eight groups that a test needs
+    several = before ^ (np.random.default_rng(0).random(1500) < 0.1)
+    sums = groups.sums((several.astype(int) - before) * members[0])
+    t = sums.sum() / np.sqrt((sums**2).sum())
+    [p_value] = p_values_of(members[:1], before, several, groups).values()
+    exact = np.mean([_flipped(sums, seed) >= t - 1e-9 for seed in range(4000)])
+    assert abs(p_value - exact) < 0.08
+
+
+def _flipped(sums, seed):
+    signs = np.random.default_rng(seed).choice([-1, 1], len(sums))
+    return (signs * sums).sum() / np.sqrt((sums**2).sum())
