@@ -19,6 +19,7 @@ from tiltmeter.jobs.classifiers.intervals import mean_of_texts
 from tiltmeter.operators.statistics.differences import paired_difference, unpaired_difference
 from tiltmeter.operators.statistics.intervals import LOGIT
 from tiltmeter.operators.statistics.text_intervals import KeyedBy, KeyedResampleSettings
+from tiltmeter.operators.statistics.units import each
 
 _NUM_TEXTS = 400
 _TEXTS = np.arange(_NUM_TEXTS)
@@ -31,7 +32,7 @@ def _night(
     right: NDArray[np.bool_], seed: int, texts: NDArray[np.int64] = _TEXTS, keyed_by: KeyedBy = "place"
 ) -> dict[str, Any]:
     config = {"seed": seed, "intervals": KeyedResampleSettings(num_resamples=200, keyed_by=keyed_by)}
-    return mean_of_texts("accuracy", right.astype(float), config, LOGIT, texts.tolist())
+    return mean_of_texts("accuracy", right.astype(float), config, LOGIT, texts.tolist(), each(texts.size, "text"))
 
 
 def _nights(rng: np.random.Generator, anew: float, worse: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

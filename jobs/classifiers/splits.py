@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.tables import SPLIT
+from tiltmeter.jobs.classifiers.tables import GROUPED, SPLIT
 from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.statistics.units import Units, units_of
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 SHARES = {"test": 0.2, "development": 0.1}
@@ -18,12 +19,12 @@ _MIN_TEXTS = 20
 
 
 def split_texts(runner: Runner, labelled: TableRef, seed: int) -> TableRef:
-    """The texts that have a class, by the part that they belong to.
+    """The texts that have a class, by the part that they belong to: of the schema ``SPLIT``, or ``GROUPED``.
 
     Raises:
-        UnitsFailed: if there are too few, or all are of one class.
+        UnitsFailed: if there are too few, all are of one class, or a group is in files of two parts.
     """
-    unit = Unit("decoy_split/1", "parts", {"seed": seed, "shares": SHARES}, {"texts": [labelled]})
+    unit = Unit("decoy_split/2", "parts", {"seed": seed, "shares": SHARES}, {"texts": [labelled]})
     [finished] = runner.run_whole(Stage("divide texts", each(_split), {"data": [unit]}))["data"]
     return finished.tables["texts"]
 
@@ -34,10 +35,32 @@ def _split(store: Store, unit: Unit) -> Tables:
     taken = [{**row, "row": number} for number, row in enumerate(rows) if row["status"] == "ok"]
     shares = {part: share for part, share in unit.config["shares"].items() if part not in given}
     seed = unit.config["seed"]
-    # Equal texts belong to one part.
-    parts = [row | {"part": part_of(row["part"], f"{seed}\n{row['text']}", shares)} for row in taken]
+    parts = [row | {"part": part_of(row["part"], f"{seed}\n{_tie(row)}", shares)} for row in taken]
+    check_groups(parts)
     check_parts(parts)
-    yield "texts", pa.Table.from_pylist(parts, SPLIT)
+    yield "texts", pa.Table.from_pylist(parts, split_schema(parts))
+
+
+def _tie(row: Mapping[str, Any]) -> str:
+    """What keeps a text in one part with others: its group, or else what it says."""
+    return str(row["text"]) if row["group"] is None else f"group\n{row['group']}"
+
+
+def split_schema(rows: Sequence[Mapping[str, Any]]) -> pa.Schema:
+    """``GROUPED`` of rows of which one has a group, otherwise ``SPLIT``."""
+    return SPLIT if all(row.get("group") is None for row in rows) else GROUPED
+
+
+def units_of_texts(rows: Sequence[Mapping[str, Any]]) -> Units:
+    """What was drawn independently: groups, and each text that has none.
+
+    >>> units_of_texts([{"group": "ann"}, {"group": None}, {"group": "ann"}])
+    Units(codes=array([0, 1, 0]), num=2, kind='group')
+    >>> units_of_texts([{"text": "so"}, {"text": "it is"}]).kind
+    'text'
+    """
+    groups = [row.get("group") for row in rows]
+    return units_of(groups, "text" if all(group is None for group in groups) else "group")
 
 
 def part_of(given: str, key: str, shares: Mapping[str, float]) -> str:
@@ -57,6 +80,21 @@ def part_of(given: str, key: str, shares: Mapping[str, float]) -> str:
             return part
         position -= share
     return given
+
+
+def check_groups(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Of texts with their ``group`` and ``part``.
+
+    Raises:
+        ValueError: if texts of one group are in two parts, which files may have been given for.
+    """
+    seen: dict[str, str] = {}
+    for row in rows:
+        if row["group"] is not None and seen.setdefault(row["group"], row["part"]) != row["part"]:
+            raise ValueError(
+                f"the group {row['group']!r} is in the parts {seen[row['group']]} and {row['part']}: must be in one; "
+                "leave out data.development and data.test, and texts are divided by their groups"
+            )
 
 
 def check_parts(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -32,6 +32,11 @@ SPLIT = pa.schema(
 )
 """Texts that models are trained with, and evaluated on."""
 
+GROUPED = SPLIT.append(
+    column("group", pa.string(), "who speaks, or what else ties texts together; null if nothing does")
+)
+"""The same where ``data.group`` says so: texts of a group are in one part."""
+
 SENTENCES = pa.schema(
     [
         column("sentence", pa.int64(), "number of the sentence", key=True),

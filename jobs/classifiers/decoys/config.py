@@ -7,6 +7,7 @@ import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
+from tiltmeter.jobs.classifiers.intervals import check_method
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.jobs.runtime.files import Files
@@ -182,6 +183,11 @@ class DecoyBenchmarkRun(CommonConfig):
                 f"data.limit={limit}: must be at least {needed}, two times explanations.pool_size of the test texts; "
                 "raise it or lower explanations.pool_size"
             )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _has_intervals_of_groups(self) -> Self:
+        check_method(self.intervals.interval, has_groups=self.data.group is not None)
         return self
 
     @pydantic.model_validator(mode="after")

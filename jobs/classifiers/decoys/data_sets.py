@@ -10,7 +10,8 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import DecoyBenchmarkRun
-from tiltmeter.jobs.classifiers.tables import SPLIT
+from tiltmeter.jobs.classifiers.splits import split_schema, units_of_texts
+from tiltmeter.jobs.classifiers.tables import SENTENCES
 from tiltmeter.operators.classifiers.decoys import kinds as decoys
 from tiltmeter.operators.classifiers.decoys import making as decoy_making
 from tiltmeter.operators.classifiers.decoys.kinds import (
@@ -82,7 +83,7 @@ def _make(store: Store, unit: Unit) -> Tables:
     indicates = indicated(decoy, learnt)
     changed = decoyed(texts, decoy, indicates, config["seed"], model)
     kept = [row | {"text": text} for row, text in zip(rows, changed, strict=True) if text is not None]
-    yield "texts", pa.Table.from_pylist(kept, SPLIT)
+    yield "texts", pa.Table.from_pylist(kept, split_schema(rows))
     yield "probes", _probes(rows, decoy, indicates, config["seed"], model)
     before, after = _training_texts(rows, changed)
     yield "words", _words(config["name"], decoy, indicates, before, after)
@@ -166,18 +167,32 @@ def _naturalness(
 
 
 def _pools(rows: Sequence[Mapping[str, Any]], seed: int, num: int, size: int) -> Iterator[tuple[str, pa.Table]]:
-    """Test texts to be explained, in groups, in an order that depends on what they say."""
-    from tiltmeter.jobs.classifiers.tables import SENTENCES
-
+    """Test texts to be explained, in pools, in an order that depends on what they say; no group is in two pools."""
     test = [row for row in rows if row["part"] == "test"]
     test.sort(key=lambda row: (document_key(f"{seed}\nexplained\n{row['text']}"), row["row"]))
-    num = min(num, len(test) // size)
-    if num < 2:
+    pools = _filled(test, size)[:num]
+    if len(pools) < 2:
+        units = units_of_texts(test)
+        of = "" if units.kind == "text" else f" of {units.num} groups, of which none is in two pools"
         raise ValueError(
-            f"{len(test)} test texts: must be at least two times explanations.pool_size={size}; lower it, or set "
+            f"{len(test)} test texts{of}: must be at least two times explanations.pool_size={size}; lower it, or set "
             "data.test to a file with more"
         )
-    for number in range(num):
-        part = test[number * size : (number + 1) * size]
+    for number, part in enumerate(pools):
         sentences = [{"sentence": row["row"], "text": row["text"], "gold": row["label"]} for row in part]
         yield f"pool_{number:05d}", pa.Table.from_pylist(sentences, SENTENCES)
+
+
+def _filled(rows: Sequence[Mapping[str, Any]], size: int) -> list[list[Mapping[str, Any]]]:
+    """Pools of so many rows, filled group by group as their first rows come; what is left of a group is left out."""
+    groups: dict[int, list[Mapping[str, Any]]] = {}
+    for row, unit in zip(rows, units_of_texts(rows).codes.tolist(), strict=True):
+        groups.setdefault(unit, []).append(row)
+    pools: list[list[Mapping[str, Any]]] = []
+    pool: list[Mapping[str, Any]] = []
+    for group in groups.values():
+        pool += group
+        if len(pool) >= size:
+            pools.append(pool[:size])
+            pool = []
+    return pools

@@ -30,6 +30,8 @@ from tiltmeter.operators.classifiers.decoys.detection import (
     relevance_matrix,
     shows,
 )
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.intervals import LOGIT, Scale
 from tiltmeter.operators.statistics.text_intervals import between
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -154,11 +156,12 @@ def detect(
     adopted: Mapping[str, Sequence[TableRef]],
 ) -> dict[str, list[TableRef]]:
     """Tables ``detection`` and ``utility`` of setup I and ``side_by_side`` of setup II, one of each decoy."""
-    settings = {"intervals": config.intervals, "seed": config.seed, "number": config.models.number}
+    settings: dict[str, Any] = {"intervals": config.intervals, "seed": config.seed, "number": config.models.number}
+    settings["operator"] = means.VERSION
     units = {
         name: [
             Unit(
-                "decoy_detection/6",
+                "decoy_detection/7",
                 name,
                 {"decoy": name, "pools": pool_names(data[name].pools), **settings},
                 {"sessions": [unit.tables["sessions"] for unit in finished], "adopted": answers(adopted[name])},
@@ -184,10 +187,10 @@ def _sum_up(store: Store, unit: Unit) -> Tables:
     sessions = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["sessions"]])
     adopted = [answer for ref in unit.inputs["adopted"] for answer in store.read(ref)["adopted"].to_pylist()]
     about = {"decoy": unit.config["decoy"], **adopted_by(adopted)}
-    means = _by_pool(sessions)
+    parts = _by_pool(sessions)
     resample = PoolResample(unit.config)
-    side_by_side = {key: pools for key, pools in means.items() if key[1] == _SIDE_BY_SIDE}
-    selections = {key: pools for key, pools in means.items() if key[1] != _SIDE_BY_SIDE}
+    side_by_side = {key: pools for key, pools in parts.items() if key[1] == _SIDE_BY_SIDE}
+    selections = {key: pools for key, pools in parts.items() if key[1] != _SIDE_BY_SIDE}
     rows = {
         "detection": (_curves(selections, resample, "detection_probability"), tables.DETECTION),
         _SIDE_BY_SIDE: (_curves(side_by_side, resample, "success_probability"), tables.SIDE_BY_SIDE),
@@ -197,38 +200,37 @@ def _sum_up(store: Store, unit: Unit) -> Tables:
     yield from with_draws(made, None, pa.Table.from_pylist)
 
 
-def _by_pool(sessions: pl.DataFrame) -> dict[tuple[str, str], NDArray[np.float64]]:
-    """``[pools, budgets]`` of each method and selection, means over the models, which see the same pools."""
+def _by_pool(sessions: pl.DataFrame) -> dict[tuple[str, str], FloatArray]:
+    """``[models, pools, budgets]`` of each method and selection; models see the same pools."""
     by_pool = {}
     for (method, selection), part in sessions.group_by("method", "selection", maintain_order=True):
-        means = part.group_by("pool", "budget").agg(pl.col("found").mean()).sort("pool", "budget")
-        num_pools = means["pool"].n_unique()
-        by_pool[str(method), str(selection)] = means["found"].to_numpy().reshape(num_pools, -1)
+        shape = part["model"].n_unique(), part["pool"].n_unique(), -1
+        by_pool[str(method), str(selection)] = part.sort("model", "pool", "budget")["found"].to_numpy().reshape(shape)
     return by_pool
 
 
-Means = Mapping[tuple[str, str], NDArray[np.float64]]
+Means = Mapping[tuple[str, str], FloatArray]
 
 
-def _curves(means: Means, resample: PoolResample, name: str) -> Iterator[dict[str, Any]]:
-    for (method, selection), pools in means.items():
-        for index, values in enumerate(pools.T):
+def _curves(parts: Means, resample: PoolResample, name: str) -> Iterator[dict[str, Any]]:
+    for (method, selection), pools in parts.items():
+        for index in range(pools.shape[2]):
             about = {"method": method, "selection": selection, "budget": index + 1}
-            yield about | resample.with_interval(name, values, LOGIT)
+            yield about | resample.with_interval(name, pools[:, :, index], LOGIT)
 
 
 def _up_to(num_instances: int) -> Scale:
     return between(1.0, max(2.0, num_instances))
 
 
-def _utility(means: Means, resample: PoolResample) -> Iterator[dict[str, Any]]:
-    needed = {key: expected_instances(pools) for key, pools in means.items()}
-    draws = {key: resample.means(values) for key, values in needed.items()}
+def _utility(parts: Means, resample: PoolResample) -> Iterator[dict[str, Any]]:
+    needed = {key: expected_instances(pools) for key, pools in parts.items()}
+    draws = {key: resample.means(values.mean(axis=0)) for key, values in needed.items()}
     fewest = np.min([drawn for (method, _), drawn in draws.items() if method != _ORACLE], axis=0)
     for (method, selection), values in needed.items():
         yield {
             "method": method,
             "selection": selection,
-            **resample.with_interval("num_instances", values, _up_to(means[method, selection].shape[1])),
+            **resample.with_interval("num_instances", values, _up_to(parts[method, selection].shape[2])),
             "soonest": None if method == _ORACLE else float((draws[method, selection] == fewest).mean()),
         }

@@ -16,6 +16,8 @@ SELECTION = column(
     "selection", pa.string(), "which instances are looked at first: 'random', 'submodular_pick', 'clustering'", key=True
 )
 BUDGET = column("budget", pa.int32(), "instances that are looked at", "instances", key=True)
+_TEXTS = "the texts, or their groups; of this one training"
+_POOLS = "pools of instances and models"
 _HOLDING = "all test texts that hold a word of the decoy of themselves"
 _CONTRADICTED = "test texts whose decoy contradicts their class"
 
@@ -63,18 +65,17 @@ MEASURES = pa.schema(
 )
 
 _ACCURACIES = [
-    *estimate_columns("accuracy_original", "on the test texts, of the model without the decoy", "the texts"),
-    *estimate_columns("accuracy_decoy", "on the same texts, of the model with the decoy", "the texts"),
+    *estimate_columns("accuracy_original", "on the test texts, of the model without the decoy", _TEXTS),
+    *estimate_columns("accuracy_decoy", "on the same texts, of the model with the decoy", _TEXTS),
+    column("num_unread", pa.int64(), "test texts of which models read no token; they count as wrong", "texts"),
     column("num_word_rows", pa.int64(), _HOLDING, "texts"),
-    *estimate_columns("accuracy_original_on_word_rows", f"on {_HOLDING}, of the model without the decoy", "the texts"),
-    *estimate_columns("accuracy_on_word_rows", f"on {_HOLDING}, of the model with the decoy", "the texts"),
+    *estimate_columns("accuracy_original_on_word_rows", f"on {_HOLDING}, of the model without the decoy", _TEXTS),
+    *estimate_columns("accuracy_on_word_rows", f"on {_HOLDING}, of the model with the decoy", _TEXTS),
     column("num_decoy_rows", pa.int64(), _CONTRADICTED, "texts"),
     column("accuracy_original_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}, of the model without the decoy"),
-    *estimate_columns("accuracy_on_decoy_rows", f"on {_CONTRADICTED}, of the model with the decoy", "the texts"),
-    *estimate_columns(
-        "fall", "accuracy lost there to the decoy, less what is lost on such texts without it", "the texts"
-    ),
-    column("adopted", pa.bool_(), "whether the interval of the fall lies above intervals.min_fall"),
+    *estimate_columns("accuracy_on_decoy_rows", f"on {_CONTRADICTED}, of the model with the decoy", _TEXTS),
+    *estimate_columns("fall", "accuracy lost there to the decoy, less what is lost on such texts without it", _TEXTS),
+    column("adopted", pa.bool_(), "whether the interval of the fall lies above intervals.min_fall; null without one"),
 ]
 
 DECOYS = pa.schema([DECOY, MODEL, *MEASURES, *_ACCURACIES, STATUS, REASON])
@@ -93,9 +94,7 @@ DETECTION = pa.schema(
         METHOD,
         SELECTION,
         BUDGET,
-        *estimate_columns(
-            "detection_probability", "that a word of the decoy was among the top words of one", "pools of instances"
-        ),
+        *estimate_columns("detection_probability", "that a word of the decoy was among the top words of one", _POOLS),
         *_PROBABILITY,
     ]
 )
@@ -106,7 +105,7 @@ SIDE_BY_SIDE = pa.schema(
         METHOD,
         BUDGET,
         *estimate_columns(
-            "success_probability", "that the model with the decoy is told from the one without it", "pools of instances"
+            "success_probability", "that the model with the decoy is told from the one without it", _POOLS
         ),
         *_PROBABILITY,
     ]
@@ -120,7 +119,7 @@ UTILITY = pa.schema(
         *estimate_columns(
             "num_instances",
             "looked at on average until found, the whole pool if not",
-            "pools of instances",
+            _POOLS,
             "instances",
         ),
         column("soonest", pa.float64(), "share of resamples in which nothing but the oracle needs fewer; null for it"),
@@ -135,6 +134,9 @@ REPAIRS = pa.schema(
         column("words", pa.string(), "that were removed, with a space between them; none: the model before", key=True),
         column("accuracy", pa.float64(), "on the test texts"),
         column("accuracy_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}; null without any"),
+        column(
+            "num_unread", pa.int64(), "texts of both kinds of which it reads no token; they count as wrong", "texts"
+        ),
         STATUS,
         REASON,
     ]
@@ -150,10 +152,10 @@ IMPROVEMENT = pa.schema(
         column("identified", pa.float64(), "share of times that all words of the decoy are among these"),
         column("accuracy_before", pa.float64(), "on the test texts, of the models with the decoy"),
         column("accuracy_after", pa.float64(), "on the same texts, once the words are removed"),
-        *estimate_columns("gain", "accuracy after, less that before", "pools of instances"),
+        *estimate_columns("gain", "accuracy after, less that before", _POOLS),
         column("accuracy_before_on_decoy_rows", pa.float64(), f"on {_CONTRADICTED}; null without any"),
         column("accuracy_after_on_decoy_rows", pa.float64(), "on the same texts, once the words are removed"),
-        *estimate_columns("gain_on_decoy_rows", "accuracy there after, less that before", "pools of instances"),
+        *estimate_columns("gain_on_decoy_rows", "accuracy there after, less that before", _POOLS),
         *_PROBABILITY,
     ]
 )
@@ -185,11 +187,19 @@ CONTAMINATION = pa.schema(
         column("num_inspected", pa.int64(), "texts that are looked at", "texts"),
         column("num_flipped", pa.int64(), "training texts whose label was flipped", "texts"),
         column("num_uncovered", pa.float64(), "of these that are looked at, on average over the models", "texts"),
-        *estimate_columns("uncovered", "their share of those that were flipped", "the texts that were flipped"),
+        *estimate_columns(
+            "uncovered",
+            "their share of those that were flipped",
+            "the texts that were flipped, or their groups, and models",
+        ),
         column("accuracy_clean", pa.float64(), "on the test texts, of models that learnt the labels of the data"),
         column("accuracy_contaminated", pa.float64(), "of models that learnt the flipped labels"),
         column("accuracy_relabelled", pa.float64(), "of models that learnt them less those that were uncovered"),
-        *estimate_columns("gain", "accuracy of these models, less that with all flipped labels", "the test texts"),
+        *estimate_columns(
+            "gain",
+            "accuracy of these models, less that with all flipped labels",
+            "the test texts, or their groups, and models",
+        ),
         column("num_models", pa.int32(), "that learnt the flipped labels", "models"),
     ]
 )

@@ -18,6 +18,7 @@ from tiltmeter.jobs.classifiers.privacy.noise import NOISY
 from tiltmeter.jobs.classifiers.privacy.texts import CORPORA
 from tiltmeter.jobs.classifiers.privacy.training import VALENCE
 from tiltmeter.jobs.runtime.resources import uses_gpus
+from tiltmeter.operators.classifiers.answers import answers
 from tiltmeter.operators.classifiers.privacy import attacker
 from tiltmeter.operators.classifiers.privacy.attacker import attack
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -84,7 +85,7 @@ class _Evaluating:
         classifier = trained_model(unit.input("model")).load(store, self.device)
         network = cast("HeadedNetwork", classifier.network)
         result = outputs(network, classifier.tokenise([row["text"] for row in rows]), self.max_tokens)
-        valence = [classifier.classes[number] for number in result.logits[VALENCE].argmax(axis=1)]
+        valence = [classifier.classes[number] for number in answers(result.logits[VALENCE])]
         gender = _attacked(rows, result.representation)
         yield "outcomes", pa.Table.from_pylist(list(_outcomes(unit.config, rows, valence, gender)), tables.OUTCOMES)
 

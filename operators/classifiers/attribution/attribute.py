@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.operators.classifiers.answers import answers
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text.tokenised import TokenisedText, tokenise
@@ -55,7 +56,7 @@ class Attribution(NamedTuple):
     @property
     def predicted(self) -> int:
         """The most probable class, the first of them in a tie; -1 for a text without any token."""
-        return -1 if np.isnan(self.probabilities).any() else int(self.probabilities.argmax())
+        return int(answers(self.probabilities[np.newaxis])[0])
 
 
 def attribute(
@@ -139,7 +140,7 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _targets(wanted: Sequence[int | None], probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
     num_classes = probabilities.shape[1]
-    predicted = np.nan_to_num(probabilities).argmax(axis=1) if len(wanted) else np.empty(0, dtype=np.int64)
+    predicted = np.maximum(answers(probabilities), 0) if len(wanted) else np.empty(0, dtype=np.int64)
     targets = np.array(
         [top if target is None else target for target, top in zip(wanted, predicted, strict=True)], dtype=np.int64
     )

@@ -10,7 +10,6 @@ reasons has not adopted it. Idahl et al. 2021, section 3.2, verify adoption by t
 original data; that it is the fall which decides is ours.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,78 +17,97 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.intervals import FISHER
+from tiltmeter.operators.statistics.means import influenced
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings, spread_out
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.units import Inferred, Units, kish
 
-VERSION = "decoy_adoption/2"
-
-_DEFAULT = ResampleSettings()
-
-_Keys = Sequence[NDArray[np.uint64]] | None
+VERSION = "decoy_adoption/3"
 
 
-class Adoption(NamedTuple):
+class Fall(NamedTuple):
     """Attributes:
-    fall: as above; NaN if there are no texts of either kind.
-    low, high: ends of its interval; NaN with fewer than 2 texts of either kind.
-    adopted: whether the whole interval lies above what is asked for.
-    resamples: of the fall, which spread as it does; none if it is NaN.
+    found: the fall, as above, with its interval.
+    estimate: the same with its resamples.
     """
 
-    fall: float
-    low: float
-    high: float
-    adopted: bool
-    resamples: FloatArray
+    found: Inferred
+    estimate: Estimate
 
 
-def adoption(
+def fall(
     falls: NDArray[np.floating],
     others: NDArray[np.floating],
+    units: Units,
     seed: int,
     about: int,
     *,
     is_paired: bool,
-    min_fall: float = 0.0,
-    intervals: ResampleSettings = _DEFAULT,
-    keys: _Keys = None,
-) -> Adoption:
-    """The fall with its bootstrap interval.
+    intervals: ResampleSettings,
+    keys: NDArray[np.uint64] | None = None,
+) -> Fall | None:
+    """The fall; None without texts of both kinds.
 
     Args:
         falls: d, -1, 0 or 1 for each text with the decoy.
         others: e, of texts without it.
+        units: of both, one after the other, or of the pairs; whoever has texts of both is drawn with all of them.
         seed, about: what the resamples are keyed by; see :func:`.resampling.resampled_counts`.
-        is_paired: whether both are of the same texts in one order, which are then drawn together.
-        min_fall: what the interval must lie above.
-        intervals: how the interval is made.
-        keys: of the texts with the decoy, and of those without; None: their places tell them apart.
+        is_paired: whether both are of the same texts in one order.
+        intervals: how many resamples, and at which level.
+        keys: of the units; None: their places tell them apart.
 
-    >>> result = adoption(np.ones(50), np.zeros(50), 0, 0, is_paired=True)
-    >>> result.fall, round(result.low, 2), result.high, result.adopted
-    (1.0, 0.85, 1.0, True)
+    >>> from tiltmeter.operators.statistics.units import each
+    >>> how = {"is_paired": True, "intervals": ResampleSettings(num_resamples=2)}
+    >>> found, _ = fall(np.ones(50), np.zeros(50), each(50, "text"), 0, 0, **how)
+    >>> found.value, round(found.low, 2), found.high
+    (1.0, 0.85, 1.0)
     """
     if not len(falls) or not len(others):
-        return Adoption(np.nan, np.nan, np.nan, False, np.empty(0))
-    drawn = _paired if is_paired else _apart
-    values = np.asarray(falls, float), np.asarray(others, float)
-    estimate = drawn(*values, seed, about, intervals.num_resamples, keys)
-    low, high, _ = intervals.over(estimate, FISHER)
-    return Adoption(float(estimate.value), float(low), float(high), bool(low > min_fall), spread_out(estimate))
+        return None
+    first, second = np.asarray(falls, float), np.asarray(others, float)
+    if is_paired:
+        sides = (_Side(first - second, units),)
+    else:
+        codes = np.split(units.codes, [first.size])
+        sides = tuple(
+            _Side(values, Units(own, units.num, units.kind))
+            for values, own in zip((first, -second), codes, strict=True)
+        )
+    value = float(sum(side.mean for side in sides))
+    fewest = min(sides, key=lambda side: side.effective)
+    total = sum(side.values.size for side in sides)
+    found = influenced(
+        value,
+        np.concatenate([(side.values - side.mean) * (total / side.values.size) for side in sides]),
+        Units(np.concatenate([side.units.codes for side in sides]), units.num, units.kind),
+        level=intervals.level,
+        scale=FISHER,
+        weights=np.concatenate([np.full(side.values.size, float(side is fewest)) for side in sides]),
+    )
+    # Kinds of texts keep their numbers where each text is drawn by itself.
+    alone = units.num == units.codes.size
+    strata = (
+        np.repeat(np.arange(len(sides)), [side.values.size for side in sides]) if alone else np.zeros(units.num, int)
+    )
+    counts = np.concatenate(list(resampled_counts(strata, seed, about, intervals.num_resamples, keys=keys)))
+    with np.errstate(invalid="ignore"):
+        resamples = sum(side.means(counts) for side in sides)
+    return Fall(found, Estimate(value, np.asarray(resamples), fewest.effective))
 
 
-def _paired(falls: FloatArray, others: FloatArray, seed: int, about: int, num: int, keys: _Keys) -> Estimate:
-    beyond = falls - others
-    unit_keys = None if keys is None else keys[0]
-    counts = np.concatenate(list(resampled_counts(np.zeros(beyond.size, int), seed, about, num, keys=unit_keys)))
-    return Estimate(float(beyond.mean()), counts @ beyond / beyond.size, beyond.size)
+class _Side(NamedTuple):
+    values: FloatArray
+    units: Units
 
+    @property
+    def mean(self) -> float:
+        return float(self.values.mean())
 
-def _apart(falls: FloatArray, others: FloatArray, seed: int, about: int, num: int, keys: _Keys) -> Estimate:
-    strata = np.repeat([0, 1], [falls.size, others.size])
-    unit_keys = None if keys is None else np.concatenate(keys)
-    counts = np.concatenate(list(resampled_counts(strata, seed, about, num, keys=unit_keys)))
-    # Sums of whole numbers are exact: two means that are equal differ by 0 and not by rounding.
-    first, second = counts[:, : falls.size] @ falls, counts[:, falls.size :] @ others
-    value = float(falls.mean() - others.mean())
-    return Estimate(value, first / falls.size - second / others.size, min(falls.size, others.size))
+    @property
+    def effective(self) -> float:
+        return kish(self.units.sizes)
+
+    def means(self, counts: NDArray[np.integer]) -> FloatArray:
+        """Of resamples ``[resamples, units]``; sums of whole numbers are exact, so that equal means differ by 0."""
+        return np.asarray((counts @ self.units.sums(self.values)) / (counts @ self.units.sizes))

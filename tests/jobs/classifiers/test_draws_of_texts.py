@@ -17,8 +17,10 @@ from tiltmeter.jobs.classifiers.intervals import (
 )
 from tiltmeter.jobs.runtime.draws import DRAWS, with_draws
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.resampling import Estimate
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
+from tiltmeter.operators.statistics.units import each
 from tiltmeter.storage.store.tables import column
 
 NUM = 400
@@ -36,7 +38,8 @@ def night(history, *right, texts=TEXTS, seed=0, keyed_by="place"):
     """A run with a row for each model, by which texts each is right of."""
     config = CONFIG | {"seed": seed, "intervals": KeyedResampleSettings(keyed_by=keyed_by)}
     rows = [
-        {"model": str(number)} | mean_of_texts("accuracy", these.astype(float), config, LOGIT, texts)
+        {"model": str(number)}
+        | mean_of_texts("accuracy", these.astype(float), config, LOGIT, texts, each(len(texts), "text"))
         for number, these in enumerate(right)
     ]
     return history.run(dict(with_draws({"models": (rows, SCHEMA)}, None)))
@@ -70,16 +73,17 @@ def test_the_same_texts_have_one_scheme_and_any_others_have_another():
 
 def test_a_number_leaves_its_first_draws_spread_as_its_interval():
     resamples = np.random.default_rng(0).normal(size=MOST_DRAWS + 5)
+    found = mean(np.arange(5.0), each(5, "pool"), level=0.95)
     row = with_interval(
-        "gain", Estimate(0.5, resamples, num_texts=5), KeyedResampleSettings(), FISHER, {"paired_by": "items"}
+        "gain", found, Estimate(0.5, resamples, num_texts=5), KeyedResampleSettings(), FISHER, {"paired_by": "items"}
     )
     [(_, table), (name, draws)] = with_draws(
         {"gains": ([row], pa.schema(estimate_columns("gain", "a gain", "pools")))}, None
     )
     [draw] = draws.to_pylist()
     assert (name, draws.schema, table.column_names) == ("draws", DRAWS, ["gain", "gain_low", "gain_high"])
-    mean = resamples.mean()
-    assert draw["values"] == pytest.approx(mean + (5 / 4) ** 0.5 * (resamples[:MOST_DRAWS] - mean))
+    middle = resamples.mean()
+    assert draw["values"] == pytest.approx(middle + (5 / 4) ** 0.5 * (resamples[:MOST_DRAWS] - middle))
     assert json.loads(draw["scheme"]) == {"paired_by": "items", "num_items": 5.0}
 
 

@@ -18,10 +18,11 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun
-from tiltmeter.jobs.classifiers.decoys.setups.evaluating import correct
+from tiltmeter.jobs.classifiers.decoys.setups.evaluating import answered
 from tiltmeter.jobs.classifiers.decoys.training import Lesson, train_with
 from tiltmeter.jobs.classifiers.intervals import mean_of_texts
 from tiltmeter.jobs.classifiers.models import trained_model
+from tiltmeter.jobs.classifiers.splits import units_of_texts
 from tiltmeter.jobs.classifiers.tables import SPLIT
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.keep_loaded import resident
@@ -39,8 +40,10 @@ from tiltmeter.operators.classifiers.decoys.contamination import (
     self_influence,
 )
 from tiltmeter.operators.classifiers.decoys.detection import Explained
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics import means
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT, Scale
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _GROUP = "data contamination"
@@ -324,7 +327,7 @@ class _Judging:
     def __call__(self, store: Store, unit: Unit) -> Tables:
         rows = [row for row in store.read(unit.input("texts")).to_pylist() if row["part"] == "test"]
         classifier = trained_model(unit.input("model")).load(store, self.device)
-        yield "rights", pa.table({"is_right": correct(classifier, rows, unit.config["max_tokens"])})
+        yield "rights", pa.table({"is_right": answered(classifier, rows, unit.config["max_tokens"]).is_right})
 
 
 def _summary(
@@ -339,10 +342,16 @@ def _summary(
         "cases": [[order, number, share] for order, number, share, _ in cases],
         "number": config.models.number,
         "intervals": config.intervals,
+        "operator": means.VERSION,
         "seed": config.seed,
     }
-    inputs = {"texts": [texts.select("part", "row", "text")], "inspections": list(inspections), "rights": list(rights)}
-    unit = Unit("contamination_summary/4", "labels", settings, inputs)
+    grouped = [name for name in ("group",) if name in texts.columns]
+    inputs = {
+        "texts": [texts.select("part", "row", "text", *grouped)],
+        "inspections": list(inspections),
+        "rights": list(rights),
+    }
+    unit = Unit("contamination_summary/5", "labels", settings, inputs)
     [done] = runner.run_whole(Stage("uncover labels", each(sum_up), {_GROUP: [unit]}))[_GROUP]
     return done.tables["contamination"]
 
@@ -351,33 +360,41 @@ def sum_up(store: Store, unit: Unit) -> Tables:
     """The table ``contamination``, from the texts, ``inspections`` and, by model, of which test texts each is right."""
     config, number = unit.config, unit.config["number"]
     rights = [store.read(ref)["is_right"].to_numpy(zero_copy_only=False) for ref in unit.inputs["rights"]]
-    models = {_CLEAN: rights[:number], _CONTAMINATED: rights[number : 2 * number]}
-    means = {kind: np.mean(these, axis=0) for kind, these in models.items()}
+    models = {_CLEAN: np.array(rights[:number], float), _CONTAMINATED: np.array(rights[number : 2 * number], float)}
     relabelled: dict[tuple[str, float], list[NDArray[np.bool_]]] = {}
     for (order, _, share), these in zip(config["cases"], rights[2 * number :], strict=True):
         relabelled.setdefault((order, share), []).append(these)
     inspections = pl.concat([pl.DataFrame(store.read(ref)) for ref in unit.inputs["inspections"]])
-    texts = pl.DataFrame(store.read(unit.input("texts")))
-    tested = texts.filter(part="test")["text"].to_list()
-    by_row = dict(texts.filter(part="training").select("row", "text").iter_rows())
+    texts = store.read(unit.input("texts")).to_pylist()
+    tested = [row for row in texts if row["part"] == "test"]
+    by_row = {row["row"]: row for row in texts if row["part"] == "training"}
     rows = [
         {"order": order, "share": share, "num_models": number}
         | _uncovered(inspections.filter(order=order), share, config, by_row)
-        | {f"accuracy_{kind}": float(values.mean()) for kind, values in means.items()}
+        | {f"accuracy_{kind}": float(values.mean()) for kind, values in models.items()}
         | {"accuracy_relabelled": float(np.mean(these))}
-        | mean_of_texts("gain", np.mean(these, axis=0) - means[_CONTAMINATED], config, FISHER, tested)
+        | _mean_of_models("gain", np.array(these, float) - models[_CONTAMINATED], config, FISHER, tested)
         for (order, share), these in relabelled.items()
     ]
     yield from with_draws({"contamination": (rows, tables.CONTAMINATION)}, None, pa.Table.from_pylist)
 
 
+def _mean_of_models(
+    name: str, by_model: FloatArray, config: Mapping[str, Any], scale: Scale, texts: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Of ``[models, texts]``, with an interval for other texts, of other groups, and models that are trained again."""
+    said, seeds = [row["text"] for row in texts], by_model.mean(axis=1)
+    return mean_of_texts(name, by_model.mean(axis=0), config, scale, said, units_of_texts(texts), seeds)
+
+
 def _uncovered(
-    inspections: pl.DataFrame, share: float, config: Mapping[str, Any], texts: Mapping[int, str]
+    inspections: pl.DataFrame, share: float, config: Mapping[str, Any], texts: Mapping[int, Mapping[str, Any]]
 ) -> dict[str, Any]:
     """How many of the flipped labels are looked at, with the interval of their share over such texts."""
     num_inspected = _num_inspected(share, inspections["row"].n_unique())
-    flipped = inspections.filter("is_flipped").group_by("row").agg((pl.col("place") <= num_inspected).mean())
-    flipped = flipped.sort("row")
-    values, drawn = flipped["place"].to_numpy(), [texts[row] for row in flipped["row"]]
-    counts = {"num_inspected": num_inspected, "num_flipped": len(values), "num_uncovered": float(values.sum())}
-    return counts | mean_of_texts("uncovered", values, config, LOGIT, drawn)
+    flipped = inspections.filter("is_flipped").sort("model", "row")
+    is_seen = (flipped["place"] <= num_inspected).to_numpy().reshape(flipped["model"].n_unique(), -1).astype(np.float64)
+    drawn = [texts[row] for row in flipped["row"].unique().sort()]
+    counts = {"num_inspected": num_inspected, "num_flipped": len(drawn)}
+    counts |= {"num_uncovered": float(is_seen.mean(axis=0).sum())}
+    return counts | _mean_of_models("uncovered", is_seen, config, LOGIT, drawn)

@@ -19,7 +19,7 @@ from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun
 from tiltmeter.jobs.classifiers.decoys.data_sets import DecoyData
 from tiltmeter.jobs.classifiers.decoys.detecting import answers
-from tiltmeter.jobs.classifiers.decoys.setups.evaluating import correct
+from tiltmeter.jobs.classifiers.decoys.setups.evaluating import answered
 from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample, adopted_by, pool_names
 from tiltmeter.jobs.classifiers.decoys.training import Lesson, train_with
 from tiltmeter.jobs.classifiers.models import trained_model
@@ -29,6 +29,7 @@ from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.operators.classifiers.decoys import debugging
 from tiltmeter.operators.classifiers.decoys.debugging import is_complete, without_words
 from tiltmeter.operators.classifiers.decoys.kinds import Decoy
+from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
@@ -168,7 +169,7 @@ def _evaluate(
     units = {
         name: [
             Unit(
-                "repaired_model/1",
+                "repaired_model/2",
                 f"{name} without {repair.words or 'any'}, model {repair.model}",
                 {"decoy": name, "model": str(repair.model), "words": repair.words, **settings},
                 {"model": [repaired[name][repair]], "texts": [parts[name, repair.words].tables["evaluated"]]},
@@ -189,10 +190,11 @@ class _Evaluating:
     def __call__(self, store: Store, unit: Unit) -> Tables:
         rows = store.read(unit.input("texts")).to_pylist()
         classifier = trained_model(unit.input("model")).load(store, self.device)
-        is_right = correct(classifier, rows, unit.config["max_tokens"])
+        is_right, is_read = answered(classifier, rows, unit.config["max_tokens"])
         has_decoy = np.array([row["has_decoy"] for row in rows], dtype=bool)
         row = {name: unit.config[name] for name in ("decoy", "model", "words")}
         row |= {"accuracy": _mean(is_right[~has_decoy]), "accuracy_on_decoy_rows": _mean(is_right[has_decoy])}
+        row["num_unread"] = int((~is_read).sum())
         status = ("ok", "") if has_decoy.any() else ("no_decoy_rows", "no test text has a decoy against its class")
         row |= dict(zip(("status", "reason"), status, strict=True))
         yield "repairs", pa.Table.from_pylist([row], tables.REPAIRS)
@@ -219,9 +221,9 @@ def _summary(
         "made": config.decoys[name],
         "number": config.models.number,
     }
-    settings |= {"intervals": config.intervals, "seed": config.seed}
+    settings |= {"intervals": config.intervals, "seed": config.seed, "operator": means.VERSION}
     inputs = {"reviews": list(reviews), "repairs": list(repairs), "adopted": answers(adopted)}
-    return Unit("decoy_improvement/4", name, settings, inputs)
+    return Unit("decoy_improvement/5", name, settings, inputs)
 
 
 _MEASURES = {"": "accuracy", "_on_decoy_rows": "accuracy_on_decoy_rows"}
@@ -263,12 +265,12 @@ def _gains(rows: pl.DataFrame, resample: PoolResample) -> dict[str, Any]:
         if rows[name].null_count():
             continue
         before, after = (_by_pool(rows, column) for column in (f"{name}_before", name))
-        gains |= {f"accuracy_before{ending}": float(resample.mean(before))}
-        gains |= {f"accuracy_after{ending}": float(resample.mean(after))}
+        gains |= {f"accuracy_before{ending}": float(resample.mean(before.mean(axis=0)))}
+        gains |= {f"accuracy_after{ending}": float(resample.mean(after.mean(axis=0)))}
         gains |= resample.with_interval(f"gain{ending}", after - before, FISHER)
     return gains
 
 
 def _by_pool(rows: pl.DataFrame, name: str) -> NDArray[np.float64]:
-    """``[pools]``, means over the models, which see the same pools."""
-    return rows.group_by("pool").agg(pl.col(name).mean()).sort("pool")[name].to_numpy()
+    """``[models, pools]``; models see the same pools."""
+    return rows.sort("model", "pool")[name].to_numpy().reshape(rows["model"].n_unique(), -1)

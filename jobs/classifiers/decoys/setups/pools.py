@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiltmeter.jobs.classifiers.intervals import resampled_texts, with_interval
 from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.intervals import Scale
+from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.resampling import Estimate
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.units import each
 from tiltmeter.storage.store.ledger import TableRef
 
 
@@ -22,22 +24,29 @@ class PoolResample:
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._counts, self._scheme = resampled_texts(config["pools"], config["decoy"], config)
-        self._intervals: ResampleSettings = config["intervals"]
         self._num_pools = len(config["pools"])
+        self._units = each(self._num_pools, "pool of instances")
+        self._counts, self._scheme = resampled_texts(config["pools"], config["decoy"], config, self._units)
+        self._intervals: ResampleSettings = config["intervals"]
 
-    def mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean(self, values: FloatArray) -> FloatArray:
         """Of ``[pools, ...]``."""
         return _rounded(values.sum(axis=0) / self._num_pools)
 
-    def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def means(self, values: FloatArray) -> FloatArray:
         """``[resamples, ...]``."""
         return _rounded(self._counts @ values / self._num_pools)
 
-    def with_interval(self, name: str, values: NDArray[np.float64], scale: Scale) -> Row:
-        """The mean of ``[pools]`` and the ends of its interval, as columns."""
+    def with_interval(self, name: str, by_model: FloatArray, scale: Scale) -> Row:
+        """The mean of ``[models, pools]`` and the ends of its interval, as columns.
+
+        Models see the same pools, and others that are trained again would differ as they do; one alone says nothing of
+        that.
+        """
+        values, seeds = by_model.mean(axis=0), by_model.mean(axis=1)
         estimate = Estimate(float(self.mean(values)), self.means(values), self._num_pools)
-        return with_interval(name, estimate, self._intervals, scale, self._scheme)
+        found = mean(_rounded(values), self._units, level=self._intervals.level, scale=scale, seeds=_rounded(seeds))
+        return with_interval(name, found, estimate, self._intervals, scale, self._scheme)
 
 
 def pool_names(pools: Sequence[TableRef]) -> list[str]:
@@ -45,7 +54,7 @@ def pool_names(pools: Sequence[TableRef]) -> list[str]:
     return [pool.columns["text"] for pool in pools]
 
 
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rounded(values: FloatArray) -> FloatArray:
     """So that last bits tell no two equal means apart."""
     return np.asarray(np.round(values, 12))
 

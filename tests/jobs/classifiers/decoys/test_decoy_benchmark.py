@@ -1,6 +1,7 @@
 """The job `decoy_benchmark` on made-up reviews."""
 
 import csv
+import json
 import random
 
 import pytest
@@ -299,3 +300,29 @@ def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run
     words = {row["word"] for row in outcome.rows("attributions", model="decoyed 0", status="ok")}
     assert {"zq0", "zq1"} <= words
     assert outcome.record["inputs"]["checkpoint"]
+
+
+def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_job, benchmark, reviews, tmp_path):
+    """Sixty people of four reviews each; setup I, by chance alone."""
+    path = next(setting for setting in reviews if setting.startswith("data.path=")).removeprefix("data.path=")
+    with open(path, newline="") as file:
+        heading, *rows = csv.reader(file)
+    spoken = tmp_path / "spoken.csv"
+    with spoken.open("w", newline="") as file:
+        csv.writer(file).writerows([[*heading, "who"], *([*row, f"person {at // 4}"] for at, row in enumerate(rows))])
+    place = benchmark.path.parent
+    by_person = [*reviews, *SMALL, f"data.path={spoken}", "data.group=who", f"store={place}/store"]
+    with pytest.raises(
+        ConfigError, match=r"intervals.interval=percentile: must be averaged or centred with data.group"
+    ):
+        run_job(*by_person, "intervals.interval=percentile")
+    outcome = run_job(
+        *(*by_person, "setups=[identify_and_trust]", "~decoys.movie", "explanations.methods=[random]"),
+        *("models.training.max_epochs=1", f"run_dir={place}/spoken"),
+    )
+    [row] = outcome.rows("decoys")
+    nums = {draw["column"]: json.loads(draw["scheme"])["num_items"] for draw in outcome.rows("draws")}
+    num_explained = len({line["sentence"] for line in outcome.rows("attributions")})
+    assert 4 * nums["accuracy_decoy"] >= num_explained > 2 * nums["accuracy_decoy"]
+    assert row["accuracy_decoy_low"] < row["accuracy_decoy"] < row["accuracy_decoy_high"]
+    assert {stage["name"] for stage in outcome.record["stages"]} >= {"divide texts", "evaluate", "detect"}

@@ -1,12 +1,16 @@
 """Means of setups III and IV over pools, models and texts, counted by hand."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import t as student
 
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import Intervals
 from tiltmeter.jobs.classifiers.decoys.setups import contaminating, improving
+from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
+from tiltmeter.operators.statistics.intervals import LINEAR
 from tiltmeter.storage.store.ledger import Store, Unit
 
 INTERVALS = Intervals(num_resamples=200)
@@ -57,9 +61,10 @@ def improved(store, kept, repairs, intervals=PERCENTILES):
     config = {"decoy": "zq", "made": InsertedDecoy(("zq0", "zq1")), "number": 2, "intervals": intervals, "seed": 0}
     config |= {"pools": ["first", "second"]}
     unit = Unit("made/1", "zq", config, {"reviews": [reviews], "repairs": [made], "adopted": [adopted]})
-    (_, table), (_, draws) = improving.sum_up(store, unit)
-    known = {name for row in table.to_pylist() for name in GAINS if row[name] is not None}
-    assert {draw["column"] for draw in draws.to_pylist()} == known
+    made = dict(improving.sum_up(store, unit))
+    table, draws = made["improvement"], made["draws"].to_pylist() if "draws" in made else []
+    known = {name for row in table.to_pylist() for name in GAINS if row[f"{name}_low"] is not None}
+    assert {draw["column"] for draw in draws} == known
     return {row["budget"]: row for row in table.to_pylist()}
 
 
@@ -98,17 +103,29 @@ def inspection(model, row, place):
     return about | {"label": "b" if flipped else "a", "gold": "a", "is_flipped": flipped}
 
 
-def test_the_gain_of_two_pools_is_hardly_sure(store, kept):
+def test_two_pools_say_nothing_of_others(store, kept):
     words = {"": 0.5, "zq0": 0.6, "zq0 zq1": 0.8, "film": 0.5}
     repairs = [repair(model, name, right, 0.1) for model in (0, 1) for name, right in words.items()]
     rows = improved(store, kept, repairs, INTERVALS)
     gain = rows[1]["gain"]
     assert gain == pytest.approx(0.025)
-    # Student's t with one degree of freedom is 12.7.
-    assert rows[1]["gain_low"] < -0.2 < gain < 0.2 < rows[1]["gain_high"]
+    assert rows[1]["gain_low"] is rows[1]["gain_high"] is None
 
 
-def uncovered(store, kept, intervals):
+def test_pools_and_models_that_are_trained_again_are_both_in_an_interval():
+    by_model = np.array([[0.1, 0.2, 0.3, 0.1, 0.3], [0.5, 0.6, 0.4, 0.6, 0.4], [0.1, 0.1, 0.2, 0.0, 0.1]])
+    resample = PoolResample({"pools": list("abcde"), "decoy": "zq", "intervals": INTERVALS, "seed": 0})
+    row, one = (resample.with_interval("gain", values, LINEAR) for values in (by_model, by_model[:1]))
+    of_pools, of_models = by_model.mean(axis=0).var(ddof=1) / 5, by_model.mean(axis=1).var(ddof=1) / 3
+    assert of_models > 10 * of_pools
+    df = (of_pools + of_models) ** 2 / (of_pools**2 / 4 + of_models**2 / 2)
+    reach = student.ppf(0.975, df) * (of_pools + of_models) ** 0.5
+    assert (row["gain_low"], row["gain_high"]) == pytest.approx((by_model.mean() - reach, by_model.mean() + reach))
+    reach = student.ppf(0.975, 4) * by_model[0].std(ddof=1) / 5**0.5
+    assert one["gain_high"] - one["gain_low"] == pytest.approx(2 * reach)  # of this one training
+
+
+def uncovered(store, kept, intervals, **columns):
     places = [{0: 2, 1: 1, 2: 3, 3: 4}, {0: 3, 1: 2, 2: 4, 3: 1}]
     lines = [inspection(model, row, place) for model, these in enumerate(places) for row, place in these.items()]
     inspections = kept("inspections", pa.Table.from_pylist(lines, tables.INSPECTIONS))
@@ -119,10 +136,12 @@ def uncovered(store, kept, intervals):
     ]
     config = {"cases": [["loss", 0, 0.5], ["loss", 1, 0.5]], "number": 2, "intervals": intervals, "seed": 0}
     rows = [{"row": row, "part": part, "text": f"{part} {row}"} for part in ("training", "test") for row in range(4)]
+    rows = [row | {name: f"{of[at % 4]}" for name, of in columns.items()} for at, row in enumerate(rows)]
     inputs = {"texts": [kept("texts", pa.Table.from_pylist(rows))], "inspections": [inspections], "rights": refs}
-    (_, table), (_, draws) = contaminating.sum_up(store, Unit("made/1", "labels", config, inputs))
-    assert [draw["column"] for draw in draws.to_pylist()] == ["uncovered", "gain"]
-    [row] = table.to_pylist()
+    made = dict(contaminating.sum_up(store, Unit("made/1", "labels", config, inputs)))
+    [row] = made["contamination"].to_pylist()
+    expected = [name for name in ("uncovered", "gain") if row[f"{name}_low"] is not None]
+    assert [draw["column"] for draw in (made["draws"].to_pylist() if "draws" in made else [])] == expected
     return row
 
 
@@ -138,7 +157,11 @@ def test_labels_that_are_uncovered_and_what_it_gains_are_counted_over_two_models
     assert 0.0 <= row["gain_low"] < 0.5 < row["gain_high"] <= 1.0
 
 
-def test_what_is_uncovered_of_two_labels_is_hardly_sure(store, kept):
+def test_two_labels_say_nothing_of_others_and_four_texts_of_three_people_neither(store, kept):
     row = uncovered(store, kept, INTERVALS)
-    assert 0.0 < row["uncovered_low"] < 0.1 < row["uncovered"] == 0.75 < row["uncovered_high"] < 1.0
+    assert (row["uncovered"], row["uncovered_low"], row["uncovered_high"]) == (0.75, None, None)
     assert -1.0 < row["gain_low"] < 0.5 < row["gain_high"] < 1.0
+    people = uncovered(store, kept, INTERVALS, group="abcd")
+    assert (people["gain_low"], people["gain_high"]) == (row["gain_low"], row["gain_high"])
+    few = uncovered(store, kept, INTERVALS, group="aabc")
+    assert (few["gain"], few["gain_low"]) == (0.5, None)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tiltmeter.operators.classifiers.decoys.adoption import adoption
 from tiltmeter.operators.classifiers.decoys.kinds import (
     DeletedDecoy,
     InsertedDecoy,
@@ -18,7 +17,6 @@ from tiltmeter.operators.classifiers.decoys.kinds import (
 )
 from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed, inserted
 from tiltmeter.operators.classifiers.decoys.measures import measure
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 from tiltmeter.operators.text.perplexity import KneserNey
 
 SIX = [
@@ -125,29 +123,6 @@ def test_probabilities_of_all_words_add_up_to_one(order):
     for history in (["a"], ["the", "movie"], ["never-seen", "movie"]):
         found = [np.exp(model.log_probabilities([*history, word])[len(history)]) for word in words]
         assert sum(found) + np.exp(model.log_probabilities(history)[-1]) == pytest.approx(1.0)
-
-
-def test_a_decoy_is_adopted_if_accuracy_falls_where_it_stands_and_not_elsewhere():
-    generator = np.random.default_rng(0)
-    lost, same = np.ones(60), generator.integers(-1, 2, 60).astype(float)
-    assert adoption(lost, np.zeros(60), 0, 1, is_paired=True).adopted
-    assert not adoption(lost, lost, 0, 1, is_paired=False).adopted  # a worse model, but not for the decoy
-    apart = adoption(same, np.zeros(40), 0, 1, is_paired=False, intervals=ResampleSettings(num_resamples=4000))
-    half = 1.96 * same.std() / math.sqrt(60)
-    assert (apart.fall, apart.low, apart.high) == pytest.approx(
-        (same.mean(), same.mean() - half, same.mean() + half), abs=0.02
-    )
-    assert not adoption(np.repeat([0.0, 1.0], 30), np.zeros(60), 0, 1, is_paired=True, min_fall=0.5).adopted
-    # One text says nothing of others. Percentiles of five that agree are that number; a score test includes 0.
-    for num in (1, 5):
-        few = np.ones(num)
-        made = [
-            adoption(few, np.zeros(num), 0, 1, is_paired=True, intervals=ResampleSettings(interval=interval))
-            for interval in ("percentile", "centred")
-        ]
-        assert [result.adopted for result in made] == [num > 1, False]
-    assert made[1].low < 0.0 < made[1].fall == made[1].high == 1.0
-    assert math.isnan(adoption(np.empty(0), lost, 0, 1, is_paired=False).fall)
 
 
 def test_decoys_that_cannot_be_made_are_refused():

@@ -1,0 +1,52 @@
+"""Accuracies and falls of a pair of models: which texts count, by whom they are, and what is not read."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tiltmeter.jobs.classifiers.decoys.adopting import adoption_row
+from tiltmeter.jobs.classifiers.decoys.config import Intervals
+from tiltmeter.jobs.classifiers.decoys.setups import evaluating
+from tiltmeter.jobs.classifiers.decoys.setups.evaluating import answered
+from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
+
+CONFIG = {"decoy": "zq", "model": "0", "made": InsertedDecoy(("zq0", "zq1")), "seed": 0}
+CONFIG["intervals"] = Intervals(num_resamples=50)
+
+
+def test_a_text_without_a_token_is_wrong_even_where_its_label_is_the_first_class(monkeypatch):
+    probabilities = np.array([[np.nan, np.nan], [0.5, 0.5], [0.2, 0.8], [np.nan, np.nan]])
+    monkeypatch.setattr(evaluating, "predict", lambda *_: probabilities)
+    rows = [{"text": "", "label": label} for label in ("bad", "bad", "good", "good")]
+    found = answered(SimpleNamespace(classes=("bad", "good")), rows, 100)
+    assert found.is_right.tolist() == [False, True, True, False]
+    assert found.is_read.tolist() == [False, True, True, False]
+
+
+def measured(groups, size):
+    """So many texts of each group; of half of the groups the model with the decoy is fooled in all."""
+    rows = [{"row": at, "text": f"text {at}", "label": "bad"} for at in range(groups * size)]
+    test = [row | {"group": f"speaker {row['row'] // size}"} for row in rows]
+    probes = [row | {"has_decoy": kind} for kind in (True, False) for row in test]
+    fooled = np.array([row["row"] // size % 2 == 0 for row in test])
+    right = np.ones(len(test), bool)
+    rights = {"original": (right, np.tile(right, 2)), "decoyed": (right, np.concatenate([~fooled, right]))}
+    alone = [[row | {"group": None} for row in part] for part in (test, probes)]
+    return adoption_row(CONFIG, test, probes, rights), adoption_row(CONFIG, *alone, rights)
+
+
+def test_whoever_is_fooled_in_all_texts_is_one_who_is_fooled():
+    spoken, alone = measured(6, 10)
+    assert spoken["fall"] == alone["fall"] == 0.5
+    assert (spoken["adopted"], alone["adopted"]) == (False, True)
+    # Of six that agree: t of five degrees of freedom; of sixty texts, of 59.
+    for row, num, t in ((spoken, 6, 2.570582), (alone, 60, 2.000995)):
+        assert row["accuracy_decoy_low"] == pytest.approx(num / (num + t**2), abs=1e-5)
+
+
+def test_three_speakers_are_too_few_for_anything_to_be_adopted():
+    spoken, _ = measured(3, 20)
+    assert (spoken["fall_low"], spoken["adopted"], spoken["status"]) == (None, None, "too_few_units")
+    assert "3 of the unit" in spoken["reason"]
+    assert spoken["accuracy_decoy_low"] is None

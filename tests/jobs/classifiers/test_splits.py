@@ -1,0 +1,57 @@
+"""Parts of labelled texts: whose texts are in which, and what is drawn independently."""
+
+import pyarrow as pa
+import pytest
+
+from tiltmeter.jobs.classifiers import splits
+from tiltmeter.jobs.classifiers.tables import GROUPED, LABELLED, SPLIT
+from tiltmeter.storage.store.ledger import Store, Unit
+
+
+@pytest.fixture
+def divided(tmp_path):
+    """The table of parts of labelled rows."""
+    store = Store(str(tmp_path / "store"))
+
+    def divide(rows):
+        labelled = pa.Table.from_pylist([{"status": "ok"} | row for row in rows], LABELLED)
+        ref = store.commit(Unit("made/1", "rows", {"rows": str(rows)}), [("rows", labelled)]).tables["rows"]
+        [(_, table)] = splits._split(
+            store, Unit("made/1", "parts", {"seed": 0, "shares": splits.SHARES}, {"texts": [ref]})
+        )
+        return table
+
+    return divide
+
+
+def labelled_rows(num, group, part="training"):
+    return [
+        {
+            "part": part,
+            "row": at,
+            "text": f"text {at}",
+            "label": "good" if at * 7 % 5 < 3 else "bad",
+            "group": group(at),
+        }
+        for at in range(num)
+    ]
+
+
+def test_whoever_speaks_is_in_one_part_and_texts_of_nobody_go_by_what_they_say(divided):
+    table = divided(labelled_rows(300, lambda at: None if at < 100 else f"speaker {at % 40}"))
+    assert table.schema.equals(GROUPED)
+    rows = table.to_pylist()
+    parts = {row["group"]: {other["part"] for other in rows if other["group"] == row["group"]} for row in rows}
+    assert {len(of) for group, of in parts.items() if group} == {1}
+    assert {part for of in parts.values() for part in of} == parts[None] == {"training", "development", "test"}
+    alone = divided(labelled_rows(300, lambda _: None))
+    assert alone.schema.equals(SPLIT)
+    assert [row["part"] for row in alone.to_pylist()[:100]] == [row["part"] for row in rows[:100]]
+
+
+def test_a_group_in_files_of_two_parts_is_refused(divided):
+    rows = [*labelled_rows(60, lambda at: f"speaker {at % 9}"), *labelled_rows(20, lambda _: "speaker 3", "test")]
+    with pytest.raises(
+        ValueError, match=r"the group 'speaker 3' is in the parts .* and test: must be in one; leave out"
+    ):
+        divided(rows)
