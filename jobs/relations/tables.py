@@ -225,9 +225,16 @@ TRAINING = pa.schema(
         count("epoch", "from 1", key=True),
         number("relation_loss", "mean cross entropy of relations", "nats"),
         number("rule_loss", "mean cross entropy of a rule's symbol, over all instances", "nats"),
-        number("score", "micro F1 on the development part; less the loss of its rules without a classifier"),
+        number("f1", "micro F1 on the development part; null without a classifier"),
+        number(
+            "development_rule_loss",
+            "mean cross entropy of a symbol of the rules of the development part; null without a decoder or rules",
+            "nats",
+        ),
+        number("score", "f1 + exp(-development_rule_loss), without what is null"),
         number("rate", "of learning"),
-        column("is_best", pa.bool_(), "whether its weights are kept"),
+        column("is_best", pa.bool_(), "whether its weights are kept: the largest score; of equals the last"),
+        text("warning", "says so where the best epoch is the first or the last of them; empty otherwise"),
         count("num_instances", "that are learnt from", "instances"),
         count("num_with_rules", "of them that have a rule", "instances"),
     ]

@@ -21,7 +21,13 @@ from tiltmeter.operators.relations.instances import Instance
 from tiltmeter.operators.relations.learning import training
 from tiltmeter.operators.relations.learning.readers import InstanceReader
 from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
-from tiltmeter.operators.relations.learning.training import Labelled, build, relation_probabilities, train
+from tiltmeter.operators.relations.learning.training import (
+    Labelled,
+    best_epoch,
+    build,
+    relation_probabilities,
+    train,
+)
 from tiltmeter.operators.relations.learning.vocabularies import Vocabulary, vocabulary_of
 from tiltmeter.storage.models.described_weights import DescribedWeights, parse_weights, weights_content
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -155,7 +161,7 @@ def _labelled(reader: InstanceReader, part: Supervised) -> Labelled:
 
 
 def _history_rows(history: Sequence[training.Epoch], config: Mapping[str, Any], data: Supervised) -> Iterator[Row]:
-    best = int(np.argmax([epoch.score for epoch in history]))
+    best = best_epoch(history)
     for place, epoch in enumerate(history):
         yield {
             "model": config["model"],
@@ -163,10 +169,21 @@ def _history_rows(history: Sequence[training.Epoch], config: Mapping[str, Any], 
             "seed": config["number"],
             "epoch": place + 1,
             **epoch._asdict(),
+            "score": epoch.score,
             "is_best": place == best,
+            "warning": _warning(best + 1, len(history)),
             "num_instances": len(data.instances),
             "num_with_rules": sum(map(bool, data.rules)),
         }
+
+
+def _warning(best: int, num_epochs: int) -> str:
+    """Why the best epoch may not be the best there is."""
+    if best == num_epochs:
+        return f"the best epoch is the last of {num_epochs}: more may be better (training.max_epochs)"
+    if best == 1:
+        return f"the best epoch is the first of {num_epochs}: smaller steps may be better (training.rate)"
+    return ""
 
 
 def _predicted(

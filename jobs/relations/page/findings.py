@@ -65,6 +65,20 @@ def _written(decoder: str, rows: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
+_EXTREMES = {
+    "last": "more of them may be better (training.max_epochs)",
+    "first": "smaller steps may be better (training.rate)",
+}
+
+
+def _best_epochs(kept: pl.DataFrame) -> Iterator[str]:
+    """Where the best epoch is the first or the last, the best may lie elsewhere."""
+    for place, advice in _EXTREMES.items():
+        num = kept.filter(pl.col("warning").str.contains(f"is the {place} of", literal=True)).height
+        if num:
+            yield f"The best epoch is the {place} in {num} of {plural(kept.height, 'model')}; {advice}."
+
+
 def _in_texts(rules: pl.DataFrame, totals: Mapping[str, Any]) -> Iterator[str]:
     matched = f"{totals['num_matched']:,} of {plural(totals['num_pairs'], 'pair')} of arguments"
     yield f"In {plural(totals['num_sentences'], 'sentence')} of text, rules match {matched}."
@@ -88,6 +102,7 @@ def doubts(frames: Frames) -> Iterator[str]:
     unused = frames["rules"].filter(pl.col("status") != "ok")["rule_id"].n_unique()
     if unused:
         yield f"{plural(unused, 'rule')} can't be used; the table says why."
+    yield from _best_epochs(frames["training"].filter("is_best"))
     if not (frames["instances"]["encoder"] == "tree").any():
         yield "No sentence has a tree, so that the graph convolution leaves each token to itself."
     yield (

@@ -172,7 +172,10 @@ def _training(rows: pl.DataFrame) -> Iterator[Block]:
         count("epoch"),
         number("relation_loss"),
         number("rule_loss"),
+        optional(number("f1", "F1, development")),
+        optional(number("development_rule_loss", "rule loss, development")),
         number("score"),
+        optional("warning"),
         count("num_instances"),
         count("num_with_rules"),
     )

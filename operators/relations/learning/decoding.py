@@ -3,6 +3,9 @@
 Each instance is decoded by itself, in arrays whose shapes depend on nothing else, so that it gets the same bits alone
 and among others. (The published code views states of a batch as ``[layers, batch, numbers]`` where they lie as
 ``[batch, layers x numbers]``: instance i starts from the arguments of instance i // 2.)
+
+What is no symbol of a rule (padding, the unknown, the start) has probability 0: training never asks for it, and what
+little it learns may like it best.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
     from tiltmeter.operators.relations.learning.networks import Encoded, RelationNetwork
 
-VERSION = "rule_decoding/1"
+VERSION = "rule_decoding/2"
 
 
 class Prefix(Protocol):
@@ -136,8 +139,7 @@ class Writer:
                 yield _Row((*row.numbers, number), row.total + float(after[number]), row.prefix, place)
 
     def _written(self, row: "_Row") -> Written:
-        numbers = row.numbers[:-1] if row.numbers[-1] == END else row.numbers
-        return Written(tuple(self.symbols[number] for number in numbers), row.total)
+        return Written(tuple(self.symbols[number] for number in row.numbers if number > END), row.total)
 
 
 class _Row(NamedTuple):
@@ -197,7 +199,9 @@ class _Steps:
         given = torch.tensor(last + [START] * (self._num_rows - len(rows)))[:, None]
         with one_thread(), torch.inference_mode():
             scores, self._state = self._decoder(given, self._state, self._encoded)
-            return torch.log_softmax(scores[: len(rows), 0].double(), dim=1)
+            scores = scores[: len(rows), 0].double()
+            scores[:, :END] = -torch.inf
+            return torch.log_softmax(scores, dim=1)
 
     def keep(self, parents: Sequence[int]) -> None:
         """Go on from these rows."""

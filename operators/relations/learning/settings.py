@@ -74,13 +74,13 @@ class TrainingConfig:
         optimizer: Adam, or Adagrad and plain descent of the published recipe.
         rate: of learning.
         transformer_rate: of the weights of a transformer.
-        decay: what the rate is multiplied by where the score of the development part does not rise.
+        decay: what the rate is multiplied by after an epoch whose F1 on development is not above the last one's.
         decay_from: first epoch, from 1, after which that may be.
         dropout: of layers of the LSTM and of all graph convolutions but the last.
         word_dropout: share of words that training takes for unknown.
         batch: instances.
         max_epochs: passes over the training part at most.
-        patience: epochs without a new best score, after which training ends, unless the best F1 is 0; None: all epochs.
+        patience: epochs without a score higher by 0.001, after which training ends, unless F1 is 0; None: all epochs.
         max_gradient_norm: to which longer gradients are shortened.
         pooled_penalty: weight of the squared norm of the pooled vectors.
     """
@@ -93,7 +93,7 @@ class TrainingConfig:
     dropout: _Share = 0.5
     word_dropout: _Share = 0.04
     batch: Annotated[int, Field(ge=1)] = 50
-    max_epochs: Annotated[int, Field(ge=1)] = 30
+    max_epochs: Annotated[int, Field(ge=1)] = 100
     patience: Annotated[int, Field(ge=1)] | None = 5
     max_gradient_norm: _Positive = 5.0
     pooled_penalty: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.0

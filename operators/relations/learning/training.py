@@ -4,6 +4,13 @@
 
 The second part is of instances that have a rule alone (section 3.3 of Tang and Surdeanu 2021; each rule is divided by
 its own length). All runs in one thread, so that the same arguments give the same bits on one type of processor.
+
+An epoch is as good as both of its parts on development instances,
+
+    score = F1 + exp(-CE(rule)),    CE(rule) the mean over its instances with rules of sum CE(symbols) / length,
+
+both from 0 to 1: the second is the mean probability (geometric) of a symbol of a rule. F1 alone ties as soon as
+relations are told right, long before rules are written right. (The released code adds BLEU to F1; the paper says F1.)
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     from tiltmeter.operators.relations.learning.networks import Encoded, RelationNetwork
     from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
 
-VERSION = "relation_training/1"
+VERSION = "relation_training/2"
 
 NO_RELATION = 0
 """Number of the relation that means none."""
@@ -55,15 +62,34 @@ class Epoch(NamedTuple):
 
     Attributes:
         relation_loss, rule_loss: means over batches of both parts of what is minimised.
-        score: micro F1 without ``no_relation`` on the development part; without a classifier, less the mean loss of
-            its rules.
+        f1: micro, without ``no_relation``, on the development part; NaN without a classifier.
+        development_rule_loss: mean loss of its rules; NaN without a decoder, or rules.
         rate: of learning.
     """
 
     relation_loss: float
     rule_loss: float
-    score: float
+    f1: float
+    development_rule_loss: float
     rate: float
+
+    @property
+    def score(self) -> float:
+        """What tells the best epoch: see above; a part that is not there counts 0.
+
+        >>> Epoch(0.0, 0.0, 0.5, 0.0, 0.1).score, Epoch(0.0, 0.0, 0.5, float("nan"), 0.1).score
+        (1.5, 0.5)
+        """
+        return float(np.nansum([self.f1, np.exp(-self.development_rule_loss)]))
+
+
+def best_epoch(history: Sequence[Epoch]) -> int:
+    """Of the largest score, from 0; of equals the last, which has learnt more.
+
+    >>> best_epoch([Epoch(2.0, 0.0, f1, float("nan"), 0.1) for f1 in (0.5, 1.0, 1.0, 0.9)])
+    2
+    """
+    return max(range(len(history)), key=lambda place: (history[place].score, place))
 
 
 def build(
@@ -101,7 +127,8 @@ def train(
 ) -> list[Epoch]:
     """Train as long as the score of the development part rises; the network is left with the weights of the best epoch.
 
-    While the best F1 is 0, nothing is known yet that could get worse, and training goes on.
+    While the F1 of the best epoch is 0, nothing is known yet that could get worse, and training goes on. The rate falls
+    after each epoch whose F1 (without a classifier, whose score) is not above that of the one before.
 
     Returns:
         All epochs.
@@ -152,20 +179,24 @@ class _Training:
         """All epochs."""
         history: list[Epoch] = []
         best: dict[str, Tensor] = {}
-        since_best, patience = 0, self._config.patience
-        while len(history) < self._config.max_epochs and (
-            patience is None or since_best < patience or history[-1 - since_best].score == 0.0
-        ):
+        while len(history) < self._config.max_epochs and not self._is_done(history):
             rate = self._optimizers[0].param_groups[0]["lr"]
-            history.append(Epoch(*self._pass(), score(self._network, development), rate))
-            since_best = len(history) - 1 - int(np.argmax([epoch.score for epoch in history]))
-            if since_best == 0:
+            history.append(Epoch(*self._pass(), *held_out(self._network, development), rate))
+            if best_epoch(history) == len(history) - 1:
                 best = {name: tensor.clone() for name, tensor in self._network.state_dict().items()}
-            elif len(history) >= self._config.decay_from:
+            if len(history) > 1 and len(history) >= self._config.decay_from and not _rises(*history[-2:]):
                 self._slow_down()
         self._network.load_state_dict(best)
         self._network.eval()
         return history
+
+    def _is_done(self, history: Sequence[Epoch]) -> bool:
+        """Whether a score (nearly) as large as any is too many epochs old."""
+        if not history or self._config.patience is None:
+            return False
+        scores = np.array([epoch.score for epoch in history])
+        first = int(np.argmax(scores > scores.max() - _SMALL_RISE))
+        return len(history) - 1 - first >= self._config.patience and history[first].f1 != 0.0
 
     def _slow_down(self) -> None:
         for optimizer in self._optimizers:
@@ -217,6 +248,9 @@ class _Training:
         return relation_loss, rule_loss, self._config.pooled_penalty * encoded.pooled.square().sum(dim=1).mean()
 
 
+_SMALL_RISE = 1e-3
+"""Of the score, for which no epoch is waited for."""
+
 _LENGTHS_ALIKE = 4
 """Lengths that come into one batch, so that little is padded and batches still differ from epoch to epoch."""
 
@@ -243,11 +277,18 @@ def rule_losses(network: "RelationNetwork", encoded: "Encoded", rules: Sequence[
     return losses / divisors
 
 
-def score(network: "RelationNetwork", data: Labelled) -> float:
-    """What tells when training stops."""
+def _rises(before: Epoch, after: Epoch) -> bool:
+    return after.score > before.score if np.isnan(after.f1) else after.f1 > before.f1
+
+
+def held_out(network: "RelationNetwork", data: Labelled) -> tuple[float, float]:
+    """F1 of relations and mean loss of rules, of a part that is not learnt from; NaN without what tells them."""
+    f1 = rule_loss = float("nan")
     if network.classifier is not None:
-        return micro_f1(data.relations, relation_probabilities(network, data.examples).argmax(axis=1))
-    return -_mean_rule_loss(network, data)
+        f1 = micro_f1(data.relations, relation_probabilities(network, data.examples).argmax(axis=1))
+    if network.decoder is not None and any(data.rules):
+        rule_loss = _mean_rule_loss(network, data)
+    return f1, rule_loss
 
 
 def _mean_rule_loss(network: "RelationNetwork", data: Labelled) -> float:

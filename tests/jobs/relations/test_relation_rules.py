@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from tests.jobs.relations.conftest import SMALL
+from tests.jobs.relations.conftest import NETWORK, SMALL
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.draws import without_number
@@ -88,6 +88,53 @@ def test_curve_has_a_point_for_each_share(ruled):
     points = {row["share"]: row["num_rules"] for row in ruled.rows("learning_curve", measure="f1")}
     assert set(points) == {0.5, 1.0}
     assert points[0.5] < points[1.0] <= 8
+
+
+EASY = (["Ada", "Bob", "Cleo", "Dan", "Eve", "Finn"], ["Acme", "Brit", "Corp", "Dyne", "Enco", "Fuji"])
+
+
+def easy_sentences(num, seed):
+    """Three phrases, of which each says what holds: relations are told right after an epoch or two, rules are not."""
+    draws = np.random.default_rng(seed)
+    phrases = {"works_for": ["works", "for"], "founder_of": ["founded"], "no_relation": ["dislikes"]}
+    for _ in range(num):
+        person, organization = (str(draws.choice(names)) for names in EASY)
+        relation = str(draws.choice([*phrases]))
+        tokens = [person, *phrases[relation], organization, "."]
+        places = {"subject_start": 0, "subject_end": 1, "object_start": len(tokens) - 2, "object_end": len(tokens) - 1}
+        yield {"tokens": tokens, **places, "subject_type": "PERSON", "relation": relation}
+
+
+def test_rules_of_easy_sentences_are_written_and_not_padding(run_job, tmp_path):
+    """Where F1 is 1 from an early epoch on, the first epoch of these was kept once, which writes padding."""
+    parts = {"path": 300, "development": 60, "test": 60}
+    for seed, (name, num) in enumerate(parts.items()):
+        rows = "\n".join(json.dumps(row) for row in easy_sentences(num, seed))
+        (tmp_path / f"{name}.jsonl").write_text(rows)
+    texts = {"works_for": 'SUBJ "works" "for" OBJ', "founder_of": 'SUBJ "founded" OBJ'}
+    rules = [{"id": name, "relation": name, "pattern": text} for name, text in texts.items()]
+    (tmp_path / "rules.json").write_text(json.dumps(rules))
+    files = [f"data.{name}={tmp_path}/{name}.jsonl" for name in parts] + [f"rules.path={tmp_path}/rules.json"]
+    settings = ["job=relation_rules", "seeds=1", "job.num_resamples=50", *NETWORK, "training.max_epochs=25"]
+    run = run_job(*settings, *files, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    epochs = run.rows("training")
+    [best] = (row for row in epochs if row["is_best"])
+    first = next(row["epoch"] for row in epochs if row["f1"] == 1.0)
+    assert first < best["epoch"] == max(row["epoch"] for row in epochs if row["score"] == best["score"])
+    assert best["score"] == max(row["score"] for row in epochs)
+    rows = run.rows("explanations", decoder="published")
+    assert not any("<" in row["rule"] for row in rows)
+    assert np.mean([row["is_exact"] for row in rows]) >= 0.85
+
+
+def test_the_best_epoch_being_the_last_or_the_first_is_said(ruled):
+    for row in ruled.rows("training"):
+        epochs = ruled.rows("training", model=row["model"], share=row["share"], seed=row["seed"])
+        [best] = (one["epoch"] for one in epochs if one["is_best"])
+        said = {4: "is the last of 4", 1: "is the first of"}.get(best, "")
+        assert said in row["warning"]
+        assert bool(said) == bool(row["warning"])
+    assert any("the best epoch is the last" in row["warning"] for row in ruled.rows("training"))
 
 
 # --- draws ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 
 from tests.fixtures.relations import DECODER, ENCODER, TRAINING
 from tiltmeter.operators.relations.learning.decoding import Writer
+from tiltmeter.operators.relations.learning.examples import END
 from tiltmeter.operators.relations.learning.training import build, train
 
 
@@ -68,6 +69,17 @@ def test_free_decoder_learns_the_rules_of_made_up_sentences(made, writer):
     with_rules = [place for place, rules in enumerate(data.rules) if rules]
     right = [made[0].rule(writer.free(data.examples[place]).symbols) in data.rules[place] for place in with_rules]
     assert np.mean(right) > 0.5
+
+
+def test_padding_is_never_written_however_likely_it_is(made):
+    """Nor what is unknown, or the start: no target in training, but an output of the network."""
+    network = build(ENCODER, DECODER, TRAINING, made[0].sizes, 0)
+    network.decoder.output[-1].bias.data[:END] = 50.0
+    writer = Writer(network, made[0].symbols, DECODER.max_length)
+    for row in made[2].examples[:5]:
+        assert not {"<padding>", "<unknown>", "<start>", "<end>"} & {*writer.free(row).symbols}
+        assert writer.free(row).log_probability > -50.0
+        assert max(writer.scores(row, [(symbol,) for symbol in writer.symbols[4:]])) > -10.0
 
 
 def test_without_a_rule_there_is_a_reason(made, writer):

@@ -7,10 +7,14 @@ import pytest
 import torch
 
 from tests.fixtures.relations import DECODER, ENCODER, TRAINING
+from tiltmeter.operators.relations.learning import training
 from tiltmeter.operators.relations.learning.training import (
+    Epoch,
     Labelled,
     _shorten,
+    best_epoch,
     build,
+    held_out,
     micro_f1,
     relation_probabilities,
     train,
@@ -39,9 +43,34 @@ def test_relations_of_made_up_sentences_are_learnt_and_the_best_epoch_is_kept(ma
     assert history[-1].relation_loss < history[0].relation_loss / 3
     assert history[-1].rule_loss < history[0].rule_loss / 2
     predicted = relation_probabilities(network, development.examples).argmax(axis=1)
-    best = max(epoch.score for epoch in history)
-    assert micro_f1(development.relations, predicted) == best
-    assert best > 0.8
+    best = history[best_epoch(history)]
+    assert micro_f1(development.relations, predicted) == best.f1
+    assert best.f1 > 0.8
+    assert held_out(network, development) == pytest.approx((best.f1, best.development_rule_loss))
+    assert best.score == pytest.approx(best.f1 + np.exp(-best.development_rule_loss))
+    assert best.score == max(epoch.score for epoch in history)
+
+
+def test_epochs_of_one_f1_are_told_apart_by_the_loss_of_rules_and_equal_ones_by_the_later():
+    epochs = [Epoch(0.1, 0.1, *values, 0.1) for values in ((1.0, 2.0), (1.0, 0.5), (1.0, 1.0), (0.9, 0.45))]
+    assert best_epoch(epochs) == 1, "the first of them was kept once"
+    assert best_epoch([epochs[1], epochs[2], epochs[1]]) == 2
+    assert best_epoch([Epoch(0.1, 0.0, 1.0, np.nan, 0.1)] * 3) == 2
+
+
+def test_weights_of_the_later_of_equal_epochs_are_kept(made, monkeypatch):
+    """As if each were better than the one before; and a tie is nothing to wait for."""
+
+    def kept(*scores, patience=None):
+        told = iter(scores)
+        monkeypatch.setattr(training, "held_out", lambda *_: (next(told), np.nan))
+        network, history = trained(made, replace(TRAINING, max_epochs=len(scores), patience=patience), decoder=None)
+        return len(history), network.state_dict()
+
+    (_, tied), (_, rising), (_, falling) = kept(0.5, 0.5, 0.5), kept(0.1, 0.2, 0.3), kept(0.3, 0.2, 0.1)
+    assert all(torch.equal(weight, rising[name]) for name, weight in tied.items())
+    assert not all(torch.equal(weight, falling[name]) for name, weight in tied.items())
+    assert kept(0.5, 0.5, 0.5, 0.5, patience=2)[0] == 3
 
 
 def test_training_ends_after_epochs_without_a_better_score(made):
@@ -54,7 +83,7 @@ def test_training_goes_on_while_no_relation_has_been_told_right(made):
     without = Labelled(development.examples, np.zeros_like(development.relations), development.rules)
     config = replace(TRAINING, patience=1, max_epochs=3)
     history = train(build(ENCODER, DECODER, config, vocabulary.sizes, 0), data, without, config, 0)
-    assert [epoch.score for epoch in history] == [0.0] * 3
+    assert [epoch.f1 for epoch in history] == [0.0] * 3
 
 
 def test_published_recipe_lowers_the_rate_where_the_score_does_not_rise(made):
@@ -69,11 +98,12 @@ def test_ablations_have_one_part_alone(made, part):
         network, history = trained(made, decoder=None)
         assert network.decoder is None
         assert history[0].rule_loss == 0.0
+        assert history[0].score == history[0].f1
     else:
         network, history = trained(made, classifies=False)
         assert network.classifier is None
         assert history[0].relation_loss == 0.0
-        assert history[0].score < 0.0
+        assert history[0].score == pytest.approx(np.exp(-history[0].development_rule_loss))
 
 
 def test_gradients_are_shortened_to_the_limit(made):
