@@ -15,11 +15,16 @@ MISSING_WORDS = column("missing_words", pa.list_(pa.string()), "words of the lis
 WOMEN = column("percent_women", pa.float64(), "share of women in the occupation, from the word set", "percent")
 
 
-def with_interval(name: str, sentence: str, unit: str = "") -> list[pa.Field]:
-    """A number of a corpus, its interval and what moves it, as :func:`.lookup.estimate` fills the columns."""
+def with_interval(name: str, sentence: str, unit: str = "", original: str = "") -> list[pa.Field]:
+    """A number of a corpus, its interval and what moves it, as :func:`.lookup.estimate` fills the columns.
+
+    Args:
+        original: the number of the original corpus, where ``name`` is itself a mean of the replicas.
+    """
     return [
         number(name, sentence, unit),
         *interval(name, f"interval of {name} for this corpus drawn again, by job.interval", unit),
+        shift(name, original or name),
         *spread(name, f"replicas' values of {name}", unit),
     ]
 
@@ -31,6 +36,12 @@ def spread(name: str, whose: str, unit: str = "") -> list[pa.Field]:
         number(f"{name}_sd_training", f"standard deviation of {name} over random starts; null for one start", unit),
         number(f"{name}_sd_sampling", "that over replicas, less what training adds; null for one start", unit),
     ]
+
+
+def shift(name: str, of: str) -> pa.Field:
+    """What resampling alone does to a number."""
+    sentence = f"mean of the replicas less {of}, on the scale of the interval: what resampling alone does to it"
+    return number(f"{name}_shift", sentence, "standard deviations of the replicas")
 
 
 def percentiles(name: str, whose: str, unit: str = "") -> list[pa.Field]:

@@ -28,7 +28,7 @@ def run(run: Run[GenderSurveyRun, Sources]) -> None:
     biases = measured.pop("profession_biases")
     run.publish_all(measured)
     run.publish_all(correlate_languages(run.runner, whole(run.runner, models), biases, config))
-    run.publish_all(compare_word_sets(run.runner, models, config))
+    run.publish_all(compare_word_sets(run.runner, models, config, run.config.seed))
 
 
 JOB = Job(

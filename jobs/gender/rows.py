@@ -27,6 +27,7 @@ from tiltmeter.operators.gender.professions import (
     direct_bias_of,
     mean_bias,
     profession_bias,
+    sizes,
 )
 from tiltmeter.operators.text.wordsets import GenderSurvey, WordForms
 
@@ -125,9 +126,9 @@ class GenderRows:
         counts = [self.lookup.counts[word] for word in forms.words]
         return self.config.weights == "count" and len(counts) > 1 and None in counts
 
-    def _biases(self, direction: NDArray[np.float64]) -> dict[Weights, Biases]:
-        """Of every profession ``[professions, embeddings]``, by all weights."""
-        measured = [self._bias(forms, direction) for forms in self.professions.values()]
+    def _biases(self, direction: NDArray[np.float64], *, in_size: bool = False) -> dict[Weights, Biases]:
+        """Of every profession ``[professions, embeddings]``, by all weights; in size: means of its forms' sizes."""
+        measured = [self._bias(forms, direction, in_size) for forms in self.professions.values()]
         if not measured:
             return self._no_biases
         return dict(zip(WEIGHTS, map(np.stack, zip(*measured, strict=True)), strict=True))
@@ -136,9 +137,10 @@ class GenderRows:
     def _no_biases(self) -> dict[Weights, Biases]:
         return dict.fromkeys(WEIGHTS, np.full((len(self.professions), self.lookup.num_embeddings), np.nan))
 
-    def _bias(self, forms: "_Forms", direction: NDArray[np.float64]) -> ProfessionBias:
+    def _bias(self, forms: "_Forms", direction: NDArray[np.float64], in_size: bool) -> ProfessionBias:
         counts = [self.lookup.counts[word] for word in forms.words]
-        return profession_bias(projection(self.lookup(forms.words), direction), forms.genders, counts)
+        biases = projection(self.lookup(forms.words), direction)
+        return profession_bias(sizes(biases, self.config.exponent) if in_size else biases, forms.genders, counts)
 
     @cached_property
     def biases(self) -> dict[Weights, Biases]:
@@ -196,7 +198,9 @@ class GenderRows:
         female, male = (mean_bias(projection(side, self.direction.direction)) for side in self._sides())
         direct = {weights: self._direct_bias(biases) for weights, biases in self.biases.items()}
         means = {weights: mean_bias(biases.T) for weights, biases in self.biases.items()}
+        of_forms = self._biases(self.direction.direction, in_size=True)[self.config.weights]
         row |= self._weighted("direct_bias", direct) | self._weighted("mean_bias", means)
+        row |= self._estimate("direct_bias_of_forms", mean_bias(of_forms.T))
         row |= self._estimate("female_words", female) | self._estimate("male_words", male)
         for name in ("first_share", "second_share", "gap", "agreement"):
             row |= self._estimate(name, getattr(self.direction, name))

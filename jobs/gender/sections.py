@@ -174,7 +174,8 @@ def _direct_bias(tables: Tables) -> list[Block]:
     explanation = (
         "Direct bias is the mean over the professions of the size of their bias, to the power "
         f"c = {exponents} (Bolukbasi et al. 2016). It is above 0 for any vectors, so it can be compared, but does not "
-        "show by itself that vectors are biased."
+        "show by itself that vectors are biased. Forms of a profession on both sides of the direction cancel in its "
+        "mean; the last column takes the mean of their sizes instead, in which they do not."
     )
     chart = Chart(
         f"Dot plot of the direct bias of {known.height} {kind(known)}s by all weights of the forms.",
@@ -183,6 +184,7 @@ def _direct_bias(tables: Tables) -> list[Block]:
     )
     label = text("label", kind(known))
     counts = [count("num_professions"), count("num_pairs")]
+    of_forms = estimate("direct_bias_of_forms", "size of each form")
     means = (
         "The mean bias over the professions, with its sign: positive on the female side. Matthews et al. 2021 prefer "
         "forms weighted by count, because equal weights overestimated the female bias in many cases."
@@ -190,7 +192,7 @@ def _direct_bias(tables: Tables) -> list[Block]:
     return [
         Paragraph(explanation),
         *([chart] if known.height > 1 else []),
-        grid("Direct bias.", known, label, *_by_weights(known, "direct_bias"), *counts),
+        grid("Direct bias.", known, label, *_by_weights(known, "direct_bias"), *counts, of_forms),
         grid(means, known, label, *_by_weights(known, "mean_bias")),
     ]
 
@@ -290,9 +292,10 @@ def _original(tables: Tables) -> list[Block]:
         return []
     explanation = (
         "Do the pairs and professions of the survey measure what the original ones of Bolukbasi et al. 2016 do? A "
-        "t-test that does not assume equal variances holds the biases of the two lists of professions against each "
-        "other, each along the direction of its own pairs. That of Matthews et al. 2021 was not significant for the "
-        "English Wikipedia."
+        "t that does not assume equal variances holds the biases of the two lists of professions against each "
+        "other, each along the direction of its own pairs, and p says how often two lists dealt from these words by "
+        "chance have one as large. It speaks of these words in this corpus; the interval of t, of this corpus drawn "
+        "again. The t-test of Matthews et al. 2021 was not significant for the English Wikipedia."
     )
     table = grid(
         "Bias with its sign, and its size without, of which direct bias is the mean; p is of the original corpus.",

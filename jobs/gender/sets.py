@@ -17,29 +17,32 @@ from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.similarity import cosine
 from tiltmeter.operators.gender import direction as gender
-from tiltmeter.operators.gender.sets import compare_sets
-from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
+from tiltmeter.operators.gender.sets import compare_sets, dealt
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT, of_size
 from tiltmeter.operators.text.wordsets import neutral_survey
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
-_MEANS = {"bias": FISHER, "size": LOGIT}
+_MEANS = {"bias": FISHER, "size": of_size(LOGIT)}
 """Of cosines, and of their sizes."""
 
 
-def compare_word_sets(runner: Runner, models: Sequence[Model], config: GenderConfig) -> dict[str, list[TableRef]]:
+def compare_word_sets(
+    runner: Runner, models: Sequence[Model], config: GenderConfig, seed: int
+) -> dict[str, list[TableRef]]:
     """The table ``gender_sets``, a part for each model whose language has both lists; nothing where none has.
 
     Args:
         runner: of the stage.
         models: what is measured.
         config: how.
+        seed: of the deals.
 
     Raises:
         UnitsFailed: if no model is whole.
     """
     config = narrowed(GenderConfig, config)
     units = {
-        model.name: [_unit(model, config)]
+        model.name: [_unit(model, config, seed)]
         for model in whole(runner, models)
         if model.wordset.gender and model.wordset.gender.professions and model.wordset.gender_survey
     }
@@ -49,10 +52,10 @@ def compare_word_sets(runner: Runner, models: Sequence[Model], config: GenderCon
     return {"gender_sets": [unit.tables["gender_sets"] for [unit] in done.values()]}
 
 
-def _unit(model: Model, config: GenderConfig) -> Unit:
+def _unit(model: Model, config: GenderConfig, seed: int) -> Unit:
     words = {"original": model.wordset.gender, "modified": model.wordset.gender_survey}
     settings = {"model": model.name, "language": model.language, "words": words, "config": config}
-    settings["draws"] = model.scheme
+    settings |= {"seed": seed, "draws": model.scheme}
     return Unit(f"sets_{gender.VERSION}", model.name, settings, vectors_of(model))
 
 
@@ -62,11 +65,11 @@ def _compare(store: Store, unit: Unit) -> Tables:
     original = GenderRows(lookup, neutral_survey(words["original"]), config)
     modified = GenderRows(lookup, words["modified"], config)
     key = {name: unit.config[name] for name in ("model", "language")}
-    rows = [key | row for row in _rows(original, modified)]
+    rows = [key | row for row in _rows(original, modified, unit.config["seed"])]
     yield from with_draws({"gender_sets": (rows, GENDER_SETS)}, unit.config["draws"])
 
 
-def _rows(original: GenderRows, modified: GenderRows) -> Iterator[Row]:
+def _rows(original: GenderRows, modified: GenderRows, seed: int) -> Iterator[Row]:
     """A row for the biases, and one for their sizes, of which the direct bias is the mean."""
     for score in ("bias", "size"):
         if original.direction is None or modified.direction is None:
@@ -75,6 +78,7 @@ def _rows(original: GenderRows, modified: GenderRows) -> Iterator[Row]:
             continue
         first, second = (_biases(rows) if score == "bias" else np.abs(_biases(rows)) for rows in (original, modified))
         comparison = compare_sets(first, second)
+        test = dealt(first[ORIGINAL], second[ORIGINAL], level=original.config.level, seed=seed)
         values = {
             "original_mean": comparison.original_mean,
             "modified_mean": comparison.modified_mean,
@@ -84,14 +88,15 @@ def _rows(original: GenderRows, modified: GenderRows) -> Iterator[Row]:
         row: Row = {
             "score": score,
             "df": float(comparison.test.df[ORIGINAL]),
-            "p": float(comparison.test.p[ORIGINAL]),
+            "p": test.p,
             "original_professions": int(np.isfinite(first[ORIGINAL]).sum()),
             "modified_professions": int(np.isfinite(second[ORIGINAL]).sum()),
         }
         scales = {"original_mean": _MEANS[score], "modified_mean": _MEANS[score], "t": LINEAR, "similarity": FISHER}
         for name, replicas in values.items():
             row |= estimate(name, original.lookup.taken_apart(replicas), original.config, scales[name])
-        yield row | original.lookup.basis(comparison.test.t)
+        basis = original.lookup.basis(comparison.test.t)
+        yield row | basis | (failed(test.status, test.reason) if test.too_few and basis["status"] == "ok" else {})
 
 
 def _biases(rows: GenderRows) -> NDArray[np.float64]:

@@ -65,7 +65,15 @@ GENDER_LANGUAGES = pa.schema(
         LANGUAGE,
         column("script", pa.string(), "script of the word lists, by its ISO 15924 code"),
         _WEIGHTS,
-        *_weighted("direct_bias", "DirectBias: mean |bias|^c over the professions", "cosine"),
+        *_weighted(
+            "direct_bias", "DirectBias: mean over the professions of |bias|^c, each the mean over its forms", "cosine"
+        ),
+        *with_interval(
+            "direct_bias_of_forms",
+            "DirectBias with the mean over a profession's forms of |bias of the form|^c: forms on both sides do not "
+            "cancel",
+            "cosine",
+        ),
         number("exponent", "the c of DirectBias"),
         *_weighted("mean_bias", "mean bias over the professions, with its sign; positive is the female side", "cosine"),
         *with_interval("female_words", "mean bias of the female defining words", "cosine"),
@@ -134,7 +142,7 @@ GENDER_SETS = pa.schema(
         *with_interval("modified_mean", "mean score of the survey's professions", "cosine"),
         *with_interval("t", "Welch's t of the two; positive where the original mean is larger"),
         number("df", "degrees of freedom of t"),
-        number("p", "two-sided, of the original corpus"),
+        number("p", "two-sided, of the original corpus: how often lists dealt by chance have so large a t, either way"),
         *with_interval("similarity", "cosine of the gender directions of the two lists of pairs", "cosine"),
         count("original_professions", "original professions that have a bias", "words"),
         count("modified_professions", "the survey's professions that have one", "words"),

@@ -34,6 +34,7 @@ from tiltmeter.operators.psychophysics.forced_choice import flip_points, respons
 from tiltmeter.operators.psychophysics.pooling import Pooled, over_combinations, pooled
 from tiltmeter.operators.psychophysics.resamples import psychometrics_of
 from tiltmeter.operators.statistics import correlation, permutation
+from tiltmeter.operators.statistics.intervals import shift
 from tiltmeter.operators.statistics.replicas import Replicated
 from tiltmeter.operators.text.wordsets import Pairs
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -134,6 +135,7 @@ def _psychometrics(lookup: Lookup, keys: Sequence[Key], flips: Replicated, setti
             "flip_original": flips.original[row],
             "percent_women": women[key[0]],
             **estimate("pse", Replicated(results.pse[row], flips.replicas[row], flips.starts[row]), config),
+            "pse_shift": float(shift(flips.original[row], flips.replicas[row])),
             **{name: column[row] for name, column in results._asdict().items()},
             **_verdict(lookup.missing(key), int(results.num_replicas[row])),
         }
@@ -176,6 +178,7 @@ def _pooled(words: Sequence[str], means: Pooled, values: Replicated, settings: M
             **_model_columns(settings),
             "word": word,
             **estimate("pse", _of_column(values, row), settings["config"]),
+            "pse_shift": float(shift(values.starts[0, row], values.replicas[:, row])),
             **{name: column[row] for name, column in means._asdict().items()},
             "percent_women": women[word],
             **_pooled_verdict(int(means.num_pairs[row]), int(means.num_replicas[row])),

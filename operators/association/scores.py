@@ -18,7 +18,7 @@ from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import Measure, orientation
 from tiltmeter.operators.statistics.intervals import Scale, fisher
 
-VERSION = "association/3"
+VERSION = "association/4"
 
 Statistic = Literal["mean", "median", "min", "max", "smallest_gap"]
 

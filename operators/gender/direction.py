@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import cosine, unit_vectors
 from tiltmeter.operators.gender.professions import direct_bias_of
-from tiltmeter.operators.statistics.intervals import FISHER, LOGIT, Scale
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT, Scale, of_size
 
-VERSION = "gender/3"
+VERSION = "gender/4"
 
 DOMINANCE = 2.0
 """How many times the second component's share the first has to carry for one direction to stand for gender.
@@ -23,9 +23,12 @@ DOMINANCE = 2.0
 A convention: Bolukbasi et al. show a first component far above the others and name no limit.
 """
 
-SHARES = frozenset({"direct_bias", "first_share", "second_share", "gap", "agreement"})
-"""What lies between 0 and 1: shares, and means of sizes of cosines. The other numbers are cosines, means of them, and
-differences of such, and lie between -1 and 1."""
+SHARES = frozenset({"direct_bias", "direct_bias_of_forms", "first_share", "second_share", "gap", "agreement"})
+"""What lies between 0 and 1: shares of variance, counts of sides, and means of sizes of cosines. The other numbers are
+cosines, means of them, and differences of such, and lie between -1 and 1."""
+
+OF_ITS_OWN_WORDS = frozenset({"female_words", "male_words"})
+"""Means along the direction that the same words give: the larger, the more of it is noise."""
 
 _ROUNDING = 1e-12
 """Unit vectors of coinciding pairs differ by rounding only; below this singular value there is no direction."""
@@ -34,10 +37,12 @@ _ROUNDING = 1e-12
 def scale(name: str) -> Scale:
     """On what scale intervals of a number of the gender survey are reckoned.
 
-    >>> scale("agreement") is LOGIT, scale("bias") is FISHER
-    (True, True)
+    >>> scale("agreement").is_size, scale("agreement").low, scale("female_words").is_size, scale("bias") is FISHER
+    (True, 0.0, True, True)
     """
-    return LOGIT if name in SHARES else FISHER
+    if name in SHARES:
+        return of_size(LOGIT)
+    return of_size(FISHER) if name in OF_ITS_OWN_WORDS else FISHER
 
 
 class GenderDirection(NamedTuple):

@@ -72,11 +72,31 @@ def direct_bias_of(biases: NDArray[np.floating], exponent: float = 1.0) -> Float
     >>> direct_bias_of(np.array([[0.25, -0.75, np.nan]]), exponent=2)
     array([0.3125])
     """
+    return mean_bias(sizes(biases, exponent))
+
+
+def sizes(biases: NDArray[np.floating], exponent: float = 1.0) -> FloatArray:
+    """|b|^c of every bias b, of which the direct bias is the mean.
+
+    Of forms, before a profession takes their mean, it makes a direct bias in which forms on both sides do not cancel.
+    Of the German scientist, whose forms have biases of 0.32 and -0.06 in Matthews et al. 2021, that is the mean of 0.32
+    and 0.06; the size of the mean by count is 0.04.
+
+    Args:
+        biases: of any shape, in [-1, 1].
+        exponent: c >= 0; with 0, a bias of 0 has no size.
+
+    Raises:
+        ValueError: if the exponent is negative or not a number.
+
+    >>> float(form_weights(sizes(np.array([0.32, -0.06]))).round(2))
+    0.19
+    """
     if not exponent >= 0:
         raise ValueError(f"exponent={exponent}: must be 0 or more (1 in the paper); set the direct bias's exponent")
     size = np.abs(np.asarray(biases, dtype=np.float64))
     # Not size**exponent throughout: with exponent 0 numpy has 1 for a bias of 0 and for NaN.
-    return mean_bias(np.where(size > 0, size**exponent, size))
+    return np.where(size > 0, size**exponent, size)
 
 
 def form_weights(biases: NDArray[np.floating]) -> FloatArray:

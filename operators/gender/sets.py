@@ -1,4 +1,4 @@
-"""Whether another set of pairs and professions measures the same: a t-test of the biases that both give.
+"""Whether another set of pairs and professions measures the same: Welch's t of the biases that both give, and its p.
 
 Matthews et al. 2021, *Gender bias in natural language processing across human languages*, section 2.2, hold the scores
 of their 7 pairs and 32 professions against those of the 10 pairs and the professions of Bolukbasi et al. 2016. The
@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.statistics.groups import two_groups
 from tiltmeter.operators.statistics.two_samples import Moments, TTest, two_sample_t
+from tiltmeter.operators.statistics.units import Inferred, each
 
 
 class SetComparison(NamedTuple):
@@ -19,8 +22,9 @@ class SetComparison(NamedTuple):
 
     Attributes:
         original_mean, modified_mean: mean biases.
-        test: of equal means, t positive where the original set has the larger one; NaN where a set has fewer than two
-            professions with a bias.
+        test: Welch's of equal means, t positive where the original set has the larger one; NaN where a set has fewer
+            than two professions with a bias. Its p takes the words of one corpus for independent, and is not published:
+            see :func:`dealt`.
     """
 
     original_mean: FloatArray
@@ -29,7 +33,7 @@ class SetComparison(NamedTuple):
 
 
 def compare_sets(original: NDArray[np.floating], modified: NDArray[np.floating]) -> SetComparison:
-    """Two-sided t-test, without assuming equal variances, of whether two sets of professions have one mean bias.
+    """Welch's t of two sets of professions, with which it is asked whether they have one mean bias.
 
     The paper says no more than t-test. Its sets differ in size, so that it cannot be one of pairs; professions that are
     in both make the two means more alike than independent ones would be.
@@ -43,6 +47,29 @@ def compare_sets(original: NDArray[np.floating], modified: NDArray[np.floating])
     """
     first, second = _moments(original), _moments(modified)
     return SetComparison(first.mean, second.mean, two_sample_t(first, second))
+
+
+def dealt(original: NDArray[np.floating], modified: NDArray[np.floating], *, level: float, seed: int) -> Inferred:
+    """Whether two sets were dealt from one by chance: the labels of words are dealt again (:mod:`.statistics.groups`).
+
+    Words that share a corpus and its direction vary together, whichever set they are in. A deal moves all of them
+    alike, so that p speaks of these words in this corpus; a word that is in both sets makes it larger, not smaller.
+
+    Args:
+        original, modified: ``[professions]``, their biases in one embedding; NaN for those that it lacks.
+        level: nominal coverage of the interval of the difference.
+        seed: of the deals.
+
+    >>> found = dealt(np.array([0.0, 0.1, 0.2, 0.3]), np.array([0.6, 0.7, 0.8, 0.9]), level=0.95, seed=0)
+    >>> round(found.value, 2), round(found.p, 4)
+    (-0.6, 0.0286)
+    >>> dealt(np.array([0.0, 0.1, 0.2]), np.array([0.6, 0.7, 0.8, 0.9]), level=0.95, seed=0).status
+    'too_few_units'
+    """
+    values = np.concatenate([original, modified])
+    is_original = np.arange(values.size) < original.size
+    about = document_key("professions of two lists")
+    return two_groups(values, each(values.size, "word"), is_original, level=level, seed=seed, about=about)
 
 
 def _moments(biases: NDArray[np.floating]) -> Moments:

@@ -22,7 +22,7 @@ from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import unit_vectors
 from tiltmeter.operators.psychophysics.rows import checked_rows, mean_and_sd
 
-VERSION = "psychophysics/3"
+VERSION = "psychophysics/4"
 
 JND_PER_SD = 1.3489795003921634  # 2 ndtri(0.75), the distance of the quartiles
 """From the 25 % to the 75 % point of a cumulative normal, in standard deviations: 1.349."""

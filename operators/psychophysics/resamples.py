@@ -35,6 +35,7 @@ class Psychometrics(NamedTuple):
         pse_monte_carlo_low, ..., pse_fit_monte_carlo_high: percentiles of the resamples' PSE.
         jnd_percentile_low, ..., jnd_fit_percentile_high: percentiles of the resamples' JND.
         num_replicas: int64, finite flips that the row rests on.
+        num_outside: int64, those of them that lie outside of [0, 1].
     """
 
     pse: FloatArray
@@ -63,6 +64,7 @@ class Psychometrics(NamedTuple):
     jnd_logistic: FloatArray
     flip_sd: FloatArray
     num_replicas: NDArray[np.int64]
+    num_outside: NDArray[np.int64]
 
 
 def resample_indices(seed: int, num_resamples: int, size: int) -> NDArray[np.int64]:
@@ -157,6 +159,7 @@ def psychometrics_of(
         *fitted(rows, "logistic"),
         standard_deviation(rows),
         num,
+        (np.isfinite(rows) & ((rows < 0.0) | (rows > 1.0))).sum(axis=1, dtype=np.int64),
     )
 
 

@@ -7,18 +7,25 @@ and standard deviation s, the intervals of nominal coverage 1 - 2a are
     reflected        2 t - q(1 - a), 2 t - q(a)                   (Davison and Hinkley 1997, section 5.2)
     bias_corrected   q(Phi(2 z0 + z_a)), q(Phi(2 z0 - z_a))       z0 = Phi^-1(share of t*_r below t) (Efron 1981)
     centred          t -+ t_{R-1}(1 - a) s                        around the estimate, with Student's t
-    averaged         m -+ t_{R-1}(1 - a) s, extended to hold t    around the mean of the replicas
+    averaged         m -+ t_{R-1}(1 - a) s, extended to hold t    around the mean of the replicas; of sizes, and where
+                                                                  resampling shifts a number, centred
 
 The mean of the replicas averages out the noise of training and much of that of the lines, as bagging does (Breiman
 1996, *Bagging predictors*), and so lies nearer to what other corpora say than the estimate itself. But it leans with
-whatever resampling does to a statistic: a resampled corpus has fewer different lines, its vectors are noisier, and what
-grows with precision shrinks. Which of them hold what they should was measured: ``benchmarks.coverage``.
+whatever resampling does to a statistic: a resampled corpus has fewer different lines, its vectors are noisier, what
+grows with precision shrinks, and what grows with noise, such as a mean of absolute values or a length, grows. Such a
+shift, (m - t) / s, is made once by the sample and once more by its resamples: an interval around m then lies a shift
+too far. So sizes (``of_size``) are centred whatever the data say, and other numbers where the size of their shift
+exceeds ``MOST_SHIFT``. Of the mean size of 32 words of noise, 8 and 32 replicas, the hull held the mean over other
+corpora in 62 and 51 %, around the estimate 98 and 99 % (``benchmarks.calibration``). What a size would be without any
+noise no interval holds. Which of them hold what they should was measured: ``benchmarks.coverage``.
 
 What is reckoned from the estimate could leave the range of a statistic, and percentiles can't. Statistics with borders
 are therefore reckoned with on the scale on which their spread hardly depends on where they lie (:class:`Scale`).
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -50,12 +57,15 @@ class Scale(NamedTuple):
     Attributes:
         forward, backward: there and back; of what lies on a border or beyond, ``forward`` gives no finite number.
         low, high: the borders.
+        is_size: whether noise alone makes the statistic larger or smaller: a mean of absolute values, a length, a share
+            of variance, a count of sides, a standard deviation.
     """
 
     forward: Callable[[FloatArray], FloatArray]
     backward: Callable[[FloatArray], FloatArray]
     low: float
     high: float
+    is_size: bool = False
 
 
 def fisher(limit: float) -> Scale:
@@ -75,10 +85,29 @@ LOGIT = Scale(lambda x: np.log(x) - np.log1p(-x), lambda z: 1.0 / (1.0 + np.exp(
 FISHER = fisher(1.0)
 """Of correlations, cosines and means of them (Fisher 1915)."""
 
+
+def of_size(scale: Scale) -> Scale:
+    """Of a statistic that is a size, between the borders of a scale: reckoned without it, and cut there.
+
+    Resamples of what is mostly noise are larger by half and spread as much more. On a logarithmic or logistic scale
+    their spread, taken around the smaller estimate, would be that much too narrow: it held 92 % instead of 98.
+
+    >>> of_size(LOGIT).is_size, of_size(LOGIT).high, LOGIT.is_size
+    (True, 1.0, False)
+    """
+    return Scale(LINEAR.forward, LINEAR.backward, scale.low, scale.high, is_size=True)
+
+
 Method = Literal["averaged", "centred", "percentile", "reflected", "bias_corrected"]
 
 DEFAULT_METHOD: Method = "averaged"
 """Of intervals over the replicas of a corpus: the one that covers in ``benchmarks.coverage``."""
+
+MOST_SHIFT = 1.0
+"""Standard deviations of the replicas by which their mean may lie off the estimate in an interval around that mean.
+
+Simulated, 32 words of noise of sd 1 around leanings of sd 0, 1 and 3, 32 replicas: with a limit of 1 the mean over
+other corpora is held in 99, 96 and 92 %, with one of Student's t in 84, 70 and 91 %."""
 
 HOLDS_ITS_ESTIMATE: frozenset[Method] = frozenset({"averaged", "centred"})
 """By construction; by the others an estimate may lie outside of its own interval."""
@@ -155,10 +184,50 @@ def bootstrap_interval(
         return _bias_corrected(centre, replicas, level)
     if method == "reflected":
         return _on_scale(lambda t, among: _reflected(t, among, level), centre, replicas, scale)
-    around = _averaged if method == "averaged" else _centred
+    around = _centred if method == "centred" else partial(_averaged, limit=0.0 if scale.is_size else MOST_SHIFT)
     low, high, num = _on_scale(lambda t, among: around(t, among, level, df, spread), centre, replicas, scale)
     # There and back, a number may come out a rounding away.
     return Interval(np.minimum(low, centre), np.maximum(high, centre), num)
+
+
+def shift(
+    estimate: NDArray[np.floating] | float, values: NDArray[np.floating], scale: Scale = LINEAR
+) -> NDArray[np.floating]:
+    """How far the mean of the replicas lies off the estimate, in standard deviations of theirs: (m - t) / s.
+
+    Args:
+        estimate: ``[...]``, of the original corpus.
+        values: ``[..., replicas]``; NaN and infinite values are left out.
+        scale: that the interval is reckoned on; where the estimate or a value lies on a border, the linear one.
+
+    Returns:
+        ``[...]``; 0 where nothing differs, infinite where equal values differ from the estimate, NaN where the estimate
+        is not finite or fewer than 2 values are.
+
+    >>> float(shift(4.0, np.array([1.0, 2.0, 3.0, np.nan]))), float(shift(1.0, np.ones(3)))
+    (-2.0, 0.0)
+    """
+    centre, replicas = np.asarray(estimate, dtype=np.float64), np.asarray(values, np.float64)
+    plain = _shift(centre, replicas)
+    if scale.forward is LINEAR.forward:
+        return plain
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        moved, among, on_border = _moved(centre, replicas, scale)
+        return np.where(on_border, plain, _shift(moved, among))
+
+
+def _shift(centre: FloatArray, values: FloatArray) -> FloatArray:
+    mean, sd, _ = _moments(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((mean == centre) & (sd == 0), 0.0, (mean - centre) / sd)
+
+
+def _moved(centre: FloatArray, values: FloatArray, scale: Scale) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Both on the scale, and where one of them lies on a border, which is infinitely far."""
+    finite = np.isfinite(values)
+    moved, among = scale.forward(centre), scale.forward(np.where(finite, values, np.nan))
+    on_border = ~np.isfinite(moved) | (finite & ~np.isfinite(among)).any(axis=-1)
+    return moved, among, on_border
 
 
 def _on_scale(
@@ -167,13 +236,13 @@ def _on_scale(
     plain = interval(centre, values)
     if scale is LINEAR:
         return plain
-    # Borders are infinitely far on the scale.
+    cut = [np.clip(end, scale.low, scale.high) for end in plain[:2]]
+    if scale.forward is LINEAR.forward:
+        return Interval(cut[0], cut[1], plain.num)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        moved, among = scale.forward(centre), scale.forward(np.where(np.isfinite(values), values, np.nan))
+        moved, among, on_border = _moved(centre, values, scale)
         inner = interval(moved, among)
         curved = scale.backward(inner.low), scale.backward(inner.high)
-    on_border = ~np.isfinite(moved) | (np.isfinite(values) & ~np.isfinite(among)).any(axis=-1)
-    cut = (np.clip(end, scale.low, scale.high) for end in plain[:2])
     low, high = (np.where(on_border, *ends) for ends in zip(cut, curved, strict=True))
     return Interval(low, high, plain.num)
 
@@ -192,8 +261,13 @@ def _centred(centre: FloatArray, values: FloatArray, level: float, df: float | N
     return Interval(np.asarray(centre - reach), np.asarray(centre + reach), num)
 
 
-def _averaged(centre: FloatArray, values: FloatArray, level: float, df: float | None, spread: float) -> Interval:
-    low, high, num = _centred(_moments(values)[0], values, level, df, spread)
+def _averaged(
+    centre: FloatArray, values: FloatArray, level: float, df: float | None, spread: float, limit: float
+) -> Interval:
+    """Around the mean and up to the estimate; around the estimate where values that differ shift it too far."""
+    mean, sd, _ = _moments(values)
+    is_shifted = (np.abs(mean - centre) > limit * sd) & (sd > 0)
+    low, high, num = _centred(np.where(is_shifted, centre, mean), values, level, df, spread)
     return Interval(np.minimum(low, centre), np.maximum(high, centre), num)
 
 

@@ -14,7 +14,7 @@ from tiltmeter.jobs.embedding.vectors.selection import matrix
 from tiltmeter.jobs.runtime.draws import draws_of
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
-from tiltmeter.operators.statistics.intervals import LINEAR, IntervalSettings, Scale, percentile_interval
+from tiltmeter.operators.statistics.intervals import LINEAR, IntervalSettings, Scale, percentile_interval, shift
 from tiltmeter.operators.statistics.replicas import Replicated, spread, taken_apart
 from tiltmeter.storage.store.ledger import Store, TableRef
 
@@ -114,6 +114,7 @@ def estimate(name: str, values: Replicated, intervals: IntervalSettings, scale: 
         name: float(values.original),
         f"{name}_low": float(interval.low),
         f"{name}_high": float(interval.high),
+        f"{name}_shift": float(shift(values.original, values.replicas, scale)),
         f"{name}_percentile_low": float(percentiles.low),
         f"{name}_percentile_high": float(percentiles.high),
         f"{name}_sd_training": sd.training,

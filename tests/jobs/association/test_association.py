@@ -181,7 +181,10 @@ def test_files_of_replicas_give_intervals_and_files_of_models_do_not(run_job, co
     # Of 3 and 3 targets, d is at most the root of 6 * 5 / 9, where all that differs is the set.
     most = (6 * 5 / 9) ** 0.5
     moved = np.arctanh(np.array(others) / most)
-    low, high = most * np.tanh(moved.mean() + t.ppf(0.975, 2) * moved.std(ddof=1) * np.array([-1, 1]))
+    at = np.arctanh(together["effect_size"] / most)
+    assert together["effect_size_shift"] == pytest.approx((moved.mean() - at) / moved.std(ddof=1))
+    centre = at if abs(together["effect_size_shift"]) > 1 else moved.mean()
+    low, high = most * np.tanh(centre + t.ppf(0.975, 2) * moved.std(ddof=1) * np.array([-1, 1]))
     ends = min(low, together["effect_size"]), max(high, together["effect_size"])
     assert (together["effect_size_low"], together["effect_size_high"]) == pytest.approx(ends)
     assert (together["num_replicas"], together["p_value"]) == (3, apart[0]["p_value"])

@@ -76,6 +76,7 @@ def test_every_estimate_and_interval_is_that_of_the_flips_of_the_row(outcome, fl
         ends = row["pse_percentile_low"], row["pse_percentile_high"]
         assert ends == pytest.approx(tuple(np.quantile(of_row, [0.025, 0.975])))
         assert (row["pse_sd_training"], row["pse_sd_sampling"]) == (None, None)
+        assert row["pse_shift"] == pytest.approx((of_row.mean() - row["flip_original"]) / of_row.std(ddof=1))
         assert {name: row[name] for name in found._fields} == pytest.approx(
             {name: float(column[0]) for name, column in found._asdict().items()}
         )
@@ -109,6 +110,9 @@ def test_gender_pairs_are_pooled_and_no_others(outcome, flips):
         over_pairs = np.mean([flips(row["word"], *pair) for pair in PAIRS], axis=0)
         ends = row["pse_percentile_low"], row["pse_percentile_high"]
         assert ends == pytest.approx(tuple(np.quantile(over_pairs, [0.025, 0.975])))
+        rows = [outcome.rows("psychometrics", word=row["word"], cue_1=one, cue_2=two)[0] for one, two in PAIRS]
+        original = np.mean([of_pair["flip_original"] for of_pair in rows])
+        assert row["pse_shift"] == pytest.approx((over_pairs.mean() - original) / over_pairs.std(ddof=1))
         assert (row["num_pairs"], row["num_replicas"]) == (2, NUM_REPLICAS)
 
 
@@ -155,7 +159,11 @@ def test_the_interval_of_a_correlation_is_that_of_the_replicas(outcome, flips, p
             moved = np.arctanh(of_replicas)
             reach = t.ppf(0.975, NUM_REPLICAS - 1) * moved.std(ddof=1)
             low, high = np.tanh([moved.mean() - reach, moved.mean() + reach])
-            ends = min(low, row[kind]), max(high, row[kind])
+            ends, original = (min(low, row[kind]), max(high, row[kind])), np.arctanh(row[kind])
+            shift = (moved.mean() - original) / moved.std(ddof=1)
+            assert row[f"{kind}_shift"] == pytest.approx(shift, abs=1e-3)
+            if abs(shift) > 1:
+                ends = tuple(np.tanh([original - reach, original + reach]))
             assert (row[f"{kind}_low"], row[f"{kind}_high"]) == pytest.approx(ends, abs=1e-4)
         assert -1 <= row[f"{kind}_low"] <= row[kind] <= row[f"{kind}_high"] <= 1
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from tiltmeter.operators.gender.sets import compare_sets
+from tiltmeter.operators.gender.sets import compare_sets, dealt
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -40,3 +40,23 @@ def test_a_set_of_one_profession_is_not_tested() -> None:
     assert np.isnan(comparison.test.t[0])
     assert comparison.original_mean[0] == pytest.approx(0.2)
     assert np.isnan(compare_sets(np.full((1, 2), np.nan), np.array([[0.6, 1.0]])).original_mean[0])
+
+
+def test_lists_dealt_from_one_corpus_are_rarely_told_apart_and_lists_that_differ_often() -> None:
+    """Words share what their corpus has; both lists have it, so that only what tells them apart counts."""
+    rng = np.random.default_rng(0)
+    found = {"null": [], "shifted": []}
+    for _ in range(200):
+        shared = rng.normal()
+        first, second = rng.normal(shared, 1, 12), rng.normal(shared, 1, 30)
+        found["null"].append(dealt(first, second, level=0.95, seed=0).p)
+        found["shifted"].append(dealt(first + 1.2, second, level=0.95, seed=0).p)
+    assert np.mean(np.array(found["null"]) <= 0.05) <= 0.12
+    assert np.mean(np.array(found["shifted"]) <= 0.05) > 0.8
+
+
+def test_too_few_words_of_a_list_are_not_tested() -> None:
+    few = dealt(np.array([0.1, 0.2, 0.4, np.nan]), np.arange(9.0) / 9, level=0.95, seed=0)
+    assert (few.status, few.value) == ("too_few_units", pytest.approx(0.7 / 3 - 4 / 9))
+    assert np.isnan(few.p)
+    assert "3 of the unit" in few.reason

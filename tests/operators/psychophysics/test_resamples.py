@@ -20,6 +20,13 @@ def test_degenerate_rows() -> None:
     assert np.isfinite(result.jnd_fit_low[3])
 
 
+def test_flips_outside_of_the_mixtures_are_counted_and_count() -> None:
+    flips = np.array([[0.0, 1.0, 0.5, np.nan], [-0.1, 1.2, 0.5, 2.0], [np.nan, np.inf, np.nan, 1.5]])
+    result = psychometrics_of(flips, seed=0, num_resamples=50)
+    assert result.num_outside.tolist() == [0, 3, 1]
+    assert result.pse[1] == np.mean(flips[1])
+
+
 def test_no_rows_and_no_replicas() -> None:
     for shape in ((0, 5), (2, 0), (0, 0)):
         result = psychometrics_of(np.empty(shape), seed=0, num_resamples=10)

@@ -14,13 +14,16 @@ from tiltmeter.operators.statistics.intervals import (
     LINEAR,
     LOG,
     LOGIT,
+    MOST_SHIFT,
     IntervalSettings,
     Method,
     bootstrap_interval,
     empirical_interval,
     fisher,
+    of_size,
     percentile_coverage,
     percentile_interval,
+    shift,
 )
 
 
@@ -108,12 +111,59 @@ def test_the_centred_interval_is_around_the_estimate_with_students_t():
 def test_the_averaged_interval_is_around_the_mean_of_the_replicas_and_reaches_to_the_estimate():
     values = np.array([0.1, 0.4, np.nan, 0.9])
     mean, reach = 1.4 / 3, scipy.stats.t(df=2).ppf(0.95) * np.std([0.1, 0.4, 0.9], ddof=1)
-    inside, above, below, missing = (bootstrap_interval(t, values, 0.9, "averaged") for t in (0.5, 3.0, -2.0, np.nan))
+    inside, missing = (bootstrap_interval(t, values, 0.9, "averaged") for t in (0.5, np.nan))
     assert inside[:2] == pytest.approx((mean - reach, mean + reach))
-    assert above[:2] == pytest.approx((mean - reach, 3.0))
-    assert below[:2] == pytest.approx((-2.0, mean + reach))
     assert np.isnan(missing[:2]).all()
+    # So narrow that an estimate not yet a standard deviation off is outside.
+    sd = reach / scipy.stats.t(df=2).ppf(0.95)
+    narrow = scipy.stats.t(df=2).ppf(0.55) * sd
+    above, below = (bootstrap_interval(mean + side * 0.9 * sd, values, 0.1, "averaged") for side in (1, -1))
+    assert above[:2] == pytest.approx((mean - narrow, mean + 0.9 * sd))
+    assert below[:2] == pytest.approx((mean - 0.9 * sd, mean + narrow))
     assert bootstrap_interval(0.5, values, 0.9) == inside, "it is the default"
+
+
+@pytest.mark.parametrize("scale", [LINEAR, LOGIT, FISHER])
+def test_numbers_that_resampling_shifts_by_more_than_its_spread_have_their_interval_around_them(scale):
+    moved = np.array([-1.0, 0.0, 1.0])
+    values, sd = (moved if scale is LINEAR else scale.backward(moved)), 1.0
+    for by, is_shifted in ((0.99, False), (-0.99, False), (1.01, True), (-1.01, True)):
+        estimate = by if scale is LINEAR else scale.backward(np.array(by))
+        assert shift(estimate, values, scale) == pytest.approx(-by / sd)
+        found = bootstrap_interval(estimate, values, 0.9, "averaged", scale)
+        expected = bootstrap_interval(estimate, values, 0.9, "centred", scale)
+        assert (found[:2] == expected[:2]) is is_shifted
+        assert MOST_SHIFT == 1.0
+
+
+@pytest.mark.parametrize("scale", [LINEAR, LOG, LOGIT, FISHER])
+def test_sizes_have_their_interval_around_them_whatever_the_data_say(scale):
+    values, estimate = np.array([0.2, 0.3, 0.5]), 0.36
+    sized = bootstrap_interval(estimate, values, scale=of_size(scale))
+    centred = bootstrap_interval(estimate, values, 0.95, "centred")
+    assert sized[:2] == tuple(np.clip(end, scale.low, scale.high) for end in centred[:2])
+    assert sized[:2] != bootstrap_interval(estimate, values, scale=scale)[:2]
+    percentiles = [bootstrap_interval(estimate, values, 0.95, "percentile", kind)[:2] for kind in (scale, LINEAR)]
+    assert percentiles[0] == percentiles[1], "a method that is asked for is taken"
+
+
+def test_replicas_that_agree_on_another_number_reach_to_the_estimate():
+    for scale in (LINEAR, of_size(LINEAR)):
+        assert bootstrap_interval(0.5, np.full(8, 0.75), scale=scale)[:2] == (0.5, 0.75)
+    assert [shift(t, np.full(8, 0.75)) for t in (0.5, 0.75)] == [np.inf, 0.0]
+    assert np.isnan([shift(np.nan, np.ones(3)), shift(1.0, np.ones(1))]).all()
+
+
+def test_the_mean_size_of_words_of_noise_is_held_as_often_as_the_level_says():
+    """Of 32 words, another sample's noise as large as the resamples': ``averaged`` alone held 50 %."""
+    rng = np.random.default_rng(5)
+    truth = np.sqrt(2 / np.pi)
+    samples = rng.normal(size=(1000, 32, 1))
+    replicas = np.abs(samples + rng.normal(size=(1000, 32, 16))).mean(axis=1)
+    estimates = np.abs(samples[..., 0]).mean(axis=1)
+    for scale in (of_size(LOG), LINEAR):
+        low, high, _ = bootstrap_interval(estimates, replicas, scale=scale)
+        assert ((low <= truth) & (truth <= high)).mean() > 0.95
 
 
 def test_the_reflected_interval_turns_the_percentiles_round_the_estimate():
