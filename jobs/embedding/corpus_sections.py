@@ -26,7 +26,7 @@ def trained(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
         f"{_sentence(corpora, embedding)} Word vectors of {embedding.trainer.dimensions} dimensions were trained with "
         f"{_TRAINERS[embedding.trainer.name]} on {'each' if corpora.height > 1 else 'it'}{_starts(embedding)} and on "
         f"{embedding.num_replicas} bootstrap replicas of it, in which every {embedding.resampling.unit} "
-        f"{_WEIGHTS[embedding.resampling.weights]} on average."
+        f"{_WEIGHTS[embedding.resampling.weights]} on average; their vocabulary is that of the corpus itself."
     )
 
 

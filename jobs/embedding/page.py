@@ -14,7 +14,7 @@ from tiltmeter.jobs.embedding.slice_sections import Compared, slice_sections
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.report.html.elements import Block, Paragraph, Section
-from tiltmeter.jobs.report.intervals import NamedSides, on_intervals
+from tiltmeter.jobs.report.intervals import NamedSides, on_intervals, on_shifts
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body, MakePage
 from tiltmeter.jobs.runtime.context import Run
@@ -114,7 +114,9 @@ def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) 
     if measures and has_replicas(config.embedding):
         num_replicas = max(cast(int, measure.rows["num_replicas"].max() or 0) for measure in measures)
         asked = config.embedding.num_replicas if isinstance(config.embedding, EmbeddingConfig) else num_replicas
-        blocks += on_intervals(cast(IntervalSettings, config.job), asked, [measure.sides for measure in measures])
+        settings = cast(IntervalSettings, config.job)
+        blocks += on_shifts(frames, settings.level, asked)
+        blocks += on_intervals(settings, asked, [measure.sides for measure in measures])
     return blocks
 
 

@@ -35,10 +35,16 @@ def occupation_findings(rows: pl.DataFrame) -> list[str]:
     if results.is_empty():
         return [why_nothing(rows, "occupation")]
     words = f"{_num_of(results, rows, 'occupation', 'word')} could be measured"
+    num, outside = int(results["num_replicas"].sum()), int(results["num_outside"].sum())
+    mixtures = (
+        f"Of the {num:,} flips, {outside:,} lie outside of [0, 1], where no mixture of the two cues outweighs the "
+        "occupation: they count in PSE and JND with the mixture that would."
+    )
     gender, others = rows.filter(pl.col("is_gender")), by_cue_pair(rows.filter(~pl.col("is_gender")))
     return [
         *([f"{words}, {_with_gender_pairs(gender)}"] if gender.height else [f"{words}."]),
         *(_with_pair(label, part) for label, part in others.items()),
+        *([mixtures] if outside else []),
     ]
 
 

@@ -8,7 +8,8 @@ import polars as pl
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Block, Details, Paragraph
 from tiltmeter.jobs.report.sides import Lean, on_sides
-from tiltmeter.jobs.report.wording import plural, plural_form, some, verb
+from tiltmeter.jobs.report.wording import number, plural, plural_form, some, verb
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.intervals import (
     HOLDS_ITS_ESTIMATE,
     IntervalSettings,
@@ -22,13 +23,17 @@ _FEW_REPLICAS = 10
 """With fewer, percentiles leave out a value like their own in more than one case of five, whatever their level, and the
 spread is known to no better than a quarter."""
 
+_MIN_REPLICAS = 2
+_SHIFT = "_shift"
+
 _BESIDE = " The original corpus may lie outside of the interval of its replicas, which have fewer different lines."
 
 
 _METHODS: dict[Method, str] = {
     "averaged": (
         "They lie around the mean of {num} bootstrap replicas, as wide as these spread, with Student's t for so many, "
-        "and reach to the number"
+        "and reach to the number; around the number itself where it is a size, such as a direct bias or a share, or "
+        "where resampling alone shifts it by more than the replicas spread"
     ),
     "centred": (
         "They lie around the number, as wide as {num} bootstrap replicas spread, with Student's t for so many of them"
@@ -107,6 +112,44 @@ def on_intervals(intervals: IntervalSettings, num_replicas: int, sides: Sequence
         Paragraph(short),
         Details("How to read the intervals", [Paragraph(long, "note")]),
     ]
+
+
+def on_shifts(frames: Frames, level: float, num_replicas: int) -> list[Block]:
+    """A warning of the numbers that resampling alone shifts further than their replicas reach; nothing without any.
+
+    Args:
+        frames: of whose tables the columns ``<x>_shift`` are looked at.
+        level: nominal coverage.
+        num_replicas: bootstrap replicas that intervals rest on.
+    """
+    if num_replicas < _MIN_REPLICAS:
+        return []
+    parts = [part for name in frames for part in _shifts(name, frames.scan(name))]
+    known = pl.concat(parts).filter(pl.col("shift").is_finite()).collect() if parts else None
+    reach = student_reach(level, num_replicas)
+    if known is None or (shifted := known.filter(pl.col("shift").abs() > reach)).is_empty():
+        return []
+    furthest = pl.col("shift").get(pl.col("shift").abs().arg_max())
+    by_number = shifted.group_by("table", "number").agg(furthest, pl.len().alias("num"))
+    named = [
+        f"{row['number']} in {row['table']} ({row['num']:,}, by up to {number(row['shift'], 1)})"
+        for row in by_number.sort("num", "table", "number", descending=[True, False, False]).to_dicts()
+    ]
+    text = (
+        f"Resampling alone shifts {shifted.height:,} of {plural(known.height, 'number')} by more than "
+        f"{number(reach, 1)} standard deviations of the replicas: {some(named, 3)}. Their intervals lie around the "
+        "numbers themselves and say how far these would move; what they would be without the noise that makes them "
+        "larger or smaller, no interval says."
+    )
+    return [Paragraph(text, "warning")]
+
+
+def _shifts(name: str, rows: pl.LazyFrame) -> Iterator[pl.LazyFrame]:
+    """``table``, ``number`` and ``shift`` of all numbers of a table that have one."""
+    columns = [column for column in rows.collect_schema().names() if column.endswith(_SHIFT)]
+    if columns:
+        long = rows.select(columns).unpivot(variable_name="number", value_name="shift")
+        yield long.select(pl.lit(name).alias("table"), pl.col("number").str.strip_suffix(_SHIFT), "shift")
 
 
 def _coverage(intervals: IntervalSettings, num_replicas: int) -> float:

@@ -44,6 +44,8 @@ def broken(line):
 def test_occupation_findings_count_both_sides(embeddings):
     (coverage,) = occupation_findings(embeddings.psychometrics())
     assert coverage.startswith("5 of 5 occupations could be measured, with 2 of 2 gender cue pairs.")
+    outside = embeddings.psychometrics().with_columns(num_outside=pl.lit(3))
+    assert occupation_findings(outside)[1].startswith("Of the 320 flips, 30 lie outside of [0, 1], where no mixture")
     assert "In 2 of these 10 combinations the interval of the PSE lies above 0.5" in coverage
     assert "in 2 below" in coverage
     assert coverage.endswith("in 6 it includes 0.5 and names no side.")

@@ -14,8 +14,9 @@ from tiltmeter.jobs.association.tables import ASSOCIATIONS
 from tiltmeter.jobs.psychophysics import page as psychophysics
 from tiltmeter.jobs.report.findings import by_model, correlations, folded, in_model, measured, paragraphs, why_nothing
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
-from tiltmeter.jobs.report.intervals import on_intervals
+from tiltmeter.jobs.report.intervals import on_intervals, on_shifts
 from tiltmeter.jobs.report.wording import estimate, number, p_value, quoted, stars
+from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 
@@ -144,6 +145,20 @@ def test_few_replicas_are_a_warning():
         on_intervals(PERCENTILES, 4, [])[0].text
     )
     assert [block.kind for block in on_intervals(IntervalSettings(), 10, [])] == ["paragraph", "details"]
+
+
+def test_numbers_that_resampling_shifts_are_a_warning():
+    rows = pl.LazyFrame({"size": [1.0] * 4, "size_shift": [2.1, -2.3, 1.0, np.nan], "bias_shift": [0.0, 3.0, None, 1]})
+    [block] = on_shifts(Frames({"lists": rows, "words": pl.LazyFrame({"word": ["a"]})}), 0.95, 32)
+    # Student's t of 31 degrees of freedom reaches 2.04.
+    assert block == Paragraph(block.text, "warning")
+    assert block.text.startswith(
+        "Resampling alone shifts 3 of 6 numbers by more than 2.0 standard deviations of the replicas: size in lists "
+        "(2, by up to −2.3) and bias in lists (1, by up to 3.0). Their intervals lie around the numbers themselves"
+    )
+    assert not on_shifts(Frames({"lists": rows.head(1)}), 0.95, 8), "2.4 with 8"
+    assert not on_shifts(Frames({"words": pl.LazyFrame({"word": ["a"]})}), 0.95, 32)
+    assert not on_shifts(Frames({"lists": rows}), 0.95, 0)
 
 
 def test_models_are_named_where_there_are_several():
