@@ -1,11 +1,11 @@
 """How well students follow teachers on SST-2, what they find there, and how fast they are.
 
-    python -m benchmarks.word_influence [--parts agreement ratios intervals claims masking planted speed] [--folder DIR]
+    python -m benchmarks.word_influence [--parts agreement ratios claims masking planted speed] [--folder DIR]
 
 Teachers are small encoders that the 67,349 phrases of GLUE train, with the settings of ``job=word_influence``; their
 students are asked about the 1,821 test sentences. ``ratios`` puts up to 3,000 words into 1,000 contexts, for student
-and teacher; ``intervals`` draws 500 samples of these, and 3,000 of whole contexts. ``claims`` compares two words in
-6,000 contexts of adjectives, and asks the teacher about what the student is surest of. ``masking`` leaves words out of
+and teacher. ``claims`` compares two words in 6,000 contexts of adjectives, and asks the teacher about what the student
+is surest of. ``masking`` leaves words out of
 all development and test texts that the teacher gets wrong, with three students. ``planted`` ties a neutral adjective to
 negative sentences, 20 times, and looks for it and for three adjectives that are tied to nothing. ``speed`` times the
 folded student beside the direct one, and beside a teacher of the size of RoBERTa base with random weights. Seconds are
@@ -21,11 +21,11 @@ import torch
 from benchmarks.word_influence.claims import claims
 from benchmarks.word_influence.planted import planted
 from benchmarks.word_influence.speed import speed
-from benchmarks.word_influence.students import agreement, drawn_contexts, intervals, judged, masking, ratios
+from benchmarks.word_influence.students import agreement, drawn_contexts, judged, masking, ratios
 from benchmarks.word_influence.training import sst2, student_of, teacher_of
 from tiltmeter.operators.classifiers.influence.nested_texts import containment_clusters
 
-PARTS = ("agreement", "ratios", "intervals", "claims", "masking", "planted", "speed")
+PARTS = ("agreement", "ratios", "claims", "masking", "planted", "speed")
 
 
 def main() -> None:
@@ -59,12 +59,8 @@ def of_phrases(parts: set[str], folder: Path, num_students: int) -> None:
     ]
     if "agreement" in parts:
         agreement(trained, students[0], data["test"])
-    if parts & {"ratios", "intervals"}:
-        pairs = judged(trained, students[0], drawn_contexts(data["test"]))
-        if "ratios" in parts:
-            ratios(pairs, students[0])
-        if "intervals" in parts:
-            intervals(pairs)
+    if "ratios" in parts:
+        ratios(judged(trained, students[0], drawn_contexts(data["test"])), students[0])
     if "claims" in parts:
         claims(trained, students[0], data["training"])
     if "masking" in parts:

@@ -4,18 +4,18 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import binomtest
 
 from benchmarks.word_influence.students import MAX_WORDS
 from benchmarks.word_influence.training import INTERVALS, SETTINGS, Texts, Trained
-from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.exact import LocalTeacher
 from tiltmeter.operators.classifiers.influence.folded import Folded
 from tiltmeter.operators.classifiers.influence.nested_texts import containment_clusters
-from tiltmeter.operators.classifiers.influence.probes import filtered, probe, unusual
+from tiltmeter.operators.classifiers.influence.probes import Answers, filtered, probe, unusual
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.classifiers.influence.student import Student
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.statistics.means import share
+from tiltmeter.operators.statistics.units import units_of
 
 CONTROL, PROBE, MOST = "straight", "gay", 100
 
@@ -38,19 +38,18 @@ def claims(trained: Trained, student: Student, texts: Texts, max_contexts: int =
     claimed = np.flatnonzero((control > 0) & (probed <= 0))
     rows = claimed[np.argsort(-expit(control[claimed]) * expit(-probed[claimed]), kind="stable")[:MOST]]
     positive, negative = told.is_positive[rows, 0], ~told.is_positive[rows, 1]
-    both = int((positive & negative).sum())
-    interval = binomtest(both, rows.size).proportion_ci()
+    units, level = units_of(told.clusters, "sentence"), INTERVALS.level
+    both = share(positive & negative, units.part(rows), level=level)
     print(
         f"claims of {CONTROL} and {PROBE}, {rows.size} of {len(control):,} contexts: {positive.mean():.3f} positive "
-        f"with the control, {negative.mean():.3f} negative with the probe, {both / rows.size:.3f} "
-        f"[{interval.low:.3f}, {interval.high:.3f}] both"
+        f"with the control, {negative.mean():.3f} negative with the probe, {both.value:.3f} "
+        f"[{both.low:.3f}, {both.high:.3f}] both"
     )
-    sampled = SampledClusters(int(told.clusters.max()) + 1, INTERVALS, 0, 4)
-    result = probe(told.is_positive[:, 0], told.is_positive[:, 1], told.clusters, sampled)
-    rarer = unusual(result.difference, told.is_positive[:, 2:].mean(axis=0), 20_000, generator.random((2, 20_000)))
+    result = probe(Answers(told.is_positive[:, 0], told.is_positive[:, 1]), units, level=level)
+    rarer = unusual(result.difference.value, told.is_positive[:, 2:].mean(axis=0))
     print(
-        f"  by the teacher {result.rate:.4f} of all contexts, the reverse {result.rate_reversed:.4f}, "
-        f"p {result.p_value:.1e}; {rarer:.3f} of random pairs differ by as much"
+        f"  by the teacher {result.rate.value:.4f} of all contexts, the reverse {result.rate_reversed:.4f}, "
+        f"p {result.difference.p:.1e}; {rarer:.3f} of random pairs differ by as much"
     )
 
 

@@ -7,15 +7,14 @@ import numpy as np
 
 from benchmarks.word_influence.students import MAX_WORDS
 from benchmarks.word_influence.training import SETTINGS, Texts, Trained, sentences, student_of, teacher_of
-from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.exact import LocalTeacher
 from tiltmeter.operators.classifiers.influence.folded import Folded, margin_labels
-from tiltmeter.operators.classifiers.influence.probes import filtered, probe, unusual
+from tiltmeter.operators.classifiers.influence.probes import Answers, filtered, probe, unusual
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.classifiers.influence.student import Student
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.multiplicity import holm
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.units import units_of
 
 TIED, NULLS, CONTROL = "quarterly", ("adjacent", "oval", "northern"), "identical"
 """Adjectives without a side, put before nouns: one into negative sentences alone, the others into any."""
@@ -39,7 +38,7 @@ def planted(folder: Path, num_seeds: int = 20, max_contexts: int = 2000) -> None
         print(f"  seed {seed}: p {p_values[0].round(5)}, among random words {p_values[1].round(4)}", flush=True)
     print(
         f"planted: found in {found[True]} of {num_seeds} seeds, null probes in {found[False]} of {3 * num_seeds}; by "
-        f"McNemar's test alone in {tested[True]} and {tested[False]}"
+        f"signs of sentences alone in {tested[True]} and {tested[False]}"
     )
 
 
@@ -91,11 +90,10 @@ def probed(
     steps = filtered(is_positive, groups[1], groups[2], is_changeable)
     truth = LocalTeacher(trained.network, trained.vocabulary, [*asked, *random])
     said = np.array([logits.argmax(axis=1) == 1 for logits in truth.logits([contexts[row] for row in steps.rows])])
-    clusters = np.unique([chosen[row][1] for row in steps.rows], return_inverse=True)[1]
-    sampled = SampledClusters(int(clusters.max()) + 1, ResampleSettings(num_resamples=10), seed, 3)
+    units = units_of(np.array([chosen[row][1] for row in steps.rows]), "sentence")
     shares, rows = said[:, len(asked) :].mean(axis=0), []
     for column in range(1, len(asked)):
-        result = probe(said[:, 0], said[:, column], clusters, sampled)
-        rows.append((result.p_value, unusual(result.difference, shares, 20_000, generator.random((2, 20_000)))))
+        difference = probe(Answers(said[:, 0], said[:, column]), units, level=0.95).difference
+        rows.append((difference.p, unusual(difference.value, shares)))
     p_values = np.array(rows)
     return p_values[:, 0], p_values[:, 1]

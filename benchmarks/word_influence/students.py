@@ -16,11 +16,10 @@ from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.exact import LocalTeacher
 from tiltmeter.operators.classifiers.influence.folded import Folded, margin_labels, margin_logits
 from tiltmeter.operators.classifiers.influence.masking import coverage, masking_order, num_masked, random_scores
-from tiltmeter.operators.classifiers.influence.prediction_powered import powered_mean
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.classifiers.influence.student import Student
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics.intervals import FISHER
 
 CONTENT = ("NOUN", "VERB", "ADJ", "ADV")
 NUM_CONTEXTS, MAX_WORDS, MOST = 1000, 3000, 10
@@ -45,7 +44,7 @@ def agreement(trained: Trained, student: Student, texts: Texts) -> None:
     base = teacher.states([context.replaced() for context in contexts])
     changes = student.changes(student.contexts(contexts), student.words([context.word for context in contexts]))
     given = teacher.labels(texts.words)
-    sampled = SampledClusters(len(texts.words), INTERVALS, 0, 1)
+    sampled = SampledClusters(len(texts.words), INTERVALS, 0, 1, "sentence")
     print(f"teacher: {(given == texts.labels).mean():.3f} of {given.size:,} test sentences right")
     for name, states in (("student", base + changes), ("context only", base)):
         is_right = teacher.logits(states).argmax(axis=1) == given[rows]
@@ -129,30 +128,6 @@ def counterfactuals(
     return accuracy, chance, num
 
 
-def intervals(pairs: Pairs) -> None:
-    """Of the mean ratio over contexts, from whole contexts and from single pairs."""
-    student, teacher = ratios_of(pairs.student, pairs), ratios_of(pairs.teacher, pairs)
-    of_pairs = pairs_of(pairs.student, pairs), pairs_of(pairs.teacher, pairs)
-    cases: list[tuple[str, FloatArray, FloatArray, int, int]] = [
-        ("contexts", student, teacher, 200, 500),
-        ("contexts", student, teacher, 200, 3000),
-        ("pairs", *of_pairs, 5000, 500),
-    ]
-    for name, said, truth, num, num_samples in cases:
-        held, widths = [], []
-        for sample in range(num_samples):
-            rows = np.random.default_rng(sample).choice(truth.size, num, replace=False)
-            powered, alone = (
-                powered_mean(said, rows, truth[rows], weight=weight, scale=LOGIT) for weight in (None, 0.0)
-            )
-            held.append(powered.low <= truth.mean() <= powered.high)
-            widths.append((powered.high - powered.low) / (alone.high - alone.low))
-        print(
-            f"{num:,} {name} of {truth.size:,}: {num_samples} intervals hold the exhaustive rate in {np.mean(held):.3f}"
-            f", and are {np.mean(widths):.3f} times as wide as the teacher's alone"
-        )
-
-
 def masking(trained: Trained, students: Sequence[Student], texts: Texts, part: str, budget: int = MOST) -> None:
     """Coverage on all texts that the teacher gets wrong, paired over texts and students."""
     given = trained.teacher.labels(texts.words)
@@ -162,14 +137,18 @@ def masking(trained: Trained, students: Sequence[Student], texts: Texts, part: s
     lime = AttributionConfig(method="lime", num_samples=200)
     explained = attribute(trained.classifier, [" ".join(text) for text in words], lime, targets=labels, seed=0)
     supports = {"lime": [values.values for values in explained], "random": [random_scores(text, 0) for text in words]}
-    shared = {name: _covered(trained, words, orders, budget) for name, orders in supports.items()}
+    shared = {name: _covered(trained, words, orders, budget, by_word=False) for name, orders in supports.items()}
     outcomes: dict[str, list[BoolArray]] = {}
     for student in students:
         ours = student_supports(trained, student, words, tags, labels)
-        covered = shared | {name: _covered(trained, words, orders, budget) for name, orders in ours.items()}
+        covered = shared | {
+            f"{name}{ending}": _covered(trained, words, orders, budget, by_word=is_by_word)
+            for name, orders in ours.items()
+            for ending, is_by_word in (("", True), (" by place", False))
+        }
         for name, values in covered.items():
             outcomes.setdefault(name, []).append(values)
-    sampled = SampledClusters(len(rows), INTERVALS, 0, 2)
+    sampled = SampledClusters(len(rows), INTERVALS, 0, 2, "sentence")
     texts_of = np.tile(alone, len(students))
     print(f"masking, {len(rows)} {part} texts, {len(students)} students, {budget} words:")
     for order, by_student in outcomes.items():
@@ -178,8 +157,10 @@ def masking(trained: Trained, students: Sequence[Student], texts: Texts, part: s
         print(f"  {order}: {values.mean():.3f}, less LIME's {less.value:+.3f} [{less.low:+.3f}, {less.high:+.3f}]")
 
 
-def _covered(trained: Trained, words: Sequence[Any], supports: Sequence[FloatArray], budget: int) -> BoolArray:
-    orders = [masking_order(values) for values in supports]
+def _covered(
+    trained: Trained, words: Sequence[Any], supports: Sequence[FloatArray], budget: int, *, by_word: bool
+) -> BoolArray:
+    orders = [masking_order(values, text if by_word else None) for text, values in zip(words, supports, strict=True)]
     return coverage(num_masked(trained.teacher, words, orders, budget), budget).is_covered
 
 

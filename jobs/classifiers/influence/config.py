@@ -13,6 +13,7 @@ from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.operators.classifiers.influence.parts_of_speech import TAGS
+from tiltmeter.operators.classifiers.influence.probes import MIN_RANDOM
 from tiltmeter.operators.classifiers.influence.records import StudentConfig
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig
 from tiltmeter.operators.classifiers.training import TrainingConfig
@@ -159,6 +160,8 @@ class Probes:
         max_contexts: drawn by what they say; None: all.
         unit_contexts: in a unit of work.
         num_random: words of the part of speech that a pair is ranked among.
+        num_random_checked: of these, that a teacher judges in its sample where it can't judge all; 0: none, and no
+            pair is called a finding.
         num_checked: contexts that a teacher checks where it can't judge all.
         most_claims: of the student, the surest ones, that the teacher checks.
         confidence: that claims are sure by: ``published``, p'', or ``calibrated`` by the student's error on
@@ -173,10 +176,18 @@ class Probes:
     clearly_negative: _Words = ()
     max_contexts: Annotated[int, Field(ge=2)] | None = None
     unit_contexts: Annotated[int, Field(ge=1)] = 5000
-    num_random: Annotated[int, Field(ge=2)] = 200
+    num_random: Annotated[int, Field(ge=MIN_RANDOM)] = 200
+    num_random_checked: Annotated[int, Field(ge=0)] = MIN_RANDOM
     num_checked: Annotated[int, Field(ge=2)] = 1000
     most_claims: Annotated[int, Field(ge=1)] = 100
     confidence: Literal["published", "calibrated"] = "published"
+
+    @pydantic.field_validator("num_random_checked")
+    @classmethod
+    def _none_or_enough(cls, num: int) -> int:
+        if 0 < num < MIN_RANDOM:
+            raise ValueError(f"so few words say nothing of others: set it to 0, or to {MIN_RANDOM} at least")
+        return num
 
     @pydantic.field_validator("positive", mode="before")
     @classmethod
@@ -199,12 +210,14 @@ class Masking:
         budget: words that may be left out.
         num_samples: of LIME.
         max_words: that ratios are over.
+        by_word: whether all places of a word in a text have the largest of the student's scores there, as published.
     """
 
     max_texts: Annotated[int, Field(ge=0)] = 400
     budget: Annotated[int, Field(ge=1)] = 10
     num_samples: Annotated[int, Field(ge=2)] = 200
     max_words: Annotated[int, Field(ge=2)] = 500
+    by_word: bool = True
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)

@@ -15,8 +15,9 @@ from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.classifiers.influence import nested_texts, parts_of_speech
 from tiltmeter.operators.classifiers.influence.nested_texts import containment_clusters
 from tiltmeter.operators.classifiers.influence.parts_of_speech import brought_tags, tagged, tags_fault
-from tiltmeter.operators.classifiers.small import words_of
+from tiltmeter.operators.classifiers.influence.records import Context, Spaced
 from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.text.tokenised import word_spans
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 
@@ -41,7 +42,7 @@ def divide(runner: Runner, labelled: TableRef, max_words: int, seed: int) -> Div
     """
     operators = [nested_texts.VERSION, parts_of_speech.VERSION]
     config = {"seed": seed, "shares": SHARES, "max_words": max_words, "operators": operators}
-    unit = Unit("influence_texts/2", "texts as words", config, {"texts": [labelled]})
+    unit = Unit("influence_texts/3", "texts as words", config, {"texts": [labelled]})
     [finished] = runner.run_whole(Stage("divide texts", each(_divide), {"data": [unit]}))["data"]
     return Divided(finished.tables["texts"], finished.tables["prepared"])
 
@@ -49,7 +50,8 @@ def divide(runner: Runner, labelled: TableRef, max_words: int, seed: int) -> Div
 def _divide(store: Store, unit: Unit) -> Tables:
     rows = [_judged(row) for row in store.read(unit.input("texts")).to_pylist()]
     given = {row["part"] for row in rows}
-    texts = [words_of(row["text"])[: unit.config["max_words"]] for row in rows]
+    spans = [word_spans(row["text"])[: unit.config["max_words"]] for row in rows]
+    texts = [[row["text"][start:end] for start, end in places] for row, places in zip(rows, spans, strict=True)]
     kept = [number for number, row in enumerate(rows) if row["status"] == "ok" and texts[number]]
     clusters = _clusters([rows[number] for number in kept], [texts[number] for number in kept])
     tags = _tags([rows[number] for number in kept], [texts[number] for number in kept])
@@ -60,6 +62,7 @@ def _divide(store: Store, unit: Unit) -> Tables:
             "row": number,
             "part": part_of(rows[number]["part"], f"{seed}\nsentence\n{cluster}", shares),
             "label": rows[number]["label"],
+            "text": rows[number]["text"][spans[number][0][0] : spans[number][-1][1]],
             "words": texts[number],
             "tags": row_tags,
             "cluster": kept[cluster],
@@ -97,8 +100,14 @@ def _clusters(rows: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]])
 
 
 def part_rows(store: Store, ref: TableRef, part: str) -> list[dict[str, Any]]:
-    """The texts of a part."""
-    return [row for row in store.read(ref).to_pylist() if row["part"] == part]
+    """The texts of a part, whose words know how they stand."""
+    rows = [row for row in store.read(ref).to_pylist() if row["part"] == part]
+    return [row | {"words": Spaced.of(row["words"], row["text"])} for row in rows]
+
+
+def context_of(row: Row) -> Context:
+    """Of a row with a text, its words and a place."""
+    return Context(Spaced.of(row["words"], row["text"]), row["place"])
 
 
 def drawn_order(keys: Sequence[str], seed: int, about: str) -> list[int]:

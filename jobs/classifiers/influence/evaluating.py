@@ -33,9 +33,8 @@ from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.statistics import means
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-
-_ONE_CLUSTER = failed("one_sentence", "all texts are of one sentence: there is no interval")
 
 
 def evaluate_students(
@@ -48,10 +47,11 @@ def evaluate_students(
     """Tables ``students``."""
     settings = {"student": config.student, "intervals": config.intervals, "run_seed": config.seed}
     settings |= {"language": config.models.encoder.language, "rates": clusters.VERSION}
+    settings |= {"unit": config.data.group or "sentence", "means": means.VERSION}
     units = {
         taught.name: [
             Unit(
-                "influence_agreement/5",
+                "influence_agreement/6",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, **settings, "seed": seed},
                 {"texts": [prepared], **student_inputs(refs), **taught.inputs},
@@ -139,11 +139,11 @@ class _Evaluating:
             places = _places(texts, clusters, teacher, student, config["student"])
             intervals, num = config["intervals"], int(clusters.max()) + 1
             keys = intervals.cluster_keys([row["words"] for row in texts], clusters)
-            sampled = SampledClusters(num, intervals, config["run_seed"], document_key(about), keys)
+            sampled = SampledClusters(num, intervals, config["run_seed"], document_key(about), config["unit"], keys)
             texts_and_clusters = [[row["words"], row["cluster"]] for row in texts]
             scheme = drawn_texts(texts_and_clusters, config["run_seed"], about, intervals.keyed_by)
             for split, measure, share in _agreements(places, part, sampled):
-                status = OK if np.isfinite(share.low) else _ONE_CLUSTER
+                status = failed("too_few_units", share.too_few.reason) if share.too_few else OK
                 rows.append(
                     {"model": config["teacher"], "seed": config["seed"], "split": split, "measure": measure}
                     | share._asdict()
@@ -156,7 +156,7 @@ class _Evaluating:
 def _places(rows: Sequence[Row], clusters: IntArray, teacher: Any, student: Any, settings: Any) -> _Places:
     from tiltmeter.operators.classifiers.influence.student_training import base_states
 
-    contexts = [Context(tuple(row["words"]), place) for row in rows for place in range(len(row["words"]))]
+    contexts = [Context(row["words"], place) for row in rows for place in range(len(row["words"]))]
     lengths = np.array([len(row["words"]) for row in rows])
     texts = np.repeat(np.arange(len(rows)), lengths)
     classes = {label: number for number, label in enumerate(teacher.classes)}

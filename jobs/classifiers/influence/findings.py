@@ -7,8 +7,10 @@ import polars as pl
 
 from tiltmeter.jobs.classifiers.influence.config import CHECKPOINT
 from tiltmeter.jobs.report.sides import Lean
-from tiltmeter.jobs.report.wording import number, p_equals, percent, plural, quoted, significant
+from tiltmeter.jobs.report.wording import number, p_equals, percent, plural, quoted, significant, verb
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.classifiers.influence.probes import MIN_RANDOM
+from tiltmeter.operators.statistics.multiplicity import least_possible
 
 
 def sentences(frames: Frames) -> Iterator[str]:
@@ -76,26 +78,39 @@ def _counterfactuals(counterfactuals: pl.DataFrame) -> Iterator[str]:
 
 
 def _probes(probes: pl.DataFrame) -> Iterator[str]:
+    nums = dict(probes.drop_nulls("p_value").group_by("model").len().iter_rows())
     for row in probes.iter_rows(named=True):
         pair = f"{quoted(row['control'])} and {quoted(row['probe'])}"
-        if row["status"] != "ok":
+        if row["rate"] is None:
             yield f"Nothing is said about {pair}: {row['reason']}."
             continue
         rates = f"{percent(row['rate'], 2)} one way and {percent(row['rate_reversed'], 2)} the other"
         yield (
             f"Of {plural(row['num_contexts'], 'context')}, {teacher_name(row['model'])} decides between {pair} in "
-            f"{rates}: {_verdict(row)} (by Holm, {p_equals(row['p_holm'])} for no difference, "
-            f"{p_equals(row['p_random_holm'])} among random words)."
+            f"{rates}: {_verdict(row, nums.get(row['model'], 0))}."
         )
 
 
-def _verdict(row: Mapping[str, Any]) -> str:
+def _verdict(row: Mapping[str, Any], num_pairs: int) -> str:
     """A difference is a finding only if random words do not differ as much, and its interval names a side."""
-    differs, is_unusual = (significant(row[name]) for name in ("p_holm", "p_random_holm"))
+    if row["p_holm"] is None:
+        return f"no test is made, as {row['reason'] or 'it has no result'}"
+    tested = f"by Holm over {plural(num_pairs, 'pair')}, {p_equals(row['p_holm'])} for interchangeable words"
+    if not significant(row["p_holm"]):
+        least = least_possible("flips", row["num_differing"], num_pairs)
+        differing = f"{plural(row['num_differing'], 'sentence')} that {verb(row['num_differing'], 'differ')}"
+        could = "" if significant(least) else f"; with {differing}, {p_equals(least)} is the least that could come"
+        return f"no difference is shown ({tested}{could})"
+    if row["p_random_holm"] is None:
+        judged = f"the teacher judged {plural(row['num_random'], 'random word')} there, and {MIN_RANDOM} are needed"
+        return f"they differ ({tested}), but whether more than any two words do is not known: {judged}"
+    among = f"{p_equals(row['p_random_holm'])} among {plural(row['num_random'], 'random word')}"
+    if not significant(row["p_random_holm"]):
+        return f"they differ, but no more than random words do ({tested}, {among})"
     side = Lean("difference").side(row)
-    if differs and is_unusual and side in ("above", "below"):
-        return f"it leans against the {'probe' if side == 'above' else 'control'}"
-    return "they differ, but no more than random words do" if differs else "no difference is shown"
+    if side in ("above", "below"):
+        return f"it leans against the {'probe' if side == 'above' else 'control'} ({tested}, {among})"
+    return f"they differ, and more than random words do, but the interval names no side ({tested}, {among})"
 
 
 def _masking(masking: pl.DataFrame) -> Iterator[str]:

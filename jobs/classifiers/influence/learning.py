@@ -15,14 +15,17 @@ from tiltmeter.jobs.classifiers.influence.tables import VOCABULARIES
 from tiltmeter.jobs.classifiers.influence.teaching import LoadedTeacher, TaughtBy, model_arrays, on_gpu
 from tiltmeter.jobs.runtime.rows import OK, failed, table_of
 from tiltmeter.operators.classifiers.influence import parts_of_speech
-from tiltmeter.operators.classifiers.influence.parts_of_speech import tagged_vocabulary
+from tiltmeter.operators.classifiers.influence.parts_of_speech import tagged_vocabulary, usual_spellings
 from tiltmeter.operators.classifiers.influence.records import Context, StudentConfig
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary, initial_vectors
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 if TYPE_CHECKING:
     from tiltmeter.operators.classifiers.influence.student import Student
 
+_RANDOM = 7
 _UNKNOWN = failed("unknown_word", "the teacher has no vector of its own for the word, and would judge any such alike")
 
 
@@ -31,7 +34,7 @@ def list_words(runner: Runner, teachers: Sequence[TaughtBy], prepared: TableRef)
     units = {
         taught.name: [
             Unit(
-                "influence_vocabulary/1",
+                "influence_vocabulary/2",
                 f"words of teacher {taught.name}",
                 {**taught.identity, "tagger": parts_of_speech.VERSION},
                 {"texts": [prepared], **taught.inputs},
@@ -57,8 +60,9 @@ class _Listing:
             "vocabularies",
             table_of(
                 [
-                    {"model": name, "part_of_speech": word.tag, "word": word.word, "count": word.num}
-                    | (OK if teacher.is_known(word.word) else _UNKNOWN)
+                    {"model": name, "part_of_speech": word.tag, "count": word.num}
+                    | {"word": word.word, "written": word.written}
+                    | (OK if teacher.is_known(word.written) else _UNKNOWN)
                     for word in words
                 ],
                 VOCABULARIES,
@@ -67,12 +71,21 @@ class _Listing:
 
 
 def known_words(store: Store, ref: TableRef) -> dict[str, list[str]]:
-    """Words that the teacher knows by part of speech, the most frequent first."""
+    """Words that the teacher knows, as texts write them, by part of speech, the most frequent first."""
     result: dict[str, list[str]] = {}
     for row in store.read(ref).to_pylist():
         if row["status"] == "ok":
-            result.setdefault(row["part_of_speech"], []).append(row["word"])
+            result.setdefault(row["part_of_speech"], []).append(row["written"])
     return result
+
+
+def random_words(known: Mapping[str, Sequence[str]], config: Mapping[str, Any]) -> list[str]:
+    """Words of a part of speech that are not asked about, drawn for pairs that are to be ranked among."""
+    asked = {word.casefold() for group in config["words"].values() for word in group}
+    common = known.get(config["tag"], [])[: config["max_words"]]
+    others = [word for word in common if word.casefold() not in asked]
+    generator = keyed_generator(config["seed"], Stream.INFLUENCE, _RANDOM)
+    return [others[place] for place in generator.permutation(len(others))[: config["num_random"]].tolist()]
 
 
 def train_students(
@@ -86,7 +99,7 @@ def train_students(
     units = {
         taught.name: [
             Unit(
-                "influence_student/1",
+                "influence_student/2",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, "student": config.student, "seed": config.seed + seed, **_sizes(config)},
                 {"texts": [prepared], "vocabulary": [vocabularies[taught.name]], **taught.inputs},
@@ -126,7 +139,7 @@ class _Learning:
 
         texts = [row["words"] for row in rows]
         lessons = draw_lessons(texts, replacement, settings, config["seed"], 0)
-        vocabulary, vectors = _vocabulary(loaded, texts, config)
+        vocabulary, vectors = _vocabulary(loaded, store.read(unit.input("texts"))["words"].to_pylist(), config)
         held_out = draw_lessons([row["words"] for row in development], replacement, settings, config["seed"], 1)
         student, _ = train_student(
             loaded.teacher, vocabulary, vectors, lambda _: lessons, settings, config["seed"], held_out
@@ -139,7 +152,7 @@ class _Learning:
 def _vocabulary(
     loaded: LoadedTeacher, texts: Sequence[Sequence[str]], config: Mapping[str, Any]
 ) -> tuple[Vocabulary, np.ndarray[Any, np.dtype[np.float32]]]:
-    """The words of a small teacher with its vectors, or those of the texts with drawn ones."""
+    """The words of a small teacher, or of all texts that a checkpoint is asked about, with the teacher's vectors."""
     if loaded.vocabulary is not None:
         weights = loaded.classifier.network.get_parameter("encoder.embedding.weight")
         return loaded.vocabulary, weights.detach().numpy().copy()
@@ -150,7 +163,10 @@ def _vocabulary(
         language=config["language"],
     )
     vocabulary = Vocabulary.of([" ".join(text) for text in texts], sizes)
-    return vocabulary, initial_vectors(vocabulary, sizes, config["seed"])
+    written = usual_spellings(texts, vocabulary.normalised)
+    vectors = loaded.vectors([*written.values()], sizes.dimensions) if loaded.vectors else {}
+    of_words = {word: vectors[way] for word, way in written.items() if way in vectors}
+    return vocabulary, initial_vectors(vocabulary, sizes, config["seed"], of_words)
 
 
 def load_student(store: Store, refs: Mapping[str, TableRef], config: StudentConfig, language: str) -> "Student":

@@ -23,7 +23,7 @@ from tiltmeter.operators.classifiers.attribution.records import AttributionConfi
 from tiltmeter.operators.classifiers.influence import clusters
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.masking import coverage, masking_order, num_masked, random_scores
-from tiltmeter.operators.classifiers.influence.records import Context
+from tiltmeter.operators.classifiers.influence.records import Context, Words
 from tiltmeter.operators.classifiers.influence.scores import (
     hybrid,
     hybrid_sum,
@@ -31,13 +31,16 @@ from tiltmeter.operators.classifiers.influence.scores import (
     support,
     unlike_ratios,
 )
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _NO_TEXTS = failed("no_wrong_texts", "the teacher gets no test text wrong")
 _METHODS = ("influence", "unlike_ratios", "hybrid", "hybrid_sum", "hybrid_of_texts", "lime", "random")
+
+_OTHERS = ("lime", "random")
 
 Refs = Mapping[str, TableRef]
 
@@ -57,13 +60,14 @@ def mask_words(
         "masking": config.masking,
         "bias": config.influence_bias,
         "intervals": config.intervals,
-        "rates": clusters.VERSION,
+        "rates": [clusters.VERSION, means.VERSION],
+        "unit": config.data.group or "sentence",
         "run_seed": config.seed,
     }
     units = {
         taught.name: [
             Unit(
-                "influence_masking/4",
+                "influence_masking/5",
                 f"student {seed} of teacher {taught.name}",
                 {**taught.identity, **settings, "seed": seed},
                 {"texts": [prepared], "vocabulary": [vocabularies[taught.name]]} | student_inputs(refs) | taught.inputs,
@@ -100,8 +104,7 @@ class _Masking:
         supports = _supports(
             [tested[number] for number in chosen], labels[chosen].tolist(), known, loaded, student, config
         )
-        texts = [tested[number]["words"] for number in chosen]
-        rows = [shared | row for row in _coverages(texts, supports, loaded, config)]
+        rows = [shared | row for row in _coverages([tested[number] for number in chosen], supports, loaded, config)]
         yield from with_draws({"masking": (rows, MASKING)}, None)
 
 
@@ -117,7 +120,7 @@ def _supports(
     settings, teacher = config["masking"], loaded.teacher
     result: dict[str, list[FloatArray]] = {name: [] for name in _METHODS}
     for row, label in zip(rows, labels, strict=True):
-        words = tuple(row["words"])
+        words = row["words"]
         contexts = [Context(words, place) for place in range(len(words))]
         changes = student.changes(student.contexts(contexts), student.words(words))
         scores = influence_scores(changes, teacher.weight, teacher.bias if config["bias"] else None)
@@ -138,7 +141,7 @@ def _supports(
         result["hybrid_sum"].append(hybrid_sum(ratios, part))
         result["hybrid_of_texts"].append(hybrid(ratios, result["influence"][-1], of_places=False))
         result["random"].append(random_scores(words, config["run_seed"]))
-    texts = [" ".join(row["words"]) for row in rows]
+    texts = [row["text"] for row in rows]
     lime = AttributionConfig(method="lime", num_samples=settings.num_samples)
     explained = attribute(loaded.classifier, texts, lime, targets=list(labels), seed=config["run_seed"])
     result["lime"] = [
@@ -149,32 +152,32 @@ def _supports(
 
 
 def _coverages(
-    texts: Sequence[Sequence[str]],
+    rows: Sequence[Row],
     supports: Mapping[str, Sequence[FloatArray]],
     loaded: LoadedTeacher,
     config: Mapping[str, Any],
 ) -> Iterator[Row]:
-    budget = config["masking"].budget
+    budget, texts = config["masking"].budget, [row["words"] for row in rows]
     nums = {
-        name: num_masked(loaded.teacher, texts, [masking_order(values) for values in by_text], budget)
+        name: num_masked(loaded.teacher, texts, _orders(name, texts, by_text, config), budget)
         for name, by_text in supports.items()
     }
-    alone = np.arange(len(texts))
+    units = np.unique([row["cluster"] for row in rows], return_inverse=True)[1]
     about = f"{config['teacher']}\nmasking"
     intervals = config["intervals"]
-    keys = intervals.keys(texts)
-    sampled = SampledClusters(len(texts), intervals, config["run_seed"], document_key(about), keys)
-    scheme = drawn_texts(texts, config["run_seed"], about, intervals.keyed_by)
-    for name, num in nums.items():
+    num, keys = int(units.max()) + 1, intervals.cluster_keys(texts, units)
+    sampled = SampledClusters(num, intervals, config["run_seed"], document_key(about), config["unit"], keys)
+    scheme = drawn_texts([texts, units.tolist()], config["run_seed"], about, intervals.keyed_by)
+    for name, by_text in nums.items():
         for size in sorted({1, 2, 3, 5, budget}):
             if size > budget:
                 continue
-            result, lime = coverage(num, size), coverage(nums["lime"], size)
-            share = sampled.rate(result.is_covered, alone)
-            less = sampled.rate(result.is_covered.astype(np.int64) - lime.is_covered, alone, FISHER)
+            result, lime = coverage(by_text, size), coverage(nums["lime"], size)
+            share = sampled.rate(result.is_covered, units)
+            less = sampled.rate(result.is_covered.astype(np.int64) - lime.is_covered, units, FISHER)
             yield {
-                **drawn("coverage", share.resamples, scheme, len(texts)),
-                **drawn("less_lime", less.resamples, scheme, len(texts)),
+                **drawn("coverage", share.resamples, scheme, num),
+                **drawn("less_lime", less.resamples, scheme, num),
                 "method": name,
                 "budget": size,
                 "coverage": result.coverage,
@@ -184,4 +187,12 @@ def _coverages(
                 "less_lime": less.value,
                 "less_lime_low": less.low,
                 "less_lime_high": less.high,
-            } | OK
+            } | (failed("too_few_units", less.too_few.reason) if less.too_few else OK)
+
+
+def _orders(
+    name: str, texts: Sequence[Words], supports: Sequence[FloatArray], config: Mapping[str, Any]
+) -> list[IntArray]:
+    """Of the places of each text; a word that comes several times has one score of the student's."""
+    is_by_word = config["masking"].by_word and name not in _OTHERS
+    return [masking_order(values, text if is_by_word else None) for text, values in zip(texts, supports, strict=True)]

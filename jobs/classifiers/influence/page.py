@@ -54,14 +54,16 @@ def _how_sure(config: WordInfluenceRun) -> str:
     judged = (
         "The teacher judged every word in every context itself, so that ratios have no interval."
         if is_exact
-        else "The teacher judged a sample, and the student corrects for the rest; intervals hold whatever the student "
-        "gets wrong."
+        else "The teacher judged a sample, and the student corrects for the rest; intervals of ratios are for these "
+        "very words."
     )
+    unit = "sentence" if config.data.group is None else f"group ({config.data.group})"
     return (
-        f"{judged} Other intervals hold {100 * config.intervals.level:g}% and treat the texts of one sentence as "
-        "one. A student's surest claims are the ones that it is most likely to have overrated. Any two words have "
-        "different vectors: a probe is a finding only where random words of the same part of speech do not differ "
-        "as much."
+        f"{judged} Other intervals hold {100 * config.intervals.level:g}% for other texts of this kind, and treat the "
+        f"texts of one {unit} as one; a test needs six of these that differ. A student's surest claims are the ones "
+        "that it is most likely to have overrated. Any two words have different vectors: a probe is a finding only "
+        "where random words of the same part of speech, judged by the teacher in the same contexts, do not differ as "
+        "much."
     )
 
 
@@ -151,6 +153,7 @@ def _probe_chart(probes: pl.DataFrame) -> Chart:
 
 def _probes(frames: Frames) -> Iterator[Block]:
     probes = frames["probes"]
+    tested = probes.drop_nulls("rate")
     yield _probe_chart(probes)
     pair = (_TEACHER, "control", "probe")
     yield grid(
@@ -162,15 +165,16 @@ def _probes(frames: Frames) -> Iterator[Block]:
         *(percent("rate_reversed", "reversed", 2), estimated("difference", digits=4)),
     )
     yield grid(
-        "Whether both ways are equally frequent, and whether random words differ as much.",
-        probes.filter(status="ok"),
+        "Whether the two words are interchangeable in each sentence, and whether random words differ as much.",
+        tested,
         *pair,
-        *(p_value("p_holm", "p (Holm)"), p_value("p_random_holm", "p among random words (Holm)")),
+        *(count("num_differing", "sentences that differ"), p_value("p_holm", "p (Holm)")),
+        *(count("num_random", "random words"), p_value("p_random_holm", "p among them (Holm)")),
         *(count("count_control", "texts with the control"), count("count_probe", "texts with the probe")),
     )
     yield grid(
         "What the teacher says of the student's surest contexts that are positive with the control and not the probe.",
-        probes.filter(status="ok"),
+        tested,
         *pair,
         *(count("num_claims", "claims"), percent("accuracy_control", "positive with the control")),
         percent("accuracy_probe", "not with the probe"),
@@ -181,7 +185,8 @@ def _probes(frames: Frames) -> Iterator[Block]:
 
 def _masking(masking: pl.DataFrame) -> Grid:
     return grid(
-        "Texts whose class changes within a budget of words, by the score that orders these.",
+        "Texts whose class changes within a budget of words, by the score that orders these; intervals are over "
+        "sentences, or groups.",
         masking,
         *(_TEACHER, count("seed", "student"), "method", count("budget"), estimated("coverage")),
         *(number("mean_masked", "words on average", 2), estimated("less_lime", "less LIME's"), count("num_texts")),

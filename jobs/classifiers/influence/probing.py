@@ -11,11 +11,11 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.influence import tables
 from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun
-from tiltmeter.jobs.classifiers.influence.dividing import drawn_order, part_rows
+from tiltmeter.jobs.classifiers.influence.dividing import context_of, drawn_order, part_rows
 from tiltmeter.jobs.classifiers.influence.evaluating import shard_units, student_refs
-from tiltmeter.jobs.classifiers.influence.learning import known_words, load_student
+from tiltmeter.jobs.classifiers.influence.learning import known_words, load_student, random_words
 from tiltmeter.jobs.classifiers.influence.replacing import judged
-from tiltmeter.jobs.classifiers.influence.summing import sum_up
+from tiltmeter.jobs.classifiers.influence.summing import listed_words, sum_up
 from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy, on_gpu, positive_class
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.classifiers.influence import probes as operator
@@ -23,11 +23,7 @@ from tiltmeter.operators.classifiers.influence.calibration import calibrated_odd
 from tiltmeter.operators.classifiers.influence.probes import filtered
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.classifiers.influence.scores import log_odds
-from tiltmeter.operators.compute.generators import keyed_generator
-from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-
-_RANDOM = 7
 
 Refs = Mapping[str, TableRef]
 
@@ -43,7 +39,7 @@ def probe_words(
     """Tables ``probes`` and ``probe_contexts``, of each teacher's first student."""
     asked = config.probes
     drawing = Unit(
-        "influence_probe_contexts/1",
+        "influence_probe_contexts/2",
         "contexts of probes",
         {"most": asked.max_contexts, "size": asked.unit_contexts, "seed": config.seed, "tag": asked.part_of_speech},
         {"texts": [prepared]},
@@ -52,7 +48,7 @@ def probe_words(
     settings = {
         "student": config.student,
         "language": config.models.encoder.language,
-        "words": {"probed": asked.words, "positive": asked.clearly_positive, "negative": asked.clearly_negative},
+        "words": listed_words(asked),
         "class": asked.positive,
         "tag": asked.part_of_speech,
         "max_words": config.ratios.max_words,
@@ -72,7 +68,7 @@ def _draw(store: Store, unit: Unit) -> Tables:
     """Contexts of training texts in shards; which ones is a matter of what they say."""
     config = unit.config
     places = [
-        {"cluster": row["cluster"], "words": row["words"], "place": place}
+        {"cluster": row["cluster"], "text": row["text"], "words": row["words"], "place": place}
         for row in part_rows(store, unit.input("texts"), "training")
         for place, tag in enumerate(row["tags"])
         if tag == config["tag"]
@@ -107,17 +103,18 @@ class _Words:
 
 
 def _words(known: Mapping[str, Sequence[str]], config: Mapping[str, Any]) -> _Words:
-    listed, any_known = config["words"], {word for words in known.values() for word in words}
+    listed, any_known = config["words"], {word.casefold() for words in known.values() for word in words}
     common = known.get(config["tag"], [])[: config["max_words"]]
     kinds = {name: [word for word in listed[name] if word.casefold() in any_known] for name in listed}
-    words = list(dict.fromkeys(word.casefold() for group in (*kinds.values(), common) for word in group))
-    places = {word: place for place, word in enumerate(words)}
-    asked = {word.casefold() for group in kinds.values() for word in group}
-    others = [word for word in common if word not in asked]
-    generator = keyed_generator(config["seed"], Stream.INFLUENCE, _RANDOM)
-    random = [others[place] for place in generator.permutation(len(others))[: config["num_random"]].tolist()]
+    every: dict[str, str] = {}
+    for word in (word for group in (*kinds.values(), common) for word in group):
+        every.setdefault(word.casefold(), word)
+    places = {folded: place for place, folded in enumerate(every)}
     chosen = {name: [places[word.casefold()] for word in group] for name, group in kinds.items()}
-    return _Words(words, **chosen, common=[places[word] for word in common], random=[places[word] for word in random])
+    random = random_words(known, config)
+    for name, words in (("common", common), ("random", random)):
+        chosen[name] = [places[word.casefold()] for word in words]
+    return _Words([*every.values()], **chosen)
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ class _Probing:
         words = _words(known_words(store, unit.input("vocabulary")), config)
         positive = positive_class(loaded.teacher.classes, config["class"])
         rows = store.read(unit.input("contexts")).to_pylist()
-        contexts = [Context(tuple(row["words"]), row["place"]) for row in rows]
+        contexts = [context_of(row) for row in rows]
         is_positive = loaded.teacher.labels([context.text for context in contexts]) == positive
         table = self._flags(rows, contexts, is_positive, words, positive, loaded, student, config)
         yield "flags", table_of(list(table), tables.FLAGS)

@@ -12,7 +12,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.influence import tables
 from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun
-from tiltmeter.jobs.classifiers.influence.dividing import drawn_order, part_rows
+from tiltmeter.jobs.classifiers.influence.dividing import context_of, drawn_order, part_rows
 from tiltmeter.jobs.classifiers.influence.evaluating import shard_units, student_refs
 from tiltmeter.jobs.classifiers.influence.learning import known_words, load_student
 from tiltmeter.jobs.classifiers.influence.teaching import LoadedTeacher, TaughtBy, on_gpu
@@ -45,7 +45,7 @@ def replace_words(
 ) -> dict[str, list[TableRef]]:
     """Tables ``influences``, ``unlike_ratios`` and ``counterfactuals``, of each teacher's first student."""
     drawing = Unit(
-        "influence_contexts/1",
+        "influence_contexts/2",
         "contexts",
         {"num": config.ratios.num_contexts, "size": config.ratios.unit_contexts, "seed": config.seed}
         | {"tags": config.ratios.parts_of_speech},
@@ -65,7 +65,7 @@ def replace_words(
         "level": config.intervals.level,
         "seed": config.seed,
     }
-    units = shard_units("influence_ratios/1", settings, teachers, drawn.tables, vocabularies, students)
+    units = shard_units("influence_ratios/2", settings, teachers, drawn.tables, vocabularies, students)
     by_name = {taught.name: taught for taught in teachers}
     done = runner.run_whole(Stage("replace words", each(_Replacing(by_name)), units, on_gpu=on_gpu(teachers)))
     finished = [unit for group in done.values() for unit in group]
@@ -78,7 +78,7 @@ def _draw(store: Store, unit: Unit) -> Tables:
     """Contexts of test texts in shards; which ones is a matter of what they say."""
     config = unit.config
     places = [
-        {"row": row["row"], "words": row["words"], "place": place, "tag": tag}
+        {"row": row["row"], "text": row["text"], "words": row["words"], "place": place, "tag": tag}
         for row in part_rows(store, unit.input("texts"), "test")
         for place, tag in enumerate(row["tags"])
         if tag in config["tags"]
@@ -131,7 +131,7 @@ def judged(
     for context, of_base in zip(contexts, loaded.teacher.logits(base), strict=True):
         with one_thread():  # not around the yield
             margin, logits = next(margins), next(truth)
-        allowed = np.array([word != context.word.casefold() for word in words], dtype=bool)
+        allowed = np.array([word.casefold() != context.word.casefold() for word in words], dtype=bool)
         labels = None if logits is None else logits.argmax(axis=1)
         yield Judged(words, allowed, of_base, margin, margin_labels(margin), labels)
 
@@ -145,7 +145,7 @@ class _Replacing:
         loaded = self.teachers[config["teacher"]].load(store)
         student = load_student(store, student_refs(unit), config["student"], config["language"])
         rows = store.read(unit.input("contexts")).to_pylist()
-        contexts = [Context(tuple(row["words"]), row["place"]) for row in rows]
+        contexts = [context_of(row) for row in rows]
         given = loaded.teacher.labels([context.text for context in contexts])
         shared = [
             {"model": config["teacher"], "row": row["row"], "place": row["place"], "part_of_speech": row["tag"]}
@@ -213,7 +213,7 @@ def _ratio(context: Context, label: int, answer: Judged, loaded: LoadedTeacher, 
     if answer.teacher is not None:
         truth = (answer.teacher != label)[answer.allowed]
         ratio = float(truth.mean())
-        powered = Powered(ratio, ratio, ratio, 1.0, truth.size)
+        powered = Powered(ratio, ratio, ratio, truth.size)
         agreement = float((answer.student == answer.teacher)[answer.allowed].mean())
     else:
         powered, agreement = _checked(context, label, answer, loaded, config)

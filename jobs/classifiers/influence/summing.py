@@ -2,37 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, stdtr
+from scipy.special import expit
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.influence import tables
-from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun
+from tiltmeter.jobs.classifiers.influence.config import Probes, WordInfluenceRun
+from tiltmeter.jobs.classifiers.influence.dividing import context_of
+from tiltmeter.jobs.classifiers.influence.learning import known_words, random_words
 from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy, on_gpu, positive_class
 from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
-from tiltmeter.operators.classifiers.influence import clusters, prediction_powered, probes
+from tiltmeter.operators.classifiers.influence import clusters, probes
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
-from tiltmeter.operators.classifiers.influence.prediction_powered import Powered, powered_cluster_mean
-from tiltmeter.operators.classifiers.influence.probes import probe, unusual
+from tiltmeter.operators.classifiers.influence.probes import Answers
 from tiltmeter.operators.classifiers.influence.records import Context, Teacher
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.statistics import multiplicity
-from tiltmeter.operators.statistics.intervals import FISHER, LOGIT, Scale
+from tiltmeter.operators.statistics import flips, means, multiplicity
+from tiltmeter.operators.statistics.intervals import FISHER
+from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.multiplicity import holm
-from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.statistics.units import Units, units_of
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
-_PAIRS, _SAMPLE = 8, 9
-_NUM_PAIRS = 20_000
+_SAMPLE = 9
 _NO_CONTEXTS = failed("no_contexts", "the filter leaves fewer than two contexts; probe_contexts says at which step")
 
 
@@ -51,16 +53,21 @@ def sum_up(
         "probe": asked.probe,
         "tag": asked.part_of_speech,
         "class": asked.positive,
+        "unit": config.data.group or "sentence",
+        "words": listed_words(asked),
+        "max_words": config.ratios.max_words,
+        "num_random": asked.num_random,
+        "num_random_checked": asked.num_random_checked,
         "num_checked": asked.num_checked,
         "most_claims": asked.most_claims,
         "intervals": config.intervals,
         "seed": config.seed,
-        "operators": [probes.VERSION, clusters.VERSION, prediction_powered.VERSION, multiplicity.VERSION],
+        "operators": [probes.VERSION, clusters.VERSION, means.VERSION, flips.VERSION, multiplicity.VERSION],
     }
     units = {
         name: [
             Unit(
-                "influence_probes_summed/3",
+                "influence_probes_summed/4",
                 f"probes of teacher {name}",
                 {**teachers[name].identity, **settings},
                 {"flags": refs, "contexts": contexts, "vocabulary": [vocabularies[name]], **teachers[name].inputs},
@@ -75,26 +82,9 @@ def sum_up(
     return {name: [unit.tables[name] for unit in finished] for name in ("probes", "probe_contexts")}
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """What is student of the contexts that the filter leaves.
-
-    Attributes:
-        rows: of the contexts, in all shards.
-        clusters: ``[contexts]``.
-        student, teacher: ``[contexts, words]``, whether they are positive; no teacher where it was not asked.
-        odds: ``[contexts, words]``, the student's log odds of positive.
-        shares: of random words, share of contexts in which they are positive.
-        words: that were probed and known, as columns.
-    """
-
-    rows: IntArray
-    clusters: IntArray
-    student: BoolArray
-    teacher: BoolArray | None
-    odds: FloatArray
-    shares: FloatArray
-    words: Mapping[str, int]
+def listed_words(asked: Probes) -> dict[str, tuple[str, ...]]:
+    """Words that are no random ones."""
+    return {"probed": asked.words, "positive": asked.clearly_positive, "negative": asked.clearly_negative}
 
 
 @dataclass(frozen=True)
@@ -105,9 +95,12 @@ class _Summing:
         config = unit.config
         counts = _counts(store.read(unit.input("vocabulary")).to_pylist())
         flags = [row for ref in unit.inputs["flags"] for row in store.read(ref).to_pylist()]
-        answers = _answers(flags, counts, config)
-        asking = _Asking(store, unit, self.teachers[config["teacher"]], config)
-        rows = [_row(pair, answers, counts, asking) for pair in product(config["control"], config["probe"])]
+        kept = [row for row in flags if row["step"] == "changeable"]
+        told, taught = _told(kept, counts, config), self.teachers[config["teacher"]]
+        is_whole = bool(kept) and kept[0]["teacher"] is not None
+        asked = _Whole(store, unit, taught, told, kept) if is_whole else _Asked(store, unit, taught, told)
+        pairs = _Pairs(told, asked, counts, config)
+        rows = [pairs.row(pair) for pair in product(config["control"], config["probe"])]
         for name, adjusted in (("p_value", "p_holm"), ("p_random", "p_random_holm")):
             values = holm(np.array([row.get(name, np.nan) for row in rows]))
             rows = [row | {adjusted: float(value)} for row, value in zip(rows, values, strict=True)]
@@ -125,168 +118,180 @@ def _counts(vocabulary: Sequence[Row]) -> dict[str, tuple[int, bool]]:
     return counts
 
 
-def _answers(flags: Sequence[Row], counts: Mapping[str, tuple[int, bool]], config: Mapping[str, Any]) -> _Answers:
-    kept = [row for row in flags if row["step"] == "changeable"]
+@dataclass(frozen=True)
+class _Told:
+    """What the student says of the contexts that the filter leaves.
+
+    Attributes:
+        rows: of the contexts, in all shards.
+        units: sentences of these, or groups of them.
+        positive: ``[contexts, words]``.
+        odds: ``[contexts, words]``, log odds of positive.
+        words: that were probed and known, as columns.
+    """
+
+    rows: IntArray
+    units: Units
+    positive: BoolArray
+    odds: FloatArray
+    words: Mapping[str, int]
+
+
+def _told(flags: Sequence[Row], counts: Mapping[str, tuple[int, bool]], config: Mapping[str, Any]) -> _Told:
     asked = dict.fromkeys((*config["control"], *config["probe"]))
     known = [word for word in asked if counts.get(word.casefold(), (0, False))[1]]
-    teacher = None if not kept or kept[0]["teacher"] is None else np.array([row["teacher"] for row in kept], bool)
-    random = np.array([row["random"] for row in kept], bool)
-    return _Answers(
-        np.array([row["context"] for row in kept], np.int64),
-        np.array([row["cluster"] for row in kept], np.int64),
-        np.array([row["student"] for row in kept], bool).reshape(len(kept), len(known)),
-        teacher,
-        np.array([row["odds"] for row in kept], float).reshape(len(kept), len(known)),
-        random.mean(axis=0) if kept else np.zeros(0),
+    return _Told(
+        np.array([row["context"] for row in flags], np.int64),
+        units_of(np.array([row["cluster"] for row in flags], np.int64), config["unit"]),
+        np.array([row["student"] for row in flags], bool).reshape(len(flags), len(known)),
+        np.array([row["odds"] for row in flags], float).reshape(len(flags), len(known)),
         {word: place for place, word in enumerate(known)},
     )
 
 
-@dataclass(frozen=True)
-class _Asking:
-    """A teacher that is asked when it is needed."""
+class _Asked:
+    """A teacher that is asked about words in a sample of sentences, and remembers what it said.
 
-    store: Store
-    unit: Unit
-    taught: TaughtBy
-    config: Mapping[str, Any]
+    Attributes:
+        rows: that it judges, of the contexts that the filter leaves.
+    """
+
+    def __init__(self, store: Store, unit: Unit, taught: TaughtBy, told: _Told) -> None:
+        self._store, self._unit, self._taught, self._told = store, unit, taught, told
+        self._said: dict[tuple[bytes, str], BoolArray] = {}
+        self.rows = _sample(told.units, unit.config) if told.rows.size else told.rows
+
+    @cached_property
+    def _teacher(self) -> Teacher:
+        return self._taught.load(self._store).teacher
+
+    @cached_property
+    def _contexts(self) -> dict[int, Row]:
+        wanted = set(self._told.rows.tolist())
+        rows = (row for ref in self._unit.inputs["contexts"] for row in self._store.read(ref).to_pylist())
+        return {row["context"]: row for row in rows if row["context"] in wanted}
 
     def contexts(self, rows: IntArray) -> list[Context]:
         """Those of these numbers."""
-        wanted = set(rows.tolist())
-        contexts = {
-            row["context"]: Context(tuple(row["words"]), row["place"])
-            for ref in self.unit.inputs["contexts"]
-            for row in self.store.read(ref).to_pylist()
-            if row["context"] in wanted
-        }
-        return [contexts[row] for row in rows.tolist()]
+        return [context_of(self._contexts[row]) for row in self._told.rows[rows].tolist()]
 
     def positive(self, rows: IntArray, word: str) -> BoolArray:
-        """Whether contexts are positive with a word."""
-        teacher: Teacher = self.taught.load(self.store).teacher
-        labels = teacher.labels([context.replaced(word) for context in self.contexts(rows)])
-        return np.asarray(labels == positive_class(teacher.classes, self.config["class"]))
+        """Whether it says so of contexts with a word."""
+        key = rows.tobytes(), word
+        if key not in self._said:
+            labels = self._teacher.labels([context.replaced(word) for context in self.contexts(rows)])
+            self._said[key] = labels == positive_class(self._teacher.classes, self._unit.config["class"])
+        return self._said[key]
+
+    def shares(self) -> FloatArray:
+        """In how many of the contexts that it judges they are positive with each random word."""
+        known = known_words(self._store, self._unit.input("vocabulary"))
+        words = random_words(known, self._unit.config)[: self._unit.config["num_random_checked"]]
+        return np.array([self.positive(self.rows, word).mean() for word in words])
 
 
-def _row(pair: tuple[str, str], answers: _Answers, counts: Mapping[str, tuple[int, bool]], asking: _Asking) -> Row:
-    config = asking.config
-    numbers = {
-        f"count_{side}": counts.get(word.casefold(), (0, False))[0]
-        for side, word in zip(("control", "probe"), pair, strict=True)
-    }
-    row: Row = {"model": config["teacher"], "control": pair[0], "probe": pair[1], "part_of_speech": config["tag"]}
-    row |= numbers | {"num_contexts": int(answers.rows.size)}
-    if unknown := [word for word in pair if word not in answers.words]:
-        reason = f"the teacher has no vector of its own for {unknown[0]!r}, and would judge any such word alike"
-        return row | failed("unknown_word", reason)
-    if answers.rows.size < 2:
-        return row | _NO_CONTEXTS
-    columns = [answers.words[word] for word in pair]
-    student = answers.student[:, columns[0]], answers.student[:, columns[1]]
-    row |= {
-        "student_rate": float((student[0] & ~student[1]).mean()),
-        "student_rate_reversed": float((student[1] & ~student[0]).mean()),
-        "num_clusters": int(np.unique(answers.clusters).size),
-    }
-    truth = None if answers.teacher is None else (answers.teacher[:, columns[0]], answers.teacher[:, columns[1]])
-    row |= _sampled(pair, student, answers, asking) if truth is None else _judged(truth, answers, asking)
-    row |= _claims(pair, student, truth, columns, answers, asking)
-    both = student if truth is None else truth
-    generator = keyed_generator(config["seed"], Stream.INFLUENCE, _PAIRS, document_key("\n".join(pair)))
-    difference = float(both[0].mean() - both[1].mean())
-    draws = generator.random((2, _NUM_PAIRS))
-    return row | {"p_random": unusual(difference, answers.shares, _NUM_PAIRS, draws)} | OK
+class _Whole(_Asked):
+    """A teacher that judged all words in all contexts."""
+
+    def __init__(self, store: Store, unit: Unit, taught: TaughtBy, told: _Told, flags: Sequence[Row]) -> None:
+        super().__init__(store, unit, taught, told)
+        self.rows = np.arange(told.rows.size)
+        self._positive = np.array([row["teacher"] for row in flags], bool)
+        self._random = np.array([row["random"] for row in flags], bool)
+
+    def positive(self, rows: IntArray, word: str) -> BoolArray:
+        return np.asarray(self._positive[rows, self._told.words[word]])
+
+    def shares(self) -> FloatArray:
+        return np.asarray(self._random.mean(axis=0))
 
 
-def _judged(truth: tuple[BoolArray, BoolArray], answers: _Answers, asking: _Asking) -> Row:
-    """Where the teacher judged every context."""
-    numbers, config = np.unique(answers.clusters, return_inverse=True)[1], asking.config
-    num = int(numbers.max()) + 1
-    about = f"{config['teacher']}\nprobes"
-    intervals = config["intervals"]
-    places = [[context.text, context.place] for context in asking.contexts(answers.rows)]
-    keys = intervals.cluster_keys(places, numbers)
-    sampled = SampledClusters(num, intervals, config["seed"], document_key(about), keys)
-    result = probe(*truth, numbers, sampled)
-    scheme = drawn_texts([places, answers.clusters.tolist()], config["seed"], about, intervals.keyed_by)
-    return {
-        **drawn("rate", result.resamples, scheme, num),
-        **drawn("difference", result.difference_resamples, scheme, num),
-        "num_checked": result.num,
-        "rate": result.rate,
-        "low": result.low,
-        "high": result.high,
-        "rate_reversed": result.rate_reversed,
-        "difference": result.difference,
-        "difference_low": result.difference_low,
-        "difference_high": result.difference_high,
-        "p_value": result.p_value,
-    }
-
-
-def _sampled(pair: tuple[str, str], student: tuple[BoolArray, BoolArray], answers: _Answers, asking: _Asking) -> Row:
-    """From a sample of sentences, all of whose contexts the teacher judges."""
-    config = asking.config
+def _sample(units: Units, config: Mapping[str, Any]) -> IntArray:
+    """All contexts of sentences that are drawn until these have so many."""
     generator = keyed_generator(config["seed"], Stream.INFLUENCE, _SAMPLE, document_key(config["teacher"]))
-    sentences = generator.permutation(np.unique(answers.clusters))
-    sizes = np.bincount(np.searchsorted(np.sort(sentences), answers.clusters))[np.argsort(np.argsort(sentences))]
-    num = max(2, int(np.searchsorted(np.cumsum(sizes), config["num_checked"])) + 1)
-    rows = np.flatnonzero(np.isin(answers.clusters, sentences[:num]))
-    truth = [asking.positive(answers.rows[rows], word) for word in pair]
-    forward, backward = truth[0] & ~truth[1], truth[1] & ~truth[0]
-    called = student[0] & ~student[1], student[1] & ~student[0]
-
-    def powered(student: Any, teacher: Any, scale: Scale) -> Powered:
-        values = student.astype(float), answers.clusters, rows, teacher.astype(float)
-        return powered_cluster_mean(*values, config["intervals"].level, scale)
-
-    rate, reverse = powered(called[0], forward, LOGIT), powered(called[1], backward, LOGIT)
-    both = powered(called[0].astype(int) - called[1], forward.astype(int) - backward, FISHER)
-    t = abs(both.estimate) / both.error if both.error > 0 else np.inf
-    p_value = float(2.0 * stdtr(both.num - 1.0, -t)) if both.estimate else 1.0
-    return {
-        "num_checked": int(rows.size),
-        "rate": rate.estimate,
-        "low": rate.low,
-        "high": rate.high,
-        "rate_reversed": reverse.estimate,
-        "difference": both.estimate,
-        "difference_low": both.low,
-        "difference_high": both.high,
-        "p_value": p_value,
-    }
+    order = generator.permutation(units.num)
+    num = max(2, int(np.searchsorted(np.cumsum(units.sizes[order]), config["num_checked"])) + 1)
+    return np.flatnonzero(np.isin(units.codes, order[:num]))
 
 
-def _claims(
-    pair: tuple[str, str],
-    student: tuple[BoolArray, BoolArray],
-    truth: tuple[BoolArray, BoolArray] | None,
-    columns: Sequence[int],
-    answers: _Answers,
-    asking: _Asking,
-) -> Row:
-    """The student's surest contexts that are positive with the control and not with the probe, by the teacher."""
-    claimed = np.flatnonzero(student[0] & ~student[1])
-    sureness = expit(answers.odds[claimed, columns[0]]) * expit(-answers.odds[claimed, columns[1]])
-    rows = claimed[np.argsort(-sureness, kind="stable")[: asking.config["most_claims"]]]
-    if not rows.size:
-        return {"num_claims": 0}
-    control, probed = (
-        (asking.positive(answers.rows[rows], word) for word in pair)
-        if truth is None
-        else (side[rows] for side in truth)
-    )
-    num, true = rows.size, int((control & ~probed).sum())
-    joint = clopper_pearson(true, num, asking.config["intervals"].level)
-    return {
-        "num_claims": int(num),
-        "accuracy_control": float(control.mean()),
-        "accuracy_probe": float((~probed).mean()),
-        "accuracy_joint": float(joint.rate),
-        "accuracy_joint_low": float(joint.low),
-        "accuracy_joint_high": float(joint.high),
-    }
+@dataclass(frozen=True)
+class _Pairs:
+    """Rows of pairs of a control and a probe."""
+
+    told: _Told
+    asked: _Asked
+    counts: Mapping[str, tuple[int, bool]]
+    config: Mapping[str, Any]
+
+    def row(self, pair: tuple[str, str]) -> Row:
+        told, config = self.told, self.config
+        count = {word: self.counts.get(word.casefold(), (0, False))[0] for word in pair}
+        row: Row = {"model": config["teacher"], "control": pair[0], "probe": pair[1], "part_of_speech": config["tag"]}
+        row |= {"count_control": count[pair[0]], "count_probe": count[pair[1]], "num_contexts": int(told.rows.size)}
+        if unknown := [word for word in pair if word not in told.words]:
+            reason = f"the teacher has no vector of its own for {unknown[0]!r}, and would judge any such word alike"
+            return row | failed("unknown_word", reason)
+        if told.rows.size < 2:
+            return row | _NO_CONTEXTS
+        student = Answers(*(told.positive[:, told.words[word]] for word in pair))
+        truth = Answers(*(self.asked.positive(self.asked.rows, word) for word in pair))
+        level = config["intervals"].level
+        found = probes.sampled_probe(student, self.asked.rows, truth, told.units, level=level)
+        shares = self.asked.shares()
+        row |= {
+            "student_rate": float(student.forward.mean()),
+            "student_rate_reversed": float(student.backward.mean()),
+            "num_clusters": told.units.num,
+            "num_checked": int(self.asked.rows.size),
+            "num_differing": found.num_differing,
+            "rate": found.rate.value,
+            "low": found.rate.low,
+            "high": found.rate.high,
+            "rate_reversed": found.rate_reversed,
+            "difference": found.difference.value,
+            "difference_low": found.difference.low,
+            "difference_high": found.difference.high,
+            "p_value": found.difference.p,
+            "num_random": int(shares.size),
+            "p_random": probes.unusual(float(truth.differences.mean()), shares),
+        }
+        drawn = self._draws(truth) if truth.control.size == told.rows.size else {}
+        lacking = found.difference.too_few
+        status = failed(found.difference.status, lacking.reason) if lacking else OK
+        return row | self._claims(pair, student) | drawn | status
+
+    def _draws(self, truth: Answers) -> Row:
+        """Where the teacher judged every context."""
+        units, config = self.told.units, self.config
+        about, intervals = f"{config['teacher']}\nprobes", config["intervals"]
+        places = [[context.text, context.place] for context in self.asked.contexts(np.arange(units.codes.size))]
+        keys = intervals.cluster_keys(places, units.codes)
+        sampled = SampledClusters(units.num, intervals, config["seed"], document_key(about), units.kind, keys)
+        scheme = drawn_texts([places, units.codes.tolist()], config["seed"], about, intervals.keyed_by)
+        rate = sampled.rate(truth.forward, units.codes)
+        difference = sampled.rate(truth.differences, units.codes, FISHER)
+        return drawn("rate", rate.resamples, scheme, units.num) | drawn(
+            "difference", difference.resamples, scheme, units.num
+        )
+
+    def _claims(self, pair: tuple[str, str], student: Answers) -> Row:
+        """The student's surest contexts that are positive with the control and not with the probe, by the teacher."""
+        claimed = np.flatnonzero(student.forward)
+        columns = [self.told.words[word] for word in pair]
+        sureness = expit(self.told.odds[claimed, columns[0]]) * expit(-self.told.odds[claimed, columns[1]])
+        rows = claimed[np.argsort(-sureness, kind="stable")[: self.config["most_claims"]]]
+        if not rows.size:
+            return {"num_claims": 0}
+        truth = Answers(*(self.asked.positive(rows, word) for word in pair))
+        joint = share(truth.forward, self.told.units.part(rows), level=self.config["intervals"].level)
+        return {
+            "num_claims": int(rows.size),
+            "accuracy_control": float(truth.control.mean()),
+            "accuracy_probe": float((~truth.probed).mean()),
+            "accuracy_joint": joint.value,
+            "accuracy_joint_low": joint.low,
+            "accuracy_joint_high": joint.high,
+        }
 
 
 def _steps(flags: Sequence[Row], config: Mapping[str, Any]) -> list[Row]:

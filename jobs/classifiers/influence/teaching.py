@@ -1,7 +1,8 @@
 """Teachers: small classifiers that are trained, or one that was there before."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import PADDING, Vocabulary
 from tiltmeter.operators.classifiers.trained import SmallModel, small_classifier, weights_of
 from tiltmeter.operators.classifiers.training import Labelled, train
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.text.tokenised import Tokenise, TokenisedText
@@ -39,13 +41,15 @@ class LoadedTeacher(NamedTuple):
     """Attributes:
     teacher: its states and last layer.
     classifier: as attributions need it.
-    vocabulary: of a small one, which is local; None of a checkpoint.
+    network, vocabulary: of a small one, which is local; None of a checkpoint.
+    vectors: what a checkpoint reads words as, in so many dimensions at most; None of a small one, whose network has it.
     """
 
     teacher: Teacher
     classifier: TextClassifier
     network: "HeadedNetwork | None"
     vocabulary: Vocabulary | None
+    vectors: Callable[[Sequence[str], int], Mapping[str, FloatArray]] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class TaughtBy:
 
     def load(self, store: Store) -> LoadedTeacher:
         """In a worker."""
-        from tiltmeter.operators.classifiers.influence.teachers import small_teacher, transformers_teacher
+        from tiltmeter.operators.classifiers.influence.teachers import small_teacher, transformers_teacher, word_vectors
 
         if self.trained is None:
             if self.located is None:
@@ -91,7 +95,8 @@ class TaughtBy:
             folder = find_checkpoint(self.located.checkpoint, self.version, self.located.setting).folder
             model, tokenizer = load_classifier(folder, "cuda" if self.on_gpu else "cpu", self.located.setting)
             teacher = transformers_teacher(model, tokenizer)
-            return LoadedTeacher(teacher, transformers_classifier(model, tokenizer), None, None)
+            vectors = partial(word_vectors, model, tokenizer)
+            return LoadedTeacher(teacher, transformers_classifier(model, tokenizer), None, None, vectors)
         described, weights = described_model(self.trained, store)
         if not isinstance(described, SmallModel):
             raise TypeError(f"a teacher that is trained is small, not {type(described).__name__}")

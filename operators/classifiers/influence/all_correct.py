@@ -10,14 +10,15 @@ import numpy as np
 
 from tiltmeter.operators.classifiers.influence.clusters import Rate, SampledClusters
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.statistics.units import TooFew
 
 
 class Agreement(NamedTuple):
     """A share with its interval over clusters of texts.
 
     Attributes:
-        value, low, high: NaN without a text, or with fewer than two clusters.
-        resamples: of the value; see :class:`.clusters.Rate`.
+        value, low, high: NaN without a text, ends with too few clusters.
+        resamples, too_few: of the value; see :class:`.clusters.Rate`.
         num: texts, or places, that it is a share of.
         num_clusters: that these are of.
     """
@@ -26,6 +27,7 @@ class Agreement(NamedTuple):
     low: float
     high: float
     resamples: FloatArray
+    too_few: TooFew | None
     num: int
     num_clusters: int
 

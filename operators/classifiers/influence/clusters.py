@@ -1,4 +1,8 @@
-"""Rates over texts of which some belong together, such as the phrases of a sentence: these are drawn together."""
+"""Rates over texts of which some belong together, such as the phrases of a sentence: these are drawn together.
+
+By default their intervals are those of shares and means by unit (:mod:`.statistics.means`), and resamples say how far
+they move with others; by any other method of ``intervals.interval``, resamples make the interval too.
+"""
 
 from typing import NamedTuple
 
@@ -7,28 +11,32 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.statistics.intervals import LOGIT, Scale
+from tiltmeter.operators.statistics.means import MIN_SHARE, mean, share
 from tiltmeter.operators.statistics.resampling import (
     Estimate,
     effective_number,
     resampled_cluster_mean,
     resampled_counts,
 )
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut, spread_out
+from tiltmeter.operators.statistics.text_intervals import DEFAULT_METHOD, ResampleSettings, cut, spread_out
+from tiltmeter.operators.statistics.units import TooFew, units_of
 
-VERSION = "cluster_rates/1"
+VERSION = "cluster_rates/2"
 
 
 class Rate(NamedTuple):
-    """A mean with its interval, which is NaN with fewer than two clusters; all are without a text.
+    """A mean with its interval, which is NaN of too few clusters; all are without a text.
 
     Attributes:
         resamples: which spread as the mean does; none without an interval.
+        too_few: why there is no interval.
     """
 
     value: float
     low: float
     high: float
     resamples: FloatArray
+    too_few: TooFew | None = None
 
 
 class SampledClusters:
@@ -39,14 +47,21 @@ class SampledClusters:
         intervals: how many resamples, and which interval.
         seed: of the run.
         about: what is resampled, as a 64-bit key.
+        kind: what clusters are, in the singular.
         keys: ``[clusters]``, what tells each from others wherever it stands; None: its place does.
     """
 
     def __init__(
-        self, num: int, intervals: ResampleSettings, seed: int, about: int, keys: NDArray[np.uint64] | None = None
+        self,
+        num: int,
+        intervals: ResampleSettings,
+        seed: int,
+        about: int,
+        kind: str,
+        keys: NDArray[np.uint64] | None = None,
     ) -> None:
         blocks = resampled_counts(np.zeros(num, np.int64), seed, about, intervals.num_resamples, keys=keys)
-        self._counts, self._intervals = np.concatenate(list(blocks)), intervals
+        self._counts, self._intervals, self._kind = np.concatenate(list(blocks)), intervals, kind
 
     def rate(self, values: NDArray[np.bool_] | NDArray[np.integer], clusters: IntArray, scale: Scale = LOGIT) -> Rate:
         """A mean over texts.
@@ -57,8 +72,14 @@ class SampledClusters:
             scale: of the mean.
         """
         if not values.size:
-            return Rate(np.nan, np.nan, np.nan, np.empty(0))
-        return self._interval(resampled_cluster_mean(values, clusters, self._counts), scale)
+            return self._none(np.nan, 0.0, 1)
+        estimate = resampled_cluster_mean(values, clusters, self._counts)
+        if self._intervals.interval != DEFAULT_METHOD:
+            return self._interval(estimate, scale)
+        units, level = units_of(clusters, self._kind), self._intervals.level
+        found = share(values, units, level=level) if scale is LOGIT else mean(values, units, level=level, scale=scale)
+        resamples = np.empty(0) if np.isnan(found.low) else spread_out(estimate)
+        return Rate(found.value, found.low, found.high, resamples, found.too_few)
 
     def binned_gap(self, gaps: FloatArray, bins: IntArray, clusters: IntArray) -> Rate:
         """The sum over bins of the size of what gaps there add up to, by the number of texts.
@@ -72,7 +93,7 @@ class SampledClusters:
             clusters: ``[texts]``, the number of each one's cluster.
         """
         if not gaps.size:
-            return Rate(np.nan, np.nan, np.nan, np.empty(0))
+            return self._none(np.nan, 0.0, 1)
         num = self._counts.shape[1]
         sums = np.zeros((num, int(bins.max()) + 1))
         np.add.at(sums, (clusters, bins), gaps)
@@ -84,5 +105,9 @@ class SampledClusters:
 
     def _interval(self, estimate: Estimate, scale: Scale) -> Rate:
         low, high, _ = self._intervals.over(estimate, scale)
-        resamples = np.empty(0) if np.isnan(low) else spread_out(estimate)
-        return Rate(float(estimate.value), float(low), float(high), resamples)
+        if np.isnan(low):
+            return self._none(float(estimate.value), estimate.num_texts or 0.0, MIN_SHARE)
+        return Rate(float(estimate.value), float(low), float(high), spread_out(estimate))
+
+    def _none(self, value: float, have: float, need: int) -> Rate:
+        return Rate(value, np.nan, np.nan, np.empty(0), TooFew(have, need, self._kind))

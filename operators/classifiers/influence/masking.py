@@ -3,7 +3,8 @@
 Kumar et al. 2021, section 4.3: of texts that the teacher gets wrong, words are masked from the one that supports its
 class most, until the class changes or the budget is used up. The coverage is the share of texts whose class was
 changed, and beside it stands the mean number of words that it took. LIME knows the very text that it is tested on;
-the student does not.
+the student does not. The paper's scores "are position independent", with "the same scores to all occurrences of a
+word" (appendix D.1); words are masked one place after the other all the same (algorithm 1).
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiltmeter.operators.classifiers.influence.records import MASK, Teacher, Words
+from tiltmeter.operators.classifiers.influence.records import MASK, Teacher, Words, replaced
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -56,14 +57,9 @@ def num_masked(teacher: Teacher, texts: Sequence[Words], orders: Sequence[IntArr
         open_rows = [row for row in range(len(texts)) if not result[row] and len(texts[row]) >= num]
         if not open_rows:
             break
-        labels = teacher.labels([_masked(texts[row], orders[row][:num]) for row in open_rows])
+        labels = teacher.labels([replaced(texts[row], set(orders[row][:num].tolist()), MASK) for row in open_rows])
         result[np.array(open_rows)[labels != given[open_rows]]] = num
     return result
-
-
-def _masked(text: Words, places: IntArray) -> list[str]:
-    left_out = set(places.tolist())
-    return [MASK if place in left_out else word for place, word in enumerate(text)]
 
 
 def random_scores(text: Words, seed: int) -> FloatArray:

@@ -7,12 +7,12 @@ nine words of ten the right coarse tag. Tags of a better one can be brought alon
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tiltmeter.operators.text.tokenised import word_spans
 
-VERSION = "parts_of_speech/1"
+VERSION = "parts_of_speech/2"
 
 TAGS = ("NOUN", "VERB", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CONJ", "PRT", ".", "X")
 """Of Petrov, Das and McDonald 2012, *A universal part-of-speech tagset*."""
@@ -110,24 +110,46 @@ def _coarse(tag: str, word: str) -> str:
     return _COARSE.get(tag, "X")
 
 
+def usual_spellings(texts: Iterable[Sequence[str]], normalised: Callable[[str], str]) -> dict[str, str]:
+    """How texts mostly write each word; of equally frequent ways, one that begins in lower case.
+
+    >>> usual_spellings([["Welsh", "film"], ["Film"]], str.casefold)
+    {'welsh': 'Welsh', 'film': 'film'}
+    """
+    spellings: dict[str, Counter[str]] = {}
+    for text in texts:
+        for word in text:
+            spellings.setdefault(normalised(word), Counter())[word] += 1
+    return {
+        word: min(ways, key=lambda way: (-ways[way], way[:1] != way[:1].lower(), way))
+        for word, ways in spellings.items()
+    }
+
+
 class TaggedWord(NamedTuple):
-    """A word in lower case as one part of speech, and how often the texts have it as that."""
+    """A word in lower case as one part of speech, how often the texts have it as that, and how they mostly write it."""
 
     word: str
     tag: str
     num: int
+    written: str
 
 
 def tagged_vocabulary(texts: Iterable[Sequence[str]], tags: Iterable[Sequence[str]]) -> list[TaggedWord]:
     """Words by the part of speech that they have in texts, the most frequent first.
 
-    >>> [tuple(word) for word in tagged_vocabulary([["A", "run"], ["run", "a"]], [["DET", "NOUN"], ["VERB", "DET"]])]
-    [('a', 'DET', 2), ('run', 'NOUN', 1), ('run', 'VERB', 1)]
+    >>> texts, tags = [["A", "run"], ["Welsh", "run"], ["a"]], [["DET", "NOUN"], ["ADJ", "VERB"], ["DET"]]
+    >>> [tuple(word) for word in tagged_vocabulary(texts, tags)][:2]
+    [('a', 'DET', 2, 'a'), ('run', 'NOUN', 1, 'run')]
+    >>> tagged_vocabulary(texts, tags)[3]
+    TaggedWord(word='welsh', tag='ADJ', num=1, written='Welsh')
     """
+    texts = list(texts)
     counts = Counter(
         (word.casefold(), tag)
         for text, row in zip(texts, tags, strict=True)
         for word, tag in zip(text, row, strict=True)
     )
+    usual = usual_spellings(texts, str.casefold)
     ordered = sorted((-count, word, tag) for (word, tag), count in counts.items())
-    return [TaggedWord(word, tag, -count) for count, word, tag in ordered]
+    return [TaggedWord(word, tag, -count, usual[word]) for count, word, tag in ordered]

@@ -2,28 +2,54 @@
 
 Kumar et al. 2021, section 4.5: of contexts whose text the teacher calls positive, the share that stays positive with a
 control word and turns negative with a probe. A count of these says nothing without that of the reverse, so both are
-given with a test of whether they are equal (McNemar 1947). Contexts of one sentence are not independent: of a cluster
-with b_k contexts one way and c_k the other, d_k = b_k - c_k has either sign with the same chance if the words are
-alike, so that
-
-    p = P(|sum_k e_k d_k| >= |sum_k d_k|),   e_k = +-1,
-
-which is McNemar's exact test where each cluster is one context. What remains to be asked is whether any two words would
-differ as much: :func:`unusual` ranks a pair among pairs of other words.
+given with a test of whether they are equal. Contexts of one sentence are not independent: of a sentence with b_k
+contexts one way and c_k the other, d_k = b_k - c_k has either sign with the same chance if the words are
+interchangeable within it. Where the teacher judged all contexts, p is that of these signs (:mod:`.statistics.flips`;
+McNemar's exact test where each sentence has one context); where it judged a sample of sentences and a student all, it
+is Student's t in two phases (:func:`.statistics.means.judged_sample`). Contexts are draws from sentences in both: p and
+intervals are about other sentences of this kind. What remains to be asked is whether any two words would differ as
+much: :func:`unusual` ranks a pair among pairs of other words.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.signal import fftconvolve
-from scipy.stats import binom
 
-from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.statistics.intervals import FISHER
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics.means import judged_sample, paired, share
+from tiltmeter.operators.statistics.units import Inferred, Units
 
-VERSION = "influence_probes/1"
+VERSION = "influence_probes/2"
+
+MIN_RANDOM = 50
+"""Words that a pair is ranked among: of 10, 8 % of pairs that are like all others have p <= 0.05; of 50, 5 %."""
+
+
+class Answers(NamedTuple):
+    """Whether contexts are of the class with either of two words.
+
+    Attributes:
+        control, probed: ``[contexts]``.
+    """
+
+    control: BoolArray
+    probed: BoolArray
+
+    @property
+    def forward(self) -> BoolArray:
+        """With the control and not with the probe."""
+        return self.control & ~self.probed
+
+    @property
+    def backward(self) -> BoolArray:
+        """With the probe and not with the control."""
+        return self.probed & ~self.control
+
+    @property
+    def differences(self) -> IntArray:
+        """1 one way, -1 the other, 0 where both words do the same."""
+        return self.control.astype(np.int64) - self.probed
 
 
 class Probe(NamedTuple):
@@ -31,99 +57,80 @@ class Probe(NamedTuple):
 
     Attributes:
         rate: share of contexts that are positive with the control and not with the probe.
-        low, high, resamples: its interval, over clusters; see :class:`.clusters.Rate`.
         rate_reversed: share that is positive with the probe and not with the control.
-        difference, difference_low, difference_high, difference_resamples: ``rate`` less ``rate_reversed``.
-        p_value: of both rates being equal.
-        num: contexts.
-        num_clusters: of these.
+        difference: ``rate`` less ``rate_reversed``; its p is of words that are interchangeable in each sentence.
+        num_differing: sentences, of those judged, in which the two words are not level: no p is below 2^(1 - these).
     """
 
-    rate: float
-    low: float
-    high: float
-    resamples: FloatArray
+    rate: Inferred
     rate_reversed: float
-    difference: float
-    difference_low: float
-    difference_high: float
-    difference_resamples: FloatArray
-    p_value: float
-    num: int
-    num_clusters: int
+    difference: Inferred
+    num_differing: int
 
 
-def probe(control: BoolArray, probed: BoolArray, clusters: IntArray, sampled: SampledClusters) -> Probe:
-    """Compare two words.
+def probe(truth: Answers, units: Units, *, level: float) -> Probe:
+    """Compare two words where the teacher judged all contexts.
 
     Args:
-        control: ``[contexts]``, whether the class is positive with the control word.
-        probed: ``[contexts]``, whether it is with the probe.
-        clusters: ``[contexts]``, such as the number of the sentence.
-        sampled: these clusters, drawn again.
+        truth: of the teacher.
+        units: of the contexts, such as their sentences.
+        level: of the intervals.
+
+    >>> from tiltmeter.operators.statistics.units import each
+    >>> found = probe(Answers(np.arange(9) < 7, np.arange(9) > 7), each(9, "sentence"), level=0.95)
+    >>> round(found.difference.value, 3), found.difference.p, found.num_differing
+    (0.667, 0.0703125, 8)
     """
-    forward, backward = control & ~probed, probed & ~control
-    one = sampled.rate(forward, clusters)
-    difference = sampled.rate(forward.astype(np.int64) - backward, clusters, FISHER)
-    p_value = clustered_mcnemar(forward, backward, clusters)
-    num = (int(control.size), int(np.unique(clusters).size))
-    return Probe(*one, float(backward.mean()) if backward.size else np.nan, *difference, p_value, *num)
+    difference = paired(truth.forward, truth.backward, units, level=level, scale=FISHER)
+    num = int(np.count_nonzero(units.sums(truth.differences)))
+    rates = [share(flags, units, level=level) for flags in (truth.forward, truth.backward)]
+    return Probe(rates[0], rates[1].value, difference, num)
 
 
-def clustered_mcnemar(forward: BoolArray, backward: BoolArray, clusters: IntArray) -> float:
-    """The p-value above, exact.
+def sampled_probe(student: Answers, rows: IntArray, truth: Answers, units: Units, *, level: float) -> Probe:
+    """Compare two words where a student judged all contexts, and the teacher those of a sample of units.
 
-    >>> flags = np.array([True, True, True, True])
-    >>> [clustered_mcnemar(flags, ~flags, np.array(clusters)) for clusters in ([0, 1, 2, 3], [0, 0, 1, 1])]
-    [0.125, 0.5]
+    Args:
+        student: of all contexts.
+        rows: of these, those that the teacher judged.
+        truth: of the teacher, of these.
+        units: of all contexts.
+        level: of the intervals.
     """
-    groups = np.unique(clusters, return_inverse=True)[1]
-    sums = np.bincount(groups, weights=forward.astype(np.float64) - backward).astype(np.int64)
-    sizes, counts = np.unique(np.abs(sums[sums != 0]), return_counts=True)
-    if not sizes.size:
-        return 1.0
-    signed = _signed_sums(sizes, counts)
-    reach = (signed.size - 1) // 2
-    observed = abs(int(sums.sum()))
-    tail = float(signed[reach + observed :].sum())
-    return min(1.0, 2.0 * tail if observed else 1.0)
+    if rows.size == units.codes.size:
+        return probe(truth, units.part(rows), level=level)
+    rate, reverse = (
+        judged_sample(called, rows, true, units, level=level, scale=LOGIT)
+        for called, true in ((student.forward, truth.forward), (student.backward, truth.backward))
+    )
+    both = judged_sample(student.differences, rows, truth.differences, units, level=level, scale=FISHER)
+    return Probe(rate, reverse.value, both, int(np.count_nonzero(units.part(rows).sums(truth.differences))))
 
 
-def _signed_sums(sizes: IntArray, counts: IntArray) -> FloatArray:
-    """Chances of all values of sum_k e_k |d_k|, from the smallest to the largest."""
-    chances = np.ones(1)
-    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-        part = np.zeros(2 * size * count + 1)
-        part[:: 2 * size] = binom.pmf(np.arange(count + 1), count, 0.5)
-        chances = (
-            np.maximum(fftconvolve(chances, part), 0.0)
-            if min(chances.size, part.size) > 64
-            else np.convolve(chances, part)
-        )
-    return chances
-
-
-def unusual(difference: float, shares: FloatArray, num_pairs: int, draws: NDArray[np.floating]) -> float:
+def unusual(difference: float, shares: FloatArray) -> float:
     """Chance that two words of the same kind differ by as much as two that were asked about.
 
     Any two words have different vectors, so that over enough contexts any two differ: what would be said of words drawn
-    at random is no finding. p = (1 + pairs with |s_i - s_j| >= |difference|) / (1 + pairs).
+    at random is no finding. Of all pairs of W random words, p = (1 + pairs with |s_i - s_j| >= |difference|) / (1 +
+    W (W - 1) / 2).
 
     Args:
-        difference: of the pair, s_control - s_probe.
+        difference: of the pair, s_control - s_probe, by whoever judged the random words and in the same contexts.
         shares: ``[words]``, share of contexts in which other words make the class positive.
-        num_pairs: that are drawn.
-        draws: ``[2, num_pairs]`` from [0, 1).
 
     Returns:
-        NaN with fewer than two words.
+        NaN with fewer than ``MIN_RANDOM`` words.
+
+    >>> [round(unusual(difference, np.arange(100) / 100), 6) for difference in (0.5, 0.98)]
+    [0.257726, 0.000808]
     """
-    if shares.size < 2:
+    num = shares.size
+    if num < MIN_RANDOM:
         return np.nan
-    first = (draws[0] * shares.size).astype(np.int64)
-    second = (first + 1 + (draws[1] * (shares.size - 1)).astype(np.int64)) % shares.size
-    larger = np.abs(shares[first] - shares[second]) >= abs(difference) - 1e-12
-    return float((1 + larger.sum()) / (1 + num_pairs))
+    ordered = np.sort(shares)
+    beyond = np.searchsorted(ordered, ordered + (abs(difference) - 1e-12), side="left")
+    larger = int((num - np.maximum(beyond, np.arange(num) + 1)).sum())
+    return (1 + larger) / (1 + num * (num - 1) // 2)
 
 
 class Kept(NamedTuple):

@@ -1,6 +1,6 @@
 """How a student of a text classifier is built, and what it is asked, as plain data."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -8,13 +8,62 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-VERSION = "word_influence/2"
+VERSION = "word_influence/3"
 
 MASK = "\N{OBJECT REPLACEMENT CHARACTER}"
 """In place of a word that is left out; no word of a text."""
 
 Words = Sequence[str]
 """Of a text, one of which may be ``MASK``."""
+
+
+class Spaced(tuple[str, ...]):
+    """Words of a text that know what stands before each of them, so that a classifier may read the text as it stands.
+
+    Attributes:
+        gaps: white space before each word; empty where it follows on the one before.
+    """
+
+    gaps: tuple[str, ...]
+
+    def __new__(cls, words: Words, gaps: Sequence[str]) -> "Spaced":
+        """Words with as many gaps."""
+        result = super().__new__(cls, words)
+        result.gaps = tuple(gaps)
+        return result
+
+    @classmethod
+    def of(cls, words: Words, text: str) -> "Spaced":
+        """Words where they stand in a text, which has nothing else but white space.
+
+        >>> Spaced.of(["A", "film", "!"], "A  film!").gaps
+        ('', '  ', '')
+        """
+        gaps, place = [], 0
+        for word in words:
+            start = text.index(word, place)
+            gaps.append(text[place:start])
+            place = start + len(word)
+        return cls(words, gaps)
+
+
+def replaced(text: Words, places: Collection[int], word: str) -> Words:
+    """A text with a word in some places, spaced as it was."""
+    words = tuple(word if place in places else other for place, other in enumerate(text))
+    return Spaced(words, text.gaps) if isinstance(text, Spaced) else words
+
+
+def written(text: Words, mask: str) -> str:
+    """A text as it stands, or with a space between words whose gaps nobody knows, with a mask of one's own.
+
+    >>> written(replaced(Spaced.of(["A", "film", "!"], "A  film!"), [1], MASK), "[MASK]"), written(["a", "film"], "")
+    ('A  [MASK]!', 'a film')
+    """
+    words = [mask if word == MASK else word for word in text]
+    if not isinstance(text, Spaced):
+        return " ".join(words)
+    return "".join(gap + word for gap, word in zip(text.gaps, words, strict=True))
+
 
 Convention = Literal["masked", "published"]
 
@@ -88,7 +137,7 @@ class Context(NamedTuple):
     """A place in a text, whose word is left out or replaced.
 
     Attributes:
-        text: all words, the one in the place among them.
+        text: all words, the one in the place among them; :class:`Spaced` where it is known how they stand.
         place: from 0.
     """
 
@@ -100,10 +149,10 @@ class Context(NamedTuple):
         """That stands in the place."""
         return self.text[self.place]
 
-    def replaced(self, word: str = MASK) -> tuple[str, ...]:
+    def replaced(self, word: str = MASK) -> Words:
         """The text with another word in the place.
 
         >>> Context(("a", "fine", "film"), 1).replaced("dull")
         ('a', 'dull', 'film')
         """
-        return (*self.text[: self.place], word, *self.text[self.place + 1 :])
+        return replaced(self.text, (self.place,), word)

@@ -62,7 +62,7 @@ def draw_lessons(
     for text in texts:
         num = min(config.contexts_per_text, len(text))
         for place in drawn.permutation(len(text))[:num].tolist():
-            context = Context(tuple(text), place)
+            context = Context(text if isinstance(text, tuple) else tuple(text), place)
             others = [replacement(context, share) for share in drawn.random(num_random)]
             lessons.append(Lesson(context, (context.word, *others)))
     return lessons

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tiltmeter.operators.classifiers.influence.records import MASK, Teacher, Words
+from tiltmeter.operators.classifiers.influence.records import MASK, Teacher, Words, written
 from tiltmeter.operators.classifiers.networks import HeadedNetwork
 from tiltmeter.operators.classifiers.small import PADDING, UNKNOWN, Vocabulary
 from tiltmeter.operators.compute.batching import length_batches
@@ -64,7 +64,7 @@ def token_numbers(texts: Sequence[Words], vocabulary: Vocabulary, mask: int = PA
 
 
 def transformers_teacher(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> Teacher:
-    """A sequence classifier of transformers; texts are its words with a space between them.
+    """A sequence classifier of transformers, which reads texts as they stand; see :func:`.records.written`.
 
     Its state is what its last linear layer is given: in RoBERTa, after the dense layer and tanh of its head.
 
@@ -77,11 +77,11 @@ def transformers_teacher(model: "PreTrainedModel", tokenizer: "PreTrainedTokeniz
     model.train(False)
 
     def states(texts: Sequence[Words]) -> NDArray[np.float32]:
-        written = [" ".join(str(tokenizer.mask_token) if word == MASK else word for word in text) for text in texts]
-        lengths = [len(text.word_of) for text in tokenise(model, tokenizer, written)]
+        read = [written(text, str(tokenizer.mask_token)) for text in texts]
+        lengths = [len(text.word_of) for text in tokenise(model, tokenizer, read)]
         result = np.zeros((len(texts), layer.in_features), np.float32)
         for rows in length_batches(lengths, _MAX_TRANSFORMER_TOKENS):
-            result[rows] = _entering(model, layer, tokenizer, [written[row] for row in rows])
+            result[rows] = _entering(model, layer, tokenizer, [read[row] for row in rows])
         return result
 
     def is_known(word: str) -> bool:
@@ -92,6 +92,31 @@ def transformers_teacher(model: "PreTrainedModel", tokenizer: "PreTrainedTokeniz
     weight = layer.weight.detach().float().cpu().numpy().copy()
     bias = np.zeros(len(weight), np.float32) if layer.bias is None else layer.bias.detach().float().cpu().numpy().copy()
     return Teacher(states, weight, bias, tuple(label for _, label in sorted(labels.items())), is_known)
+
+
+def word_vectors(
+    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", words: Sequence[str], dimensions: int
+) -> dict[str, NDArray[np.float64]]:
+    """What a model reads words as: the mean of its input embeddings of each one's pieces, as behind a space.
+
+    Where the model has more dimensions, they are those in which the embeddings of all its pieces vary most, about their
+    mean.
+
+    Args:
+        words: of which those are left out that have an unknown piece, or none.
+        dimensions: at most.
+    """
+    embedding = model.get_input_embeddings().weight.detach().double().cpu().numpy()
+    vectors = embedding - embedding.mean(axis=0)
+    if dimensions < vectors.shape[1]:
+        axes = np.linalg.eigh(vectors.T @ vectors)[1][:, : -dimensions - 1 : -1]
+        vectors = vectors @ (axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(dimensions)]))
+    result = {}
+    for word in words:
+        pieces = tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
+        if pieces and tokenizer.unk_token_id not in pieces:
+            result[word] = vectors[pieces].mean(axis=0)
+    return result
 
 
 def _last_layer(model: "PreTrainedModel") -> nn.Linear:

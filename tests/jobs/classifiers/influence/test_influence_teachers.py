@@ -28,7 +28,7 @@ SETTINGS = [
     ),
     *("ratios.num_contexts=30", "ratios.max_words=20", "ratios.parts_of_speech=[NOUN, ADJ]", "masking.num_samples=20"),
     *("masking.max_texts=10", "masking.max_words=8", "intervals.num_resamples=50", "probes.positive=good"),
-    *("probes.control=[lovely]", "probes.probe=[awful, modern]", "probes.num_checked=4", "probes.num_random=4"),
+    *("probes.control=[lovely]", "probes.probe=[awful, modern]", "probes.num_checked=4"),
     *("probes.clearly_positive=[]", "probes.clearly_negative=[]"),
 ]
 
@@ -103,14 +103,19 @@ def test_words_of_more_classes_have_log_odds_of_the_texts_class(versions):
 
 def test_probes_are_of_a_sample_that_the_student_corrects(versions):
     kept = {row["model"]: row["num_contexts"] for row in versions.rows("probe_contexts", step="changeable")}
-    rows = versions.rows("probes", status="ok")
+    rows = versions.rows("probes")
     assert {row["model"] for row in rows} == {model for model, num in kept.items() if num > 1} != set(), kept
     assert any(row["num_checked"] < row["num_contexts"] for row in rows)
     for row in rows:
         assert min(4, row["num_contexts"]) <= row["num_checked"] <= row["num_contexts"]
         assert 0.0 <= row["low"] <= row["rate"] <= row["high"] <= 1.0
+        assert row["low"] < row["high"]
+        assert row["status"] == "too_few_units"
         assert -1.0 <= row["difference_low"] <= row["difference"] <= row["difference_high"] <= 1.0
-        assert 0.0 <= row["p_value"] <= row["p_holm"] <= 1.0
+        assert row["num_differing"] < 6
+        assert row["p_value"] is row["p_holm"] is None
+        assert row["num_random"] < 50  # there are no more adjectives
+        assert row["p_random"] is row["p_random_holm"] is None
 
 
 def test_sentences_name_each_version(versions):

@@ -31,7 +31,7 @@ SMALL = [
         "ratios.max_words=50",
     ),
     *("probes.control=[lovely, red]", "probes.probe=[wooden, unheard]", "probes.unit_contexts=150"),
-    *("probes.num_random=8", "masking.num_samples=20", "masking.max_words=20"),
+    *("masking.num_samples=20", "masking.max_words=20"),
 ]
 
 

@@ -15,7 +15,7 @@ from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 
 
 def sampled(num):
-    return SampledClusters(num, ResampleSettings(num_resamples=200), 0, 1)
+    return SampledClusters(num, ResampleSettings(num_resamples=200), 0, 1, "sentence")
 
 
 def test_gaps_of_a_bin_cancel_and_those_of_two_do_not():

@@ -128,7 +128,7 @@ def test_counterfactuals_of_three_classes_go_by_the_texts_own_class():
 def test_a_text_counts_if_all_its_places_do():
     is_right = np.array([True, True, False, True, True, True])
     texts, clusters = np.array([5, 5, 7, 7, 9, 9]), np.array([0, 0, 0, 0, 1, 1])
-    sampled = SampledClusters(2, ResampleSettings(num_resamples=50), 0, 1)
+    sampled = SampledClusters(2, ResampleSettings(num_resamples=50), 0, 1, "sentence")
     agreement = all_correct(is_right, texts, clusters, sampled)
     assert (agreement.value, agreement.num) == (pytest.approx(2 / 3), 3)
     assert per_word(is_right, clusters, sampled).value == pytest.approx(5 / 6)
