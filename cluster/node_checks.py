@@ -1,6 +1,6 @@
 """Asking every node at once whether it answers, works in the same store as this process, and with which versions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ray
@@ -43,6 +43,24 @@ def check_nodes(nodes: Sequence[Node], store: Store, packages: Sequence[str]) ->
             "place that all nodes share; the credentials of a bucket belong into the environment of every node"
         )
     return {name: answer for name, answer in answers.items() if isinstance(answer, Environment)}
+
+
+def ask_nodes(nodes: Sequence[Node], question: Callable[[], str]) -> dict[str, str]:
+    """What each node answers to a question of a job's own, by its name; what went wrong where one does not."""
+    asked = {_question(node, question): node.name for node in nodes}
+    ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=_SECONDS_TO_ANSWER)
+    answers = {asked[ref]: str(_reply(ref)) for ref in ready}
+    return answers | {asked[ref]: f"has not answered for {_SECONDS_TO_ANSWER:g} seconds" for ref in late}
+
+
+def _question(node: Node, question: Callable[[], str]) -> Any:
+    there = NodeAffinitySchedulingStrategy(node.id, soft=False)
+    asking = ray.remote(_ask_here).options(num_cpus=0, max_retries=0, scheduling_strategy=there)
+    return asking.remote(question)
+
+
+def _ask_here(question: Callable[[], str]) -> str:
+    return question()
 
 
 class _BrokenOff(str):

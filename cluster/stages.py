@@ -71,6 +71,9 @@ class Pool(Protocol):
     def num_wide_workers(self, num_cpus: int) -> int:
         """Of so many CPUs each, without a GPU."""
 
+    def ask_nodes(self, question: Callable[[], str]) -> dict[str, str]:
+        """What every node that may do units answers, by its name; :class:`.start.Workers` alone can be asked."""
+
     def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
         """Do all units of a deck, on workers of so many CPUs each; yields what becomes of each."""
 

@@ -58,6 +58,20 @@ class Workers:
         """
         return self._started().run(work, deck, on_gpu=on_gpu, num_cpus=num_cpus)
 
+    def ask_nodes(self, question: Callable[[], str]) -> dict[str, str]:
+        """What every node answers; of this machine alone, this process's own answer.
+
+        Raises:
+            ClusterError: as for :meth:`run`.
+        """
+        if self.config.kind == "local":
+            return {"this machine": question()}
+        self._started()
+        from tiltmeter.cluster.connection import nodes
+        from tiltmeter.cluster.node_checks import ask_nodes
+
+        return ask_nodes([node for node in nodes() if node.num_cpus], question)
+
     @property
     def num_workers(self) -> int:
         """Without a GPU."""

@@ -3,53 +3,53 @@
 import json
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tiltmeter.storage.errors import Refusal, StorageError
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
 from tiltmeter.storage.store.ledger import ACCOUNTS, Store
 from tiltmeter.storage.store.tables import write_bytes
 
 _PLAIN = re.compile(r"\w[\w.-]*")
 _ENDING, _CLAIM = ".json", ".claim"
-_ROUNDING = 1 + 1e-12
-"""Sums of decimal amounts may exceed their limit by it."""
+
+Amount = Mapping[str, Any]
+"""What is known of something that was spent, such as its epsilon and delta: finite numbers from 0 on, and words."""
 
 
 class Balance(NamedTuple):
     """Of an account.
 
     Attributes:
-        spent: over all entries.
+        amounts: of all entries.
         is_new: whether the last entry was not there before.
     """
 
-    spent: float
+    amounts: Sequence[Amount]
     is_new: bool
 
 
 def enter(
-    store: Store, account: str, entry: str, amount: float, limit: float, *, unit: str, setting: str
+    store: Store, account: str, entry: str, amount: Amount, allows: Callable[[Sequence[Amount]], bool]
 ) -> Balance | None:
-    """Enter an amount, before it is spent, unless all entries together would pass a limit; None if they would.
+    """Enter an amount, before it is spent, unless all entries together would not be allowed; None if they would not.
 
     An entry counts once however often it is entered, so that whoever goes on after a death spends nothing twice. Who
     enters it claims it first, in a file of their own that nobody else takes back: two may enter the same at once, and
     one of them be turned down. It counts from the first claim, and allows nothing until it is confirmed: one that a
     death left unconfirmed is held against the limit again. Of two that are entered at the same moment, both may be
-    turned down, and never is more spent than the limit.
+    turned down, and never is more spent than is allowed.
 
     Args:
         account: its name.
         entry: what tells the entry from others.
-        unit: of the amount; those of other units can't be added.
-        setting: that names the account, for messages.
+        amount: of the entry; amounts are kept as they are, and put together by ``allows`` alone.
+        allows: whether all of these may be spent.
 
     Raises:
-        Refusal: if the account has an entry of another unit.
         ValueError: if a name leads out of the account's folder.
         StorageError: if the store can't be written, or an entry can't be read.
     """
@@ -57,39 +57,33 @@ def enter(
         if not _PLAIN.fullmatch(name):
             raise ValueError(f"{name!r}: must be letters, digits, dots, hyphens and underscores")
     folder = f"{store.path}/{ACCOUNTS}/{account}"
-    entries, new = _entries(store, folder), _Entry(amount, unit, is_confirmed=False)
-    if other := next((known.unit for known in entries.values() if known.unit != unit), None):
-        raise Refusal(
-            f"{setting}={account}: what was spent of it is measured in {other}, to which {unit} can't be added; "
-            f"set {setting} to a name of its own, and count both"
-        )
+    entries, new = _entries(store, folder), _Entry(amount, is_confirmed=False)
     if entry in entries and entries[entry].is_confirmed:
-        return Balance(_total(entries), is_new=False)
-    if _total(entries | {entry: new}) > limit * _ROUNDING:
+        return Balance(_amounts(entries), is_new=False)
+    if not allows(_amounts(entries | {entry: new})):
         return None
     claim = f"{folder}/{entry}.{uuid.uuid4().hex}{_CLAIM}"
     _write(store, claim, entry, new)
     entries = _entries(store, folder)
-    if _total(entries) > limit * _ROUNDING:
+    if not allows(_amounts(entries)):
         delete_file(store.filesystem, claim)
         return None
     # The claim stays: between its end and the entry's beginning, somebody who reads the folder could miss both.
     _write(store, f"{folder}/{entry}{_ENDING}", entry, new._replace(is_confirmed=True))
-    return Balance(_total(entries), is_new=True)
+    return Balance(_amounts(entries), is_new=True)
 
 
 class _Entry(NamedTuple):
-    amount: float
-    unit: str
+    amount: Amount
     is_confirmed: bool
 
 
-def _total(entries: Mapping[str, _Entry]) -> float:
-    return sum(entry.amount for entry in entries.values())
+def _amounts(entries: Mapping[str, _Entry]) -> list[Amount]:
+    return [entries[name].amount for name in sorted(entries)]
 
 
 def _write(store: Store, path: str, name: str, entry: _Entry) -> None:
-    content = json.dumps({"entry": name, "amount": entry.amount, "unit": entry.unit, "confirmed": entry.is_confirmed})
+    content = json.dumps({"entry": name, "amount": dict(entry.amount), "confirmed": entry.is_confirmed})
     write_bytes(store.filesystem, path, content.encode(), setting=SETTING)
 
 
@@ -97,10 +91,7 @@ def _entries(store: Store, folder: str) -> dict[str, _Entry]:
     """By name, all that are whole: beside them may lie what a killed process has half written."""
     entries: dict[str, _Entry] = {}
     for name, entry in _read_all(store, folder):
-        if name not in entries or (entry.is_confirmed, entry.amount) > (
-            entries[name].is_confirmed,
-            entries[name].amount,
-        ):
+        if name not in entries or entry.is_confirmed > entries[name].is_confirmed:
             entries[name] = entry
     return entries
 
@@ -117,12 +108,16 @@ def _entry(store: Store, path: str) -> tuple[str, _Entry]:
     content = read_bytes(store.filesystem, path)
     try:
         written = json.loads(content)
-        amount = float(written["amount"])
-        if not (isfinite(amount) and amount >= 0):
-            raise ValueError(f"an amount of {amount}")
-        # Entries of earlier versions are named by their file alone.
+        amount = written["amount"]
+        if not isinstance(amount, dict):
+            # Entries of earlier versions are a number and its unit.
+            amount = {"epsilon": float(amount), "unit": str(written["unit"])}
+        for number in (part for part in amount.values() if not isinstance(part, str)):
+            if not (isfinite(number) and number >= 0):
+                raise ValueError(f"an amount of {number}")
+        # These are named by their file alone.
         name = written.get("entry", path.rpartition("/")[2].removesuffix(_ENDING))
-        return str(name), _Entry(amount, str(written["unit"]), bool(written["confirmed"]))
+        return str(name), _Entry(amount, bool(written["confirmed"]))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(
             f"{path}: is damaged ({error}); what was spent is not known, so nothing more may be"

@@ -20,6 +20,9 @@ _Share = Annotated[float, Field(gt=0, lt=1)]
 _Count = Annotated[int, Field(ge=1)]
 _Epsilons = Annotated[tuple[_Positive, ...], AfterValidator(each_once)]
 
+_MOST_NOMINAL = 10.0
+"""Nominal epsilon of a release that sets no limit to the exact one: the largest of the paper."""
+
 RELEASABLE: tuple[Name, ...] = ("M1", "M2 spectral", "haar", "gaussian")
 """What needs no public vocabulary that the vectors are in."""
 
@@ -138,8 +141,8 @@ class Deniability:
     draws: perturbations of each.
     """
 
-    words: Annotated[int, Field(ge=0)] = 50
-    draws: _Count = 200
+    words: Annotated[int, Field(ge=0)] = 200
+    draws: _Count = 50
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -155,8 +158,11 @@ class Release:
             None: the vectors of ``embedding.path`` are private themselves.
         mechanism: any for words; for private vectors one that needs no public vocabulary.
         epsilon: nominal, per unit of distance; for ``gaussian`` up to the largest distance, and with the slack
-            ``deltas[0]``.
+            ``deltas[0]``. There is no usual one.
         max_epsilon: that may be spent on the input, over all its releases.
+        max_delta: the same of slack.
+        most_epsilon: that the exact epsilon may be between a vector and its nearest other, in the median; None: any,
+            of a nominal epsilon up to 10.
         radius: public, that private vectors are shortened to; None: they are not.
     """
 
@@ -165,8 +171,10 @@ class Release:
     input: Annotated[str, Field(pattern=r"^\w[\w.-]*$")] = "vectors"
     words: Annotated[str, Field(min_length=1)] | None = None
     mechanism: Name = "M1"
-    epsilon: _Positive = 10.0
+    epsilon: _Positive | None = None
     max_epsilon: _Positive = 10.0
+    max_delta: Annotated[float, Field(ge=0, lt=1)] = 1e-5
+    most_epsilon: _Positive | None = None
     radius: _Normal | None = None
 
     @pydantic.model_validator(mode="after")
@@ -178,14 +186,30 @@ class Release:
             )
         if not self.words:
             self._check_private_vectors()
+        if self.key_file:
+            self._check_epsilon()
+        else:
+            self._check_unused()
+        return self
+
+    def _check_epsilon(self) -> None:
+        if self.epsilon is None:
+            raise ValueError(
+                "release.epsilon: is missing, and has no usual value: by what is given away, whoever wants to tell two "
+                "vectors at a distance r apart gains odds of up to exp(epsilon r), so that epsilon = 1 / r allows a "
+                "factor of 2.7, and 10 / r one of 22,026; set it by the distances of your vectors, which a study "
+                "(without release.key_file) has in its table profiles"
+            )
         if self.epsilon > self.max_epsilon:
             raise ValueError(
                 f"release.epsilon={self.epsilon:g}: is more than release.max_epsilon={self.max_epsilon:g}, which all "
                 "releases of an input may spend together; lower it or raise the other"
             )
-        if not self.key_file:
-            self._check_unused()
-        return self
+        if self.epsilon > _MOST_NOMINAL and self.most_epsilon is None:
+            raise ValueError(
+                f"release.epsilon={self.epsilon:g}: is more than {_MOST_NOMINAL:g}; say in release.most_epsilon how "
+                "large the exact epsilon of near vectors may be, or lower it"
+            )
 
     def _check_unused(self) -> None:
         """Whoever describes a release and forgets the key would have private vectors studied, words and all."""

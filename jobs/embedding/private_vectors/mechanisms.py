@@ -28,12 +28,12 @@ from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _GROUP = "mechanisms"
 
-_BOUND = "The loss is at most epsilon times the distance,"
+BOUND = "The loss is at most epsilon times the distance,"
 GUARANTEES = {
-    "none": f"{_BOUND} for any two vectors.",
-    "exact_vocabulary": f"{_BOUND} for any two words of the vocabulary; certified for this map.",
-    "spectral": f"{_BOUND} for any two vectors; certified for this map.",
-    "published": f"{_BOUND} unless the map stretches a pair by more than 1 + beta, and then for nobody's releases.",
+    "none": f"{BOUND} for any two vectors.",
+    "exact_vocabulary": f"{BOUND} for any two words of the vocabulary; certified for this map.",
+    "spectral": f"{BOUND} for any two vectors; certified for this map.",
+    "published": f"{BOUND} unless the map stretches a pair by more than 1 + beta, and then for nobody's releases.",
     "gaussian": "(epsilon times the distance, delta)-private at the median distance; no bound beyond it.",
 }
 """By kind of sensitivity; the last for normal noise."""

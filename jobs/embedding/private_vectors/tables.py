@@ -18,8 +18,10 @@ EXACT = number(
     "exact_epsilon", "smallest epsilon at which it is (epsilon, delta)-private for a pair at the median distance"
 )
 _INTERVAL = [
-    number("low", "lower end of the interval of the value"),
-    number("high", "upper end of the interval of the value"),
+    number(
+        "low", "lower end of the interval of the value for other texts and other noise; of one run, for texts alone"
+    ),
+    number("high", "upper end of the interval of the value for other texts and other noise"),
 ]
 
 MECHANISMS = pa.schema(
@@ -129,6 +131,7 @@ UTILITY = pa.schema(
         number("value", "mean over the runs"),
         *_INTERVAL,
         count("num_test", "texts or words of a test part", "texts"),
+        number("sd_training", "standard deviation of the value between runs with noise of their own; null of one run"),
         count("num_runs", "runs with noise of their own", "runs"),
         STATUS,
         REASON,
@@ -145,10 +148,14 @@ DENIABILITY = pa.schema(
         number("returned", "N_w: share of perturbations that are nearest to their word, mean over words"),
         number("distinct", "S_w: different words that perturbations of one are nearest to, mean over words", "words"),
         number("attacker", "share of words that the most likely guess names, of all perturbations"),
-        number("attacker_low", "lower end of the interval of attacker"),
-        number("attacker_high", "upper end of the interval of attacker"),
+        number("attacker_low", "lower end of the interval of attacker for other words, whose draws are a cluster each"),
+        number("attacker_high", "upper end of the interval of attacker for other words"),
+        number("cap_mean", "bound on attacker that holds without sampling, mean of words; null: there is none"),
+        number("cap_largest", "the largest such bound of the words"),
         count("num_words", "words that are perturbed", "words"),
         count("num_draws", "perturbations of each", "releases"),
+        STATUS,
+        REASON,
     ]
 )
 
@@ -159,15 +166,55 @@ RELEASES = pa.schema(
         MECHANISM,
         DIMENSIONS,
         number("epsilon", "nominal bound on the privacy loss per unit of distance", "1/distance"),
-        number("spent", "epsilons of all releases of the input so far, this one included", "1/distance"),
+        number("spent", "that all releases of the input so far come to together, this one included", "1/distance"),
         number("max_epsilon", "that may be spent on it", "1/distance"),
         number("sensitivity", "Delta"),
-        number("delta", "chance that the sensitivity does not hold, or slack of normal noise; 0: there is none"),
+        number("delta", "slack of normal noise; 0: there is none"),
+        number("spent_delta", "slack of all releases of the input so far, this one included"),
+        number("max_delta", "that may be spent on it"),
+        count("num_releases", "of the input so far, this one included", "releases"),
         number("scale", "of the noise", "distance"),
         number("step", "of the grid that vectors are published on", "distance"),
+        number("radius", "public, that vectors were shortened to; null: they were not", "distance"),
         number("rounding_delta", "chance at most that rounding errors change a vector of the release"),
         count("num_rows", "vectors", "vectors"),
         text("guarantee", "what is promised, in a sentence"),
+        number("exact_delta", "slack of the exact epsilons"),
+        number(
+            "nearest_distance", "of a vector to its nearest other, median; of private ones in two digits", "distance"
+        ),
+        number("median_distance", "of two vectors; of private ones in two digits", "distance"),
+        number("exact_nearest", "exact epsilon of near vectors, as far apart as the sensitivity allows"),
+        number("exact_typical", "exact epsilon of two vectors at the median distance, by the map's typical stretch"),
+        number("exact_worst", "exact epsilon of two vectors at the median distance, as far as the sensitivity allows"),
+        number("cap_mean", "bound on the chance of the right name by any attacker, mean of words; null: no bound"),
+        number("cap_largest", "the largest such bound of the words"),
+        number("named", "share of the vectors given away whose nearest word is the right one: what an attacker names"),
+        count("num_named", "vectors given away that were tried", "vectors"),
+        number("attacker", "the same of words of the vocabulary that were released anew, with noise of their own"),
+        number("attacker_low", "lower end of the interval of attacker for other words"),
+        number("attacker_high", "upper end of the interval of attacker for other words"),
+        count("num_words", "words, or private vectors, that were released anew", "words"),
+        count("num_draws", "times each was", "releases"),
+        text("warning", "what whoever gives this away should know; empty: nothing"),
+    ]
+)
+
+RELEASE_AUDITS = pa.schema(
+    [
+        text(
+            "check",
+            "'radius' of the noise; cosine of the noise of 'rows', 'blocks', of the same rows by 'another_name' or "
+            "'another_key'; 'stretch' of the map",
+            key=True,
+        ),
+        number("value", "mean radius in units of the scale, or square of it; mean cosine; largest stretch"),
+        number("expected", "by epsilon and Delta as they are published; of a stretch the most that it may be"),
+        count("num_compared", "rows, or pairs of rows", "rows"),
+        number("p_value", "chance of a value as far off, if the release is what it says; null: nothing is by chance"),
+        number("p_holm", "the same over all checks of the release"),
+        text("verdict", "'within', 'above the claim' or 'not the specified law'; by p_holm below the level"),
+        number("level", "chance at most that a release as it should be is denied by any check"),
     ]
 )
 
@@ -175,6 +222,13 @@ RELEASED = pa.schema(
     [
         count("row", "row of the vector, or of its word, in its file, from 0", key=True),
         column("vector", pa.list_(pa.float64()), "the vector that is given away"),
+    ]
+)
+
+MAP = pa.schema(
+    [
+        count("row", "coordinate of what is published, from 0", key=True),
+        column("vector", pa.list_(pa.float64()), "weights of the coordinates of a vector: row of Phi"),
     ]
 )
 
@@ -188,4 +242,6 @@ TABLES = {
     "deniability": DENIABILITY,
     "releases": RELEASES,
     "released": RELEASED,
+    "map": MAP,
+    "release_audits": RELEASE_AUDITS,
 }

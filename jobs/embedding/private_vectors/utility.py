@@ -1,6 +1,6 @@
 """The stage that asks what private vectors are good for: tasks beside their controls."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 from typing import Any
 
@@ -22,7 +22,9 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.private_release import noise, utility
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification
-from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.statistics import means
+from tiltmeter.operators.statistics.intervals import LOGIT
+from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -80,6 +82,7 @@ def _unit(
         "penalties": config.utility.penalties,
         "folds": config.utility.folds,
         "level": config.job.level,
+        "means": means.VERSION,
         "seed": config.seed,
         "mechanism": item.specification._asdict() if item else None,
     }
@@ -99,23 +102,27 @@ def _use(store: Store, unit: Unit) -> Tables:
         return
     projection = map_of(store, unit.inputs.get("map", [None])[0], vectors.shape[1])
     runs = [_results(config, data, vectors, projection, number, part) for number, part in enumerate(parts)]
-    num_test = int(parts[0].sum())
     rows = []
-    for measure in runs[0]:
-        value = float(np.mean([results[measure] for results in runs]))
-        about = config["row"] | {"measure": measure, "num_test": num_test, "num_runs": config["runs"]}
-        if isnan(value):
+    for measure in runs[0].measures:
+        values = np.array([result.measures[measure] for result in runs])
+        about = config["row"] | {"measure": measure, "num_test": int(parts[0].sum()), "num_runs": config["runs"]}
+        if isnan(values.mean()):
             rows.append(about | failed("undefined", "two classes, both in the test part, are needed"))
             continue
-        # The runs share their texts: their mean is no surer than one test part.
-        interval = clopper_pearson(round(value * num_test), num_test, config["level"])
-        rows.append(
-            about
-            | {"value": value}
-            | ({"low": float(interval.low), "high": float(interval.high)} if measure == "accuracy" else {})
-            | OK
-        )
+        ends = _ends(runs, parts, config["level"]) if measure == "accuracy" else {}
+        spread = float(values.std(ddof=1)) if len(values) > 1 else None
+        rows.append(about | {"value": float(values.mean()), "sd_training": spread} | OK | ends)
     yield "utility", table_of(rows, UTILITY)
+
+
+def _ends(runs: Sequence["_Result"], parts: Sequence[BoolArray], level: float) -> Row:
+    """Of an accuracy, over other test texts and other noise: a text counts once, in however many runs it is tested."""
+    texts = units_of(np.concatenate([np.flatnonzero(part) for part in parts]), "text")
+    hits = np.concatenate([result.hits for result in runs])
+    seeds = np.array([result.measures["accuracy"] for result in runs])
+    found = means.mean(hits, texts, level=level, scale=LOGIT, seeds=seeds)
+    status = OK if found.status == "ok" else failed(found.status, found.reason)
+    return {"low": found.low, "high": found.high} | status
 
 
 def _test_part(config: dict[str, Any], data: TaskData, number: int) -> BoolArray:
@@ -134,18 +141,24 @@ def _results(
     projection: FloatArray,
     number: int,
     is_test: BoolArray,
-) -> dict[str, float]:
-    """Of one run: measures by name."""
+) -> "_Result":
     row, seed = config["row"], config["seed"]
     if row["mechanism"] == "constant":
-        return {"accuracy": utility.majority_accuracy(data.labels, is_test)}
+        return _Result(utility.majority_hits(data.labels, is_test))
     generator = keyed_generator(seed, Stream.PRIVATE_NOISE, document_key(str(sorted(row.items(), key=str))), number)
     features = _features(config, data, vectors, projection, generator)
     if config["task"] == "words":
         result = utility.linear_result(features, data.labels, is_test)
-        return {"accuracy": result.accuracy, "area": result.area}
-    accuracy = utility.text_accuracy(features, data.labels, is_test, config["penalties"], config["folds"], seed)
-    return {"accuracy": accuracy}
+        return _Result(result.hits, {"area": result.area})
+    return _Result(utility.text_hits(features, data.labels, is_test, config["penalties"], config["folds"], seed))
+
+
+class _Result:
+    """Of one run: which test texts are right, and measures by name."""
+
+    def __init__(self, hits: BoolArray, more: Mapping[str, float] | None = None) -> None:
+        self.hits = hits
+        self.measures = {"accuracy": float(hits.mean()), **(more or {})}
 
 
 def _features(

@@ -115,6 +115,10 @@ class _NoWorkers:
         """Of so many CPUs each."""
         return 1
 
+    def ask_nodes(self, question: Callable[[], str]) -> NoReturn:  # noqa: ARG002
+        """Never called: what asks its nodes is not planned."""
+        raise AssertionError("a plan asks no node")
+
     def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> NoReturn:  # noqa: ARG002
         """Never called: what is missing is counted."""
         raise AssertionError("a plan does no unit")

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 
-VERSION = "deniability/1"
+VERSION = "deniability/2"
 
 _ROWS_AT_ONCE = 256
 
@@ -22,6 +22,20 @@ def nearest_rows(vectors: FloatArray, vocabulary: FloatArray) -> IntArray:
     parts = [vectors[start : start + _ROWS_AT_ONCE] for start in range(0, len(vectors), _ROWS_AT_ONCE)]
     rows = [(norms - 2 * part @ vocabulary.T).argmin(axis=1) for part in parts]
     return np.concatenate([np.empty(0, np.int64), *rows])
+
+
+def are_named(vectors: FloatArray, images: FloatArray, vocabulary: FloatArray) -> BoolArray:
+    """Whether the best guess of an attacker who knows the vocabulary and the map is right; ``[n]``.
+
+    Args:
+        vectors: ``[n, m]`` that were given away.
+        images: ``[n, m]`` Phi x of each, which are in the vocabulary.
+        vocabulary: ``[p, m]`` images of all words.
+
+    >>> are_named(np.array([[0.2], [4.0]]), np.array([[0.0], [1.0]]), np.array([[0.0], [1.0], [5.0]]))
+    array([ True, False])
+    """
+    return np.asarray(nearest_rows(vectors, vocabulary) == nearest_rows(images, vocabulary))
 
 
 class Deniability(NamedTuple):
@@ -43,3 +57,29 @@ def deniability(rows: IntArray, row: int) -> Deniability:
     Deniability(returned=0.5, distinct=3)
     """
     return Deniability(float(np.mean(rows == row)), len(np.unique(rows)))
+
+
+def naming_caps(rows: IntArray, images: FloatArray, scale: float) -> FloatArray:
+    """Most that any attacker can believe in the right word, whatever is published; ``[n]``.
+
+    Of noise by the norm no density exceeds another by more than ``exp(||Phi (x - x')|| / s)``, so that by Bayes with
+    all words alike beforehand ``P(x | w) <= 1 / (1 + sum exp(-||Phi (x - x')|| / s))`` over the other words x', for
+    every w. Without sampling, and so also a bound on the share of draws that are named.
+
+    Args:
+        rows: of the words in question.
+        images: ``[p, m]`` of the vocabulary.
+        scale: s.
+
+    >>> naming_caps(np.array([0]), np.array([[0.0], [0.0], [np.log(2)]]), 1.0)
+    array([0.4])
+    """
+    norms = np.einsum("ij,ij->i", images, images)
+    caps = []
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = rows[start : start + _ROWS_AT_ONCE]
+        squares = np.add.outer(norms[part], norms) - 2 * images[part] @ images.T
+        odds = np.exp(-np.sqrt(np.maximum(squares, 0.0)) / scale)
+        odds[np.arange(len(part)), part] = 0.0
+        caps.append(1 / (1 + odds.sum(axis=1)))
+    return np.concatenate([np.empty(0), *caps])

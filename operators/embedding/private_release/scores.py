@@ -16,10 +16,13 @@ from scipy import stats
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release.noise import Law, coordinate_deviation
 
-VERSION = "private_scores/1"
+VERSION = "private_scores/2"
 
 Score = Literal["likelihood", "projection", "norm", "nearest", "low_bits", "difference", "repeated"]
 SCORES: tuple[Score, ...] = get_args(Score)
+
+NUM_REPEATS = 3
+"""Other releases of a row at most that ``repeated`` is compared with: by another name, by another key, the next row."""
 
 _NUM_BINS = 2000
 _ATOM = 1e-7
@@ -60,8 +63,9 @@ class Releases(NamedTuple):
 
     Attributes:
         vectors: of the vector in question.
-        companions: of another vector in the same batch, whose image is ``companion``.
-        repeated: of the vector in question once more.
+        companions: of another vector in another block of the same batch, whose image is ``companion``.
+        repeated: of the vector in question once more, by another name or key; the vector itself where any row, name or
+            key gave the same.
         companion: ``[m]``.
     """
 

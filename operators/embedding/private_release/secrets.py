@@ -141,3 +141,19 @@ def noisy_block(
     noise = draw_noise(generator, law, (BLOCK_ROWS, images.shape[1]), scale)[: len(images)]
     noise += images
     return on_grid(noise, step)
+
+
+def noisy_rows(
+    images: FloatArray, key: bytes, about: Mapping[str, object], start: int, law: Law, scale: float, step: float
+) -> FloatArray:
+    """What is published of rows from the row ``start`` on, block by block; otherwise as :func:`noisy_block`.
+
+    Args:
+        start: a multiple of :data:`BLOCK_ROWS`.
+    """
+    firsts = range(0, len(images), BLOCK_ROWS)
+    blocks = [
+        noisy_block(images[first : first + BLOCK_ROWS], key, about, (start + first) // BLOCK_ROWS, law, scale, step)
+        for first in firsts
+    ]
+    return np.concatenate(blocks) if blocks else np.empty_like(images)

@@ -15,7 +15,7 @@ import numpy as np
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release.noise import Law, draw_noise
 
-VERSION = "private_utility/1"
+VERSION = "private_utility/2"
 
 _MAX_ITERATIONS = 200
 
@@ -79,19 +79,19 @@ def private_means(
     return mean_vectors(words, images[words.rows] + noise)
 
 
-def majority_accuracy(labels: IntArray, is_test: BoolArray) -> float:
-    """Share of the test part that has the most frequent class of the training part: a control that reads nothing.
+def majority_hits(labels: IntArray, is_test: BoolArray) -> BoolArray:
+    """Which of the test part have the most frequent class of the training part: a control that reads nothing.
 
-    >>> majority_accuracy(np.array([1, 1, 0, 0, 1]), np.array([False, False, False, True, True]))
-    0.5
+    >>> majority_hits(np.array([1, 1, 0, 0, 1]), np.array([False, False, False, True, True]))
+    array([False,  True])
     """
-    return float(np.mean(labels[is_test] == np.bincount(labels[~is_test]).argmax()))
+    return np.asarray(labels[is_test] == np.bincount(labels[~is_test]).argmax())
 
 
-def text_accuracy(
+def text_hits(
     features: FloatArray, labels: IntArray, is_test: BoolArray, penalties: Sequence[float], num_folds: int, seed: int
-) -> float:
-    """Accuracy on the test part of a logistic regression; C by cross-validation within the training part.
+) -> BoolArray:
+    """What a logistic regression gets right of the test part; C by cross-validation within the training part; ``[n]``.
 
     Args:
         features: ``[texts, m]``; standardised by the training part, which reads nothing but what is private already.
@@ -115,27 +115,33 @@ def text_accuracy(
         else model.set_params(logisticregression__C=penalties[0])
     )
     search.fit(features[~is_test], labels[~is_test])
-    return float(search.score(features[is_test], labels[is_test]))
+    return np.asarray(search.predict(features[is_test]) == labels[is_test])
 
 
 class LinearResult(NamedTuple):
     """Of a linear SVM on the test part.
 
     Attributes:
-        accuracy: share of right classes.
+        hits: ``[n]`` of the test part whose class is right.
         area: under the ROC curve; NaN unless there are two classes, and the test part has both.
     """
 
-    accuracy: float
+    hits: BoolArray
     area: float
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right classes."""
+        return float(self.hits.mean())
 
 
 def linear_result(features: FloatArray, labels: IntArray, is_test: BoolArray) -> LinearResult:
     """Accuracy and, of two classes as in experiment 3, area under the curve of a linear SVM (C = 1).
 
     >>> labels = np.array([0, 1] * 20)
-    >>> linear_result(labels[:, None] * 2.0 - 1, labels, np.arange(40) < 8)
-    LinearResult(accuracy=1.0, area=1.0)
+    >>> result = linear_result(labels[:, None] * 2.0 - 1, labels, np.arange(40) < 8)
+    >>> result.accuracy, result.area
+    (1.0, 1.0)
     """
     from sklearn.metrics import roc_auc_score
     from sklearn.pipeline import make_pipeline
@@ -144,10 +150,10 @@ def linear_result(features: FloatArray, labels: IntArray, is_test: BoolArray) ->
 
     model = make_pipeline(StandardScaler(), LinearSVC(C=1.0, random_state=0, dual=False))
     model.fit(features[~is_test], labels[~is_test])
-    accuracy = float(np.mean(model.predict(features[is_test]) == labels[is_test]))
+    hits = np.asarray(model.predict(features[is_test]) == labels[is_test])
     if not np.array_equal(np.unique(labels), np.unique(labels[is_test])) or len(np.unique(labels)) != 2:
-        return LinearResult(accuracy, nan)
-    return LinearResult(accuracy, float(roc_auc_score(labels[is_test], model.decision_function(features[is_test]))))
+        return LinearResult(hits, nan)
+    return LinearResult(hits, float(roc_auc_score(labels[is_test], model.decision_function(features[is_test]))))
 
 
 def held_out(generator: np.random.Generator, num: int, share: float = 0.2) -> BoolArray:

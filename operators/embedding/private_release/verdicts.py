@@ -21,9 +21,9 @@ from tiltmeter.operators.embedding.private_release.bounds import (
 )
 from tiltmeter.operators.embedding.private_release.noise import log_density
 from tiltmeter.operators.embedding.private_release.profile import true_positive_rate
-from tiltmeter.operators.embedding.private_release.scores import Pair, Score, score_edges
+from tiltmeter.operators.embedding.private_release.scores import NUM_REPEATS, Pair, Score, score_edges
 
-VERSION = "audit_verdicts/1"
+VERSION = "audit_verdicts/2"
 
 _NUM_THRESHOLDS = 20
 
@@ -100,7 +100,7 @@ def _law(name: Score, pair: Pair, edges: FloatArray, step: float) -> Law | None:
     """
     inner = np.flatnonzero(np.isfinite(edges))
     if name == "repeated":
-        return Law(inner, np.zeros(len(inner)), np.full(len(inner), _largest_cell(pair, step)))
+        return Law(inner, np.zeros(len(inner)), np.full(len(inner), min(1.0, NUM_REPEATS * _largest_cell(pair, step))))
     if name != "norm":
         return None
     num_dimensions = len(pair.image)

@@ -94,12 +94,14 @@ def test_nothing_is_removed_while_a_run_is_at_work(store, prune):
 def test_what_was_spent_of_an_account_is_never_removed_or_forgotten(store, prune):
     """Not by forgetting every series, nor with every unit of the release gone."""
     release = finished(store, 1)
-    enter = partial(accounts.enter, store, "people", limit=10.0, unit="1/distance", setting="release.input")
-    assert enter(entry="first", amount=8.0) == (8.0, True)
+    enter = partial(
+        accounts.enter, store, "people", allows=lambda amounts: sum(part["epsilon"] for part in amounts) <= 10
+    )
+    assert enter(entry="first", amount={"epsilon": 8.0}) == ([{"epsilon": 8.0}], True)
     ran(store, [release], series="given")
     removed = prune("job.forget=[survey/given]", "job.remove=true")
     assert [row["action"] for row in removed.rows("units")] == ["removed"]
     assert store.find(release) is None
     store.sweep()
-    assert enter(entry="second", amount=3.0) is None
-    assert enter(entry="first", amount=8.0) == (8.0, False)
+    assert enter(entry="second", amount={"epsilon": 3.0}) is None
+    assert enter(entry="first", amount={"epsilon": 8.0}) == ([{"epsilon": 8.0}], False)

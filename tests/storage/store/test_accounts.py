@@ -4,14 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from tiltmeter.storage.errors import Refusal, StorageError
+from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store import accounts
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.processes import Process
 
 
-def enter(store, account, entry, amount, limit, unit="1/distance"):
-    return accounts.enter(store, account, entry, amount, limit, unit=unit, setting="release.input")
+def spent(amounts):
+    return sum(amount["epsilon"] for amount in amounts)
+
+
+def enter(store, account, entry, amount, limit):
+    """What is spent, and whether this entry is new; None if it is turned down."""
+    balance = accounts.enter(store, account, entry, {"epsilon": amount}, lambda amounts: spent(amounts) <= limit)
+    return balance and (spent(balance.amounts), balance.is_new)
 
 
 @pytest.fixture
@@ -40,11 +46,20 @@ def test_accounts_know_nothing_of_each_other(store):
     assert enter(store, "places", "a", 3.0, 3.0) == (3.0, True)
 
 
-def test_amounts_of_two_units_are_not_added(store):
-    enter(store, "people", "a", 3.0, 9.0)
-    with pytest.raises(Refusal, match=r"release.input=people: .* measured in 1/distance, to which bits can't be added"):
-        enter(store, "people", "b", 1.0, 9.0, "bits")
-    assert enter(store, "others", "b", 1.0, 9.0, "bits") == (1.0, True)
+def test_an_amount_is_kept_as_it_is_and_put_together_by_whoever_asks(store):
+    first, second = {"epsilon": 3.0, "law": "norm"}, {"epsilon": 1.0, "delta": 1e-6, "law": "gaussian"}
+    seen = []
+    for name, amount in {"a": first, "b": second}.items():
+        accounts.enter(store, "people", name, amount, lambda amounts: not seen.append(amounts))
+    assert seen[-1] == [first, second]
+
+
+def test_entries_of_earlier_versions_are_a_number_and_its_unit(store, tmp_path):
+    enter(store, "people", "b", 1.0, 9.0)
+    [entry] = tmp_path.rglob("b.json")
+    entry.write_text('{"amount": 3, "unit": "epsilon per unit of distance", "confirmed": true}')
+    balance = accounts.enter(store, "people", "b", {}, lambda _: False)
+    assert balance.amounts == [{"epsilon": 3.0, "unit": "epsilon per unit of distance"}]
 
 
 @pytest.mark.parametrize("name", ["../x", "", "a/b"])
@@ -72,7 +87,8 @@ def killed_before_it_is_confirmed(store, *entry):
         "    if entry.is_confirmed: os._exit(9)\n"
         "    write(store, path, name, entry)\n"
         "accounts._write = dying\n"
-        f"accounts.enter(Store({store.root!r}), *{entry!r}, unit='1/distance', setting='')\n"
+        f"account, name, amount, limit = {entry!r}\n"
+        f"accounts.enter(Store({store.root!r}), account, name, {{'epsilon': amount}}, lambda _: True)\n"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
 
@@ -114,7 +130,7 @@ def test_who_is_turned_down_takes_back_nothing_that_another_has_entered(store, t
         monkeypatch.setattr(accounts, "_write", write)
         write(*arguments)
         assert enter(store, "people", "a", 6.0, 10.0) == (6.0, True)
-        third.write_text('{"entry": "c", "amount": 6.0, "unit": "1/distance", "confirmed": false}')
+        third.write_text('{"entry": "c", "amount": {"epsilon": 6.0}, "confirmed": false}')
 
     monkeypatch.setattr(accounts, "_write", write_while_others_enter)
     assert enter(store, "people", "a", 6.0, 10.0) is None

@@ -13,13 +13,17 @@ DONE, MISSING = (Unit("count/1", name, {"name": name}) for name in ("done", "mis
 TABLE = pa.table({"n": [1, 2]})
 
 
+def spend(store, account, entry):
+    accounts.enter(store, account, entry, {"epsilon": 1.0}, lambda _: True)
+
+
 @pytest.fixture
 def written(tmp_path):
     store = Store(str(tmp_path / "store"))
     store.commit(DONE, [("numbers", TABLE)])
     store.save_state(MISSING, {"n": TABLE["n"].to_numpy()})
     Registry(store).enter("survey", "nightly", run_dir="/gone", settings={}).uses([DONE.place])
-    accounts.enter(store, "people", "first", 1.0, 2.0, unit="1/distance", setting="release.input")
+    spend(store, "people", "first")
     return store
 
 
@@ -42,8 +46,8 @@ def test_it_finds_and_reads_what_there_is(written):
         lambda store: store.save_state(MISSING, {"n": TABLE["n"].to_numpy()}),
         lambda store: remove(store, stored_units(store)[0]),
         lambda store: Registry(store).enter("survey", "other", run_dir="/gone", settings={}),
-        lambda store: accounts.enter(store, "people", "second", 0.5, 2.0, unit="1/distance", setting="release.input"),
-        lambda store: accounts.enter(store, "others", "first", 0.5, 2.0, unit="1/distance", setting="release.input"),
+        lambda store: spend(store, "people", "second"),
+        lambda store: spend(store, "others", "first"),
     ],
     ids=["unit", "state", "removal", "run", "account", "new account"],
 )

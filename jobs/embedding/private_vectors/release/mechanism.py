@@ -10,14 +10,21 @@ from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.geometry import Geometry, measure
 from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap, draw_maps, kept_dimensions
-from tiltmeter.jobs.embedding.private_vectors.mechanisms import GUARANTEES, Mechanism, stretch_of
+from tiltmeter.jobs.embedding.private_vectors.mechanisms import BOUND, GUARANTEES, Mechanism, stretch_of
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
 from tiltmeter.jobs.embedding.private_vectors.vocabulary import read_vocabulary, vectors_of
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.private_release.mechanisms import DESIGNS, Anchor, Specification, specified
+from tiltmeter.operators.embedding.private_release.composition import Promise
+from tiltmeter.operators.embedding.private_release.mechanisms import (
+    DESIGNS,
+    Anchor,
+    Sensitivity,
+    Specification,
+    specified,
+)
 from tiltmeter.operators.embedding.private_release.noise import norm_quantile
 from tiltmeter.operators.embedding.private_release.projections import gaussian_projection, haar_projection
 from tiltmeter.operators.embedding.private_release.secrets import LARGEST, STEPS, grid_step, off_grid_chance
@@ -29,14 +36,14 @@ class ReleaseMechanism(NamedTuple):
     """Attributes:
     projection: rows of the map; None for the vectors as they are.
     specification: with its noise.
-    delta: chance that the sensitivity does not hold, or slack of normal noise.
+    promise: epsilon and delta, and what normal noise composes by.
     guarantee: in a sentence.
     norm: public bound on the norm of a vector; None where there is none.
     """
 
     projection: FloatArray | None
     specification: Specification
-    delta: float
+    promise: Promise
     guarantee: str
     norm: float | None
 
@@ -64,6 +71,7 @@ class ReleaseMechanism(NamedTuple):
 UNLIKELY = 1e-12
 """Chance that the noise of a row is larger than it is taken to be."""
 
+_CHECKED = f"{BOUND} for any two words of the vocabulary; 1 + beta holds for this map."
 _NORMAL = (
     "(epsilon times the largest distance that there may be, delta)-private for any two rows; no bound without slack."
 )
@@ -79,10 +87,11 @@ def for_any_vectors(config: PrivateVectorsRun, width: int) -> ReleaseMechanism:
     design = DESIGNS[chosen.mechanism]
     num = width if design.projection == "none" else kept_dimensions(config, config.beta, width)
     projection = _map(design.projection, num, width, config.seed)
-    stretch = spectral_sensitivity(projection) if projection is not None and design.sensitivity == "spectral" else 1.0
+    kind: Sensitivity = "spectral" if design.projection == "gaussian" else "none"
+    stretch = spectral_sensitivity(projection) if projection is not None and kind == "spectral" else 1.0
     anchor = Anchor(2 * (chosen.radius or 1.0), 1.0, config.deltas[0])
-    made = specified(design, num, stretch, chosen.epsilon, anchor)
-    return _promised(config, projection, made, 0.0, chosen.radius)
+    made = specified(design, num, stretch, nominal(config), anchor)
+    return _promised(config, projection, made, kind, anchor, chosen.radius)
 
 
 def for_words(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources) -> ReleaseMechanism:
@@ -96,8 +105,16 @@ def for_words(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources
     _check_published(item, maps, geometry)
     projection = vectors_of(runner.store, item.map.ref) if item.map.ref else None
     anchor = Anchor(geometry.largest, 1.0, config.deltas[0])
-    made = specified(DESIGNS[item.name], item.map.num_dimensions, item.sensitivity, chosen.epsilon, anchor)
-    return _promised(config, projection, made, item.delta, float(np.linalg.norm(vectors, axis=1).max()))
+    design = DESIGNS[item.name]
+    made = specified(design, item.map.num_dimensions, item.sensitivity, nominal(config), anchor)
+    return _promised(config, projection, made, design.sensitivity, anchor, float(np.linalg.norm(vectors, axis=1).max()))
+
+
+def nominal(config: PrivateVectorsRun) -> float:
+    """Epsilon of a release, which has one (:class:`.config.Release`)."""
+    if config.release.epsilon is None:
+        raise AssertionError("a release without an epsilon is refused with its settings")
+    return config.release.epsilon
 
 
 def _check_published(item: Mechanism, maps: Mapping[tuple[str, float], PublicMap], geometry: Geometry) -> None:
@@ -119,23 +136,32 @@ def check_grid(config: PrivateVectorsRun, mechanism: ReleaseMechanism, vectors: 
     Raises:
         InputError: without a word of what the vectors are.
     """
-    made, largest = mechanism.specification, float(np.abs(vectors).max())
+    made = mechanism.specification
+    largest = float(min(np.abs(vectors).max(), config.release.radius or np.inf))
     is_normal = sys.float_info.min < made.deviation / STEPS and made.deviation < sys.float_info.max / LARGEST
     norm = largest * vectors.shape[1] ** 0.5
     if not (is_normal and mechanism.reach(norm) < LARGEST * grid_step(made.deviation)):
         raise InputError(
-            f"release.epsilon={config.release.epsilon:g}: no double holds both the vectors and noise of this size; "
+            f"release.epsilon={nominal(config):g}: no double holds both the vectors and noise of this size; "
             "choose one nearer to 1 / (a distance of two vectors)"
         )
 
 
 def _promised(
-    config: PrivateVectorsRun, projection: FloatArray | None, made: Specification, delta: float, norm: float | None
+    config: PrivateVectorsRun,
+    projection: FloatArray | None,
+    made: Specification,
+    kind: Sensitivity,
+    anchor: Anchor,
+    norm: float | None,
 ) -> ReleaseMechanism:
+    """A public map holds for its vocabulary or does not, which was looked at: no chance is left, and no delta."""
+    epsilon = nominal(config)
     if made.law == "gaussian":
-        return ReleaseMechanism(projection, made, config.deltas[0], _NORMAL, norm)
-    guarantee = GUARANTEES[DESIGNS[config.release.mechanism].sensitivity]
-    return ReleaseMechanism(projection, made, delta, guarantee, norm)
+        promise = Promise(epsilon, anchor.delta, made.sensitivity / made.scale, anchor.distance)
+        return ReleaseMechanism(projection, made, promise, _NORMAL, norm)
+    guarantee = _CHECKED if kind == "published" else GUARANTEES[kind]
+    return ReleaseMechanism(projection, made, Promise(epsilon, 0.0), guarantee, norm)
 
 
 def _map(kind: str, num: int, width: int, seed: int) -> FloatArray | None:

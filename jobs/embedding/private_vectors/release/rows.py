@@ -21,10 +21,12 @@ class Rows:
     """Attributes:
     vectors: ``[p, d]``.
     order: ``[rows]`` which of them is released in each row; None: all of them, in their order.
+    radius: that private vectors are shortened to as they are released; None: they are not.
     """
 
     vectors: FloatArray
     order: IntArray | None
+    radius: float | None = None
 
     @property
     def num(self) -> int:
@@ -32,13 +34,15 @@ class Rows:
         return len(self.vectors if self.order is None else self.order)
 
     def block(self, start: int, end: int) -> FloatArray:
-        """Vectors of some rows."""
-        return self.vectors[start:end] if self.order is None else self.vectors[self.order[start:end]]
+        """Vectors of some rows, as they are released."""
+        rows = self.vectors[start:end] if self.order is None else self.vectors[self.order[start:end]]
+        return clipped(rows, self.radius) if self.radius else rows
 
     def digest(self, key: bytes) -> str:
         """Of all rows, which says nothing to those who lack the key."""
         places = [] if self.order is None else [content_digest(key, self.order.astype(np.float64))]
-        return " ".join([content_digest(key, self.vectors), *places])
+        vectors = clipped(self.vectors, self.radius) if self.radius else self.vectors
+        return " ".join([content_digest(key, vectors), *places])
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class RowFiles:
             ) from None
         if not np.isfinite(vectors).all() or not len(vectors):
             raise InputError("embedding.path: has vectors that are not finite, or none; nothing is said of them here")
-        return Rows(clipped(vectors, self.radius) if self.radius else vectors, None)
+        return Rows(vectors, None, self.radius)
 
     def _private_words(self, path: str) -> Rows:
         public, singles = read_embedding(self.uri, self.format, self.allow_pickle)

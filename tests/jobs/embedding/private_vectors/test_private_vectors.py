@@ -165,7 +165,12 @@ def test_nights_with_the_same_noise_on_the_same_words_are_paired_run_by_run(nigh
         ("audit.epsilon=-1", "greater than 0"),
         ("release.mechanism=M2", "private vectors are in none; choose one of M1"),
         ("release.mechanism=gaussian", "set release.radius"),
-        ("release.epsilon=11", "is more than release.max_epsilon=10"),
+        ("release.key_file=key", "^release.epsilon: is missing, and has no usual value: .* odds of up to exp"),
+        ("release.key_file=key release.epsilon=11", "is more than release.max_epsilon=10"),
+        (
+            "release.key_file=key release.epsilon=11 release.max_epsilon=20",
+            "is more than 10; say in release.most_epsilon how",
+        ),
         ("audit.draws=5000", "must be at least 8 times audit.batch"),
         (
             "release.words=private.txt",
@@ -178,7 +183,7 @@ def test_nights_with_the_same_noise_on_the_same_words_are_paired_run_by_run(nigh
 )
 def test_settings_that_make_no_sense_are_refused(configured, folder, override, message):
     with pytest.raises(Refusal, match=message):
-        configured("job=private_vectors", f"embedding.path={folder}/vectors.bin", override)
+        configured("job=private_vectors", f"embedding.path={folder}/vectors.bin", *override.split())
 
 
 def test_audits_of_few_words_are_told_apart(run_job, folder):

@@ -68,7 +68,7 @@ def test_an_account_is_never_entered(counted, tmp_path):
 
     def run(run):
         stage(run.runner, "count", DONE)
-        accounts.enter(run.runner.store, "people", "first", 1.0, 2.0, unit="1/distance", setting="release.input")
+        accounts.enter(run.runner.store, "people", "first", {"epsilon": 1.0}, lambda _: True)
         raise AssertionError("it was entered")
 
     assert counted(run).reason.endswith("nothing may be written into a store that is only read")

@@ -15,11 +15,11 @@ from tiltmeter.operators.embedding.private_release.noise import norm_noise
 from tiltmeter.operators.embedding.private_release.utility import (
     Occurrences,
     linear_result,
-    majority_accuracy,
+    majority_hits,
     mean_vectors,
     occurrences,
     private_means,
-    text_accuracy,
+    text_hits,
 )
 from tiltmeter.operators.text.tokens import Tokenizer
 
@@ -39,7 +39,7 @@ def texts():
 
 def accuracy(texts, features):
     _, labels, is_test = texts
-    return text_accuracy(features, labels, is_test, [0.1, 1.0], 3, 0)
+    return text_hits(features, labels, is_test, [0.1, 1.0], 3, 0).mean()
 
 
 def test_noise_by_word_gives_words_away_and_noise_by_occurrence_does_not(texts):
@@ -64,7 +64,7 @@ def test_accuracy_falls_from_plain_vectors_to_noise(texts):
     )
     assert plain > 0.9
     assert plain + 0.03 > little > much + 0.2
-    assert majority_accuracy(texts[1], texts[2]) < 0.6
+    assert majority_hits(texts[1], texts[2]).mean() < 0.6
 
 
 def test_linear_model_of_words_reads_nothing_in_noise():
@@ -148,10 +148,10 @@ def test_a_table_of_noise_classifies_questions_and_noise_by_occurrence_does_not(
     words, labels, is_test, num_words = questions
     nothing = np.zeros((num_words, num_dimensions))
     noise = private_means(np.random.default_rng(0), words, nothing, "norm", 1.0, by_word=by_word)
-    assert low < text_accuracy(noise, labels, is_test, [0.1], 5, 0) < high
+    assert low < text_hits(noise, labels, is_test, [0.1], 5, 0).mean() < high
 
 
 @pytest.mark.slow
 def test_the_most_frequent_kind_of_question_is_that_of_94_of_500(questions):
     _, labels, is_test, _ = questions
-    assert (is_test.sum(), majority_accuracy(labels, is_test)) == (500, 0.188)
+    assert (is_test.sum(), majority_hits(labels, is_test).mean()) == (500, 0.188)
