@@ -51,6 +51,21 @@ def ratings() -> Iterator[Figure]:
         yield Figure(_table(name), figure, texts[0], texts[1], verdict)
 
 
+def followed() -> Figure:
+    """How many printed rows follow from the raw scores beside them."""
+    rows = printed_rows().values()
+    by_place = [
+        remark
+        for scores, printed, remark in rows
+        if complete_order(np.array([*scores.values()]), LEVELS).tolist() == printed
+    ]
+    named = [remark for remark in by_place if not remark.startswith("same; ")]
+    lacking = [remark for remark in by_place if remark.endswith("is not printed")]
+    told = f"{len(by_place)} by place; by the names of systems {len(named)}, or {len(named) + len(lacking)}"
+    why = "two rows name other systems than their scores, and a third lacks S_g"
+    return Figure("tables XIX, XX", f"rows of ratings that follow, of {len(rows)}", "–", told, why)
+
+
 def _table(name: str) -> str:
     return "table XX" if name.startswith("HD") else "table XIX"
 
@@ -148,4 +163,4 @@ ABSENT = [
 
 def figures() -> list[Figure]:
     """All of them."""
-    return [*ratings(), *rejections(), *impacts(), constant(), *ABSENT]
+    return [*ratings(), followed(), *rejections(), *impacts(), constant(), *ABSENT]

@@ -43,8 +43,9 @@ def complete_order(raw_scores: NDArray[np.floating], num_levels: int, cut: Cut =
     the others, as ``numpy.array_split`` does. A system is rated by the first part that holds its raw score, so that
     systems with one raw score share it. Cutting the distinct ones gives the ratings of 29 of the 30 rows of tables XIX
     and XX of Lakkaraju et al. 2023 (*The Effect of Human v/s Synthetic Test Data and Round-tripping on Assessment of
-    Sentiment Analysis Systems for Bias*) from the raw scores that are printed beside them, cutting them with
-    repetitions, as the program does that was published with the paper, 9.
+    Sentiment Analysis Systems for Bias*) from the raw scores that are printed beside them, by their places (by the
+    names of the systems 26, or 27 with a row that lacks one); cutting them with repetitions, as the program does that
+    was published with the paper, 9.
 
     Args:
         raw_scores: ``[systems]``; infinite is the largest, NaN none.

@@ -6,16 +6,19 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.sentiment.deconfounding import (
+    ALPHA,
+    Design,
     EmptyCells,
     deconfounding_impact,
-    is_confounded,
+    dependence,
     largest_impact,
 )
 from tiltmeter.operators.sentiment.ranking import complete_order, partial_order
 from tiltmeter.operators.sentiment.rejection import weighted_rejections
 from tiltmeter.operators.statistics.two_samples import DEFINITION, Convention, coded, moments, pairwise_tests
+from tiltmeter.operators.statistics.units import each
 
 Measure = Literal["wrs", "die"]
 
@@ -41,17 +44,21 @@ def rate(
     emotions: Sequence[Hashable] | None = None,
     *,
     measure: Measure | None = None,
+    design: Design | None = None,
     num_levels: int = 3,
     convention: Convention = DEFINITION,
     empty_cells: EmptyCells = "renormalise",
 ) -> Ratings:
     """Rate systems by how far their sentiment depends on a protected attribute (Lakkaraju et al. 2023).
 
+    Scores are taken as they are, also by :data:`.two_samples.PUBLISHED`: round those that its program has rounded.
+
     Args:
         scores: ``[systems, texts]``, in [-1, 1]; NaN where a system has no score.
         protected: ``[texts]``, the value of the attribute, such as a gender.
         emotions: ``[texts]``, None for a text that has none and no part in the impact; None if no text has one.
         measure: None for the impact if the emotion depends on the attribute, and the rejections if it does not.
+        design: whether it does; None: the impact where a test over texts says so (:func:`.deconfounding.dependence`).
         num_levels: levels of the ratings.
         convention: of the tests, :data:`.two_samples.DEFINITION`, :data:`.two_samples.PUBLISHED` or one of your own.
         empty_cells: see :func:`.deconfounding.deconfounding_impact`.
@@ -63,11 +70,11 @@ def rate(
     >>> rate(scores, ["female", "female", "male", "male"], num_levels=2)
     Ratings(measure='wrs', raw_scores=array([0. , 2.4]), ranks=array([1, 2]), levels=array([1, 2]))
     """
-    rows, cells = convention.rounded(np.asarray(scores, dtype=np.float64)), coded(protected).codes
+    rows, cells = np.asarray(scores, dtype=np.float64), coded(protected).codes
     felt = None if emotions is None else _codes(emotions)
     _check(rows, cells, felt)
     known = ~np.isnan(rows)
-    measure = measure or _measure(known, cells, felt)
+    measure = measure or _measure(cells, felt, design)
     if measure == "wrs":
         raw = [_rejections(row[has], cells[has], convention) for row, has in zip(rows, known, strict=True)]
     elif felt is not None:
@@ -95,12 +102,15 @@ def _check(scores: FloatArray, cells: IntArray, felt: IntArray | None) -> None:
         )
 
 
-def _measure(known: BoolArray, cells: IntArray, felt: IntArray | None) -> Measure:
-    """The impact, if what every system has scored is confounded."""
+def _measure(cells: IntArray, felt: IntArray | None, design: Design | None) -> Measure:
+    """The impact, if the emotions of the texts depend on the attribute."""
     if felt is None or not (felt >= 0).any():
         return "wrs"
-    has_both = known & (felt >= 0)
-    return "die" if all(is_confounded(felt[has], cells[has]) for has in has_both) else "wrs"
+    if design is not None:
+        return "die" if design == "confounded" else "wrs"
+    has = felt >= 0
+    p, _ = dependence(felt[has], cells[has], each(int(has.sum()), "text"), seed=0, about=0)
+    return "die" if p <= ALPHA else "wrs"
 
 
 def _rejections(scores: FloatArray, cells: IntArray, convention: Convention) -> float:

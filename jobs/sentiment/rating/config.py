@@ -1,5 +1,6 @@
 """The config of `sentiment_rating`: sentences, round trips, systems, and how they are rated."""
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -9,11 +10,12 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.jobs.sentiment.rating.given_scores.logs import ScoreLogs
-from tiltmeter.jobs.sentiment.rating.rows import RatingConfig
+from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL
 from tiltmeter.jobs.sentiment.rating.sentences import Sentences
 from tiltmeter.jobs.sentiment.rating.systems import System
 from tiltmeter.jobs.sentiment.translation.translators import Language, Translator
+from tiltmeter.operators.sentiment.deconfounding import Design
 from tiltmeter.operators.sentiment.sentences import NEUTRAL
 from tiltmeter.operators.sentiment.templates import SyntheticSentences
 
@@ -55,6 +57,21 @@ class RatingRun(CommonConfig):
         """Whether scores are brought along."""
         return self.scores is not None or self.logs.is_set
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Of the systems whose scores this run makes, by name."""
+        return {} if self.has_scores else {name: system.kind for name, system in self.sentiment.items()}
+
+    @property
+    def designed_rating(self) -> RatingConfig:
+        """How systems are rated, with what made sentences say of their own design where nothing is set."""
+        design = self.rating.design
+        if self.has_scores or not isinstance(self.sentences, SyntheticSentences) or isinstance(design, str):
+            return self.rating
+        groups = self.sentences.groups.items()
+        made: dict[str, Design] = {name: "confounded" if group.confounded else "independent" for name, group in groups}
+        return dataclasses.replace(self.rating, design=made | (design or {}))
+
     @pydantic.field_validator("translator", "sentiment", mode="before")
     @classmethod
     def _are_named(cls, parts: Any, info: pydantic.ValidationInfo) -> Any:
@@ -93,6 +110,14 @@ class RatingRun(CommonConfig):
                         f"rating.leave_out.{name}: no sentence has the {name} {', '.join(unknown)}; must be one of "
                         f"{', '.join(known)}"
                     )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _groups_of_a_design_are_there(self) -> Self:
+        design, made = self.rating.design, isinstance(self.sentences, SyntheticSentences) and not self.has_scores
+        groups = self.sentences.groups if isinstance(self.sentences, SyntheticSentences) else {}
+        if made and isinstance(design, dict) and (unknown := sorted(set(design) - set(groups))):
+            raise ValueError(f"rating.design: there is no group {', '.join(unknown)}; must be of {', '.join(groups)}")
         return self
 
     @pydantic.model_validator(mode="after")

@@ -10,6 +10,7 @@ from tiltmeter.jobs.sentiment.rating.given_scores.logs import read_logs
 from tiltmeter.jobs.sentiment.rating.given_scores.score_files import read_scores
 from tiltmeter.jobs.sentiment.rating.rating import rate_systems
 from tiltmeter.jobs.sentiment.rating.resources import rating_requests
+from tiltmeter.jobs.sentiment.rating.rows import ORIGINS
 from tiltmeter.jobs.sentiment.rating.scoring import Rated, score
 from tiltmeter.jobs.sentiment.rating.sentences import find_texts
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources, find_sources
@@ -20,13 +21,15 @@ from tiltmeter.storage.store.ledger import TableRef
 
 def run(run: Run[RatingRun, RatingSources]) -> None:
     """Score the sentences and their round trips, or read scores; rate the systems; publish tables."""
-    scores, texts = _given(run) if run.config.has_scores else _scored(run)
+    config = run.config
+    scores, texts = _given(run) if config.has_scores else _scored(run)
     run.publish("scores", list(scores.values()))
-    run.publish_all(rate_systems(run.runner, scores, texts, run.config.rating, run.config.seed))
+    run.publish_all(rate_systems(run.runner, scores, texts, config.designed_rating, config.kinds, config.seed))
 
 
 _Scored = tuple[Mapping[Rated, TableRef], TableRef | None]
-"""Scores, and a table with the number of each sentence and what it says, or what it is called; None if nobody knows."""
+"""Scores, and a table with the number of each sentence, what it says or is called, and what it is made from; None if
+nobody knows."""
 
 
 def _given(run: Run[RatingRun, RatingSources]) -> _Scored:
@@ -50,7 +53,7 @@ def _scored(run: Run[RatingRun, RatingSources]) -> _Scored:
     if not scores:
         run.runner.check()  # every system failed: nothing is left to rate
     run.publish_all(agree(run.runner, sources.systems, texts, translated, scores))
-    return scores, texts.sentences.select("sentence", "text")
+    return scores, texts.sentences.select("sentence", "text", *ORIGINS)
 
 
 JOB = Job(RatingRun, find_sources, run, TABLES, "tiltmeter.jobs.sentiment.rating.page.body:page", rating_requests)

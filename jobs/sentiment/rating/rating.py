@@ -11,12 +11,13 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.runtime.draws import NUM_ITEMS, draws_of, with_draws
 from tiltmeter.jobs.sentiment.rating import tables
-from tiltmeter.jobs.sentiment.rating.rows import VERSION, RatingConfig, rate
+from tiltmeter.jobs.sentiment.rating.rows import TESTED, VERSION, rate
+from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated
-from tiltmeter.operators.sentiment import deconfounding, ranking, rejection
+from tiltmeter.operators.sentiment import deconfounding, mean_tests, ranking, rejection
 from tiltmeter.operators.sentiment.ranking import Cut, complete_order, partial_order
 from tiltmeter.operators.sentiment.rejection import largest_score
-from tiltmeter.operators.statistics import multiplicity, resampling, two_samples
+from tiltmeter.operators.statistics import flips, groups, multiplicity, resampling, two_samples
 from tiltmeter.operators.statistics.intervals import LINEAR, Scale
 from tiltmeter.operators.statistics.resampling import Estimate
 from tiltmeter.operators.statistics.text_intervals import cut, resampled_interval
@@ -25,7 +26,10 @@ from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _VERSIONS = [
     VERSION,
-    *(module.VERSION for module in (two_samples, rejection, deconfounding, multiplicity, resampling)),
+    *(
+        module.VERSION
+        for module in (two_samples, rejection, deconfounding, mean_tests, flips, groups, multiplicity, resampling)
+    ),
 ]
 Row = Mapping[str, Any]
 
@@ -37,12 +41,18 @@ _KEYS = ("variant", "group", "protected", "system", "measure")
 
 
 def rate_systems(
-    runner: Runner, scores: Mapping[Rated, TableRef], texts: TableRef | None, config: RatingConfig, seed: int
+    runner: Runner,
+    scores: Mapping[Rated, TableRef],
+    texts: TableRef | None,
+    config: RatingConfig,
+    kinds: Mapping[str, str],
+    seed: int,
 ) -> dict[str, list[TableRef]]:
     """Tables ``tests``, ``effects``, ``raw_scores``, ``ratings`` and ``comparisons``.
 
     Args:
-        texts: table of the number of each sentence and what it says; None if nobody knows.
+        texts: table of the number of each sentence, what it says and what it is made from; None if nobody knows.
+        kinds: of the run's own systems, by their names.
     """
     known = {} if texts is None else {"texts": [texts]}
     settings = {"config": config.of_raw_scores, "operators": _VERSIONS, "seed": seed}
@@ -51,7 +61,7 @@ def rate_systems(
             Unit(
                 f"rate/{two_samples.VERSION}",
                 f"{system} on {variant}",
-                {**settings, "variant": variant, "system": system},
+                settings | {"variant": variant, "system": system, "decimals": config.rounding(kinds.get(system))},
                 {"scores": [ref], **known},
             )
         ]
@@ -67,7 +77,7 @@ def rate_systems(
 def _rate(store: Store, unit: Unit) -> Tables:
     key = {name: unit.config[name] for name in ("variant", "system")}
     config, scores = unit.config["config"], _with_texts(store, unit)
-    findings = rate(scores, config, unit.config["seed"])
+    findings = rate(scores, config, unit.config["seed"], unit.config["decimals"])
     yield "tests", table_of([key | row for row in findings.tests], tables.TESTS)
     yield "effects", table_of([key | row for row in findings.effects], tables.EFFECTS)
     yield "raw_scores", table_of([key | row for row in findings.raw_scores], tables.RAW_SCORES)
@@ -80,7 +90,7 @@ def _rate(store: Store, unit: Unit) -> Tables:
 
 
 def _with_texts(store: Store, unit: Unit) -> pl.DataFrame:
-    """The scores, and beside them what each sentence says; null where nobody knows."""
+    """The scores, and beside them what each sentence says and is made from; null where nobody knows."""
     scores = pl.DataFrame(store.read(unit.input("scores")))
     if "texts" not in unit.inputs:
         return scores.with_columns(pl.lit(None, pl.String).alias("text"))
@@ -148,10 +158,17 @@ def _ends(name: str, estimate: Estimate, config: Row, scale: Scale) -> dict[str,
 
 
 def _ratings(rows: pl.DataFrame, measure: str, num_levels: int, cut: Cut) -> pl.DataFrame:
-    """The systems by group, variant and attribute; where a group is confounded for all of them, by the impact."""
+    """The systems by group, variant and attribute, by the measure that decides; by both where only a test says which.
+
+    It is the impact where a group is confounded for all of its systems.
+    """
     confounded = pl.col("is_confounded").all().over("group", "protected")
     chosen = pl.when(confounded).then(pl.lit("die")).otherwise(pl.lit("wrs")) if measure == "auto" else pl.lit(measure)
-    parts = rows.filter(pl.col("measure") == chosen).partition_by("variant", "group", "protected", maintain_order=True)
+    rows = rows.with_columns((pl.col("measure") == chosen).alias("decides"))
+    is_open = (pl.col("design") == TESTED) & pl.lit(measure == "auto")
+    keys = ("decides", "variant", "group", "protected")
+    shown = rows.filter(pl.col("decides") | is_open)
+    parts = shown.sort(~pl.col("decides"), maintain_order=True).partition_by(*keys, maintain_order=True)
     if not parts:
         return rows.clear().with_columns(pl.lit(0).alias(name) for name in ("rank", "rating", "num_levels"))
     return pl.concat(_ordered(part, num_levels, cut) for part in parts)
@@ -167,7 +184,10 @@ def _ordered(rows: pl.DataFrame, num_levels: int, cut: Cut) -> pl.DataFrame:
 
 def _comparisons(rows: pl.DataFrame, ratings: pl.DataFrame, config: Row) -> list[dict[str, Any]]:
     """Every round trip against the original, by both measures."""
-    rated = {tuple(row[key] for key in _KEYS): row["rating"] for row in ratings.select(*_KEYS, "rating").to_dicts()}
+    rated = {
+        tuple(row[key] for key in _KEYS): row["rating"]
+        for row in ratings.filter("decides").select(*_KEYS, "rating").to_dicts()
+    }
     by_key = {tuple(row[key] for key in _KEYS): row for row in rows.to_dicts()}
     changes = []
     for key, after in by_key.items():

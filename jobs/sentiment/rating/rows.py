@@ -1,40 +1,28 @@
 """What one system's scores of one variant say: tests, deconfounding impacts and raw scores of every group."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-import pydantic
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.wording import plural, verb
-from tiltmeter.jobs.sentiment.rating.datasets import Dataset, dataset_of
+from tiltmeter.jobs.sentiment.rating.datasets import Dataset, dataset_of, tested_dependence
+from tiltmeter.jobs.sentiment.rating.rules import LeaveOut, RawScoreConfig
 from tiltmeter.jobs.sentiment.rating.scoring import TRUNCATED
-from tiltmeter.operators.sentiment.deconfounding import EmptyCells, Impact, largest_impact
-from tiltmeter.operators.sentiment.ranking import Cut
+from tiltmeter.operators.sentiment.deconfounding import ALPHA, Design, EmptyCells, Impact, largest_impact
+from tiltmeter.operators.sentiment.mean_tests import MeanTest
 from tiltmeter.operators.sentiment.rejection import comparable_scores, weighted_rejections
-from tiltmeter.operators.statistics.intervals import Method
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
-from tiltmeter.operators.statistics.text_intervals import DEFAULT_METHOD, KeyedBy
-from tiltmeter.operators.statistics.two_samples import (
-    DEFINITION,
-    LEVELS,
-    PUBLISHED,
-    Convention,
-    Moments,
-)
+from tiltmeter.operators.statistics.two_samples import LEVELS, Convention, Moments
 from tiltmeter.storage.errors import InputError
 
-VERSION = "rating_rows/6"
+VERSION = "rating_rows/7"
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
-_Alphas = Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(min_length=3, max_length=3)]
-_Weights = Annotated[tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...], Field(min_length=3, max_length=3)]
 
 PROTECTED: Mapping[str, tuple[str, ...]] = {"gender": ("gender",), "race": ("race",), "gender_race": ("gender", "race")}
 """The protected attributes, each with the columns that make it up."""
@@ -42,97 +30,21 @@ PROTECTED: Mapping[str, tuple[str, ...]] = {"gender": ("gender",), "race": ("rac
 INCOMPARABLE = "incomparable"
 """Status of an attribute that has not two values to compare."""
 
-_CONVENTIONS = {"definition": DEFINITION, "published": PUBLISHED}
+TESTED = "tested"
+"""The design of a set of which nobody knows whether emotions were made to depend on the protected attribute."""
+
 _OK = {"status": "ok", "reason": ""}
 _NO_EMOTIONS = {"measure": "die", "num_tests": 0, "status": "no_emotions", "reason": "no text has an emotion"}
+_CORRECTED = {"holm_": "p_holm", "bh_": "p_benjamini_hochberg"}
 _MIN_VALUES = 2
+ORIGINS = ("template", "emotion_word", "person")
+"""Columns of what a sentence is made from."""
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class LeaveOut:
-    """Values whose texts have no part in the rating by that attribute."""
-
-    gender: tuple[str, ...] = ()
-    race: tuple[str, ...] = ()
-
-    def values(self, column: str) -> tuple[str, ...]:
-        """Those of one attribute."""
-        return {"gender": self.gender, "race": self.race}[column]
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class RawScoreConfig:
-    """How raw scores and their resamples come from scores.
-
-    Attributes:
-        convention: ``definition`` tests and weighs as Lakkaraju et al. define it, ``published`` as their program does,
-            behind most of their tables.
-        weights: of a rejection at each of the three levels; None: the convention's.
-        alphas: that a test's two-sided p must be below to reject at each of them; None: the convention's.
-        decimals: that scores are rounded to; None: the convention's.
-        leave_out: what is not compared, such as turns of users who did not disclose their gender.
-        measure: what ratings go by: the weighted rejection score, the largest deconfounding impact, or ``auto``: the
-            impact in groups where the emotion depends on the protected attribute, the rejections elsewhere.
-        empty_cells: where no text has both an emotion and a protected value: ``renormalise`` adjusts over the other
-            values, ``undefined`` leaves E[Y|do(X)] undefined.
-        num_resamples: of the texts, for the intervals of raw scores; 0: none.
-        keyed_by: what tells texts from others as they are drawn: their place, or what they say, so that runs on other
-            texts draw those alike that they share.
-    """
-
-    convention: Literal["definition", "published"] = "definition"
-    weights: _Weights | None = None
-    alphas: _Alphas | None = None
-    decimals: Annotated[int, Field(ge=0, le=15)] | None = None
-    leave_out: LeaveOut = Field(default_factory=LeaveOut)
-    measure: Literal["auto", "wrs", "die"] = "auto"
-    empty_cells: EmptyCells = "renormalise"
-    num_resamples: Annotated[int, Field(ge=0)] = 1000
-    keyed_by: KeyedBy = "place"
-
-    @pydantic.field_validator("alphas")
-    @classmethod
-    def _alphas_ascend(cls, alphas: tuple[float, ...] | None) -> tuple[float, ...] | None:
-        if alphas is not None and list(alphas) != sorted(alphas):
-            raise ValueError(
-                f"{list(alphas)} must ascend, as [0.05,0.30,0.40]: what rejects at the 95 % level does so at the others"
-            )
-        return alphas
-
-    @property
-    def rules(self) -> Convention:
-        """What the convention means, with what is set beside it."""
-        return _CONVENTIONS[self.convention]._replace(**self.deviations)
-
-    @property
-    def deviations(self) -> dict[str, Any]:
-        """What is set beside the convention, by the names of the settings."""
-        settings = {name: getattr(self, name) for name in ("weights", "alphas", "decimals")}
-        return {name: value for name, value in settings.items() if value is not None}
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class RatingConfig(RawScoreConfig):
-    """How systems are rated.
-
-    Attributes:
-        num_levels: levels of the complete order.
-        cut: into levels: the ``distinct`` raw scores, which gives the published ratings, or ``repeated``, each as often
-            as systems have it, as the published program does.
-        level: nominal coverage of the intervals.
-        interval: their method, as :func:`.text_intervals.resampled_interval` has them.
-    """
-
-    num_levels: Annotated[int, Field(ge=1)] = 3
-    cut: Cut = "distinct"
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    interval: Method = DEFAULT_METHOD
-
-    @property
-    def of_raw_scores(self) -> RawScoreConfig:
-        """The part that raw scores depend on: with other intervals or levels, the same units are found."""
-        fields = dataclasses.fields(RawScoreConfig)
-        return RawScoreConfig(**{field.name: getattr(self, field.name) for field in fields})
+class _Settings(NamedTuple):
+    config: RawScoreConfig
+    seed: int
+    decimals: int | None
 
 
 class Findings(NamedTuple):
@@ -146,17 +58,21 @@ class Findings(NamedTuple):
     num_drawn: list[int]
 
 
-def rate(scores: pl.DataFrame, config: RawScoreConfig, seed: int) -> Findings:
+def rate(scores: pl.DataFrame, config: RawScoreConfig, seed: int, decimals: int | None = None) -> Findings:
     """Rate one system on one variant.
 
     Args:
-        scores: rows of the table ``scores``.
+        scores: rows of the table ``scores``; with ``template``, ``emotion_word`` and ``person`` where these are known.
         seed: of the run.
+        decimals: that the scores of this system are rounded to (:meth:`RawScoreConfig.rounding`); None: as they are.
 
     Raises:
-        InputError: if a value that is to be left out is that of no text.
+        InputError: if a value that is to be left out is that of no text, or a group whose design is set is not there.
     """
     _check_leave_out(scores, config.leave_out)
+    _check_design(scores, config.design)
+    unknown = [pl.lit(None, pl.String).alias(name) for name in ORIGINS if name not in scores.columns]
+    scores = scores.with_columns(unknown)
     findings = Findings([], [], [], [], [])
     for (group,), texts in scores.group_by("group", maintain_order=True):
         for protected, columns in _attributes(texts).items():
@@ -164,7 +80,7 @@ def rate(scores: pl.DataFrame, config: RawScoreConfig, seed: int) -> Findings:
             if reason := _incomparable(rows, columns):
                 _add_unmeasured(findings, key, reason, config)
             else:
-                _rate_group(rows, key, columns, config, seed, findings)
+                _rate_group(rows, key, columns, _Settings(config, seed, decimals), findings)
     return findings
 
 
@@ -176,6 +92,15 @@ def _check_leave_out(scores: pl.DataFrame, leave_out: LeaveOut) -> None:
                 f"rating.leave_out.{column}: no text has the {column} {', '.join(map(repr, unknown))}; there are "
                 f"{', '.join(map(repr, known)) or 'none'}"
             )
+
+
+def _check_design(scores: pl.DataFrame, design: Design | dict[str, Design] | None) -> None:
+    known = scores["group"].unique().sort().to_list()
+    if isinstance(design, dict) and (unknown := sorted(set(design) - set(known))):
+        raise InputError(
+            f"rating.design: no text is of the group {', '.join(map(repr, unknown))}; there are "
+            f"{', '.join(map(repr, known))}"
+        )
 
 
 def _comparison(rows: pl.DataFrame, columns: Sequence[str], leave_out: LeaveOut) -> pl.DataFrame:
@@ -202,29 +127,29 @@ def _incomparable(rows: pl.DataFrame, columns: Sequence[str]) -> str:
 
 def _add_unmeasured(findings: Findings, key: Row, reason: str, config: RawScoreConfig) -> None:
     row = {"measure": "die" if config.measure == "die" else "wrs", "warning": "", "is_confounded": False}
+    row["design"] = config.design_of(key["group"]) or TESTED
     _add(findings, key | row | {"status": INCOMPARABLE, "reason": reason}, np.empty(0), 0)
 
 
-def _rate_group(
-    rows: pl.DataFrame, key: Row, columns: Sequence[str], config: RawScoreConfig, seed: int, findings: Findings
-) -> None:
-    scored = rows.drop_nulls([*columns, "sentiment"])
+def _rate_group(rows: pl.DataFrame, key: Row, columns: Sequence[str], settings: _Settings, findings: Findings) -> None:
+    config, seed, decimals = settings
+    told, design = rows.drop_nulls(columns), config.design_of(key["group"])
+    scored = told.drop_nulls("sentiment")
+    parts = {str(name): part for (name,), part in told.group_by("dataset", maintain_order=True)}
+    abouts = {name: [key["group"], name, key["protected"]] for name in parts}
     datasets = [
-        dataset_of(part, columns, [key["group"], str(name), key["protected"]], config.rules, config.keyed_by)
-        for (name,), part in scored.group_by("dataset", maintain_order=True)
+        dataset_of(part, columns, abouts[name], decimals, config.keyed_by, design)
+        for name, part in parts.items()
+        if part["sentiment"].count()
     ]
-    confounded = any(data.is_confounded for data in datasets)
-    common = {**key, "is_confounded": confounded, "warning": _warning(rows, columns, scored, datasets)}
-    tests = [test | key for data in datasets for test in _tests(data, config.rules)]
-    p_values = np.array([np.nan if test["p_value"] is None else test["p_value"] for test in tests])
-    corrected = {"p_holm": holm(p_values), "p_benjamini_hochberg": benjamini_hochberg(p_values)}
-    for name, adjusted in corrected.items():
-        for test, p in zip(tests, adjusted, strict=True):
-            test[name] = p
-    findings.tests.extend(tests)
+    dependence = _dependence(parts, columns, abouts, design, seed)
+    warning = "; ".join(filter(None, [_warning(rows, columns, scored, datasets), dependence.pop("warning", "")]))
+    common = {**key, **dependence, "warning": warning}
+    tests = _tests(datasets, config, seed)
+    findings.tests.extend(test | key for test in tests.rows)
     resampled = _resampled(datasets, config, seed)
     num_drawn = sum(data.num_drawn() for data in datasets)
-    _add(findings, common | _rejection_row(p_values, corrected, config.rules), resampled.rejections, num_drawn)
+    _add(findings, common | _rejection_row(tests, config.rules), resampled.rejections, num_drawn)
     if impacts := [impact for data in datasets if (impact := data.impact(config.empty_cells))]:
         effects = [effect | key for data in datasets for effect in _effects(data, config)]
         findings.effects.extend(effects)
@@ -232,6 +157,27 @@ def _rate_group(
         _add(findings, common | _impact_row(impacts), resampled.impacts, num_felt)
     elif config.measure == "die":
         _add(findings, common | _NO_EMOTIONS, np.empty(0), 0)
+
+
+def _dependence(
+    parts: Mapping[str, pl.DataFrame],
+    columns: Sequence[str],
+    abouts: Mapping[str, Sequence[str]],
+    design: Design | None,
+    seed: int,
+) -> Row:
+    """Whether the emotion depends on the attribute in a data set, by the design or by tests over all data sets."""
+    if design is not None:
+        has_emotion = any(part["emotion"].count() for part in parts.values())
+        return {"is_confounded": has_emotion and design == "confounded", "design": design}
+    tests = [found for name, part in parts.items() if (found := tested_dependence(part, columns, seed, abouts[name]))]
+    p = holm(np.array([p for p, _ in tests]))
+    least = float(np.nanmin(p)) if np.isfinite(p).any() else float("nan")
+    row = {"is_confounded": least <= ALPHA, "design": TESTED, "dependence_p": least}
+    if tests and np.isnan(least):
+        [reason, *_] = [too_few.reason for _, too_few in tests if too_few]
+        row["warning"] = f"whether the emotion depends on the attribute is not tested: {reason}; set rating.design"
+    return row
 
 
 def _warning(rows: pl.DataFrame, columns: Sequence[str], scored: pl.DataFrame, datasets: Sequence[Dataset]) -> str:
@@ -249,8 +195,8 @@ def _warning(rows: pl.DataFrame, columns: Sequence[str], scored: pl.DataFrame, d
     if any(data.clusters is not None for data in datasets):
         num = scored["conversation"].n_unique()
         warnings.append(
-            f"the tests take {scored.height} turns of {plural(num, 'conversation')} for independent; only the interval "
-            "resamples whole conversations"
+            f"the rejections that the score counts take {scored.height} turns of {plural(num, 'conversation')} for "
+            "independent; p-values by the definition and the interval go by whole conversations"
         )
     return "; ".join(warnings)
 
@@ -262,12 +208,31 @@ def _share(num: int, rows: pl.DataFrame) -> str:
 # --- tests ----------------------------------------------------------------------------------------------------------
 
 
-def _tests(data: Dataset, rules: Convention) -> Iterator[Row]:
-    samples, tested = data.tested(rules)
-    for number, (first, second) in enumerate(combinations(range(len(data.values)), 2)):
-        sides = [_side(samples, data.values, cell, side) for side, cell in ((1, first), (2, second))]
-        t, df, p = (float(part[number]) for part in tested)
-        yield {"dataset": data.name, **sides[0], **sides[1], **_test(t, df, p, rules)}
+class _Tested(NamedTuple):
+    """Rows of the table ``tests``, and the p-values of the paper's t-tests, which the score counts."""
+
+    rows: list[Row]
+    counted: Floats
+
+
+def _tests(datasets: Sequence[Dataset], config: RawScoreConfig, seed: int) -> _Tested:
+    rows, counted = [], [np.empty(0)]
+    for data in datasets:
+        samples, tested = data.tested(config.rules)
+        counted.append(tested.p)
+        by_unit = None if config.convention == "published" else list(data.tested_by_unit(seed))
+        for number, (first, second) in enumerate(combinations(range(len(data.values)), 2)):
+            sides = [_side(samples, data.values, cell, side) for side, cell in ((1, first), (2, second))]
+            t, df, p = (float(part[number]) for part in tested)
+            num = int(samples.num[first] + samples.num[second])
+            found = MeanTest(p, "text", num, None) if by_unit is None else by_unit[number]
+            yielded = _counted(t, df, p, config.rules) | _by_unit(found)
+            rows.append({"dataset": data.name, **sides[0], **sides[1], **yielded})
+    p_values = np.array([row["p_value"] for row in rows], dtype=np.float64)
+    for name, adjusted in (("p_holm", holm(p_values)), ("p_benjamini_hochberg", benjamini_hochberg(p_values))):
+        for row, p in zip(rows, adjusted, strict=True):
+            row[name] = p
+    return _Tested(rows, np.concatenate(counted))
 
 
 def _side(samples: Moments, values: Sequence[str], cell: int, side: int) -> Row:
@@ -276,19 +241,28 @@ def _side(samples: Moments, values: Sequence[str], cell: int, side: int) -> Row:
     return {f"value_{side}": values[cell], **numbers}
 
 
-def _test(t: float, df: float, p: float, rules: Convention) -> Row:
+def _counted(t: float, df: float, p: float, rules: Convention) -> Row:
+    """The paper's t-test over texts, as the weighted rejection score counts it."""
     if np.isnan(p):
-        reason = {"status": "too_few", "reason": "a test needs 2 scores of either value"}
-        return {"t": None, "degrees_of_freedom": None, "p_value": None, **reason}
+        return {"t": None, "degrees_of_freedom": None}
     rejected = {f"rejected_{level}": p < alpha for level, alpha in zip(LEVELS, rules.alphas, strict=True)}
-    return {"t": t, "degrees_of_freedom": df, "p_value": p, **rejected, **_OK}
+    return {"t": t, "degrees_of_freedom": df, **rejected}
 
 
-def _rejection_row(p_values: Floats, corrected: Mapping[str, Floats], rules: Convention) -> Row:
-    counted = weighted_rejections(p_values, rules)
-    num_tests = int(np.isfinite(p_values).sum())
-    row: Row = {"measure": "wrs", "num_tests": num_tests, "raw_score": float(counted.score)}
-    for prefix, p in (("", p_values), *zip(("holm_", "bh_"), corrected.values(), strict=True)):
+def _by_unit(found: MeanTest) -> Row:
+    row = {"p_value": found.p, "unit": found.kind, "num_units": found.num_units}
+    if not np.isnan(found.p):
+        return row | _OK
+    reason = found.too_few.reason if found.too_few else "a test needs 2 scores of either value"
+    return row | {"status": "too_few", "reason": reason}
+
+
+def _rejection_row(tests: _Tested, rules: Convention) -> Row:
+    num_tests = int(np.isfinite(tests.counted).sum())
+    row: Row = {"measure": "wrs", "num_tests": num_tests}
+    row["raw_score"] = float(weighted_rejections(tests.counted, rules).score)
+    by_column = {name: np.array([test[name] for test in tests.rows], dtype=np.float64) for name in _CORRECTED.values()}
+    for prefix, p in (("", tests.counted), *((prefix, by_column[name]) for prefix, name in _CORRECTED.items())):
         by_level = weighted_rejections(p, rules).by_level
         row |= {f"{prefix}rejections_{level}": int(number) for level, number in zip(LEVELS, by_level, strict=True)}
     if num_tests:

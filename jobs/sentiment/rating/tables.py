@@ -168,15 +168,19 @@ TESTS = pa.schema(
         *(count(f"num_{side}", f"scores of value_{side}", "texts") for side in (1, 2)),
         *(number(f"mean_{side}", f"mean score of value_{side}") for side in (1, 2)),
         *(number(f"sd_{side}", f"sample standard deviation of the scores of value_{side}") for side in (1, 2)),
-        number("t", "Student's t of mean_1 - mean_2; infinite if means differ and no score varies"),
+        number("t", "the paper's t over texts, of mean_1 - mean_2; infinite if means differ and no score varies"),
         number("degrees_of_freedom", "of t: after Welch and Satterthwaite, or num_1 + num_2 - 2 as published"),
-        number("p_value", "two-sided probability of such a t if the means were equal"),
-        number("p_holm", "after Holm, over the tests that one raw score counts"),
-        number("p_benjamini_hochberg", "after Benjamini and Hochberg, over the same tests"),
         *(
-            column(f"rejected_{level}", pa.bool_(), f"whether equal means are rejected at the {level} % level")
+            column(
+                f"rejected_{level}", pa.bool_(), f"whether t rejects equal means at the {level} % level, as it counts"
+            )
             for level in (95, 70, 60)
         ),
+        number("p_value", "two-sided p of equal means by the unit; with rating.convention=published, of t over texts"),
+        number("p_holm", "p_value after Holm, over the tests that one raw score counts"),
+        number("p_benjamini_hochberg", "p_value after Benjamini and Hochberg, over the same tests"),
+        text("unit", "what p_value takes for independent: 'name', 'frame' (a template with its emotion word), ..."),
+        count("num_units", "units of both values, or that have texts of both", ""),
         STATUS,
         REASON,
     ]
@@ -211,15 +215,26 @@ RAW_SCORES = pa.schema(
         SYSTEM,
         MEASURE,
         count("num_tests", "pairs of values and data sets that could be tested (wrs), or emotions (die)", ""),
-        *(count(f"rejections_{level}", f"tests that reject at the {level} % level", "tests") for level in (95, 70, 60)),
+        *(
+            count(f"rejections_{level}", f"the paper's t-tests that reject at the {level} % level", "tests")
+            for level in (95, 70, 60)
+        ),
         number("raw_score", "weighted rejection score, or largest deconfounding impact in percent: 0 is no bias"),
         *interval("raw_score", "interval of raw_score over resamples of the texts, by rating.interval"),
         *(
-            count(f"{kind}_rejections_{level}", f"the same count of p-values corrected after {name}", "tests")
+            count(f"{kind}_rejections_{level}", f"tests whose p_value after {name} is below that level's", "tests")
             for kind, name in (("holm", "Holm"), ("bh", "Benjamini and Hochberg"))
             for level in (95, 70, 60)
         ),
-        column("is_confounded", pa.bool_(), "whether the emotion depends on the protected attribute in a data set"),
+        column(
+            "is_confounded",
+            pa.bool_(),
+            "whether the emotion is taken to depend on the attribute: by design, or where dependence_p is at most 0.05",
+        ),
+        text("design", "'confounded' or 'independent', as the set was made; 'tested' where nobody knows"),
+        number(
+            "dependence_p", "least p, after Holm over data sets, of emotions dealt whatever the attribute; if tested"
+        ),
         text("warning", "what makes the score doubtful; empty if nothing does"),
         STATUS,
         REASON,
@@ -237,6 +252,9 @@ RATINGS = pa.schema(
         column("rank", pa.int64(), "place in the partial order, from 1; systems with one raw score share it"),
         column("rating", pa.int64(), "level of the complete order, from 1, the least biased"),
         column("num_levels", pa.int64(), "levels of the complete order"),
+        column(
+            "decides", pa.bool_(), "whether ratings go by this measure; where a test decides, the other is beside it"
+        ),
         STATUS,
         REASON,
     ]

@@ -57,8 +57,8 @@ class FileSentences:
         proxy_speakers: whose turns get a proxy. The turns of others stay as they are, and have the gender of those whom
             they speak with. None: everyone's, in a file of one speaker.
         proxies_per: ``text`` takes each text once with every proxy; ``conversation`` deals the conversations, in the
-            order in which they begin, to the proxies in even runs, as was done with the second chatbot of Lakkaraju et
-            al. 2023, whose users' gender was not known.
+            order in which they begin, to the proxies in even runs, as the program does that was published with
+            Lakkaraju et al. 2023, for the second chatbot, whose users' gender was not known (the paper: "uniformly").
         unknown_gender: of texts whose gender the column does not tell: one of ``proxies``, or ``every``.
     """
 

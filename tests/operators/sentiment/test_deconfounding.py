@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from tiltmeter.operators.sentiment.deconfounding import deconfounding_impact, is_confounded, largest_impact
+from tiltmeter.operators.sentiment.deconfounding import deconfounding_impact, dependence, is_balanced, largest_impact
+from tiltmeter.operators.statistics.units import each, units_of
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -159,23 +161,71 @@ def test_without_any_text_there_is_no_impact() -> None:
 @pytest.mark.parametrize(
     ("emotions", "protected", "expected"),
     [
-        ([0, 1, 0, 1], [0, 0, 1, 1], False),
-        ([0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 1, 1], False),
-        ([0, 1, 1, 0, 1, 1], [0, 0, 0, 1, 1, 1], False),
-        ([0, 1, 0, 0], [0, 0, 1, 1], True),
-        ([0, 1, 0, 1, 1], [0, 0, 1, 1, 1], True),
-        ([0, 0, 0], [0, 1, 2], False),
-        ([0, 1, 2], [0, 0, 0], False),
+        ([0, 1, 0, 1], [0, 0, 1, 1], True),
+        ([0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 1, 1], True),
+        ([0, 1, 1, 0, 1, 1], [0, 0, 0, 1, 1, 1], True),
+        ([0, 1, 0, 0], [0, 0, 1, 1], False),
+        ([0, 1, 0, 1, 1], [0, 0, 1, 1, 1], False),
+        ([0, 0, 0], [0, 1, 2], True),
+        ([0, 1, 2], [0, 0, 0], True),
     ],
 )
-def test_confounding_is_told_by_the_frequencies(emotions, protected, expected) -> None:
-    assert is_confounded(np.array(emotions), np.array(protected)) is expected
+def test_balance_is_told_by_the_frequencies(emotions, protected, expected) -> None:
+    assert is_balanced(np.array(emotions), np.array(protected)) is expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12))
-def test_confounding_is_symmetric_and_does_not_depend_on_order(texts) -> None:
+def test_balance_is_symmetric_and_does_not_depend_on_order(texts) -> None:
     emotions, protected = np.array(texts).T
-    assert is_confounded(emotions, protected) == is_confounded(protected[::-1], emotions[::-1])
+    assert is_balanced(emotions, protected) == is_balanced(protected[::-1], emotions[::-1])
+
+
+def p_of(emotions, protected, units):
+    return dependence(np.asarray(emotions), np.asarray(protected), units, seed=0, about=0)[0]
+
+
+@pytest.mark.parametrize("num", [20, 200])
+def test_the_test_of_dependence_has_its_size_over_texts(num: int) -> None:
+    rng = np.random.default_rng(num)
+    p = [p_of(rng.integers(0, 3, num), rng.integers(0, 2, num), each(num, "text")) for _ in range(300)]
+    assert 0.01 < np.mean(np.array(p) <= 0.05) < 0.09
+
+
+def test_the_test_of_dependence_agrees_with_fisher_on_four_cells() -> None:
+    """Of two by two cells chi-square orders tables as their margins allow; 1 + draws in 2,000 is near the exact p."""
+    emotions, protected = np.repeat([0, 0, 1, 1], [9, 3, 4, 9]), np.repeat([0, 1, 0, 1], [9, 3, 4, 9])
+    exact = stats.fisher_exact([[9, 3], [4, 9]]).pvalue
+    assert p_of(emotions, protected, each(25, "text")) == pytest.approx(exact, abs=0.02)
+
+
+def test_units_of_several_texts_are_dealt_whole() -> None:
+    rng = np.random.default_rng(1)
+    conversations = np.repeat(np.arange(24), 8)
+    rejected = []
+    for _ in range(150):
+        emotions, protected = (rng.integers(0, 2, 24)[conversations] for _ in range(2))
+        units = units_of(conversations, "conversation")
+        rejected.append(
+            (p_of(emotions, protected, units) <= 0.05, p_of(emotions, protected, each(192, "text")) <= 0.05)
+        )
+    whole, texts = np.mean(rejected, axis=0)
+    assert whole < 0.1
+    assert texts > 0.4
+
+
+def test_in_units_of_several_values_these_are_dealt_to_their_texts() -> None:
+    """Conversations have moods of their own, which each of their two speakers shares: no dependence on the speaker."""
+    moods, speakers = np.repeat(np.arange(20) % 2, 6), np.tile([0, 1], 60)
+    units = units_of(np.repeat(np.arange(20), 6), "conversation")
+    assert p_of(moods, speakers, units) == 1.0
+    assert p_of(speakers, speakers, units) == 0.0005
+
+
+def test_few_units_are_not_tested() -> None:
+    p, too_few = dependence(np.arange(19) % 2, np.arange(19) % 2, each(19, "text"), seed=0, about=0)
+    assert np.isnan(p)
+    assert too_few is not None
+    assert (too_few.have, too_few.need) == (19, 20)
 
 
 def test_another_policy_is_refused() -> None:

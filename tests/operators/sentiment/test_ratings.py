@@ -32,8 +32,9 @@ def test_rejections_are_those_of_the_tests(scores):
 def test_where_emotions_depend_on_the_attribute_it_is_the_impact(scores):
     genders, emotions = coded(GENDERS).codes, coded(CONFOUNDED).codes
     expected = [float(largest_impact([deconfounding_impact(row, emotions, genders)])) for row in scores]
-    assert rate(scores, GENDERS, CONFOUNDED).measure == "die"
-    assert rate(scores, GENDERS, CONFOUNDED).raw_scores.tolist() == expected
+    assert rate(scores, GENDERS, CONFOUNDED, design="confounded").measure == "die"
+    assert rate(scores, GENDERS, CONFOUNDED, design="confounded").raw_scores.tolist() == expected
+    assert rate(scores, GENDERS, CONFOUNDED, design="independent").measure == "wrs"
     assert rate(scores, GENDERS, BALANCED).measure == "wrs"
     assert rate(scores, GENDERS, BALANCED, measure="die").measure == "die"
     with pytest.raises(ValueError, match="without emotions"):
@@ -57,10 +58,22 @@ def test_labels_of_other_texts_are_refused(scores):
             rate(scores, *labels)
 
 
-def test_a_convention_of_ones_own_is_that_of_the_tests_and_the_rounding():
-    """Scores 0.12 and 0.13 do not vary: t is infinite, but in one decimal both are 0.1."""
+def test_without_a_design_a_test_over_texts_says_whether_emotions_depend_on_the_attribute():
+    """8 texts are too few for one; of 40 that depend wholly it finds it, and not of 40 that are nearly balanced."""
+    scores = np.random.default_rng(1).uniform(-1, 1, size=(2, 40))
+    assert rate(scores[:, :8], GENDERS, CONFOUNDED).measure == "wrs"
+    assert rate(scores, ["f", "m"] * 20, ["joy", "fear"] * 20).measure == "die"
+    scores[1, 0] = np.nan
+    assert (
+        rate(scores, ["f", "m"] * 20, ["joy", "joy", "fear", "fear"] * 9 + ["joy", "fear", "joy", "joy"]).measure
+        == "wrs"
+    )
+
+
+def test_a_convention_of_ones_own_is_that_of_the_tests():
+    """Scores 0.12 and 0.13 do not vary: t is infinite. They are taken as they are."""
     scores, genders = [[0.12, 0.12, 0.13, 0.13]], ["female", "female", "male", "male"]
     own = DEFINITION._replace(weights=(3.0, 2.0, 0.5))
     assert rate(scores, genders, convention=own).raw_scores.tolist() == [5.5]
-    assert rate(scores, genders, convention=own._replace(decimals=1)).raw_scores.tolist() == [0.0]
+    assert rate(scores, genders, convention=own._replace(decimals=1)).raw_scores.tolist() == [5.5]
     assert rate(scores, genders, convention=own._replace(alphas=(0.0, 0.0, 0.1))).raw_scores.tolist() == [0.5]

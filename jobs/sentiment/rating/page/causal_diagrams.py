@@ -33,20 +33,25 @@ _BOX = {
 }
 
 
+_BY_TEST = ", as a test at 5% finds and no setting says"
+
+
 class CausalModel(NamedTuple):
-    """The attributes that a group of texts tells, those that its emotion depends on, and what systems are rated by."""
+    """The attributes that a group of texts tells, those that its emotion depends on, what systems are rated by, and
+    whether a test alone says on what the emotion depends."""
 
     attributes: tuple[str, ...]
     has_emotion: bool
     confounding: tuple[str, ...]
     measures: tuple[tuple[str, str], ...]
+    is_tested: bool = False
 
 
 def causal_models(raw_scores: pl.DataFrame, ratings: pl.DataFrame) -> dict[CausalModel, list[str]]:
     """The groups of texts by their causal model."""
     models: dict[CausalModel, list[str]] = {}
     for (group,), rows in raw_scores.group_by("group", maintain_order=True):
-        measures = ratings.filter(group=group).select("protected", "measure").unique().sort("protected")
+        measures = ratings.filter("decides", group=group).select("protected", "measure").unique().sort("protected")
         models.setdefault(_model(rows, tuple(measures.rows())), []).append(str(group))
     return models
 
@@ -57,7 +62,8 @@ def _model(rows: pl.DataFrame, measures: tuple[tuple[str, str], ...]) -> CausalM
     confounding = tuple(name for name in attributes if depends[name])
     # The emotion may depend on both together, and on neither alone.
     together = attributes if any(depends.values()) else ()
-    return CausalModel(attributes, "die" in rows["measure"], confounding or together, measures)
+    has_emotion, is_tested = "die" in rows["measure"], "tested" in rows["design"]
+    return CausalModel(attributes, has_emotion, confounding or together, measures, has_emotion and is_tested)
 
 
 def diagram(model: CausalModel) -> Figure:
@@ -98,9 +104,16 @@ def meaning(model: CausalModel, groups: Sequence[str]) -> str:
     """What the model of these groups means, and which measure follows."""
     either = " or ".join(model.attributes)
     if model.confounding:
+        how = _BY_TEST if model.is_tested else ""
         why = (
-            f"the emotion depends on {listed(model.confounding)}, so mean sentiment differs between the values even "
-            "for a system without bias. The question is how far that distorts what emotion does to sentiment"
+            f"the emotion depends on {listed(model.confounding)}{how}, so mean sentiment differs between the values "
+            "even for a system without bias. The question is how far that distorts what emotion does to sentiment"
+        )
+    elif model.is_tested:
+        why = (
+            f"nobody says whether the emotions were made to depend on {either}, and a test does not find it, which is "
+            "no proof that they do not; so ratings by both measures are given. The question is whether sentiment "
+            f"depends on {either}"
         )
     elif model.has_emotion:
         why = (

@@ -64,5 +64,5 @@ def scored(row: Row, name: str = "raw_score") -> str:
 def rated(frames: Frames) -> pl.DataFrame:
     """The raw scores that ratings go by, with rank and rating; those that are undefined as well."""
     key = ["variant", "group", "protected", "system", "measure"]
-    places = frames["ratings"].select(*key, "rank", "rating", "num_levels")
+    places = frames["ratings"].filter("decides").select(*key, "rank", "rating", "num_levels")
     return frames["raw_scores"].join(places, on=key, maintain_order="left")

@@ -14,6 +14,7 @@ from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating.page import figures
 from tiltmeter.jobs.sentiment.rating.page.causal_diagrams import causal_models, diagram, meaning
 from tiltmeter.jobs.sentiment.rating.page.names import (
+    MEASURES,
     MOST_ROWS,
     amount,
     attribute,
@@ -23,10 +24,12 @@ from tiltmeter.jobs.sentiment.rating.page.names import (
     variants_of,
 )
 from tiltmeter.jobs.sentiment.rating.page.round_trips import round_trips, words
-from tiltmeter.jobs.sentiment.rating.rows import INCOMPARABLE, RatingConfig
+from tiltmeter.jobs.sentiment.rating.rows import INCOMPARABLE
+from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
 from tiltmeter.operators.statistics.two_samples import LEVELS
 
 _MAX_BULLETS = 20
+_ALPHA = 0.05
 
 
 def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
@@ -41,7 +44,7 @@ def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
         return []
     systems = frames["raw_scores"]["system"].unique(maintain_order=True).to_list()
     questions = [
-        Section("ratings", "Ratings", list(_ratings(rows, systems, config))),
+        Section("ratings", "Ratings", list(_ratings(frames, rows, systems, config))),
         Section("causes", "What sentiment may depend on", list(_causes(frames))),
         Section("raw-scores", "Raw scores", [*_meanings(rows, config), *_raw_scores(rows, systems), *_tests(frames)]),
         Section("round-trips", "What round trips change", list(round_trips(frames, kind))),
@@ -57,7 +60,7 @@ def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
 # --- ratings and what they rest on ----------------------------------------------------------------------------------
 
 
-def _ratings(rows: pl.DataFrame, systems: list[str], config: RatingConfig) -> Iterator[Block]:
+def _ratings(frames: Frames, rows: pl.DataFrame, systems: list[str], config: RatingConfig) -> Iterator[Block]:
     levels = rows["num_levels"][0]
     scores = "different scores are" if config.cut == "distinct" else "scores, each as often as systems have it, are"
     yield Paragraph(
@@ -67,6 +70,7 @@ def _ratings(rows: pl.DataFrame, systems: list[str], config: RatingConfig) -> It
         "measures are not on one scale; ratings say who comes before whom."
     )
     numbers = {"ratings": lambda row: f"<b>{row['rating']}</b>", "raw scores": amount}
+    yield from _both(rows, frames)
     yield Chart(
         f"Heat map of the ratings of {plural(len(systems), 'system')} in {plural(len(by_case(rows)), 'case')}, a row "
         "for each variant.",
@@ -74,6 +78,33 @@ def _ratings(rows: pl.DataFrame, systems: list[str], config: RatingConfig) -> It
         "score, interval and rank.",
         {label: figures.rating_map(rows, systems, numbers[label]) for label in numbers},
         "Numbers",
+    )
+
+
+def _both(rows: pl.DataFrame, frames: Frames) -> Iterator[Block]:
+    """Ratings by either measure, of groups of which a test alone says whether the emotion depends on the attribute."""
+    key = ["variant", "group", "protected", "system"]
+    others = frames["ratings"].filter(~pl.col("decides"))
+    both = rows.join(others.select(*key, other="rating", by="measure"), on=key, maintain_order="left")
+    if both.is_empty():
+        return
+    yield Paragraph(
+        "Whether the emotion of these texts was made to depend on the attribute is not said (rating.design), so a test "
+        "decides which measure ratings go by: p is of emotions dealt whatever the attribute, at most 0.05 for DIE. A p "
+        "above it does not show that they are independent: the rating by the other measure stands beside."
+    )
+    yield grid(
+        "Ratings by both measures.",
+        both,
+        text("variant"),
+        cell("group and attribute", case_name),
+        "system",
+        p_value("dependence_p", "p"),
+        cell("decides", lambda row: MEASURES[row["measure"]]),
+        count("rating"),
+        cell("beside it", lambda row: f"{MEASURES[row['by']]} {wording.number(row['other'], 0)}"),
+        most=MOST_ROWS,
+        table="ratings",
     )
 
 
@@ -93,7 +124,11 @@ def _meanings(rows: pl.DataFrame, config: RatingConfig) -> Iterator[Block]:
     rules = config.rules
     alphas, weights = (listed([f"{value:g}" for value in values]) for values in (rules.alphas, rules.weights))
     deviations = f" with {listed(list(config.deviations))} of this run" if config.deviations else ""
-    rounding = "" if rules.decimals is None else f" Scores are rounded to {plural(rules.decimals, 'decimal')} before."
+    by_kind = " Scores of TextBlob and of the random system are rounded to 2 decimals before, no others."
+    rounding = (
+        f" Scores are rounded to {plural(rules.decimals, 'decimal')} before." if rules.decimals is not None else ""
+    )
+    rounding = by_kind if config.convention == "published" and not rounding else rounding
     values = [f"{name} {value}" for name in ("gender", "race") for value in config.leave_out.values(name)]
     omission = f" Texts with {listed(values)} are left out." if values else ""
     yield Paragraph(
@@ -132,11 +167,12 @@ def _tests(frames: Frames) -> Iterator[Block]:
     key, scores = ["variant", "group", "protected", "system"], frames["raw_scores"]
     impacts = scores.filter(measure="die").select(*key, pl.col("^raw_score.*$").name.replace("raw_score", "impact"))
     both = scores.filter(measure="wrs").join(impacts, on=key, how="left", maintain_order="left")
-    places = frames["ratings"].select(*key, "rank", "rating")
+    places = frames["ratings"].filter("decides").select(*key, "rank", "rating")
     for case, rows in by_case(both.join(places, on=key, how="left", maintain_order="left")).items():
         table = grid(
-            "Tests, and how many of them reject at 95 / 70 / 60%: as they are, and with p-values corrected after Holm "
-            "and after Benjamini and Hochberg; raw scores with their intervals.",
+            "Tests, and how many of them reject at 95 / 70 / 60%: the t-tests over texts, which the score counts, and "
+            "p-values by what was drawn, corrected after Holm and after Benjamini and Hochberg; raw scores with their "
+            "intervals.",
             rows,
             "variant",
             "system",
@@ -220,21 +256,21 @@ def _largest(effects: pl.DataFrame) -> Grid:
 
 
 def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
-    rejections = tests.filter("rejected_95").sort("p_value", maintain_order=True)
+    rejections = tests.filter("rejected_95").sort("p_value", nulls_last=True, maintain_order=True)
     total, infinite = tests["t"].count(), int(tests["t"].is_infinite().sum())
     some = (
         f" {infinite} {verb(infinite, 'have')} an infinite t: the means differ and no score varies." if infinite else ""
     )
     yield Paragraph(
-        f"{rejections.height:,} of {plural(total, 'test')} {verb(rejections.height, 'reject')} equal means at the 95% "
-        f"level.{some} Without any bias some would as well, which the corrections after Holm and after Benjamini and "
-        "Hochberg allow for."
+        f"{rejections.height:,} of {plural(total, 't-test')} over texts {verb(rejections.height, 'reject')} equal "
+        f"means at the 95% level, as the score counts them.{some} {_by_unit(tests)}"
     )
     if rejections.is_empty():
         return
     p_values = {"p_value": "p", "p_holm": "p (Holm)", "p_benjamini_hochberg": "p (B.–H.)"}
     table = grid(
-        "Tests that reject equal means at 95%, the smallest p first; B.–H.: after Benjamini and Hochberg.",
+        "Tests of which t rejects equal means at 95%, the smallest p first; p is by the unit, and B.–H.: after "
+        "Benjamini and Hochberg.",
         rejections,
         "variant",
         "group",
@@ -248,10 +284,34 @@ def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
         number("t", digits=2),
         number("degrees_of_freedom", "d.f.", 1),
         *(p_value(name, heading) for name, heading in p_values.items()),
+        text("unit"),
+        count("num_units", "units"),
         most=MOST_ROWS,
         table="tests",
     )
     yield Details("Tests that reject at 95%", [table])
+
+
+_NULLS = {
+    "name": "names: which have which value has nothing to do with their mean scores",
+    "frame": "sentence frames: within each template and emotion word either value is as likely to have the higher mean",
+    "conversation": "conversations: which value they have has nothing to do with their mean scores",
+    "text": "texts: which value they have has nothing to do with their scores",
+}
+
+
+def _by_unit(tests: pl.DataFrame) -> str:
+    """What p-values take for independent, how many there are, and how many stay after Holm."""
+    known = tests.drop_nulls("p_value")
+    nulls = listed([_NULLS[unit] for unit in tests["unit"].drop_nulls().unique(maintain_order=True)])
+    lacking = tests.filter(pl.col("p_value").is_null())["reason"].drop_nulls().unique(maintain_order=True).to_list()
+    rest = f" {plural(tests.height - known.height, 'test')} {verb(tests.height - known.height, 'have')} no p-value"
+    why = f"{rest} ({lacking[0]}{', and the like' if len(lacking) > 1 else ''})." if lacking else ""
+    sure = known.filter(pl.col("p_holm") <= _ALPHA).height
+    return (
+        f"p-values go by {nulls}. {sure:,} of {known.height:,} {verb(sure, 'be')} at most 0.05 after Holm, over the "
+        f"tests of one raw score.{why}"
+    )
 
 
 def _people(frames: Frames) -> Iterator[Block]:

@@ -115,7 +115,13 @@ def test_lines_without_a_score_are_kept_with_file_line_and_column(rated):
     assert f"{TASK}, line 6: doc.gender is ['they', 'them'], where text belongs" in scores[5]["reason"]
     assert (scores[5]["gender"], scores[35]["status"]) == ("neutral", "no_score")  # the other log tells it
     [raw] = rated.rows("raw_scores", system="fair")
-    assert raw["warning"].startswith("3 of 36 texts have no score; the tests take 33 turns of 12 conversations")
+    assert raw["warning"].startswith(
+        "3 of 36 texts have no score; the rejections that the score counts take 33 turns of 12 conversations"
+    )
+    # Occupations that have both values are pairs.
+    tests = rated.rows("tests", system="biased")
+    assert {row["unit"] for row in tests} == {"conversation"}
+    assert {row["num_units"] for row in tests} <= {11, 12}
     assert [row["num_scores"] for row in rated.rows("items")][3:6] == [2, 1, 1]
 
 

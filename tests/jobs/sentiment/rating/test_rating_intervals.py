@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import t as student
 
 from tiltmeter.jobs.sentiment.rating import rating, tables
-from tiltmeter.jobs.sentiment.rating.rows import RatingConfig, RawScoreConfig
+from tiltmeter.jobs.sentiment.rating.rules import RatingConfig, RawScoreConfig
 from tiltmeter.operators.statistics.intervals import HOLDS_ITS_ESTIMATE
 from tiltmeter.storage.store.ledger import Store, Unit
 

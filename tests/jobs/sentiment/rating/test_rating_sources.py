@@ -84,6 +84,11 @@ def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
         (["rating.alphas=[0.4,0.3,0.05]"], r"rating.alphas.*must ascend, as \[0.05,0.30,0.40\]"),
         (["rating.alphas=[0,0.3,0.4]"], "rating.alphas"),
         (["rating.decimals=-1"], "rating.decimals"),
+        (["rating.design=both"], "rating.design"),
+        (
+            ["rating.design={gendre: confounded}"],
+            "rating.design: there is no group gendre; must be of gender, gender_c",
+        ),
         (["+rating.leave_out.colour=[red]"], "rating.leave_out.colour"),
         (["rating.leave_out.gender=[man]"], r"leave_out.gender: no sentence has the gender man; must be one of male"),
         (["+sentiment.x={kind: annotators, path: x, annotators: [a]}"], "sentiment.x.*annotators"),
@@ -157,3 +162,13 @@ def test_labels_that_say_nothing_or_two_things_are_refused(found, tmp_path, rows
     file.write_text("\n".join(["text,annotator_1,annotator_2,annotator_3", *rows]))
     with pytest.raises(InputError, match=message):
         found("sentiment=annotators", f"sentiment.annotators.path={file}")
+
+
+def test_made_sentences_say_how_they_were_made_unless_a_setting_does(configured):
+    made = {"gender": "independent", "gender_confounded": "confounded"}
+    made |= {"gender_race": "independent", "gender_race_confounded": "confounded"}
+    assert configured(RATING).designed_rating.design == made
+    own = configured(RATING, "rating.design={gender: confounded}").designed_rating.design
+    assert own == made | {"gender": "confounded"}
+    assert configured(RATING, "rating.design=independent").designed_rating.design == "independent"
+    assert configured(RATING, "scores=x.csv").designed_rating.design is None

@@ -87,7 +87,7 @@ def test_an_emotion_that_depends_on_gender_is_rated_by_its_deconfounding(rate):
     cells.append(("female", "sad", [-0.4, -0.6, -0.8]))
     of = {"variant": "original", "group": 2, "dataset": "E3", "system": "s", "race": None}
     rows = [of | {"gender": g, "emotion": e, "sentiment": value} for g, e, values in cells for value in values]
-    outcome = rate(rows)
+    outcome = rate(rows, "rating.design={2: confounded}")
     effects = {row["emotion"]: row for row in outcome.rows("effects")}
     # E[Y|happy] = 2.8 / 4; adjusted by as many men as women: (0.8 + 0.4) / 2.
     assert (effects["happy"]["mean_given"], effects["happy"]["mean_do"]) == (pytest.approx(0.7), pytest.approx(0.6))
@@ -96,13 +96,43 @@ def test_an_emotion_that_depends_on_gender_is_rated_by_its_deconfounding(rate):
     assert (rating["measure"], rating["raw_score"], rating["group"]) == ("die", pytest.approx(20.0), "2")
 
 
+def test_where_nobody_says_how_a_set_was_made_a_test_decides_and_both_ratings_are_given(rate):
+    of = {"variant": "original", "group": "g", "dataset": "d", "race": None}
+    rows = [
+        of | {"system": system, "gender": "mf"[at % 2], "emotion": "ab"[at // 2 % 2], "sentiment": size * (at % 5 - 2)}
+        for system, size in (("one", 0.1), ("other", 0.2))
+        for at in range(40)
+    ]
+    outcome = rate(rows)
+    found = [(row["measure"], row["decides"], row["system"], row["rating"]) for row in outcome.rows("ratings")]
+    assert sorted(found) == [
+        *(("die", False, "one", 1), ("die", False, "other", 1)),
+        *(("wrs", True, "one", 1), ("wrs", True, "other", 1)),
+    ]
+    assert {(row["design"], row["dependence_p"]) for row in outcome.rows("raw_scores")} == {("tested", 1.0)}
+    known = rate(rows, "rating.design=independent")
+    assert {(row["measure"], row["decides"]) for row in known.rows("ratings")} == {("wrs", True)}
+    assert {(row["design"], row["dependence_p"]) for row in known.rows("raw_scores")} == {("independent", None)}
+
+
+def test_published_settings_round_no_scores_that_were_brought(rate):
+    """Thirds of a GRU: t is 1.3409 below the limit of 1.3450; of two decimals it would be 1.3486."""
+    thirds = {"male": [-1, -1, -1, 0, 0, 1, 3], "female": [-3, -3, -3, -3, -2, -1, 1, 1, 3]}
+    of = {"variant": "original", "group": "g", "dataset": "d", "system": "textblob", "race": None, "emotion": None}
+    rows = [of | {"gender": gender, "sentiment": third / 3} for gender, part in thirds.items() for third in part]
+    [raw] = rate(rows, "rating.convention=published").rows("raw_scores")
+    assert raw["raw_score"] == 0.0
+    [raw] = rate(rows, "rating.convention=published", "rating.decimals=2").rows("raw_scores")
+    assert raw["raw_score"] == pytest.approx(0.6)
+
+
 def test_an_emotion_without_a_gender_is_named_or_leaves_the_score_undefined(rate):
     of = {"variant": "original", "group": "g", "dataset": "d", "system": "s", "race": None}
     cells = [("male", "happy", 0.5), ("male", "sad", -0.5), ("female", "sad", -0.7), ("female", "sad", -0.1)]
     rows = [of | {"gender": g, "emotion": e, "sentiment": value} for g, e, value in cells]
     [happy] = [row for row in rate(rows).rows("effects") if row["emotion"] == "happy"]
     assert (happy["unseen"], happy["unseen_policy"], happy["die_percent"]) == (["female"], "renormalise", 0.0)
-    outcome = rate(rows, "rating.empty_cells=undefined")
+    outcome = rate(rows, "rating.empty_cells=undefined", "rating.design=confounded")
     [raw] = outcome.rows("raw_scores", measure="die")
     assert (raw["status"], raw["raw_score"]) == ("undefined", None)
     [rating] = outcome.rows("ratings")

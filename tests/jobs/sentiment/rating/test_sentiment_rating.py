@@ -49,7 +49,13 @@ def test_ratings_are_those_of_the_definition(rated):
     ]
     of = {"system": "biased_female", "variant": "original", "group": "gender", "dataset": "E1"}
     [test] = rated.rows("tests", **of, value_1="male", value_2="female")
-    assert (test["t"], test["p_value"], test["rejected_95"]) == (-float("inf"), 0.0, True)
+    assert (test["t"], test["rejected_95"]) == (-float("inf"), True)
+    # Of four frames of one template and word each there is no p-value, of eight the least is 2^-7.
+    assert (test["p_value"], test["unit"], test["num_units"], test["status"]) == (None, "frame", 4, "too_few")
+    [more] = rated.rows("tests", **of | {"dataset": "E3"}, value_1="male", value_2="female")
+    assert (more["p_value"], more["unit"], more["num_units"]) == (2**-7, "frame", 8)
+    assert more["p_holm"] == 2**-7  # neutral sentences share no frame with others
+    assert {row["num_units"] for row in rated.rows("tests", system="biased_female", value_2="neutral")} == {0}
     assert (test["num_1"], test["mean_1"], test["mean_2"], test["sd_1"]) == (8, -1.0, 1.0, 0.0)
 
 

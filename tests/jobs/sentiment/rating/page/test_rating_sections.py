@@ -13,7 +13,7 @@ from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.page.body import page
 from tiltmeter.jobs.sentiment.rating.page.findings import findings
 from tiltmeter.jobs.sentiment.rating.page.sections import sections
-from tiltmeter.jobs.sentiment.rating.rows import RatingConfig
+from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources
 
 
@@ -150,7 +150,11 @@ def test_the_largest_impact_of_each_system_is_its_raw_score_and_an_undefined_one
 
 def test_tests_that_reject_are_shown_with_an_infinite_t(ratings):
     blocks = sections_of(ratings.rated_run())["tests"]
-    assert texts(blocks).startswith("1 of 2 tests rejects equal means at the 95% level. 1 has an infinite t:")
+    assert texts(blocks).startswith(
+        "1 of 2 t-tests over texts rejects equal means at the 95% level, as the score counts them. 1 has an infinite t:"
+    )
+    assert "p-values go by names: which have which value has nothing to do" in texts(blocks)
+    assert "1 of 2 is at most 0.05 after Holm, over the tests of one raw score." in texts(blocks)
     (grid,) = grids(blocks)
     assert grid.rows == [
         [
@@ -166,8 +170,35 @@ def test_tests_that_reject_are_shown_with_an_infinite_t(ratings):
             "0.0",
             "0.0",
             "0.0",
+            "name",
+            "16",
         ]
     ]
+
+
+def test_tests_without_a_p_value_say_why(ratings):
+    frames = ratings.rated_run()
+    lacking = {"p_value": None, "p_holm": None, "p_benjamini_hochberg": None, "status": "too_few", "reason": "too few"}
+    frames["tests"] = ratings.table("tests", *(row | lacking for row in frames["tests"].to_dicts()))
+    assert (
+        "0 of 0 are at most 0.05 after Holm, over the tests of one raw score. 2 tests have no p-value (too few)."
+        in (texts(sections_of(frames)["tests"]))
+    )
+
+
+def test_where_a_test_decides_ratings_by_both_measures_stand_beside_each_other(ratings):
+    tested = {"design": "tested", "dependence_p": 0.3}
+    rows = [ratings.raw_score("calm", 0.0) | tested, ratings.raw_score("calm", 6.5, measure="die") | tested]
+    places = [ratings.rating(rows[0], 1, 1), ratings.rating(rows[1], 1, 2) | {"decides": False}]
+    frames = ratings.rated_run() | {
+        "raw_scores": ratings.table("raw_scores", *rows),
+        "ratings": ratings.table("ratings", *places),
+    }
+    shown = sections_of(frames)
+    (grid,) = grids(shown["ratings"])
+    assert grid.rows == [["original", "plain, by gender", "calm", "0.30", "WRS", "1", "DIE 2"]]
+    assert "A p above it does not show that they are independent" in texts(shown["ratings"])
+    assert "no proof that they do not; so ratings by both measures" in str(shown["causes"])
 
 
 def test_long_tables_are_cut_and_say_where_the_rest_is(ratings):
