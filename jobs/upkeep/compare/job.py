@@ -46,7 +46,7 @@ def find_runs(config: ComparisonRun) -> TwoRuns:
 def run(run: Run[ComparisonRun, TwoRuns | TwoLogs]) -> None:
     """Compare settings, inputs, versions and tables, or two systems; publish what differs."""
     if isinstance(run.sources, TwoLogs):
-        run.directory.write_table("systems", compare_logs(run.config.logs, run.sources, run.config.seed))
+        run.directory.write_table("systems", compare_logs(run.config.logs, run.sources))
         return
     comparison = Comparison(run.sources.before, run.sources.after, run.config.job)
     run.directory.write_table("changes", comparison.changes())

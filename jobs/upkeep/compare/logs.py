@@ -10,13 +10,12 @@ import pyarrow as pa
 import pydantic
 from pydantic import ConfigDict, Field
 
-from tiltmeter.jobs.runtime.columns import count, interval, number, text
+from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, interval, number, text
+from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.jobs.runtime.wording import plural, verb
-from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.statistics.intervals import FISHER, LINEAR
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
-from tiltmeter.operators.statistics.paired_items import clustered_p, mcnemar, paired_bootstrap
-from tiltmeter.operators.statistics.text_intervals import resampled_interval
+from tiltmeter.operators.statistics.paired_items import paired_items
+from tiltmeter.operators.statistics.units import Units, each, units_of
 from tiltmeter.storage.corpora.sources import FoundFile, find_files
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.item_logs import ItemLog, LogColumns, label_in, number_in, read_item_log
@@ -27,16 +26,20 @@ SYSTEMS = pa.schema(
     [
         text("score", "column of the scores", key=True),
         count("num_items", "that both systems have a score for", "items"),
-        count("num_clusters", "clusters of them, which are drawn as one; items, where they have none", "clusters"),
+        count("num_clusters", "clusters of them, which are the units; items, where they have none", "clusters"),
         number("first", "mean score of the first system"),
         number("second", "mean score of the second system"),
         number("difference", "second less first"),
-        *interval("difference", "interval of difference over resamples of whole clusters, paired by item"),
-        number("p", "two-sided p-value of the same: Student's t over the resamples"),
+        *interval("difference", "interval of difference, paired by item, over clusters"),
+        number("p", "two-sided, of a difference of 0: Student's t over clusters; null with fewer than 6 that differ"),
         number("q", "p adjusted for the number of scores, by Benjamini and Hochberg"),
         count("first_only", "items that the first system alone gets right; null unless all scores are 0 or 1", "items"),
         count("second_only", "items that the second system alone gets right", "items"),
-        number("mcnemar_p", "two-sided, of McNemar's exact test, which takes items for independent"),
+        number(
+            "mcnemar_p", "two-sided and exact, by the signs of clusters: either system is as likely to be ahead in each"
+        ),
+        STATUS,
+        REASON,
     ]
 )
 
@@ -51,7 +54,6 @@ class Logs:
         score: columns of scores, which are numbers, true or false.
         cluster: column of what items share, such as their template; None: every item stands for itself.
         only: by column, the value of the lines that are read, where a log has several lines for each item.
-        num_resamples: of the clusters.
         level: nominal coverage of the intervals.
     """
 
@@ -61,7 +63,6 @@ class Logs:
     score: Annotated[tuple[str, ...], Field(min_length=1)] = ("acc",)
     cluster: str | None = None
     only: dict[str, str] = Field(default_factory=dict)
-    num_resamples: Annotated[int, Field(ge=2)] = 1000
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
 
     @pydantic.field_validator("first", "second", "score", mode="before")
@@ -108,7 +109,7 @@ def find_logs(logs: Logs) -> TwoLogs:
     return TwoLogs(find_files(logs.first, "logs.first"), find_files(logs.second, "logs.second"))
 
 
-def compare_logs(logs: Logs, files: TwoLogs, seed: int) -> pa.Table:
+def compare_logs(logs: Logs, files: TwoLogs) -> pa.Table:
     """The table ``systems``: a row for each score.
 
     Raises:
@@ -119,9 +120,11 @@ def compare_logs(logs: Logs, files: TwoLogs, seed: int) -> pa.Table:
     second = _read(files.second, "second", logs)
     _check_items(first, second)
     both = first.join(second.drop("cluster"), on="item", suffix="_second", maintain_order="left")
-    rows = [_row(both, logs, place, seed) for place in range(len(logs.score))]
+    clusters = both["cluster"].to_list()
+    units = units_of(clusters, f"value of {logs.cluster}") if logs.cluster else each(both.height, "item")
+    rows = [_row(both, units, logs, place) for place in range(len(logs.score))]
     q = benjamini_hochberg(np.array([row["p"] for row in rows], dtype=np.float64))
-    return pa.Table.from_pylist([row | {"q": float(value)} for row, value in zip(rows, q, strict=True)], SYSTEMS)
+    return table_of([row | {"q": float(value)} for row, value in zip(rows, q, strict=True)], SYSTEMS)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -173,25 +176,20 @@ def _check_items(first: pl.DataFrame, second: pl.DataFrame) -> None:
 # --- comparing ------------------------------------------------------------------------------------------------------
 
 
-def _row(both: pl.DataFrame, logs: Logs, place: int, seed: int) -> dict[str, Any]:
+def _row(both: pl.DataFrame, units: Units, logs: Logs, place: int) -> Row:
     first, second = (both[f"score_{place}{ending}"].to_numpy() for ending in ("", "_second"))
-    has_clusters = logs.cluster is not None
-    clusters = both["cluster"].rank("dense").cast(pl.Int64).to_numpy() - 1 if has_clusters else None
-    estimate = paired_bootstrap(first, second, clusters, seed, document_key(logs.item), logs.num_resamples)
-    are_right = bool(np.isin([first, second], (0.0, 1.0)).all())
-    low, high, _ = resampled_interval(estimate, logs.level, scale=FISHER if are_right else LINEAR)
-    test = mcnemar(first == 1.0, second == 1.0) if are_right else None
+    found = paired_items(first, second, units, logs.level)
     return {
         "score": logs.score[place],
         "num_items": first.size,
-        "num_clusters": first.size if clusters is None else int(clusters.max()) + 1,
+        "num_clusters": units.num,
         "first": float(first.mean()),
         "second": float(second.mean()),
-        "difference": float(estimate.value),
-        "difference_low": float(low),
-        "difference_high": float(high),
-        "p": clustered_p(estimate),
-        "first_only": test and test.first_only,
-        "second_only": test and test.second_only,
-        "mcnemar_p": test and test.p,
-    }
+        "difference": found.difference.value,
+        "difference_low": found.difference.low,
+        "difference_high": found.difference.high,
+        "p": found.difference.p,
+        "first_only": found.first_only,
+        "second_only": found.second_only,
+        "mcnemar_p": found.mcnemar_p,
+    } | (failed("too_few_units", found.too_few.reason) if found.too_few else OK)

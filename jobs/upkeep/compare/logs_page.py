@@ -3,12 +3,14 @@
 import polars as pl
 
 from tiltmeter.jobs.report import wording
-from tiltmeter.jobs.report.grids import Row, count, estimate, grid, number, p_value
+from tiltmeter.jobs.report.grids import Row, count, estimate, grid, number, optional, p_value, text
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.wording import p_equals, plural
 from tiltmeter.jobs.upkeep.compare.logs import Logs
+
+_ALPHA = 0.05
 
 
 def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
@@ -19,7 +21,7 @@ def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
         systems: the table.
     """
     table = grid(
-        "Scores of both systems; the difference with its interval over resamples of whole clusters.",
+        "Scores of both systems; the difference with its interval over clusters.",
         systems,
         "score",
         count("num_items", "items"),
@@ -32,11 +34,14 @@ def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
         count("first_only", "first alone right"),
         count("second_only", "second alone right"),
         p_value("mcnemar_p", "McNemar's p"),
+        optional(text("reason")),
     )
-    drawn = f"All items with one {logs.cluster} are drawn together" if logs.cluster else "Items are drawn one by one"
+    unit = f"All items with one {logs.cluster} are one unit" if logs.cluster else "Every item is a unit"
     sure = (
-        f"{drawn}, {logs.num_resamples:,} times, the same ones for both systems. McNemar's exact test takes items for "
-        "independent, which those of one template are not."
+        f"{unit}. p is of a difference of 0, by Student's t over units; McNemar's exact test draws the signs of units, "
+        "as if in each either system were as likely to be ahead. Neither is given where fewer than 6 units differ, as no "
+        "such test could reach 0.05. A system is said to be higher or lower where its interval excludes 0 and q, p "
+        f"corrected for {plural(systems.height, 'score')} after Benjamini and Hochberg, is at most 0.05."
     )
     return Body(
         "Two systems on the same items",
@@ -52,12 +57,13 @@ def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
 
 def _finding(row: Row) -> str:
     low, high = row["difference_low"], row["difference_high"]
-    is_known = low is not None and (low > 0.0 or high < 0.0)
+    is_known = low is not None and (low > 0.0 or high < 0.0) and row["q"] is not None and row["q"] <= _ALPHA
     verdict = ("higher" if row["difference"] > 0.0 else "lower") if is_known else "neither clearly higher nor lower"
     means = f"{wording.number(row['second'], 3)} against {wording.number(row['first'], 3)}"
     clusters = f" in {plural(row['num_clusters'], 'cluster')}" if row["num_clusters"] < row["num_items"] else ""
     exact = "" if row["mcnemar_p"] is None else f"; McNemar's {p_equals(row['mcnemar_p'])}"
+    tested = f"{p_equals(row['p'])}{exact}" if row["p"] is not None else f"no p-value: {row['reason']}"
     return (
         f"{row['score']}: the second system is {verdict}, {means} on {plural(row['num_items'], 'item')}{clusters}: "
-        f"difference {wording.estimate(row, 'difference')}, {p_equals(row['p'])}{exact}."
+        f"difference {wording.estimate(row, 'difference')}, {tested}."
     )

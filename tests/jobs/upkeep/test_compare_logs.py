@@ -1,6 +1,7 @@
 """Two systems on the same items, from logs of an evaluation harness: what is read, compared and refused."""
 
 import json
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -42,8 +43,8 @@ def systems():
     return [[sample(number, float(acc)) for number, acc in enumerate(row)] for row in right], right
 
 
-def compared(settings, seed=0):
-    return compare_logs(settings, find_logs(settings), seed).to_pylist()
+def compared(settings):
+    return compare_logs(settings, find_logs(settings)).to_pylist()
 
 
 def test_systems_are_compared_item_by_item_whatever_the_order_of_the_lines(logs, systems):
@@ -56,17 +57,44 @@ def test_systems_are_compared_item_by_item_whatever_the_order_of_the_lines(logs,
         stats.binomtest(row["first_only"], row["first_only"] + row["second_only"]).pvalue
     )
     assert row["difference_low"] < row["difference"] < row["difference_high"]
-    spread = (second.astype(float) - first).std(ddof=1) / ITEMS**0.5
-    assert row["p"] == pytest.approx(2 * stats.t.sf(row["difference"] / spread, ITEMS - 1), rel=0.3)
+    assert row["p"] == pytest.approx(stats.ttest_rel(second.astype(float), first.astype(float)).pvalue)
     assert row["q"] == row["p"]
 
 
-def test_columns_within_others_tell_what_is_drawn_together(logs, systems):
-    lines, _ = systems
-    [row] = compared(logs(*lines, cluster="doc.template"))
+def test_columns_within_others_tell_what_are_units(logs):
+    """Ten items of each of eight templates, of which seven favour the second system in six of their items."""
+    right = [[float(at % 10 < 2), float(at % 10 < (8 if at < 70 else 1))] for at in range(80)]
+    lines = [
+        [sample(at, pair[side]) | {"doc": {"template": f"template {at // 10}"}} for at, pair in enumerate(right)]
+        for side in (0, 1)
+    ]
+    [row], [apart] = (compared(logs(*lines, **more)) for more in ({"cluster": "doc.template"}, {}))
+    sums = [6] * 7 + [-1]
+    signs = np.array(list(product((-1, 1), repeat=8)))
     assert row["num_clusters"] == 8
-    assert compared(logs(*lines, cluster="doc.template")) == [row]
-    assert compared(logs(*lines, cluster="doc.template"), seed=1)[0]["difference_low"] != row["difference_low"]
+    assert row["mcnemar_p"] == pytest.approx(np.mean(np.abs(signs @ sums) >= sum(sums)))
+    assert row["p"] == 2**-7 > stats.ttest_1samp(np.array(sums) / 10, 0.0).pvalue  # no less than eight signs can show
+    assert apart["mcnemar_p"] < 1e-10 < 1e-3 < row["mcnemar_p"]
+
+
+def test_few_units_that_differ_have_no_p_value(logs):
+    lines = [[sample(at, float(at % 2 == side and at < 10)) for at in range(20)] for side in (0, 1)]
+    lines[0] = [sample(at, float(at < 5)) for at in range(20)]
+    lines[1] = [sample(at, 0.0) for at in range(20)]
+    [row] = compared(logs(*lines))
+    assert (row["p"], row["q"], row["mcnemar_p"], row["status"]) == (None, None, None, "too_few_units")
+    assert row["reason"].startswith('there is too little to go by: 5 of the unit "item that differs", and 6 are needed')
+    settings = logs(*lines)
+    body = page_of_systems(settings, pl.DataFrame(compare_logs(settings, find_logs(settings))))
+    assert "the second system is neither clearly higher nor lower" in body.lead.findings[0].items[0]
+    assert "no p-value: there is too little to go by" in body.lead.findings[0].items[0]
+
+
+def test_no_p_value_is_0_where_nothing_spreads(logs):
+    lines = [[sample(at, float(side)) for at in range(9)] for side in (0, 1)]
+    [row] = compared(logs(*lines))
+    assert (row["p"], row["mcnemar_p"]) == (2**-8, 2**-8)
+    assert row["difference_low"] < row["difference"] == 1.0
 
 
 def test_scores_that_are_no_shares_have_no_exact_test_and_several_are_corrected_together(logs, systems):
@@ -81,7 +109,7 @@ def test_scores_that_are_no_shares_have_no_exact_test_and_several_are_corrected_
 def test_a_system_beside_itself_does_not_differ(logs, systems):
     lines, _ = systems
     [row] = compared(logs(lines[0], lines[0]))
-    assert (row["difference"], row["p"], row["mcnemar_p"]) == (0.0, 1.0, 1.0)
+    assert (row["difference"], row["p"], row["mcnemar_p"], row["status"]) == (0.0, None, None, "too_few_units")
 
 
 @pytest.mark.parametrize(
@@ -149,8 +177,8 @@ def test_either_runs_or_logs_are_compared(configured, words, message):
 
 def test_the_page_says_which_system_is_higher_and_how_sure_that_is(logs, systems):
     settings = logs(*systems[0], cluster="doc.template")
-    body = page_of_systems(settings, pl.DataFrame(compare_logs(settings, find_logs(settings), 0)))
+    body = page_of_systems(settings, pl.DataFrame(compare_logs(settings, find_logs(settings))))
     [findings] = body.lead.findings
     assert findings.items[0].startswith("acc: the second system is ")
     assert "on 40 items in 8 clusters" in findings.items[0]
-    assert "All items with one doc.template are drawn together, 1,000 times" in body.lead.doubts[0].text
+    assert "All items with one doc.template are one unit. p is" in body.lead.doubts[0].text

@@ -1,4 +1,4 @@
-"""McNemar's test and the clustered bootstrap of paired items, by brute force and against what theory says."""
+"""Two systems on the same items: McNemar's test by brute force, and both tests on systems that do not differ."""
 
 from itertools import product
 
@@ -6,58 +6,43 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tiltmeter.operators.statistics.paired_items import clustered_p, mcnemar, paired_bootstrap
+from tiltmeter.operators.statistics.paired_items import paired_items
+from tiltmeter.operators.statistics.units import each, units_of
 
 
-@pytest.mark.parametrize(("only", "other"), [(0, 0), (5, 0), (3, 3), (7, 2), (1, 9)])
+@pytest.mark.parametrize(("only", "other"), [(6, 0), (3, 3), (7, 2), (1, 9)])
 def test_mcnemar_counts_all_ways_in_which_coins_could_have_fallen(only, other):
-    first = np.array([True] * only + [False] * other + [True, False])
-    second = np.array([False] * only + [True] * other + [True, False])
-    test = mcnemar(first, second)
-    assert (test.first_only, test.second_only) == (only, other)
+    first = np.array([1.0] * only + [0.0] * other + [1.0, 0.0])
+    second = np.array([0.0] * only + [1.0] * other + [1.0, 0.0])
+    found = paired_items(first, second, each(first.size, "item"))
+    assert (found.first_only, found.second_only) == (only, other)
     ways = [abs(2 * sum(way) - (only + other)) for way in product((0, 1), repeat=only + other)]
-    assert test.p == pytest.approx(np.mean([way >= abs(only - other) for way in ways]))
+    assert found.mcnemar_p == pytest.approx(np.mean([way >= abs(only - other) for way in ways]))
 
 
-def test_resamples_spread_as_the_mean_of_clusters_does():
+def test_the_difference_of_clusters_of_one_size_is_that_of_their_means():
     rng = np.random.default_rng(0)
-    clusters = np.repeat(np.arange(300), 5)
-    shared = rng.normal(size=300)[clusters]
-    first, second = rng.normal(size=(2, 1500)) + np.stack([np.zeros(1500), shared])
-    apart = paired_bootstrap(first, second, None, 0, 1, 2000)
-    together = paired_bootstrap(first, second, clusters, 0, 1, 2000)
-    difference = second - first
-    means = difference.reshape(300, 5).mean(axis=1)
-    assert apart.value == together.value == pytest.approx(difference.mean())
-    assert apart.resamples.std() == pytest.approx(difference.std() / 1500**0.5, rel=0.08)
-    assert together.resamples.std() == pytest.approx(means.std() / 300**0.5, rel=0.08)
-    assert (apart.num_texts, together.num_texts) == pytest.approx((1500.0, 300.0))
+    clusters = np.repeat(np.arange(30), 5)
+    first, second = rng.normal(size=(2, 150)) + np.stack([np.zeros(150), rng.normal(size=30)[clusters]])
+    found = paired_items(first, second, units_of(clusters, "template"))
+    means = (second - first).reshape(30, 5).mean(axis=1)
+    expected = stats.ttest_1samp(means, 0.0)
+    assert (found.mcnemar_p, found.first_only) == (None, None)
+    assert found.difference.p == pytest.approx(expected.pvalue)
+    assert found.difference[1:3] == pytest.approx(tuple(expected.confidence_interval()))
 
 
-def test_a_resample_has_whole_clusters_and_the_mean_of_all_of_their_items():
-    first, second = np.zeros(6), np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
-    clusters = np.array([0, 0, 0, 0, 0, 1])
-    resamples = paired_bootstrap(first, second, clusters, 0, 0, 200).resamples
-    assert set(resamples.round(12)) == {0.0, round(5 / 6, 12), 1.0}
-
-
-def test_the_same_items_are_drawn_alike_for_all_systems_and_by_nothing_but_the_key():
-    first, second, third = np.random.default_rng(1).random((3, 50))
-    draws = [paired_bootstrap(first, other, None, 3, 5, 20).resamples for other in (second, third)]
-    both = paired_bootstrap(second, third, None, 3, 5, 20).resamples
-    assert draws[1] - draws[0] == pytest.approx(both)
-    assert not np.array_equal(paired_bootstrap(first, second, None, 4, 5, 20).resamples, draws[0])
-    assert np.array_equal(paired_bootstrap(first, second, None, 3, 5, 8).resamples, draws[0][:8])
-
-
-def test_p_values_of_systems_that_do_not_differ_are_uniform_enough():
+def test_systems_that_do_not_differ_are_said_to_in_few_cases_whatever_items_of_a_cluster_share():
     rng = np.random.default_rng(2)
-    p = [clustered_p(paired_bootstrap(*(rng.random((2, 60)) < 0.7), None, 0, case, 200)) for case in range(400)]
-    assert 0.02 < np.mean(np.array(p) <= 0.05) < 0.09
-    one = paired_bootstrap(np.zeros(9), np.ones(9), None, 0, 0, 10)
-    assert (clustered_p(one), stats.binomtest(0, 9).pvalue < 0.01) == (0.0, True)
-
-
-def test_nothing_can_be_compared_without_items():
-    with pytest.raises(ValueError, match="there are no items to compare"):
-        paired_bootstrap(np.zeros(0), np.zeros(0), None, 0, 0, 10)
+    clusters = np.repeat(np.arange(20), 10)
+    p = []
+    for _ in range(400):
+        rates = np.clip(0.5 + rng.normal(0, 0.3, (2, 20)), 0, 1)[:, clusters]
+        first, second = (rng.random((2, 200)) < rates).astype(float)
+        found = paired_items(first, second, units_of(clusters, "template"))
+        apart = paired_items(first, second, each(200, "item"))
+        p.append((found.difference.p, found.mcnemar_p, apart.mcnemar_p))
+    student, signs, items = (np.array(p, dtype=float) <= 0.05).mean(axis=0)
+    assert student < 0.085
+    assert signs < 0.085
+    assert items > 0.2
