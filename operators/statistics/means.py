@@ -93,7 +93,6 @@ def influenced(
     scale: Scale = LINEAR,
     seeds: NDArray[np.floating] | None = None,
     weights: NDArray[np.floating] | None = None,
-    least: float = MIN_KISH,
 ) -> Inferred:
     """Any number whose change by each item is known, such as F1, with the mean's interval.
 
@@ -103,14 +102,13 @@ def influenced(
         units: of the items.
         level, scale, seeds: as for :func:`mean`.
         weights: ``[items]``, how much each item counts for; None: alike.
-        least: K* that an interval needs.
     """
     check_level(level)
     num = influence.size
     sizes = units.sums(np.ones(num) if weights is None else weights)
     effective = kish(sizes)
-    if not effective >= least:
-        return Inferred(value, _NAN, _NAN, _NAN, _NAN, units.num, too_few=TooFew(effective, int(least), units.kind))
+    if not effective >= MIN_KISH:
+        return Inferred(value, _NAN, _NAN, _NAN, _NAN, units.num, too_few=TooFew(effective, MIN_KISH, units.kind))
     sums = units.sums(influence)
     variance = float((np.square(sums) / (1.0 - sizes / sizes.sum())).sum()) / num**2
     variance, df = with_seeds(variance, effective - 1.0, seeds)
@@ -204,7 +202,6 @@ def ratio(
     level: float,
     scale: Scale = LINEAR,
     seeds: NDArray[np.floating] | None = None,
-    least: float = MIN_KISH,
 ) -> Inferred:
     """A ratio of two sums, R = sum a / sum b, linearised: u_i = N (a_i - R b_i) / sum b (Cochran 1977, section 6.4).
 
@@ -215,10 +212,10 @@ def ratio(
     above, below = np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     total = float(below.sum())
     if not total:
-        return Inferred(_NAN, _NAN, _NAN, _NAN, _NAN, units.num, too_few=TooFew(0.0, int(least), units.kind))
+        return Inferred(_NAN, _NAN, _NAN, _NAN, _NAN, units.num, too_few=TooFew(0.0, MIN_KISH, units.kind))
     value = float(above.sum()) / total
     influence = (above - value * below) * (above.size / total)
-    return influenced(value, influence, units, level=level, scale=scale, seeds=seeds, weights=below, least=least)
+    return influenced(value, influence, units, level=level, scale=scale, seeds=seeds, weights=below)
 
 
 class Counts(NamedTuple):
@@ -238,24 +235,23 @@ class Counts(NamedTuple):
 MIN_SENTENCES = 20
 
 
-def f1(counts: Counts, units: Units, *, level: float, least: float = MIN_SENTENCES) -> Inferred:
+def f1(counts: Counts, units: Units, *, level: float, least: int = MIN_SENTENCES) -> Inferred:
     """F1 = 2 TP / (P + G), with influences u_i = N (2 tp_i - F (p_i + g_i)) / sum (p + g), averaged over seeds.
 
     Args:
         counts: by item.
         units: of the items: documents where they are known, else sentences.
         level: nominal coverage.
-        least: K* that it needs: 20 sentences, or 6 documents.
+        least: units with a pair that it needs: 20 sentences, or 6 documents.
     """
     values, influence, weights = _f1_parts(counts)
-    return influenced(
-        float(values.mean()), influence, units, level=level, scale=LOGIT, seeds=values, weights=weights, least=least
-    )
+    value = float(values.mean())
+    if lacking := _too_few(weights, units, least):
+        return Inferred(value, _NAN, _NAN, _NAN, _NAN, units.num, too_few=lacking)
+    return influenced(value, influence, units, level=level, scale=LOGIT, seeds=values, weights=weights)
 
 
-def f1_difference(
-    first: Counts, second: Counts, units: Units, *, level: float, least: float = MIN_SENTENCES
-) -> Inferred:
+def f1_difference(first: Counts, second: Counts, units: Units, *, level: float, least: int = MIN_SENTENCES) -> Inferred:
     """F1 of the first less that of the second; interval and p are of one number and cannot contradict each other.
 
     The influences of both are subtracted (Cochran 1977; the swap of outputs of Yeh 2000 agrees in tests), and seeds of
@@ -268,13 +264,20 @@ def f1_difference(
     """
     (one, u_one, w_one), (other, u_other, w_other) = _f1_parts(first), _f1_parts(second)
     value = float(one.mean() - other.mean())
-    found = influenced(value, u_one - u_other, units, level=level, weights=w_one + w_other, least=least)
-    if found.too_few:
+    if lacking := _too_few(w_one + w_other, units, least):
+        return Inferred(value, _NAN, _NAN, _NAN, _NAN, units.num, too_few=lacking)
+    found = influenced(value, u_one - u_other, units, level=level, weights=w_one + w_other)
+    if np.isnan(found.variance):
         return found
     variance, df = with_seeds(*with_seeds(found.variance, found.df, one), other)
     low, high, too_few = _ends(value, variance, df, units.num, level, LINEAR, units.kind)
     p = _student_p(value, variance, df) if variance > 0.0 else _NAN
     return Inferred(value, max(low, -1.0), min(high, 1.0), variance, df, units.num, p, too_few)
+
+
+def _too_few(weights: FloatArray, units: Units, least: int) -> TooFew | None:
+    num = int(np.count_nonzero(units.sums(weights)))
+    return TooFew(num, least, units.kind) if num < least else None
 
 
 def _f1_parts(counts: Counts) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -1,0 +1,88 @@
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from tiltmeter.operators.statistics.flips import flip_max_t, flip_p, flips, mcnemar
+from tiltmeter.operators.statistics.units import each, units_of
+
+
+def brute_force(sums):
+    signs = itertools.product((1, -1), repeat=len(sums))
+    reached = [abs(sum(sign * value for sign, value in zip(one, sums, strict=True))) >= abs(sum(sums)) for one in signs]
+    return sum(reached) / len(reached)
+
+
+@given(st.lists(st.integers(-6, 6), min_size=1, max_size=10))
+def test_whole_sums_are_exact(sums):
+    assert flip_p(np.array(sums)) == pytest.approx(brute_force([value for value in sums if value] or [0]))
+
+
+@given(st.lists(st.integers(-30, 30), min_size=1, max_size=10))
+def test_other_sums_are_enumerated(sums):
+    parts = [Fraction(value, 7) for value in sums if value] or [Fraction(0)]
+    assert flip_p(np.array([float(part) for part in parts])) == pytest.approx(brute_force(parts))
+
+
+def test_units_of_one_item_are_mcnemars_test():
+    first = np.arange(40) < 14
+    second = (np.arange(40) >= 14) & (np.arange(40) < 19)
+    p, too_few = mcnemar(first, second, each(40, "text"))
+    assert p == pytest.approx(binomtest(14, 19).pvalue)
+    assert too_few is None
+
+
+def test_texts_of_one_speaker_flip_together():
+    texts = np.ones(60)
+    assert flips(texts, each(60, "text"))[0] == 2.0**-59
+    assert flips(texts, units_of(np.arange(60) // 10, "speaker"))[0] == 2.0**-5
+    p, too_few = flips(texts, units_of(np.arange(60) // 12, "speaker"))
+    assert np.isnan(p)
+    assert (too_few.have, too_few.need, too_few.kind) == (5, 6, "speaker that differs")
+
+
+def test_no_p_lies_below_what_signs_can_show():
+    mixed = np.tile([3, 1, 7, 2], 25)
+    assert flip_p(mixed) == 2.0**-99
+    # By FFT, chances as small as these are rounding alone.
+    large = np.tile(np.arange(1, 101) * 100, 10)
+    assert flip_p(large) >= 2.0**-999
+
+
+def test_drawn_signs_agree_with_exact_ones():
+    sums = np.random.default_rng(1).integers(-9, 12, 60)
+    drawn = flip_p(sums + np.where(np.arange(60) % 2, 1e-7, -1e-7) * 3)
+    assert drawn == pytest.approx(flip_p(sums), abs=0.02)
+    many = np.random.default_rng(1).normal(0.02, 1.0, 5000)
+    assert 0.001 < flip_p(many) < 0.9
+
+
+def test_max_t_is_that_of_every_sign():
+    scores = np.array([[2.0, 1.0], [1.0, -1.0], [3.0, 2.0], [1.0, 0.5], [2.0, -0.5], [1.5, 1.0]])
+    found = flip_max_t(scores, num_draws=4000, seed=0, about=5, min_units=6)
+    scale = np.sqrt(np.square(scores).sum(axis=0))
+    assert found.statistic == pytest.approx(scores.sum(axis=0) / scale)
+    signs = np.array(list(itertools.product((1, -1), repeat=6)))
+    drawn = signs @ (scores / scale)
+    reached = drawn.max(axis=1) >= found.statistic[0] - 1e-9, drawn[:, 1] >= found.statistic[1] - 1e-9
+    assert found.p_values == pytest.approx([part.mean() for part in reached], abs=0.02)
+
+
+def test_max_t_is_two_sided_on_request_and_needs_units():
+    scores = -np.ones((8, 2))
+    scores[3:, 1] = 0.0
+    one, two = (flip_max_t(scores, num_draws=999, seed=0, about=0, min_units=5, sides=sides) for sides in (1, 2))
+    assert one.p_values[0] == 1.0
+    assert two.p_values[0] < 0.03
+    assert np.isnan(two.p_values[1])
+    assert two.num_units.tolist() == [8, 3]
+
+
+def test_draws_depend_on_the_key_alone():
+    scores = np.random.default_rng(0).normal(size=(20, 5))
+    first, second, other = (flip_max_t(scores, num_draws=600, seed=seed, about=0, min_units=2) for seed in (0, 0, 1))
+    assert first.p_values.tolist() == second.p_values.tolist() != other.p_values.tolist()

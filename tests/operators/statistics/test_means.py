@@ -1,0 +1,190 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tiltmeter.operators.statistics import means
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
+from tiltmeter.operators.statistics.means import Counts
+from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.statistics.units import each, units_of
+
+SPEAKERS = units_of(np.repeat(np.arange(6), [1, 2, 3, 4, 2, 3]), "speaker")
+
+
+def test_items_that_are_units_have_students_interval():
+    values = np.array([0.3, 1.2, -0.4, 0.8, 2.0])
+    found = means.mean(values, each(5, "text"), level=0.9)
+    expected = stats.ttest_1samp(values, 0.0)
+    assert (found.value, found.df) == (pytest.approx(values.mean()), 4.0)
+    assert [found.low, found.high] == pytest.approx(list(expected.confidence_interval(0.9)))
+    wide = np.concatenate([values - 0.5] * 3)
+    assert means.mean(wide, each(15, "text"), level=0.9).p == pytest.approx(stats.ttest_1samp(wide, 0.0).pvalue)
+
+
+def test_clusters_have_cr2_and_kish_by_hand():
+    # Two texts of the first speaker, one of each other: sums of deviations from 2 are 2, -1, 0, -1, 0.
+    values = np.array([3.0, 3.0, 1.0, 2.0, 1.0, 2.0])
+    found = means.mean(values, units_of(["a", "a", "b", "c", "d", "e"], "speaker"), level=0.95)
+    assert found.variance == pytest.approx((4 / (1 - 2 / 6) + 1 / (1 - 1 / 6) + 1 / (1 - 1 / 6)) / 36)
+    assert found.df == pytest.approx(36 / 8 - 1)
+    assert found.num_units == 5
+
+
+def test_values_that_are_missing_are_left_out_with_their_units():
+    values = np.array([1.0, np.nan, 3.0, 2.0, np.nan, 5.0])
+    found = means.mean(values, each(6, "text"), level=0.95)
+    assert found == means.mean(values[[0, 2, 3, 5]], each(4, "text"), level=0.95)
+
+
+def test_too_few_units_have_a_reason_and_no_interval():
+    found = means.mean(np.arange(30.0), units_of(np.arange(30) // 10, "speaker"), level=0.95)
+    assert found.value == 14.5
+    assert np.isnan([found.low, found.high, found.p]).all()
+    assert (found.status, found.too_few.need) == ("too_few_units", 4)
+    assert "3 of the unit" in found.reason
+
+
+def test_units_that_agree_have_neither_width_nor_p_of_0():
+    same = means.mean(np.ones(12), each(12, "text"), level=0.95)
+    assert np.isnan([same.low, same.high, same.p]).all()
+    bounded = means.mean(np.ones(12), each(12, "text"), level=0.95, scale=LOGIT)
+    t = stats.t.ppf(0.975, 11)
+    assert (bounded.low, bounded.high) == (pytest.approx(12 / (12 + t**2)), 1.0)
+    grouped = means.mean(np.ones(60), units_of(np.arange(60) // 5, "speaker"), level=0.95, scale=LOGIT)
+    assert grouped.low == pytest.approx(bounded.low)
+
+
+def test_paired_p_is_by_signs_of_units():
+    first, second = np.ones(15), np.zeros(15)
+    assert means.paired(first, second, SPEAKERS, level=0.95, scale=FISHER).p == 2.0**-5
+    assert means.paired(first, second, each(15, "text"), level=0.95, scale=FISHER).p == 2.0**-14
+    assert means.paired(second, first, SPEAKERS, level=0.95, scale=FISHER).value == -1.0
+
+
+def test_seeds_add_their_spread():
+    values = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0])
+    fixed, drawn = (
+        means.mean(values, each(8, "text"), level=0.95, seeds=seeds) for seeds in (None, np.array([0.5, 0.7, 0.675]))
+    )
+    training = np.var([0.5, 0.7, 0.675], ddof=1) / 3
+    assert drawn.variance == pytest.approx(fixed.variance + training)
+    assert drawn.df == pytest.approx(drawn.variance**2 / (fixed.variance**2 / 7 + training**2 / 2))
+    assert means.mean(values, each(8, "text"), level=0.95, seeds=np.array([0.5])) == fixed
+
+
+@given(st.integers(0, 30), st.integers(1, 30))
+def test_a_share_of_independent_things_is_clopper_and_pearsons(hits, others):
+    num = hits + others
+    found = means.share(np.arange(num) < hits, each(num, "text"), level=0.95)
+    if num >= 2:
+        exact = clopper_pearson(hits, num)
+        assert [found.low, found.high] == pytest.approx([float(exact.low), float(exact.high)], abs=1e-9)
+
+
+def test_a_share_of_clusters_that_agree_is_one_of_clusters():
+    hits = np.repeat([True, False] * 6, 10)
+    found = means.share(hits, units_of(np.repeat(np.arange(12), 10), "speaker"), level=0.95)
+    num = 120 / ((119 * found.variance) / 0.25) * (stats.t.ppf(0.975, 119) / stats.t.ppf(0.975, 11)) ** 2
+    assert found.low == pytest.approx(stats.beta.ppf(0.025, num / 2, num / 2 + 1))
+    assert num < 12
+
+
+def test_few_units_with_a_hit_count_as_units():
+    hits = np.zeros(200, dtype=bool)
+    hits[:40:10] = True
+    speakers = units_of(np.arange(200) // 10, "speaker")
+    few = means.share(hits, speakers, level=0.95)
+    expected = stats.beta.ppf([0.025, 0.975], [0.4, 1.4], [20.6, 19.6])
+    assert [few.low, few.high] == pytest.approx(expected)
+    none = means.share(np.zeros(200, dtype=bool), speakers, level=0.95)
+    assert (none.low, none.high) == (0.0, pytest.approx(1 - 0.025 ** (1 / 20)))
+    assert means.share_of_counts(np.array([4, 3]), np.array([5, 0]), level=0.95, kind="speaker").status != "ok"
+
+
+def test_a_ratio_with_one_in_each_denominator_is_a_mean():
+    values = np.array([0.0, 1.0, 3.0, 2.0, 1.5, 0.5, 2.5, 1.0, 1.0, 0.0, 4.0, 2.0, 1.0, 0.0, 2.0])
+    one, other = means.ratio(values, np.ones(15), SPEAKERS, level=0.95), means.mean(values, SPEAKERS, level=0.95)
+    assert one[:5] == pytest.approx(other[:5])
+
+
+def _sentences(seed, num, recall, precision):
+    rng = np.random.default_rng(seed)
+    gold = 1 + rng.poisson(2, num)
+    hits = rng.binomial(gold, recall)
+    return Counts(hits, hits + rng.poisson(gold * recall * (1 / precision - 1)), gold)
+
+
+def test_f1_moves_as_its_influences_say():
+    counts = _sentences(0, 40, 0.6, 0.7)
+    found = means.f1(counts, each(40, "sentence"), level=0.95)
+    hits, sums = counts.hits, counts.predicted + counts.gold
+    assert found.value == pytest.approx(2 * hits.sum() / sums.sum())
+    without = np.array([2 * np.delete(hits, i).sum() / np.delete(sums, i).sum() for i in range(40)])
+    jackknife = 39 / 40 * np.square(without - without.mean()).sum()
+    assert found.variance == pytest.approx(jackknife, rel=0.1)
+
+
+def test_f1_differences_agree_with_swapped_outputs():
+    first, second = _sentences(1, 120, 0.7, 0.6), _sentences(1, 120, 0.55, 0.6)
+    found = means.f1_difference(first, second, each(120, "sentence"), level=0.95)
+    assert (found.low > 0.0) == (found.p < 0.05)
+    rng, drawn = np.random.default_rng(3), []
+    for _ in range(2000):
+        swap = rng.random(120) < 0.5
+        one, other = (
+            2
+            * np.where(swap, b.hits, a.hits).sum()
+            / (np.where(swap, b.predicted, a.predicted) + np.where(swap, b.gold, a.gold)).sum()
+            for a, b in ((first, second), (second, first))
+        )
+        drawn.append(abs(one - other) >= abs(found.value))
+    assert found.p == pytest.approx(np.mean(drawn), abs=0.03)
+
+
+def test_f1_differences_hold_both_sides_trainings():
+    first, second = _sentences(1, 60, 0.7, 0.6), _sentences(1, 60, 0.55, 0.6)
+    again = Counts(*(np.stack([a, b]) for a, b in zip(first, _sentences(2, 60, 0.5, 0.6), strict=True)))
+    found = means.f1_difference(again, second, each(60, "sentence"), level=0.95)
+    fixed = means.f1_difference(
+        Counts(again.hits[:1], again.predicted[:1], again.gold[:1]), second, each(60, "sentence"), level=0.95
+    )
+    assert found.variance > fixed.variance
+    assert found.df < 59
+    lacking = means.f1_difference(first, second, units_of(np.arange(60) // 12, "document"), level=0.95, least=6)
+    assert (lacking.status, lacking.too_few.need) == ("too_few_units", 6)
+
+
+def test_a_sample_that_is_all_is_a_pair_of_words():
+    teacher = np.array([1, 1, 0, 1, 1, -1, 1, 1, 1, 0, 1, 0, 1, 1, 1])
+    student = np.zeros(15)
+    whole = means.judged_sample(student, np.arange(15), teacher, SPEAKERS, level=0.95, scale=FISHER)
+    assert whole == means.paired(teacher, student, SPEAKERS, level=0.95, scale=FISHER)
+
+
+def test_a_perfect_student_leaves_the_sampling_of_units():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(-1, 2, 2000)
+    rows = np.sort(rng.choice(2000, 400, replace=False))
+    found = means.judged_sample(truth, rows, truth[rows], each(2000, "sentence"), level=0.95)
+    assert found.value == pytest.approx(truth.mean())
+    assert found.variance == pytest.approx(truth[rows].var(ddof=1) / 2000, rel=1e-6)
+    blind = means.judged_sample(np.zeros(2000), rows, truth[rows], each(2000, "sentence"), level=0.95)
+    assert blind.variance == pytest.approx(truth[rows].var(ddof=1) / 400, rel=1e-6)
+
+
+def test_a_sample_with_few_units_that_differ_has_no_p():
+    student, truth = np.zeros(300), np.zeros(100)
+    truth[:3] = 1.0
+    found = means.judged_sample(student, np.arange(100), truth, each(300, "sentence"), level=0.95, scale=FISHER)
+    assert np.isnan(found.p)
+    assert (found.too_few.have, found.too_few.need) == (3, 6)
+    assert found.low < found.value < found.high
+
+
+def test_linear_ends_are_cut_at_borders_and_levels_are_checked():
+    cut = LINEAR._replace(high=1.0)
+    assert means.mean(np.array([0.0, 1.0, 1.0, 1.0]), each(4, "text"), level=0.99, scale=cut).high == 1.0
+    with pytest.raises(ValueError, match="level=1"):
+        means.mean(np.arange(5.0), each(5, "text"), level=1.0)

@@ -1,0 +1,115 @@
+"""Thresholds, controls, repeated splits, families."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tiltmeter.operators.statistics.controls import controls_needed, rank_p
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
+from tiltmeter.operators.statistics.multiplicity import holm
+from tiltmeter.operators.statistics.splits import num_tested, repeated
+from tiltmeter.operators.statistics.thresholds import (
+    Promise,
+    errors_needed,
+    exchangeable_p,
+    miss_threshold,
+    most_share,
+    one_per_unit,
+)
+from tiltmeter.operators.statistics.units import units_of
+
+
+def test_the_chance_of_a_broken_promise_is_the_binomial_tail():
+    promise = miss_threshold(np.arange(200.0), alpha=0.1, delta=0.1, joint=1)
+    assert stats.binom.cdf(promise.allowed, 200, 0.1) == promise.achieved_delta <= 0.1
+    assert stats.binom.cdf(promise.allowed + 1, 200, 0.1) > 0.1
+    assert promise.threshold == promise.allowed
+
+
+def test_a_promise_is_broken_by_fresh_errors_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    thresholds = [miss_threshold(rng.random(100), alpha=0.1, delta=0.1, joint=1) for _ in range(4000)]
+    broken = np.mean([promise.threshold > 0.1 for promise in thresholds])
+    assert broken == pytest.approx(thresholds[0].achieved_delta, abs=0.015)
+
+
+def test_joint_promises_share_delta():
+    scores = np.arange(300) / 300
+    single, joint = (miss_threshold(scores, alpha=0.1, delta=0.1, joint=joint) for joint in (1, 3))
+    assert joint.threshold < single.threshold
+    assert joint.achieved_delta <= 0.1 / 3
+
+
+@pytest.mark.parametrize(("alpha", "joint"), [(0.1, 1), (0.05, 1), (0.1, 3), (0.2, 2)])
+def test_fewer_errors_than_needed_flag_all(alpha, joint):
+    needed = errors_needed(alpha, 0.1, joint)
+    enough, few = (
+        miss_threshold(np.arange(float(num)), alpha=alpha, delta=0.1, joint=joint) for num in (needed, needed - 1)
+    )
+    assert (enough.allowed, few.threshold) == (0, -np.inf)
+
+
+def test_the_other_half_is_beta_binomial():
+    rng = np.random.default_rng(1)
+    p_values = []
+    for _ in range(2000):
+        promise = miss_threshold(rng.random(100), alpha=0.1, delta=0.1, joint=1)
+        p_values.append(exchangeable_p(promise, rng.random(80)))
+    assert np.mean(np.array(p_values) <= 0.05) < 0.06
+    promise = miss_threshold(rng.random(100), alpha=0.1, delta=0.1, joint=1)
+    assert exchangeable_p(promise, np.zeros(80)) < 1e-6
+    assert exchangeable_p(Promise(-np.inf, -1, 9, 0.0), np.zeros(80)) == 1.0
+
+
+def test_one_sided_clopper_pearson():
+    assert most_share(3, 60, 0.95) == pytest.approx(stats.binomtest(3, 60).proportion_ci(0.9).high)
+
+
+def test_one_item_of_every_unit_is_drawn_by_key():
+    units = units_of(np.array([2, 0, 2, 1, 0, 2]), "speaker")
+    rows = one_per_unit(units, seed=0, about=1)
+    assert units.codes[rows].tolist() == [0, 1, 2]
+    assert rows.tolist() == one_per_unit(units, seed=0, about=1).tolist()
+    drawn = {tuple(one_per_unit(units, seed=seed, about=1)) for seed in range(40)}
+    assert len(drawn) == 6
+
+
+def test_the_rank_among_controls_counts_ties_and_no_missing_ones():
+    controls = np.array([0.1, -0.4, np.nan, 0.4])
+    assert rank_p(0.4, controls, sides=1) == 0.5
+    assert rank_p(-0.4, controls, sides=2) == 0.75
+    assert np.isnan(rank_p(np.nan, controls, sides=1))
+    assert np.isnan(rank_p(1.0, np.array([np.nan]), sides=1))
+
+
+@pytest.mark.parametrize("num_tests", [1, 2, 3, 6, 14])
+def test_controls_are_as_many_as_holm_needs(num_tests):
+    needed = controls_needed(num_tests)
+    least = [holm(np.full(num_tests, 1 / (num + 1)))[0] for num in (needed, needed - 1)]
+    assert least[0] <= 0.05 + 1e-12 < least[1]
+
+
+def test_splits_have_nadeau_and_bengios_variance():
+    values = np.array([0.6, 0.7, 0.65, 0.75, 0.7])
+    found = repeated(values, test_share=0.2, tested_units=1e9, level=0.95, scale=LINEAR)
+    error = np.sqrt((1 / 5 + 0.2 / 0.8) * values.var(ddof=1))
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, 4) * error)
+    assert found.p == pytest.approx(2 * stats.t.sf(0.68 / error, 4))
+
+
+def test_splits_that_agree_are_as_wide_as_the_units_they_tested():
+    agreed = repeated(np.ones(5), test_share=0.2, tested_units=num_tested(100, 0.2, 5), level=0.95, scale=LOGIT)
+    t = stats.t.ppf(0.975, 4)
+    assert (agreed.low, agreed.high) == (pytest.approx(67.232 / (67.232 + t**2)), 1.0)
+    same = repeated(np.zeros(5), test_share=0.2, tested_units=50, level=0.95, scale=FISHER)
+    assert same.low == pytest.approx(-same.high)
+    assert same.high == pytest.approx(2 * (np.sqrt(0.25 * 50 * t**2 + t**4 / 4) + 25 + t**2 / 2) / (50 + t**2) - 1)
+    single = repeated(np.array([0.5, np.nan]), test_share=0.2, tested_units=50, level=0.95, scale=LOGIT)
+    assert (single.mean, single.num) == (0.5, 1)
+    assert np.isnan([single.low, single.p]).all()
+
+
+@pytest.mark.parametrize("test_share", [0.0, 1.0])
+def test_a_share_of_all_or_none_is_refused(test_share):
+    with pytest.raises(ValueError, match=f"test_share={test_share}: must lie strictly between 0 and 1"):
+        repeated(np.ones(3), test_share=test_share, tested_units=5, level=0.95, scale=LOGIT)
