@@ -93,6 +93,7 @@ def influenced(
     scale: Scale = LINEAR,
     seeds: NDArray[np.floating] | None = None,
     weights: NDArray[np.floating] | None = None,
+    least: int = 0,
 ) -> Inferred:
     """Any number whose change by each item is known, such as F1, with the mean's interval.
 
@@ -102,13 +103,15 @@ def influenced(
         units: of the items.
         level, scale, seeds: as for :func:`mean`.
         weights: ``[items]``, how much each item counts for; None: alike.
+        least: units that count for something, below which there is no interval.
     """
     check_level(level)
     num = influence.size
     sizes = units.sums(np.ones(num) if weights is None else weights)
-    effective = kish(sizes)
-    if not effective >= MIN_KISH:
-        return Inferred(value, _NAN, _NAN, _NAN, _NAN, units.num, too_few=TooFew(effective, MIN_KISH, units.kind))
+    effective, counting = kish(sizes), int(np.count_nonzero(sizes))
+    if counting < least or effective < MIN_KISH:
+        lacking = TooFew(counting, least, units.kind) if counting < least else TooFew(effective, MIN_KISH, units.kind)
+        return Inferred(value, _NAN, _NAN, _NAN, _NAN, units.num, too_few=lacking)
     sums = units.sums(influence)
     variance = float((np.square(sums) / (1.0 - sizes / sizes.sum())).sum()) / num**2
     variance, df = with_seeds(variance, effective - 1.0, seeds)
@@ -246,9 +249,7 @@ def f1(counts: Counts, units: Units, *, level: float, least: int = MIN_SENTENCES
     """
     values, influence, weights = _f1_parts(counts)
     value = float(values.mean())
-    if lacking := _too_few(weights, units, least):
-        return Inferred(value, _NAN, _NAN, _NAN, _NAN, units.num, too_few=lacking)
-    return influenced(value, influence, units, level=level, scale=LOGIT, seeds=values, weights=weights)
+    return influenced(value, influence, units, level=level, scale=LOGIT, seeds=values, weights=weights, least=least)
 
 
 def f1_difference(first: Counts, second: Counts, units: Units, *, level: float, least: int = MIN_SENTENCES) -> Inferred:
@@ -264,20 +265,13 @@ def f1_difference(first: Counts, second: Counts, units: Units, *, level: float, 
     """
     (one, u_one, w_one), (other, u_other, w_other) = _f1_parts(first), _f1_parts(second)
     value = float(one.mean() - other.mean())
-    if lacking := _too_few(w_one + w_other, units, least):
-        return Inferred(value, _NAN, _NAN, _NAN, _NAN, units.num, too_few=lacking)
-    found = influenced(value, u_one - u_other, units, level=level, weights=w_one + w_other)
+    found = influenced(value, u_one - u_other, units, level=level, weights=w_one + w_other, least=least)
     if np.isnan(found.variance):
         return found
     variance, df = with_seeds(*with_seeds(found.variance, found.df, one), other)
     low, high, too_few = _ends(value, variance, df, units.num, level, LINEAR, units.kind)
     p = _student_p(value, variance, df) if variance > 0.0 else _NAN
     return Inferred(value, max(low, -1.0), min(high, 1.0), variance, df, units.num, p, too_few)
-
-
-def _too_few(weights: FloatArray, units: Units, least: int) -> TooFew | None:
-    num = int(np.count_nonzero(units.sums(weights)))
-    return TooFew(num, least, units.kind) if num < least else None
 
 
 def _f1_parts(counts: Counts) -> tuple[FloatArray, FloatArray, FloatArray]:
