@@ -39,6 +39,7 @@ from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, ca
 from tiltmeter.operators.classifiers.errors.splits import is_tested
 from tiltmeter.operators.classifiers.errors.word_model import train_word_model
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.statistics.units import each
 
 NUM_PERMUTATIONS = 1000
 CLASSES = {"0": "negative", "1": "negative", "2": "neutral", "3": "positive", "4": "positive"}
@@ -124,7 +125,8 @@ def promises(num_calibration: int, num_resplits: int, delta: float = 0.1) -> Non
         shares = []
         for resplit in range(num_resplits):
             chosen = np.random.default_rng(resplit).permutation(len(errors)) < num_calibration
-            value = holds_most_errors(scores[chosen], errors[chosen], alpha, delta).value
+            part, texts = (scores[chosen], errors[chosen]), each(num_calibration, "text")
+            value = holds_most_errors(*part, texts, alpha=alpha, delta=delta, joint=1, seed=resplit).threshold
             shares.append(float((scores[~chosen] < value)[errors[~chosen]].mean()))
         missed = np.array(shares)
         print(
@@ -144,7 +146,8 @@ def drawn(num_rows: int, num_predicates: int = 60) -> Rows:
 
 def search(rows: Rows, config: SliceConfig) -> tuple[int, int, float]:
     """How many slices there are, how many of them are significant, and the best score of SliceLine."""
-    candidates = candidates_of(rows.members, rows.predicates, rows.errors, rows.strata, config)
+    texts = each(len(rows.errors), "text")
+    candidates = candidates_of(rows.members, rows.predicates, rows.errors, rows.strata, texts, config)
     statistics = candidates.statistics
     hits = hits_of(candidates, 0, range(config.num_permutations))
     p_values = adjusted(hits, statistics.value, config.num_permutations)

@@ -17,7 +17,7 @@ import polars as pl
 
 from benchmarks.command import DATA
 from benchmarks.papers.figures import Figure, compared
-from tiltmeter.operators.classifiers.errors.splits import repeated
+from tiltmeter.operators.classifiers.errors.splits import mean_of
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release.noise import norm_noise, published_dimensions
 from tiltmeter.operators.embedding.private_release.projections import gaussian_projection
@@ -135,7 +135,7 @@ def _compared(few: EmbeddingFile, many: EmbeddingFile) -> Iterator[Row]:
             for run in range(_NUM_RUNS)
         ]
         values = np.array(pairs)
-        over = repeated(values[:, 0] - values[:, 1], _TEST_SHARE, scale=FISHER)
+        over = mean_of(values[:, 0] - values[:, 1], _TEST_SHARE, _TEST_SHARE * len(labels), 0.95, FISHER)
         means = dict(zip(("trained", "mapped"), values.mean(axis=0).tolist(), strict=True))
         ends = {"difference_low": over.low, "difference_high": over.high}
         yield {"dimensions": num, "epsilon": epsilon} | means | ends

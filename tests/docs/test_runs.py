@@ -27,12 +27,7 @@ _SMALL = {
     ),
     "error_characterisation": (
         *("splits.number=2", "forest.num_trees=5", "forest.num_search_trees=3", "forest.num_folds=2"),
-        *(
-            "slices.min_size=10",
-            "slices.num_permutations=50",
-            "precision.num_resamples=10",
-            "guarantees.num_resplits=5",
-        ),
+        *("slices.min_size=10", "slices.num_permutations=50"),
         *("models.training.max_epochs=1", "rounds.num_seeds=2", "rounds.number=1", "rounds.size=5", "rounds.start=20"),
     ),
     "private_vectors": (

@@ -45,18 +45,18 @@ PREDICTED = pa.schema(
 def predict_texts(
     runner: Runner, config: ErrorCharacterisationRun, sources: ErrorSources, texts: Mapping[str, TableRef]
 ) -> TableRef:
-    """A table of the schema ``PREDICTED``, for the texts whose status is ok.
+    """A table of the schema ``PREDICTED``, for the texts of which something can be told.
 
     Args:
         texts: by file, of the schema ``READ``.
     """
     if "base" not in texts:
         settings = {"classes": sorted(config.data.probabilities or {})}
-        unit = Unit("given_predictions/1", "predictions", settings, {"texts": [texts["data"]]})
+        unit = Unit("given_predictions/2", "predictions", settings, {"texts": [texts["data"]]})
         return runner.run_whole(Stage("predictions", each(_given), {"texts": [unit]}))["texts"][0].tables["predicted"]
     if config.base.model == "words":
         inputs = {"texts": [texts["data"]], "base": [texts["base"]]}
-        unit = Unit("word_predictions/1", "base model of words", {"operator": word_model.VERSION}, inputs)
+        unit = Unit("word_predictions/2", "base model of words", {"operator": word_model.VERSION}, inputs)
         return runner.run_whole(Stage("predict", each(_by_words), {"texts": [unit]}))["texts"][0].tables["predicted"]
     return _by_network(runner, config, sources, texts)
 
@@ -66,8 +66,13 @@ def usable(rows: pa.Table) -> list[dict[str, Any]]:
     return [row for row in rows.to_pylist() if row["status"] == "ok"]
 
 
+def told(rows: pa.Table) -> list[dict[str, Any]]:
+    """The rows of which something can be told: those that are ok, and those that lack no more than a label."""
+    return [row for row in rows.to_pylist() if row["status"] in ("ok", "no_label")]
+
+
 def _given(store: Store, unit: Unit) -> Tables:
-    rows = usable(store.read(unit.input("texts")))
+    rows = told(store.read(unit.input("texts")))
     classes = unit.config["classes"]
     if classes and rows:
         values = _checked(np.array([row["probabilities"] for row in rows], dtype=np.float64))
@@ -87,7 +92,7 @@ def _checked(probabilities: FloatArray) -> FloatArray:
 
 
 def _by_words(store: Store, unit: Unit) -> Tables:
-    base, rows = (usable(store.read(unit.input(name))) for name in ("base", "texts"))
+    base, rows = usable(store.read(unit.input("base"))), told(store.read(unit.input("texts")))
     model = train_word_model([row["text"] for row in base], [row["label"] for row in base])
     yield (
         "predicted",
@@ -122,7 +127,7 @@ def _by_network(
     [trained] = runner.run_whole(Stage("train", _Training(encoders), {"base": [training]}, on_gpu=on_gpu))["base"]
     model = trained.tables["model"]
     inputs = {"texts": [texts["data"]], "model": [model]}
-    unit = Unit("base_predictions/1", "predictions of the base model", {"on_gpu": on_gpu}, inputs)
+    unit = Unit("base_predictions/2", "predictions of the base model", {"on_gpu": on_gpu}, inputs)
     stage = Stage("predict", _Predicting(model, "cuda" if on_gpu else "cpu"), {"texts": [unit]}, on_gpu=on_gpu)
     return runner.run_whole(stage)["texts"][0].tables["predicted"]
 
@@ -164,6 +169,6 @@ class _Predicting:
     def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
         classifier = trained_model(self.model).load(store, self.device)
         for unit in units:
-            rows = usable(store.read(unit.input("texts")))
+            rows = told(store.read(unit.input("texts")))
             probabilities = predict(classifier, [row["text"] for row in rows])
             yield unit, [("predicted", _predicted(rows, probabilities, classifier.classes))]

@@ -1,18 +1,18 @@
 """The config of `error_characterisation`: texts with predictions, or a base model, and how errors are characterised."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
+from tiltmeter.jobs.classifiers.errors.promises.earlier import find_earlier
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.classifiers.errors.forest import ForestConfig
 from tiltmeter.operators.classifiers.errors.rounds import RoundsConfig
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
-from tiltmeter.operators.statistics.intervals import IntervalSettings, Method
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.files.files import file_state
 
@@ -30,16 +30,12 @@ _Names = Annotated[dict[str, str], BeforeValidator(_named)]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class ErrorCharacterisationJob(IntervalSettings):
-    """``job=error_characterisation``; how much work is in a unit.
-
-    Attributes:
-        interval: of precision on one split, over resamples of its texts: around the number, as nothing is trained anew.
-    """
+class ErrorCharacterisationJob:
+    """``job=error_characterisation``; the level of all intervals, and how much work is in a unit."""
 
     name: Literal["error_characterisation"] = "error_characterisation"
     unit_texts: Annotated[int, Field(ge=1)] = 2000
-    interval: Method = "centred"
+    level: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
     unit_permutations: Annotated[int, Field(ge=1)] = 250
 
 
@@ -78,6 +74,7 @@ class CharacterisedData(LabelledFile):
         probabilities: columns of the probabilities of its classes.
         group: column of what ties rows together; None: the normal form of the text.
         id: column by which parses name texts; None: the number of the row.
+        scored_by: run directory of an earlier run, by whose forest and thresholds texts are scored and flagged.
     """
 
     prediction: _Path | None = None
@@ -85,6 +82,14 @@ class CharacterisedData(LabelledFile):
     probabilities: _Names | None = None
     group: _Path | None = None
     id: _Path | None = None
+    label: _Path | None = "label"
+    scored_by: _Path | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _of_labels(self) -> Self:
+        if self.label is None and self.scored_by is None:
+            raise ValueError("data.label: null is for texts that an earlier run scores; name the column of labels")
+        return self
 
     @pydantic.model_validator(mode="after")
     def _of_predictions(self) -> Self:
@@ -137,10 +142,9 @@ class Splits:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
 class Precision:
-    """At which K precision is measured, and resamples of the test texts."""
+    """At which K precision is measured."""
 
     sizes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1), AfterValidator(each_once)]
-    num_resamples: Annotated[int, Field(ge=2)] = 1000
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -158,13 +162,18 @@ class Guarantees:
         missed: share of all errors that may lie outside the flagged set.
         unflagged: error rate that may be left outside.
         delta: probability that a promise is broken.
-        num_resplits: that show how often it is.
+        joint: whether that is the probability that any of them is, or that each is.
     """
 
     missed: tuple[_Share, ...] = (0.05, 0.1, 0.2)
     unflagged: tuple[_Share, ...] = (0.1, 0.2)
     delta: _Share = 0.1
-    num_resplits: Annotated[int, Field(ge=1)] = 200
+    joint: bool = True
+
+    @property
+    def num_joint(self) -> int:
+        """Promises that share delta."""
+        return len(self.missed) + len(self.unflagged) if self.joint else 1
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
@@ -207,15 +216,17 @@ class ErrorSources:
     texts: the file of texts, and that of the base model's, by ``data`` and ``base``.
     others: the lexicon and the parses, by the name of their setting.
     encoder: what a base model starts from.
+    earlier: tables of an earlier run that scores texts; none without one.
     """
 
     texts: Files
     others: Files
     encoder: EncoderSources
+    earlier: Files
 
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
-        return self.texts.record() | self.others.record() | self.encoder.record()
+        return self.texts.record() | self.others.record() | self.encoder.record() | self.earlier.record()
 
 
 def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
@@ -232,9 +243,16 @@ def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
     others = {"lexicon": config.features.lexicon, "conllu": config.features.conllu}
     more = {name: _readable(path, f"features.{name}") for name, path in others.items() if path is not None}
     uses_encoder = base.path is not None and base.model == "encoder"
-    return ErrorSources(
-        Files(files), Files(more), find_encoder(config.models) if uses_encoder else EncoderSources(None, None)
-    )
+    encoder = find_encoder(config.models) if uses_encoder else EncoderSources(None, None)
+    return ErrorSources(Files(files), Files(more), encoder, _earlier(config))
+
+
+def _earlier(config: ErrorCharacterisationRun) -> Files:
+    data = config.data
+    if data.scored_by is None:
+        return Files({})
+    classes = list(data.probabilities or {}) if config.base.path is None else None
+    return find_earlier(data.scored_by, config.readable_words, asdict(config.features), classes)
 
 
 def _readable(path: str, setting: str) -> FoundFile:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
+from tiltmeter.jobs.classifiers.errors.feature_columns import FULL, PUBLISHED, READABLE, WITH_CLASS, columns_of
 from tiltmeter.jobs.classifiers.errors.material import Material, Refs, material_of
 from tiltmeter.operators.classifiers.errors import forest as error_forest
 from tiltmeter.operators.classifiers.errors import ranking, splits, uncertainty, word_model
@@ -19,21 +20,17 @@ from tiltmeter.operators.classifiers.errors.forest import (
     permutation_importance,
     train_forest,
 )
-from tiltmeter.operators.classifiers.errors.ranking import aurc, auroc, precision_at, risk_coverage
-from tiltmeter.operators.classifiers.errors.readable import is_published
+from tiltmeter.operators.classifiers.errors.ranking import aurc, auroc, first_weights, risk_coverage
 from tiltmeter.operators.classifiers.errors.splits import balanced_rows, is_tested
 from tiltmeter.operators.classifiers.errors.uncertainty import UNCERTAINTIES, class_rates, rated
 from tiltmeter.operators.classifiers.errors.word_model import disagreement, train_word_model
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings
-from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
-from tiltmeter.operators.statistics.text_intervals import resampled_interval
+from tiltmeter.operators.statistics.means import share_of_counts
+from tiltmeter.operators.statistics.units import Units, kish
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
-PUBLISHED = "published"
-READABLE, WITH_CLASS, FULL = "readable", "readable_and_class", "readable_class_and_probabilities"
 CLASS, IN_DOMAIN, RANDOM = "predicted_class", "in_domain_disagreement", "random"
 BASELINES = (*UNCERTAINTIES, CLASS, IN_DOMAIN, RANDOM)
 
@@ -49,30 +46,16 @@ def model_errors(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs)
         "forest": config.forest,
         "min_share": config.features.min_share,
         "splits": {"test": config.splits.test, "balance": config.splits.balance},
-        "precision": {"sizes": config.precision.sizes, "num_resamples": config.precision.num_resamples},
-        "intervals": IntervalSettings(config.job.level, config.job.interval),
+        "precision": {"sizes": config.precision.sizes},
+        "level": config.job.level,
         "seed": config.seed,
     }
     units = [
-        Unit("error_models/2", f"split {number}", settings | {"split": number}, inputs)
+        Unit("error_models/3", f"split {number}", settings | {"split": number}, inputs)
         for number in range(config.splits.number)
     ]
     done = runner.run_whole(Stage("error models", each(_split), {"texts": units}))["texts"]
     return [dict(unit.tables) for unit in done]
-
-
-def columns_of(material: Material, kind: str, min_share: float) -> FloatArray:
-    """``[texts, features]`` that a forest of a kind sees."""
-    columns = material.frequent(min_share)
-    if kind == PUBLISHED:
-        return material.values[:, [column for column in columns if is_published(material.names[column])]]
-    blocks = [material.values[:, columns]]
-    if kind != READABLE:
-        names = np.array(material.predicted, dtype=object)
-        blocks.append(np.stack([names == name for name in material.all_classes], axis=1).astype(np.float64))
-    if kind == FULL and material.probabilities is not None:
-        blocks.append(material.probabilities)
-    return np.concatenate(blocks, axis=1)
 
 
 def _split(store: Store, unit: Unit) -> Tables:
@@ -82,9 +65,9 @@ def _split(store: Store, unit: Unit) -> Tables:
     tested = is_tested([groups[row] for row in rows], config["splits"]["test"], config["seed"], 100 + config["split"])
     inside, outside = rows[~tested], rows[tested]
     scores, forest, columns = _scores(material, inside, outside, config)
-    errors = material.errors[outside]
-    yield "measures", _measures(scores, errors, config["split"])
-    yield "precision", _precision(scores, errors, config)
+    errors, units = material.errors[outside], material.units.part(outside)
+    yield "measures", _measures(scores, errors, units, config["split"])
+    yield "precision", _precision(scores, errors, units, config)
     yield "coverage", _coverage(scores, errors, config["split"])
     yield "features", _features(material, forest, columns, outside, config)
 
@@ -138,35 +121,40 @@ def _by_words(material: Material, inside: IntArray, outside: IntArray) -> FloatA
     return disagreement(guesses, [material.predicted[row] for row in outside], material.all_classes)
 
 
-def _measures(scores: Mapping[str, FloatArray], errors: BoolArray, split: int) -> pa.Table:
+def _measures(scores: Mapping[str, FloatArray], errors: BoolArray, units: Units, split: int) -> pa.Table:
     measures = {"auroc": auroc, "aurc": aurc, "error_rate": _error_rate}
+    num = {"auroc": units_of_both(errors, units)}
     rows = [
         {"score": name, "split": split, "measure": measure, "value": function(values, errors)}
+        | {"num_units": float(num.get(measure, units.num))}
         for name, values in scores.items()
         for measure, function in measures.items()
     ]
     return pa.Table.from_pylist(rows)
 
 
+def units_of_both(errors: BoolArray, units: Units) -> int:
+    """Units with an error, or with a text that is none, whichever are fewer: an AUROC is of pairs of both."""
+    return min(units.part(errors).num, units.part(~errors).num)
+
+
 def _error_rate(_: FloatArray, errors: BoolArray) -> float:
     return float(errors.mean())
 
 
-def _precision(scores: Mapping[str, FloatArray], errors: BoolArray, config: Mapping[str, Any]) -> pa.Table:
-    sizes, split = np.array(config["precision"]["sizes"], dtype=np.int64), config["split"]
-    num, level, method = config["precision"]["num_resamples"], config["intervals"].level, config["intervals"].interval
-    blocks = resampled_counts(np.zeros(len(errors), dtype=np.int64), config["seed"], split, num)
-    counts = np.concatenate(list(blocks))
+def _precision(
+    scores: Mapping[str, FloatArray], errors: BoolArray, units: Units, config: Mapping[str, Any]
+) -> pa.Table:
+    """P@K of a split, with the interval of the groups that the first K are of."""
+    sizes, split = [size for size in config["precision"]["sizes"] if size <= len(errors)], config["split"]
     rows = []
     for name, values in scores.items():
-        [whole] = precision_at(values, errors, sizes)
-        resamples = precision_at(values, errors, sizes, counts).T
-        rows += [
-            {"score": name, "split": split, "k": size, "precision": value, "low": float(low), "high": float(high)}
-            for size, value, draws in zip(sizes.tolist(), whole.tolist(), resamples, strict=True)
-            for low, high, _ in [resampled_interval(Estimate(value, draws, size), level, method, LOGIT)]
-            if not np.isnan(value)
-        ]
+        for size in sizes:
+            weights = first_weights(values, size)
+            parts = units.sums(weights * errors), units.sums(weights)
+            found = share_of_counts(*parts, level=config["level"], kind=units.kind)
+            about = {"score": name, "split": split, "k": size, "num_units": min(kish(parts[1]), float(size))}
+            rows.append(about | {"precision": found.value, "low": found.low, "high": found.high})
     return pa.Table.from_pylist(rows)
 
 
@@ -184,7 +172,7 @@ def _features(
     material: Material, forest: Forest, columns: list[int], outside: IntArray, config: Mapping[str, Any]
 ) -> pa.Table:
     """Of each feature that the forest sees: AUROC alone, and how much the forest's falls without it."""
-    values, errors = material.values[:, columns], material.errors[outside]
+    values, errors, units = material.values[:, columns], material.errors[outside], material.units.part(outside)
     names = [material.names[column] for column in columns]
     parts = correlated_parts(values, names)
     gini = forest.model.feature_importances_
@@ -198,6 +186,7 @@ def _features(
             "part": part,
             "importance": float(falls[part].mean()),
             "gini_importance": float(gini[column]),
+            "num_units": float(units_of_both(errors, units)),
         }
         for part, members in parts.items()
         for column in members

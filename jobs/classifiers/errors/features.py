@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.errors.base import usable
+from tiltmeter.jobs.classifiers.errors.base import told
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
 from tiltmeter.jobs.classifiers.errors.tables import FEATURES
 from tiltmeter.jobs.runtime.files import Files
@@ -38,7 +38,7 @@ def read_features(runner: Runner, config: ErrorCharacterisationRun, others: File
         "size": config.job.unit_texts,
     }
     parts = range(0, max(texts.num_rows, 1), config.job.unit_texts)
-    units = [Unit("readable_features/1", f"texts from {start}", settings | {"start": start}, inputs) for start in parts]
+    units = [Unit("readable_features/2", f"texts from {start}", settings | {"start": start}, inputs) for start in parts]
     done = runner.run_whole(Stage("features", each(_count), {"texts": units}))["texts"]
     return [unit.tables["features"] for unit in done]
 
@@ -83,9 +83,9 @@ def _count(store: Store, unit: Unit) -> Tables:
     config = unit.config
     rows = store.read(unit.input("texts")).slice(config["start"], config["size"])
     count = ReadableFeatures(config["lists"], _lexicon(store, unit), tags=config["tags"])
-    parsed = _parses(store, unit, {row["id"] for row in usable(rows)})
+    parsed = _parses(store, unit, {row["id"] for row in told(rows)})
     made = []
-    for row in usable(rows):
+    for row in told(rows):
         features = count(row["text"])
         num_tokens = max(features.num_tokens, 1)
         counts = {**features.counts, **parsed.get(row["id"], {})}

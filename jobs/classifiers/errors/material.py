@@ -20,7 +20,7 @@ Refs = Mapping[str, Sequence[TableRef]]
 
 @dataclass(frozen=True)
 class Material:
-    """Texts whose status is ok and of which the model has predicted something.
+    """Texts of which the model has predicted something.
 
     Attributes:
         table: a row for each.
@@ -83,27 +83,32 @@ class Material:
 
 
 def read_material(store: Store, inputs: Refs) -> Material:
-    """Put the tables side by side.
+    """Put the tables of labelled texts side by side.
 
     Raises:
         InputError: if no text is left, or all are errors, or none is.
     """
-    texts, predicted = (_frame(store, inputs[name]) for name in ("texts", "predicted"))
-    texts = texts.filter(pl.col("status") == "ok").drop("previous", "prediction", "probabilities", strict=False)
-    rows = texts.join(predicted.drop_nulls("predicted"), on="row").sort("row")
-    if rows.is_empty():
+    material = told_material(store, inputs, ["ok"])
+    if material.table.is_empty():
         raise InputError("data.path: no row has a text, a label and a prediction")
-    features = _frame(store, inputs["features"]).join(rows.select("row").with_row_index("place"), on="row")
-    names = tuple(features["feature"].unique().sort().to_list())
-    values, counts = (_wide(features, names, rows.height, name) for name in ("value", "count"))
-    material = Material(rows, names, values, counts, _classes(rows))
     if material.errors.all() or not material.errors.any():
-        num = int(material.errors.sum())
+        num, height = int(material.errors.sum()), material.table.height
         raise InputError(
-            f"data.path: {num:,} of {rows.height:,} predictions are errors, so that nothing tells them from the "
+            f"data.path: {num:,} of {height:,} predictions are errors, so that nothing tells them from the "
             "others; data.classes renames labels and predictions"
         )
     return material
+
+
+def told_material(store: Store, inputs: Refs, statuses: Sequence[str]) -> Material:
+    """The tables side by side, of texts with one of these statuses; there may be none."""
+    texts, predicted = (_frame(store, inputs[name]) for name in ("texts", "predicted"))
+    texts = texts.filter(pl.col("status").is_in(statuses)).drop("previous", "prediction", "probabilities", strict=False)
+    rows = texts.join(predicted.drop_nulls("predicted"), on="row").sort("row")
+    features = _frame(store, inputs["features"]).join(rows.select("row").with_row_index("place"), on="row")
+    names = tuple(features["feature"].unique().sort().to_list())
+    values, counts = (_wide(features, names, rows.height, name) for name in ("value", "count"))
+    return Material(rows, names, values, counts, _classes(rows))
 
 
 def material_of(store: Store, unit: Unit) -> Material:
@@ -116,13 +121,13 @@ def _frame(store: Store, refs: Sequence[TableRef]) -> pl.DataFrame:
 
 
 def _classes(rows: pl.DataFrame) -> tuple[str, ...]:
-    known = rows["probabilities"].null_count() == 0
+    known = rows.height > 0 and rows["probabilities"].null_count() == 0
     return tuple(rows["classes"][0]) if known else ()
 
 
 def _wide(features: pl.DataFrame, names: Sequence[str], num_rows: int, column: str) -> FloatArray:
     """``[texts, features]``, 0 where a text has none."""
-    places = pl.DataFrame({"feature": names, "column": range(len(names))})
+    places = pl.DataFrame({"feature": names, "column": range(len(names))}, {"feature": pl.String, "column": pl.Int64})
     known = features.join(places, on="feature", how="left", maintain_order="left")
     values = np.zeros((num_rows, len(names)))
     values[known["place"].to_numpy(), known["column"].to_numpy()] = known[column].to_numpy()

@@ -16,7 +16,7 @@ from tiltmeter.jobs.classifiers.errors.material import Refs
 from tiltmeter.jobs.runtime.draws import Scheme, draws_of, with_draws
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.classifiers.errors import splits
-from tiltmeter.operators.classifiers.errors.splits import draws_of_mean, repeated
+from tiltmeter.operators.classifiers.errors.splits import draws_of_mean, mean_of
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT, Scale
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -36,17 +36,18 @@ def drawn_splits(refs: Iterable[TableRef], seed: int, **settings: Any) -> Scheme
     return {"paired_by": "items", "items": texts, "seed": seed, "operator": splits.VERSION, **settings}
 
 
-def mean_of_splits(name: str, values: FloatArray, test: float, level: float, scale: Scale) -> Row:
+def mean_of_splits(name: str, values: FloatArray, test: float, units: float, level: float, scale: Scale) -> Row:
     """The columns of a mean over splits with its interval, and its draws.
 
     Args:
         name: of the mean.
         values: ``[splits]``, NaN where one has none.
         test: share of the texts that each tests on.
+        units: that decide the number in the test part of a split.
         level: nominal coverage.
         scale: of the mean.
     """
-    mean = repeated(values, test, level, scale)
+    mean = mean_of(values, test, units, level, scale)
     columns = {name: mean.mean, f"{name}_low": mean.low, f"{name}_high": mean.high}
     return columns | draws_of(name, draws_of_mean(values, test))
 
@@ -67,7 +68,7 @@ def sum_up(
     share = config.splits.test
     scheme = drawn_splits(texts["texts"], config.seed, test=share, balance=config.splits.balance)
     settings = {"test": share, "level": config.job.level, "number": len(parts), "draws": scheme}
-    unit = Unit("error_model_means/3", "means over splits", settings, inputs)
+    unit = Unit("error_model_means/4", "means over splits", settings, inputs)
     [done] = runner.run_whole(Stage("sum up", each(_sum), {"texts": [unit]}))["texts"]
     published = ("error_models", "precision_at_k", "precision_differences", "risk_coverage", "feature_power")
     return {name: [done.tables[name]] for name in published}
@@ -104,19 +105,24 @@ class _Means:
         values[rows["split"].to_numpy()] = rows[name].to_numpy()
         return values
 
-    def mean(self, name: str, values: FloatArray, scale: Scale) -> Row:
+    def mean(self, name: str, values: FloatArray, units: float, scale: Scale) -> Row:
         """:func:`mean_of_splits` of these."""
-        return mean_of_splits(name, values, self.test, self.level, scale)
+        return mean_of_splits(name, values, self.test, units, self.level, scale)
 
     def by_key(self, rows: pl.DataFrame, keys: list[str], name: str) -> Iterable[Row]:
         """The mean of each key over splits, with the band of a single one, and the splits."""
         for key, part in rows.group_by(keys, maintain_order=True):
             values = self.values(part, name)
-            mean = repeated(values, self.test, self.level, LOGIT)
+            mean = mean_of(values, self.test, average(part), self.level, LOGIT)
             band = {f"{name}_band_low": mean.band_low, f"{name}_band_high": mean.band_high}
             ends = {"low": mean.low, "high": mean.high} | draws_of(name, draws_of_mean(values, self.test))
             yield dict(zip(keys, key, strict=True)) | {"split": ALL, name: mean.mean} | ends | band
             yield from (row | {"split": str(row["split"])} for row in part.to_dicts())
+
+
+def average(part: pl.DataFrame) -> float:
+    """Over splits, how many units decide a number."""
+    return float(part["num_units"].to_numpy().mean())
 
 
 def _differences(rows: pl.DataFrame, means: _Means) -> Iterable[Row]:
@@ -127,15 +133,15 @@ def _differences(rows: pl.DataFrame, means: _Means) -> Iterable[Row]:
         for (score, size), part in others.group_by("score", "k", maintain_order=True):
             differences = means.values(part, "precision") - means.values(part, "precision_of_baseline")
             about = {"score": score, "baseline": baseline, "k": size}
-            yield about | means.mean("difference", differences, FISHER)
+            yield about | means.mean("difference", differences, average(part), FISHER)
 
 
 def _power(rows: pl.DataFrame, means: _Means) -> Iterable[Row]:
     """Features by how far their AUROC alone lies from one half."""
     made = [
         {"feature": feature, "share": part["share"][0], "part": part["part"][0]}
-        | means.mean("auroc", means.values(part, "auroc"), LOGIT)
-        | means.mean("importance", means.values(part, "importance"), FISHER)
+        | means.mean("auroc", means.values(part, "auroc"), average(part), LOGIT)
+        | means.mean("importance", means.values(part, "importance"), average(part), FISHER)
         | {"gini_importance": part["gini_importance"].mean()}
         for (feature,), part in rows.group_by("feature", maintain_order=True)
     ]

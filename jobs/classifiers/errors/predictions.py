@@ -1,4 +1,4 @@
-"""Scores of every text by models that were trained without it, and the table of predictions with them."""
+"""Scores of every text, labelled or not, by models that were trained without it, and the table that has them."""
 
 import numpy as np
 import polars as pl
@@ -7,16 +7,22 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
-from tiltmeter.jobs.classifiers.errors.error_models import FULL, columns_of
-from tiltmeter.jobs.classifiers.errors.material import Refs, material_of
+from tiltmeter.jobs.classifiers.errors.feature_columns import FULL, column_names, columns_named
+from tiltmeter.jobs.classifiers.errors.material import Material, Refs, material_of, told_material
+from tiltmeter.jobs.classifiers.errors.promises.trees import scored
 from tiltmeter.jobs.classifiers.errors.tables import PREDICTIONS
-from tiltmeter.jobs.runtime.rows import OK, failed, table_of
+from tiltmeter.jobs.runtime.rows import failed, table_of
 from tiltmeter.operators.classifiers.errors import forest as error_forest
-from tiltmeter.operators.classifiers.errors import label_errors, word_model
-from tiltmeter.operators.classifiers.errors.forest import out_of_fold_scores
+from tiltmeter.operators.classifiers.errors import label_errors, trees, word_model
+from tiltmeter.operators.classifiers.errors.forest import folds_of_others, forest_without
 from tiltmeter.operators.classifiers.errors.label_errors import suspected
+from tiltmeter.operators.classifiers.errors.trees import trees_of
 from tiltmeter.operators.classifiers.errors.uncertainty import UNCERTAINTIES
-from tiltmeter.operators.classifiers.errors.word_model import disagreement, out_of_fold_probabilities
+from tiltmeter.operators.classifiers.errors.word_model import (
+    disagreement,
+    out_of_fold_probabilities,
+    train_word_model,
+)
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 
@@ -24,7 +30,12 @@ def judge_texts(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs) 
     """The table ``predictions``."""
     settings = {"forest": config.forest, "min_share": config.features.min_share, "seed": config.seed}
     folds = [
-        Unit("error_scores/1", f"fold {fold}", settings | {"operator": error_forest.VERSION, "fold": fold}, inputs)
+        Unit(
+            "error_scores/2",
+            f"fold {fold}",
+            settings | {"operators": [error_forest.VERSION, trees.VERSION], "fold": fold},
+            inputs,
+        )
         for fold in range(config.forest.num_folds)
     ]
     scored = runner.run_whole(Stage("error scores", each(_score), {"texts": folds}))["texts"]
@@ -33,45 +44,67 @@ def judge_texts(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs) 
         "num_folds": config.forest.num_folds,
         "seed": config.seed,
     }
-    unit = Unit("judged_texts/1", "texts", judging, {**inputs, "scores": [part.tables["scores"] for part in scored]})
+    unit = Unit("judged_texts/2", "texts", judging, {**inputs, "scores": [part.tables["scores"] for part in scored]})
     return runner.run_whole(Stage("judge texts", each(_judge), {"texts": [unit]}))["texts"][0].tables["predictions"]
 
 
 def _score(store: Store, unit: Unit) -> Tables:
     config, material = unit.config, material_of(store, unit)
-    columns = columns_of(material, FULL, config["min_share"])
-    groups = material.column("group")
-    rows, scores = out_of_fold_scores(
-        columns, material.errors, groups, config["forest"], config["seed"], config["fold"]
-    )
-    yield "scores", pa.table({"row": material.table["row"].to_numpy()[rows], "error_score": scores})
+    unlabelled = told_material(store, unit.inputs, ["no_label"])
+    names, groups = column_names(material, FULL, config["min_share"]), material.column("group")
+    columns, settings = columns_named(material, names), config["forest"]
+    rows, forest = forest_without(columns, material.errors, groups, settings, config["seed"], config["fold"])
+    others = folds_of_others(groups, unlabelled.column("group"), settings.num_folds, config["seed"]) == config["fold"]
+    numbers = [material.table["row"].to_numpy()[rows], unlabelled.table["row"].to_numpy()[others]]
+    values = [columns[rows], columns_named(unlabelled, names)[others]]
+    yield "scores", scored(trees_of(forest.model), names, np.concatenate(numbers), np.concatenate(values))
 
 
 def _judge(store: Store, unit: Unit) -> Tables:
     config, material = unit.config, material_of(store, unit)
+    unlabelled = told_material(store, unit.inputs, ["no_label"])
     names, labels = material.all_classes, material.column("label")
     guesses = out_of_fold_probabilities(
         material.column("text"), labels, material.column("group"), names, config["num_folds"], config["seed"]
     )
+    judge = train_word_model(material.column("text"), labels)
+    others = judge.probabilities(unlabelled.column("text"), names) if unlabelled.table.height else guesses[:0]
     numbers = np.array([names.index(label) for label in labels], dtype=np.int64)
-    known = (
-        {name: measure(material.probabilities) for name, measure in UNCERTAINTIES.items()}
-        if material.probabilities is not None
-        else {}
-    )
-    made = material.table.select("row", "predicted", "previous", "probabilities").with_columns(
+    made = told_of(material).with_columns(
         is_error=material.errors,
         in_domain_disagreement=disagreement(guesses, material.predicted, names),
         is_label_suspected=suspected(guesses, numbers),
-        **{name: pl.Series(values) for name, values in known.items()},
     )
+    more = told_of(unlabelled).with_columns(in_domain_disagreement=disagreement(others, unlabelled.predicted, names))
     scores = pl.concat([pl.DataFrame(pl.from_arrow(store.read(ref))) for ref in unit.inputs["scores"]])
-    judged = {row["row"]: row | OK for row in made.join(scores, on="row", how="left").to_dicts()}
-    rows = store.read(unit.input("texts")).select(["row", "status", "reason"]).to_pylist()
+    rows = store.read(unit.input("texts"))
+    yield "predictions", predictions(rows, pl.concat([made, more], how="diagonal_relaxed"), scores)
+
+
+def told_of(material: Material) -> pl.DataFrame:
+    """What the model has said of each text, and how unsure it was."""
+    known = {} if material.probabilities is None else UNCERTAINTIES
+    return material.table.select("row", "predicted", "previous", "probabilities").with_columns(
+        **{name: pl.Series(measure(material.probabilities)) for name, measure in known.items()}
+    )
+
+
+def predictions(texts: pa.Table, told: pl.DataFrame, scores: pl.DataFrame) -> pa.Table:
+    """The table ``predictions``: of every row of the file, what is known of it, or why nothing is.
+
+    Args:
+        texts: of the schema ``READ``.
+        told: of the texts of which the model has predicted something.
+        scores: their scores with reasons.
+    """
+    ranked = scores.sort("error_score", "row", descending=[True, False]).with_row_index("rank", offset=1)
+    judged = {row["row"]: row for row in told.join(ranked, on="row", how="left").to_dicts()}
     missing = failed("no_token", "the model reads no token of the text")
-    yield (
-        "predictions",
-        table_of(
-            [judged.get(row["row"], row if row["status"] != "ok" else row | missing) for row in rows], PREDICTIONS
-        ),
+    rows = texts.select(["row", "status", "reason"]).to_pylist()
+    return table_of(
+        [
+            judged[row["row"]] | row if row["row"] in judged else row | (missing if row["status"] == "ok" else {})
+            for row in rows
+        ],
+        PREDICTIONS,
     )

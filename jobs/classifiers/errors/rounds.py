@@ -1,6 +1,7 @@
 """Rounds of labelling, by strategy and seed, and what they come to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -40,7 +41,7 @@ def play_rounds(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs, 
     }
     units = [
         Unit(
-            "labelling_rounds/1",
+            "labelling_rounds/2",
             f"{strategy}, seed {number}",
             settings | {"strategy": strategy, "seed": config.seed + number},
             {**inputs, "base": [base]},
@@ -50,8 +51,8 @@ def play_rounds(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs, 
     ]
     played = runner.run_whole(Stage("rounds", each(_play), {"texts": units}))["texts"]
     scheme = drawn_splits([*inputs["texts"], base], config.seed, test=config.rounds.test)
-    settings = {"level": config.job.level, "draws": scheme}
-    unit = Unit("round_means/3", "rounds", settings, {"played": [part.tables["played"] for part in played]})
+    settings = {"level": config.job.level, "test": config.rounds.test, "draws": scheme}
+    unit = Unit("round_means/4", "rounds", settings, {"played": [part.tables["played"] for part in played]})
     return runner.run_whole(Stage("sum up rounds", each(_sum), {"texts": [unit]}))["texts"][0].tables["rounds"]
 
 
@@ -67,26 +68,28 @@ def _play(store: Store, unit: Unit) -> Tables:
         played = play(config["strategy"], old, new, config["rounds"], config["forest"], config["seed"])
     except ValueError as error:
         raise InputError(f"rounds: {error}; set rounds.number=0 for none") from error
-    rows = [part._asdict() | {"strategy": config["strategy"], "seed": config["seed"]} for part in played]
+    about = {"strategy": config["strategy"], "seed": config["seed"], "num_groups": material.units.num}
+    rows = [part._asdict() | about for part in played]
     yield "played", pa.Table.from_pylist(rows)
 
 
 def _sum(store: Store, unit: Unit) -> Tables:
     played = pl.concat([pl.DataFrame(pl.from_arrow(store.read(ref))) for ref in unit.inputs["played"]])
-    rows = list(_means(played, unit.config["level"]))
+    rows = list(_means(played, unit.config))
     yield from with_draws({"rounds": (rows, ROUNDS)}, unit.config["draws"])
 
 
-def _means(played: pl.DataFrame, level: float) -> Iterator[Row]:
-    """Seeds draw all parts anew, so that their values share nothing but the texts: there is no part to correct for."""
+def _means(played: pl.DataFrame, settings: Mapping[str, Any]) -> Iterator[Row]:
+    """Seeds share the texts: each tests on a part of them, drawn anew."""
+    test, level, units = settings["test"], settings["level"], settings["test"] * float(played["num_groups"][0])
     by_chance = played.filter(strategy=RANDOM).select("seed", "round", pl.col("accuracy").alias("random"))
     paired = played.join(by_chance, on=["seed", "round"], maintain_order="left")
     seeds = played["seed"].unique().sort().to_list()
     for (strategy, number), part in paired.group_by("strategy", "round", maintain_order=True):
         accuracy, random = (_by_seed(part, name, seeds) for name in ("accuracy", "random"))
         about = {"strategy": strategy, "round": number, "num_labels": part["num_labels"][0]}
-        about |= mean_of_splits("accuracy", accuracy, 0.0, level, LOGIT)
-        about |= mean_of_splits("over_random", accuracy - random, 0.0, level, FISHER)
+        about |= mean_of_splits("accuracy", accuracy, test, units, level, LOGIT)
+        about |= mean_of_splits("over_random", accuracy - random, test, units, level, FISHER)
         yield about | {"errors_found": _mean(part["errors_found"].to_list()), "num_seeds": part.height}
 
 

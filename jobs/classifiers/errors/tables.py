@@ -32,7 +32,10 @@ TEXTS = pa.schema(
         text("label", "its class; null if it has none"),
         text("group", "what ties it to others: they are never in two parts"),
         text("id", "by which a parse names it"),
-        text("half", "'exploration' or 'confirmation': whether it helps to find slices, or to confirm them"),
+        text(
+            "half",
+            "'exploration' or 'confirmation': whether it helps to find slices, or to confirm; null: neither",
+        ),
         STATUS,
         REASON,
     ]
@@ -52,13 +55,19 @@ PREDICTIONS = pa.schema(
     [
         _ROW,
         text("predicted", "what the model has predicted; null where it reads no token"),
-        column("is_error", pa.bool_(), "whether that is not the label"),
+        column("is_error", pa.bool_(), "whether that is not the label; null without one"),
         text("previous", "what its version before has predicted; null without one"),
         column("probabilities", pa.list_(pa.float64()), "of the classes in alphabetical order; null if unknown"),
         number("least_confidence", "1 less the largest probability"),
         number("margin", "the second largest probability less the largest"),
         number("entropy", "of the probabilities", "nats"),
-        number("error_score", "probability of an error, by a forest that was trained without the text"),
+        number("error_score", "probability of an error, by a forest that was trained without the text's group"),
+        count("rank", "place by that, from 1: the text that is most likely wrong"),
+        column(
+            "reasons",
+            pa.list_(pa.string()),
+            "what moves that probability most from the mean: features, or that they are not there, and by how much",
+        ),
         number(
             "in_domain_disagreement", "1 less what a model of words, trained without the text, gives the prediction"
         ),
@@ -98,7 +107,7 @@ PRECISION_AT_K = pa.schema(
         _SPLIT,
         count("k", "how many texts are looked at", "texts", key=True),
         number("precision", "share of errors among the texts of the highest scores; equal scores in no order"),
-        *_interval("the precision: of a split by resampling texts, of the mean after Nadeau and Bengio"),
+        *_interval("the precision: of a split by the groups of these texts, of the mean after Nadeau and Bengio"),
         *_band("precision"),
     ]
 )
@@ -181,19 +190,67 @@ VERSIONS = pa.schema(
     ]
 )
 
+_PROMISE = text("promise", "'missed': share of errors outside the flagged set; 'unflagged': error rate there", key=True)
+_AT_MOST = number("level", "at most which").with_metadata({"description": "at most which", "unit": "", "key": "true"})
+
 GUARANTEES = pa.schema(
     [
-        text("promise", "'missed': share of errors outside the flagged set; 'unflagged': error rate there", key=True),
-        number("level", "at most which").with_metadata({"description": "at most which", "unit": "", "key": "true"}),
-        number("delta", "probability that the promise is broken"),
+        _PROMISE,
+        _AT_MOST,
+        number("delta", "probability that any of the promises made together is broken"),
+        count("num_joint", "how many are made together: all, or each by itself"),
+        number("achieved_delta", "exact probability that this one is broken; null where no more is known than a bound"),
+        text("flags", "'all' texts are flagged, as nothing less can be promised; 'some'; or 'none' need be"),
         number(
-            "threshold", "texts with at least this score are flagged; null: all are, as nothing less can be promised"
+            "threshold", "texts with at least this score by error_forest are flagged; null where flags says all or none"
         ),
-        number("flagged_share", "share of the texts that are flagged"),
+        number("flagged_share", "share of the calibration texts that are flagged"),
         number("missed", "share of the errors, of the calibration texts, outside the flagged set"),
         number("unflagged_rate", "error rate of the calibration texts outside; null if all are flagged"),
-        number("broken_share", "share of resplits of these texts in which a threshold of a half breaks it on them all"),
+        number("unflagged_most", "one-sided bound (1 - delta / num_joint) of that rate, by texts that chose nothing"),
         count("num_calibration", "texts by which the threshold is chosen", "texts"),
+        count("num_errors", "errors among them, one of each group"),
+        count("allowed", "of these, so many lie below the threshold"),
+        STATUS,
+        REASON,
+    ]
+)
+
+FLAGS = pa.schema(
+    [
+        _ROW,
+        _PROMISE,
+        _AT_MOST,
+        number("score", "probability of an error, by error_forest, which was trained without the text's group"),
+        column("is_flagged", pa.bool_(), "whether it is at least the promise's threshold"),
+    ]
+)
+
+CHECKS = pa.schema(
+    [
+        _PROMISE,
+        _AT_MOST,
+        number("threshold", "of the earlier run; null where flags says all or none"),
+        text("flags", "'all', 'some' or 'none' of the texts, by the promise"),
+        number("flagged_share", "share of the new texts that are flagged"),
+        count("num_errors", "errors among those that have a label, one of each group"),
+        number("missed", "share of these that are not flagged"),
+        number("unflagged_rate", "error rate of the new texts that have a label and are not flagged"),
+        number("exchangeable_p", "that as many are missed where texts are of the kind that chose the threshold"),
+        STATUS,
+        REASON,
+    ]
+)
+
+ERROR_FOREST = pa.schema(
+    [
+        count("node", "number of the node, from 0, one tree after the other", key=True),
+        count("tree", "number of its tree, from 0"),
+        text("feature", "what it looks at; null: it is a leaf"),
+        number("threshold", "a text goes to the left where the feature is at most this, in single precision"),
+        count("left", "number of the node to the left; -1 of a leaf"),
+        count("right", "number of the node to the right; -1 of a leaf"),
+        number("share", "share of errors among the training texts there; a text's score is the mean at its leaves"),
     ]
 )
 
@@ -203,9 +260,9 @@ ROUNDS = pa.schema(
         count("round", "number of the round; 0: before the first choice", key=True),
         count("num_labels", "texts that are labelled by then", "texts"),
         number("accuracy", "on texts that are never labelled, as the mean over seeds"),
-        *interval("accuracy", "interval of the accuracy over seeds, by Student's t"),
+        *interval("accuracy", "interval of the accuracy over seeds, which share texts, after Nadeau and Bengio"),
         number("over_random", "mean over seeds of the accuracy less that of random choices"),
-        *interval("over_random", "interval of the difference, by Student's t of paired seeds"),
+        *interval("over_random", "interval of the difference of paired seeds, after Nadeau and Bengio"),
         number("errors_found", "share of errors of the model among the texts that were chosen last"),
         count("num_seeds", "that are averaged"),
     ]
@@ -222,6 +279,9 @@ TABLES = {
     "slices": SLICES,
     "versions": VERSIONS,
     "guarantees": GUARANTEES,
+    "error_forest": ERROR_FOREST,
+    "flags": FLAGS,
+    "checks": CHECKS,
     "rounds": ROUNDS,
     "texts": TEXTS,
 }

@@ -27,6 +27,7 @@ _REASONS = {
     "no_prediction": "the row has no prediction",
     "no_probability": "the row lacks the probability of a class",
 }
+_HALVES = ("exploration", "confirmation")
 HALVES = 1
 """What halves are drawn about, beside other splits."""
 
@@ -38,7 +39,7 @@ def read_texts(runner: Runner, config: ErrorCharacterisationRun, files: Files) -
         UnitsFailed: if a file can't be read.
     """
     units = [
-        Unit("characterised_texts/1", f"texts of {name}.path", _settings(part, files, name, config.seed))
+        Unit("characterised_texts/2", f"texts of {name}.path", _settings(part, files, name, config.seed))
         for name, part in (("data", config.data), ("base", config.base))
         if name in files.files
     ]
@@ -46,9 +47,10 @@ def read_texts(runner: Runner, config: ErrorCharacterisationRun, files: Files) -
     return {name: unit.tables["rows"] for name, unit in zip(("data", "base"), done, strict=False)}
 
 
-def publish_halves(runner: Runner, texts: TableRef, seed: int) -> TableRef:
-    """The table ``texts``: which half each is in."""
-    unit = Unit("text_halves/1", "halves", {"operator": splits.VERSION, "seed": seed}, {"texts": [texts]})
+def publish_halves(runner: Runner, texts: TableRef, predicted: TableRef, seed: int | None) -> TableRef:
+    """The table ``texts``: which half each is in; none of them without a seed."""
+    inputs = {"texts": [texts], "predicted": [predicted]}
+    unit = Unit("text_halves/2", "halves", {"operator": splits.VERSION, "seed": seed}, inputs)
     return runner.run_whole(Stage("halve", each(_halve), {"texts": [unit]}))["texts"][0].tables["texts"]
 
 
@@ -95,9 +97,9 @@ def _probabilities(rows: pl.DataFrame, columns: Mapping[str, str], where: str) -
 def _judged(row: dict[str, Any], columns: Mapping[str, str], probabilities: Mapping[str, str]) -> dict[str, Any]:
     lacks = {
         "no_text": row["text"] is None,
-        "no_label": row["label"] is None,
         "no_prediction": any(name in columns and row[name] is None for name in ("prediction", "previous")),
         "no_probability": bool(probabilities) and None in row["probabilities"],
+        "no_label": row.get("label") is None,
     }
     status = next((name for name, holds in lacks.items() if holds), "ok")
     return row | {"text": row["text"] or "", "status": status, "reason": _REASONS[status]}
@@ -107,15 +109,20 @@ def _drawn(rows: list[dict[str, Any]], limit: int | None, seed: int | None) -> l
     """So many, in their order; which ones is a matter of what they say."""
     if limit is None or limit >= len(rows):
         return rows
-    by_key = sorted(rows, key=lambda row: (document_key(f"{seed}\n{row['label']}\n{row['text']}"), row["row"]))
+    by_key = sorted(rows, key=lambda row: (document_key(f"{seed}\n{row.get('label')}\n{row['text']}"), row["row"]))
     return sorted(by_key[:limit], key=lambda row: row["row"])
 
 
 def _halve(store: Store, unit: Unit) -> Tables:
-    rows = store.read(unit.input("texts"))
-    half = halves(rows["group"].to_pylist(), unit.config["seed"])
-    names = pa.array(np.where(half, "confirmation", "exploration"), pa.string())
-    yield "texts", pa.table([names if field.name == "half" else rows[field.name] for field in TEXTS], TEXTS)
+    rows, seed = store.read(unit.input("texts")), unit.config["seed"]
+    guesses = store.read(unit.input("predicted")).to_pydict()
+    predicted = {row for row, name in zip(guesses["row"], guesses["predicted"], strict=True) if name is not None}
+    told = rows.select(["row", "status", "group"]).to_pylist()
+    used = [row for row in told if seed is not None and row["status"] == "ok" and row["row"] in predicted]
+    half = halves([row["group"] for row in used], seed) if used and seed is not None else []
+    names = {row["row"]: _HALVES[int(confirms)] for row, confirms in zip(used, half, strict=True)}
+    column = pa.array([names.get(row["row"]) for row in told], pa.string())
+    yield "texts", pa.table([column if field.name == "half" else rows[field.name] for field in TEXTS], TEXTS)
 
 
 def halves(groups: Sequence[str], seed: int) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -17,6 +17,7 @@ from tiltmeter.operators.classifiers.errors.ranking import auroc
 from tiltmeter.operators.classifiers.errors.splits import folds_of
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 
 if TYPE_CHECKING:
@@ -112,14 +113,26 @@ def _validated(features: FloatArray, errors: BoolArray, folds: IntArray, model: 
     return float(np.mean(known)) if known else 0.5
 
 
-def out_of_fold_scores(
+def forest_without(
     features: FloatArray, errors: BoolArray, groups: Sequence[str], config: ForestConfig, seed: int, fold: int
-) -> tuple[IntArray, FloatArray]:
-    """The rows of one fold of all texts, and their scores by a forest that was trained without them."""
+) -> tuple[IntArray, Forest]:
+    """The rows of one fold of all texts, and a forest that was trained without them."""
     is_out = folds_of(groups, config.num_folds, seed, IMPORTANCE) == fold
     inside = [group for group, out in zip(groups, is_out, strict=True) if not out]
     forest = train_forest(features[~is_out], errors[~is_out], inside, config, seed, 1_000 + fold)
-    return np.flatnonzero(is_out), forest.scores(features[is_out])
+    return np.flatnonzero(is_out), forest
+
+
+def folds_of_others(groups: Sequence[str], others: Sequence[str], num_folds: int, seed: int) -> IntArray:
+    """Folds of texts that no forest is trained with: that of their group or, of new groups, one by key.
+
+    >>> folds_of_others(["a", "b"], ["b", "b", "c"], 2, seed=0).tolist()
+    [1, 1, 1]
+    """
+    known = dict(zip(groups, folds_of(groups, num_folds, seed, IMPORTANCE).tolist(), strict=True))
+    return np.array(
+        [known.get(group, document_key(f"{seed}\n{group}") % num_folds) for group in others], dtype=np.int64
+    )
 
 
 def permutation_importance(

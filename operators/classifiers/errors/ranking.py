@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 
-VERSION = "error_ranking/1"
+VERSION = "error_ranking/2"
 
 
 class Ties(NamedTuple):
@@ -35,40 +35,18 @@ def ties_of(scores: NDArray[np.floating]) -> Ties:
     return Ties(np.asarray(group, dtype=np.int64), int(group.max()) + 1 if group.size else 0)
 
 
-def precision_at(
-    scores: NDArray[np.floating],
-    errors: BoolArray,
-    sizes: NDArray[np.integer],
-    counts: NDArray[np.integer] | None = None,
-) -> FloatArray:
-    """P@K = N / K, with N the errors among the K texts of the highest scores (Misra et al. 2021, section 4.1).
+def first_weights(scores: NDArray[np.floating], size: int) -> FloatArray:
+    """``[texts]``: how much of each is among the K of the highest scores; equal scores share what is left.
 
-    Args:
-        scores: ``[texts]``.
-        errors: ``[texts]``.
-        sizes: ``[K]``, each from 1 on.
-        counts: ``[resamples, texts]``, how often each resample has each text; None: the texts as they are.
+    With errors e, P@K = sum w e / K (Misra et al. 2021, section 4.1).
 
-    Returns:
-        ``[resamples, K]``, one row for None; NaN where there are fewer than K texts.
-
-    >>> precision_at(np.array([0.9, 0.5, 0.5, 0.1]), np.array([True, True, False, False]), np.array([1, 2, 3, 5]))
-    array([[1.        , 0.75      , 0.66666667,        nan]])
+    >>> first_weights(np.array([0.9, 0.5, 0.5, 0.1]), 2)
+    array([1. , 0.5, 0.5, 0. ])
     """
-    weights = np.ones((1, len(scores)), dtype=np.int64) if counts is None else counts
     ties = ties_of(scores)
-    places = np.argsort(ties.group, kind="stable")
-    starts = np.searchsorted(ties.group[places], np.arange(ties.num))
-    ordered = weights[:, places]
-    texts = np.add.reduceat(ordered, starts, axis=1).cumsum(axis=1)
-    hits = np.add.reduceat(ordered * errors[places], starts, axis=1).cumsum(axis=1)
-    return np.stack([_interpolated(*row, sizes) for row in zip(texts, hits, strict=True)])
-
-
-def _interpolated(texts: NDArray[np.integer], hits: NDArray[np.integer], sizes: NDArray[np.integer]) -> FloatArray:
-    """Within a group of equal scores, errors grow on average in proportion to the texts that are taken."""
-    expected = np.interp(sizes, np.concatenate([[0], texts]), np.concatenate([[0], hits])) / sizes
-    return np.where(sizes <= texts[-1], expected, np.nan)
+    num = np.bincount(ties.group, minlength=ties.num)
+    before = np.cumsum(num) - num
+    return np.asarray(np.clip((size - before) / np.maximum(num, 1), 0.0, 1.0)[ties.group])
 
 
 def auroc(scores: NDArray[np.floating], errors: BoolArray) -> float:

@@ -10,9 +10,12 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.statistics.intervals import LINEAR, Scale, bootstrap_interval
+from tiltmeter.operators.statistics.intervals import Scale
+from tiltmeter.operators.statistics.splits import num_tested, repeated
 
-VERSION = "error_splits/1"
+VERSION = "error_splits/2"
+
+_HALF = 0.5
 
 BALANCE, SPLIT = 0, 1
 """What is drawn; the second number of a key."""
@@ -64,8 +67,8 @@ def balanced_rows(errors: BoolArray, seed: int, about: int) -> IntArray:
     return np.sort(np.concatenate(drawn))
 
 
-class Repeated(NamedTuple):
-    """A mean over repeated splits.
+class Mean(NamedTuple):
+    """Over repeated splits.
 
     Attributes:
         mean: of the splits.
@@ -80,31 +83,28 @@ class Repeated(NamedTuple):
     band_high: float
 
 
-def repeated(values: NDArray[np.floating], test_share: float, level: float = 0.95, scale: Scale = LINEAR) -> Repeated:
-    """The mean of J splits, with its interval and the band of a single split.
+def mean_of(values: NDArray[np.floating], test_share: float, units: float, level: float, scale: Scale) -> Mean:
+    """The mean of J splits with its interval (:func:`.repeated`), and the band of a single split.
 
-    Splits share training texts, so that their variance s^2 tells too little of the mean's. Nadeau and Bengio 2003
-    (*Inference for the generalization error*) take (1/J + n_test/n_train) s^2 for it, here with Student's t of J - 1
-    degrees of freedom; the band of one more split has (1 + 1/J) s^2.
+    The band has (1 + 1/J) s^2, as the mean's interval has where splits test on half of the texts.
 
     Args:
         values: ``[splits]``; NaN is left out.
         test_share: of the texts that each split tests on.
-        scale: of the measure, whose range neither interval nor band leaves.
+        units: that decide the measure in the test part of a split: neither interval nor band is narrower than that of
+            so many.
+        level: nominal coverage.
+        scale: of the measure, whose range neither leaves.
 
-    >>> [round(value, 3) for value in repeated(np.array([0.7, 0.8, 0.9]), 0.2)]
-    [0.8, 0.471, 1.129, 0.303, 1.297]
     >>> from tiltmeter.operators.statistics.intervals import LOGIT
-    >>> [round(value, 3) for value in repeated(np.array([0.7, 0.8, 0.9]), 0.2, scale=LOGIT)]
-    [0.8, 0.3, 0.974, 0.12, 0.992]
+    >>> [round(value, 3) for value in mean_of(np.array([0.7, 0.8, 0.9]), 0.2, 100, 0.95, LOGIT)]
+    [0.8, 0.398, 0.96, 0.257, 0.979]
     """
-    known = np.asarray(values, dtype=np.float64)[~np.isnan(values)]
-    if known.size < 2:
-        return Repeated(float(known.mean()) if known.size else np.nan, *[np.nan] * 4)
-    mean = float(known.mean())
-    spreads = _spread_of_mean(known.size, test_share), (1 + 1 / known.size) ** 0.5
-    inner, outer = (bootstrap_interval(mean, known, level, "centred", scale, spread=spread) for spread in spreads)
-    return Repeated(mean, float(inner.low), float(inner.high), float(outer.low), float(outer.high))
+    num = int(np.count_nonzero(~np.isnan(values)))
+    in_all = num_tested(units / test_share, test_share, max(num, 1))
+    inner = repeated(values, test_share=test_share, tested_units=in_all, level=level, scale=scale)
+    outer = repeated(values, test_share=_HALF, tested_units=units, level=level, scale=scale)
+    return Mean(inner.mean, inner.low, inner.high, outer.low, outer.high)
 
 
 def _spread_of_mean(num: int, test_share: float) -> float:
@@ -120,7 +120,7 @@ def draws_of_mean(values: NDArray[np.floating], test_share: float) -> FloatArray
 
     Args:
         values: ``[splits]``; NaN where a split has none.
-        test_share: as for :func:`repeated`.
+        test_share: as for :func:`mean_of`.
 
     Returns:
         ``[splits]``, NaN for the same ones; all with fewer than two values.

@@ -79,6 +79,6 @@ def disagreement(probabilities: FloatArray, predicted: Sequence[str], classes: S
     array([0.75])
     """
     places = {name: place for place, name in enumerate(classes)}
-    known = np.array([places.get(name, -1) for name in predicted])
+    known = np.array([places.get(name, -1) for name in predicted], dtype=np.int64)
     given = probabilities[np.arange(len(known)), known]
     return 1.0 - np.where(known >= 0, given, 0.0)

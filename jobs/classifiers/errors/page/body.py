@@ -3,8 +3,8 @@
 from typing import Any
 
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
-from tiltmeter.jobs.classifiers.errors.page.findings import lead
-from tiltmeter.jobs.classifiers.errors.page.sections import sections
+from tiltmeter.jobs.classifiers.errors.page.findings import lead, scored_lead
+from tiltmeter.jobs.classifiers.errors.page.sections import scored_sections, sections
 from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
@@ -15,15 +15,28 @@ from tiltmeter.storage.files.redaction import redacted
 def page(run: Run[ErrorCharacterisationRun, Any], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
     config, predictions = run.config, frames["predictions"]
-    facts = {
-        "job": config.job.name,
-        "from": redacted(str(config.data.path)).rsplit("/", 1)[-1],
-        "predicted by": _model(config),
+    if config.data.scored_by is not None:
+        return _scored(config, frames)
+    facts = _facts(config) | {
         "texts": f"{measured(predictions).height:,} of {predictions.height:,}",
         "splits": f"{config.splits.number}{', balanced' if config.splits.balance else ''}",
         "seed": str(config.seed),
     }
     return Body("Where the model goes wrong", facts, lead(frames, config), list(sections(frames)))
+
+
+def _facts(config: ErrorCharacterisationRun) -> dict[str, str]:
+    source = redacted(str(config.data.path)).rsplit("/", 1)[-1]
+    return {"job": config.job.name, "from": source, "predicted by": _model(config)}
+
+
+def _scored(config: ErrorCharacterisationRun, frames: Frames) -> Body:
+    """Of texts that an earlier run's forest scores."""
+    predictions = frames["predictions"]
+    num = predictions["error_score"].is_not_null().sum()
+    scored_by = redacted(str(config.data.scored_by)).rstrip("/").rsplit("/", 1)[-1]
+    facts = _facts(config) | {"scored by": scored_by, "texts": f"{num:,} of {predictions.height:,}"}
+    return Body("Which texts the model gets wrong", facts, scored_lead(frames), list(scored_sections(frames)))
 
 
 def _model(config: ErrorCharacterisationRun) -> str:

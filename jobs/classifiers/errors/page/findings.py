@@ -1,6 +1,6 @@
 """What a run of `error_characterisation` found, in sentences: the slices first, then how sure that is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -10,10 +10,12 @@ from tiltmeter.jobs.report.findings import measured
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.sides import Lean
-from tiltmeter.jobs.report.wording import listed, number, p_equals, percent, plural, verb
+from tiltmeter.jobs.report.wording import SIGNIFICANCE, listed, number, p_equals, percent, plural, verb
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.jobs.runtime.rows import Row
 
 _MOST = 8
+_UNLIKE = 0.01
 _ASKED = (
     "Of which texts is the model wrong more often than what it says of them lets expect? What can be told in readable "
     "words, and what ranks its errors best?"
@@ -44,13 +46,10 @@ def _overall(frames: Frames) -> Iterator[str]:
 def _slices(frames: Frames) -> Iterator[str]:
     rows = leading(frames)
     if rows.is_empty():
-        yield (
-            f"Of {plural(frames['slices'].height, 'slice')}, none is wrong more often than what the model says of its "
-            "texts lets expect, beyond chance."
-        )
+        yield f"{not_one(frames)}."
     for row in rows.head(_MOST).to_dicts():
         words = in_words(row["predicates"])
-        kept = "" if row["confirmed_p"] < 0.05 else " That is not confirmed."
+        kept = _KEPT[None if row["confirmed_p"] is None else row["confirmed_p"] < SIGNIFICANCE]
         points = round(100 * row["confirmed_difference"])
         more = f"{plural(points, 'point')} more than" if points > 0 else "no more than"
         yield (
@@ -60,6 +59,24 @@ def _slices(frames: Frames) -> Iterator[str]:
         )
     if rows.height > _MOST:
         yield f"{plural(rows.height - _MOST, 'more slice')} {verb(rows.height - _MOST, 'be')} in the table."
+
+
+_KEPT = {True: "", False: " That is not confirmed.", None: " That can't be confirmed: too few groups have such texts."}
+
+
+def not_one(frames: Frames) -> str:
+    """That no slice leads; what could not be tested is no evidence that there is none."""
+    slices = frames["slices"]
+    tested = slices.drop_nulls("p_value").height
+    few = slices.filter(status="too_few_units")
+    untested = f"{plural(few.height, 'slice')} got no test: {few['reason'][0]}" if few.height else ""
+    if not tested:
+        return f"No slice could be tested. {untested}" if untested else "No slice could be tested"
+    found = (
+        f"Of {plural(tested, 'slice')}, none is wrong more often than what the model says of its texts lets expect, "
+        f"beyond chance; the least p is {number(slices['p_value'].min(), 3)}"
+    )
+    return f"{found}. {untested}" if untested else found
 
 
 def _versions(frames: Frames) -> Iterator[str]:
@@ -78,7 +95,12 @@ def _versions(frames: Frames) -> Iterator[str]:
             f"of {plural(row['size'], 'text')} ({p_equals(row['p_value'])})."
         )
     if not worse:
-        yield "No slice got worse beyond chance."
+        tested = [row for row in others if row["p_value"] is not None]
+        yield "No slice got worse beyond chance." if tested else f"No slice could be tested. {_untested(others)}"
+
+
+def _untested(rows: Sequence[Row]) -> str:
+    return f"{rows[0]['reason'][:1].upper()}{rows[0]['reason'][1:]}." if rows else "None has texts enough."
 
 
 def _ranking(frames: Frames) -> Iterator[str]:
@@ -111,21 +133,57 @@ def _how_sure(frames: Frames, config: ErrorCharacterisationRun) -> Iterator[str]
     yield (
         f"{plural(frames['slices'].height, 'slice')} of at most {slices.max_predicates} predicates were tested on one "
         f"half of the texts; that chance alone finds any has a probability of {percent(slices.alpha, 0)} (max-T over "
-        f"{slices.num_permutations:,} permutations of errors within predicted classes)."
+        f"{slices.num_permutations:,} {_DRAWS[_is_grouped(frames)]})."
     )
     yield (
         f"Rates are those of the other half, which did not choose the slices: {confirmed} of "
-        f"{plural(rows.height, 'slice')} {verb(confirmed, 'be')} confirmed there (Holm, 5%). Intervals are exact, "
-        f"{percent(config.job.level, 0)}."
+        f"{plural(rows.height, 'slice')} {verb(confirmed, 'be')} confirmed there (Holm, 5%). Intervals, of "
+        f"{percent(config.job.level, 0)}, count groups and not texts."
     )
     suspected = measured(frames["predictions"])
     share = _share(suspected.filter("is_error"), "is_label_suspected")
     yield f"Of {percent(share, 0)} of the errors, a model of words that has not seen the text suspects the label."
-    for row in frames["guarantees"].filter(promise="missed").head(1).to_dicts():
+    for row in frames["guarantees"].filter(promise="missed", flags="some").head(1).to_dicts():
+        any_of = f" that all {row['num_joint']} promises hold" if row["num_joint"] > 1 else ""
         yield (
             f"Flagging {percent(row['flagged_share'], 0)} of the texts holds {percent(1 - row['level'], 0)} of the "
-            f"errors with a probability of {percent(1 - row['delta'], 0)}, of texts like these."
+            f"errors with a probability of {percent(1 - row['delta'], 0)}{any_of}, of texts like these."
         )
+
+
+_DRAWS = {False: "permutations of errors within predicted classes", True: "draws of a sign for each group of texts"}
+
+
+def _is_grouped(frames: Frames) -> bool:
+    """Whether slices were tested by groups: then some slice has fewer groups than texts."""
+    slices = frames["slices"]
+    return bool((slices["num_groups"] < slices["size"]).any())
+
+
+def scored_lead(frames: Frames) -> Lead:
+    """What stands first on the page of texts that an earlier run's forest scores."""
+    asked = "Which of these texts does the model get wrong, by the forest and the thresholds of an earlier run?"
+    num = frames["predictions"]["error_score"].is_not_null().sum()
+    found = [f"{plural(num, 'text')} {verb(num, 'have')} a score, a rank and reasons."]
+    for row in frames["checks"].filter(promise="missed").to_dicts():
+        share = percent(row["flagged_share"], 0)
+        found.append(f"To miss at most {percent(row['level'], 0)} of the errors, {share} of them are flagged.")
+    return Lead([Paragraph(asked)], [Bullets(found)], [Bullets(list(_like_before(frames["checks"])))])
+
+
+def _like_before(checks: pl.DataFrame) -> Iterator[str]:
+    known = checks.drop_nulls("exchangeable_p")
+    if known.is_empty():
+        yield "Promises are for texts like those that chose the thresholds; no label tells whether these are."
+        return
+    least = float(known["exchangeable_p"].to_numpy().min())
+    unlike = least * known.height <= _UNLIKE
+    judged = (
+        "are not like those that chose the thresholds, and the promises are not for them"
+        if unlike
+        else "may be like them"
+    )
+    yield f"By their labels, these texts {judged} ({p_equals(least)}, the least of {plural(known.height, 'promise')})."
 
 
 def _share(rows: pl.DataFrame, name: str) -> float | None:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tiltmeter.jobs.classifiers.errors.page.findings import leading
+from tiltmeter.jobs.classifiers.errors.page.findings import leading, not_one
 from tiltmeter.jobs.classifiers.errors.page.words import in_words
 from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, optional, p_value, percent
@@ -29,7 +29,7 @@ def slice_blocks(frames: Frames) -> list[Block]:
             )
         )
     else:
-        blocks.append(Paragraph("No slice is wrong more often than its predictions let expect, beyond chance."))
+        blocks.append(Paragraph(f"{not_one(frames)}."))
     blocks.append(
         Details("All other significant slices", [_grid("Parts and shadows of the slices above.", significant)])
     )
@@ -78,7 +78,7 @@ def _dots(rows: pl.DataFrame) -> Chart:
     )
     return Chart(
         "Dot plot of the error rates of slices on texts that did not choose them.",
-        "Error rates on the half of the texts that did not choose the slices, with exact intervals.",
+        "Error rates on the half of the texts that did not choose the slices, with intervals by their groups.",
         {"": figure},
     )
 
@@ -95,7 +95,8 @@ def _wrapped(name: str, width: int = 34) -> str:
 
 def versions_grid(frames: Frames) -> Grid:
     return grid(
-        "Error rates of both versions on the same texts; the interval of a change is that of one slice, p is adjusted.",
+        "Error rates of both versions on the same texts; the interval of a change is that of one slice, p is "
+        "adjusted. Slices are of what both versions share.",
         frames["versions"],
         cell("slice", lambda row: row["slice"] if row["slice"] == "all texts" else in_words(row["predicates"])),
         count("size", "texts"),

@@ -54,6 +54,9 @@ _DENSE = {
 }
 
 
+_CLASSES = {"predicted ": "that the model calls", "labelled ": "whose label is"}
+
+
 def in_words(predicates: Sequence[str]) -> str:
     """A slice in words, of the names of its predicates.
 
@@ -61,9 +64,16 @@ def in_words(predicates: Sequence[str]) -> str:
     'texts with a number and 20 to 40 words and marks, without thanks, that the model calls neutral'
     >>> in_words(["polarity in -0.01471..0"])
     'texts with polarity −0.01 to 0'
+    >>> in_words(["labelled neutral", "thanks"])
+    'texts with thanks, whose label is neutral'
     """
-    called = [name.removeprefix("predicted ") for name in predicates if name.startswith("predicted ")]
-    others = [name for name in predicates if not name.startswith("predicted ")]
+    ends = [
+        f"{end} {name.removeprefix(start)}"
+        for start, end in _CLASSES.items()
+        for name in predicates
+        if name.startswith(start)
+    ]
+    others = [name for name in predicates if not name.startswith(tuple(_CLASSES))]
     with_, without = (
         [_noun(name.removeprefix("no ")) for name in others if name.startswith("no ") == lacks]
         for lacks in (False, True)
@@ -71,7 +81,7 @@ def in_words(predicates: Sequence[str]) -> str:
     parts = ["texts", *([f"with {listed(with_)}"] if with_ else [])]
     text = " ".join(parts) + (f"{',' if with_ else ''} without {listed(without, 'or')}" if without else "")
     comma = "," if with_ or without else ""
-    return f"{text}{comma} that the model calls {called[0]}" if called else text
+    return f"{text}{comma} {' and '.join(ends)}" if ends else text
 
 
 def _noun(name: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from tiltmeter.operators.classifiers.errors.slices.group_flips import group_scores
 from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, rows_with
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.statistics.means import paired, share_of_counts
+from tiltmeter.operators.statistics.means import mean, share_of_counts
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.one_sided import positive_p
 from tiltmeter.operators.statistics.shares import Rates, clopper_pearson
@@ -87,7 +87,7 @@ class Change(NamedTuple):
 
 
 def change_of(inside: BoolArray, before: BoolArray, after: BoolArray, units: Units, level: float) -> Change:
-    """The change of the error rate of a slice on the same texts, with the interval of :func:`.paired`.
+    """The change of the error rate of a slice on the same texts, with the interval of :func:`.mean`.
 
     Args:
         inside: ``[texts]``, that the slice has.
@@ -97,8 +97,8 @@ def change_of(inside: BoolArray, before: BoolArray, after: BoolArray, units: Uni
     >>> from tiltmeter.operators.statistics.units import each
     >>> change = change_of(np.ones(10, dtype=bool), np.arange(10) < 2, np.arange(10) < 6, each(10, "text"), 0.95)
     >>> change.before, change.after, round(change.change.value, 3), round(change.change.low, 3)
-    (0.2, 0.6, 0.4, 0.024)
+    (0.2, 0.6, 0.4, -0.003)
     """
     one, other = before[inside], after[inside]
-    change = paired(other, one, units.part(inside), level=level, scale=between(-1.0, 1.0))
+    change = mean(other.astype(np.int64) - one, units.part(inside), level=level, scale=between(-1.0, 1.0))
     return Change(float(one.mean()), float(other.mean()), change)

@@ -9,12 +9,14 @@ import pytest
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.classifiers.errors.page.words import in_words
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.operators.statistics.means import share
+from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.storage.errors import InputError
 
 SMALL = [
     *("splits.number=2", "forest.num_trees=20", "forest.num_search_trees=5", "forest.leaf_sizes=[1, 5]"),
     *("forest.num_folds=2", "slices.min_size=30", "slices.num_permutations=199", "precision.sizes=[5, 20]"),
-    *("precision.num_resamples=20", "guarantees.num_resplits=20", "features.tags=false", "job.unit_permutations=100"),
+    *("features.tags=false", "job.unit_permutations=100"),
     *("rounds.number=1", "rounds.size=10", "rounds.start=40", "rounds.num_seeds=2", "job.unit_texts=300"),
 ]
 LABELS = ("negative", "positive")
@@ -106,6 +108,15 @@ def test_rows_without_what_is_needed_are_kept_and_say_so(characterised):
     assert [row["status"] for row in rows[-3:]] == ["no_text", "no_label", "no_prediction"]
     assert {row["status"] for row in rows[:800]} == {"ok"}
     assert all(0 <= row["error_score"] <= 1 for row in rows[:800])
+    [no_text, no_label, no_prediction] = rows[-3:]
+    assert (no_text["rank"], no_prediction["rank"], no_label["is_error"]) == (None, None, None)
+    assert 0 <= no_label["error_score"] <= 1
+    ranked = sorted((row for row in rows if row["rank"]), key=lambda row: row["rank"])
+    assert [row["rank"] for row in ranked] == list(range(1, 802))
+    scores = [row["error_score"] for row in ranked]
+    assert scores == sorted(scores, reverse=True)
+    halves = {row["row"]: row["half"] for row in characterised.rows("texts")}
+    assert {row for row in halves if halves[row] is None} == {800, 801, 802}
 
 
 def test_means_over_splits_leave_the_splits_as_draws(characterised):
@@ -172,13 +183,143 @@ def test_promises_are_kept_and_sets_grow_with_them(characterised):
     assert [row["level"] for row in rows] == [0.05, 0.1, 0.2]
     assert [row["flagged_share"] for row in rows] == sorted((row["flagged_share"] for row in rows), reverse=True)
     assert all(row["missed"] <= row["level"] for row in rows)
-    assert characterised.published == set(characterised.record["tables"]) - {"rounds"}
+    assert all(row["achieved_delta"] <= row["delta"] / row["num_joint"] == 0.1 / 5 for row in rows)
+    assert characterised.published == set(characterised.record["tables"]) - {"rounds", "checks"}
 
 
 def test_the_page_says_the_slice_in_words(characterised):
     page = (characterised.path / "report.html").read_text()
     assert "exts with a greeting and a number are wrong in" in page
     assert "got worse" in page
+
+
+# --- texts of users, some without a label, and a later run ------------------------------------------------------------
+
+USERS = ["data.group=user", *SMALL, "rounds.number=0"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with 900 labelled texts and 300 without a label, of users with about ten each, and 300 new ones."""
+    folder = tmp_path_factory.mktemp("users")
+    rng = random.Random(5)
+    known = [[*row, f"user {rng.randrange(90)}"] for row in tweets(900, 3)]
+    hidden = [[row[0], "", *row[2:], f"new user {rng.randrange(30)}"] for row in tweets(300, 4)]
+    fresh = [[*row, f"later user {rng.randrange(30)}"] for row in tweets(300, 6)]
+    for name, rows in (("texts", [*known, *hidden]), ("fresh", fresh)):
+        with (folder / f"{name}.csv").open("w", newline="") as sink:
+            csv.writer(sink).writerows([[*HEADER, "user"], *rows])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def users(run_job, place):
+    given = [*settings(place / "texts.csv"), "data.previous=before", *USERS]
+    return run_job(*given, f"store={place}/store", f"run_dir={place}/run")
+
+
+@pytest.fixture(scope="module")
+def later(run_job, users, place):
+    given = [*settings(place / "fresh.csv"), *USERS, f"data.scored_by={place}/run"]
+    return run_job(*given, f"store={place}/store", f"run_dir={place}/later")
+
+
+def test_every_row_with_a_text_has_a_score_a_rank_and_reasons(users):
+    rows = users.rows("predictions")
+    assert sum(row["error_score"] is not None for row in rows) == 1200
+    assert sorted(row["rank"] for row in rows) == list(range(1, 1201))
+    assert {row["status"] for row in rows[900:]} == {"no_label"}
+    assert all(row["reasons"] for row in rows)
+    # Texts with a number and a greeting are wrong in 70 %, others in 10 %: of texts without a label, too.
+    inside = [row for row in rows[900:] if any(why.startswith("numbers +") for why in row["reasons"])]
+    outside = [
+        row["error_score"] for row in rows[900:] if any(why.startswith("no numbers -") for why in row["reasons"])
+    ]
+    assert np.mean([row["error_score"] for row in inside]) > np.mean(outside) + 0.15
+
+
+def test_slices_and_versions_count_users_and_not_texts(users):
+    [first, *_] = users.rows("slices", leading=1)
+    assert set(first["predicates"]) == {"numbers", "greeting"}
+    group_of = {row["row"]: row["group"] for row in users.rows("texts", half="exploration")}
+    has = {name: {row["row"] for row in users.rows("features", feature=name)} for name in ("numbers", "greeting")}
+    inside = has["numbers"] & has["greeting"] & set(group_of)
+    assert (first["size"], first["num_groups"]) == (len(inside), len({group_of[row] for row in inside}))
+    assert first["num_groups"] < 45 < first["size"]
+    wrong = {row["row"]: row["is_error"] for row in users.rows("predictions", status="ok")}
+    by_user = units_of([group_of[row] for row in sorted(inside)], "user")
+    ends = share(np.array([wrong[row] for row in sorted(inside)]), by_user, level=0.95)
+    assert (first["error_rate"], first["low"], first["high"]) == pytest.approx((ends.value, ends.low, ends.high))
+    assert not any("predicted" in name for row in users.rows("versions") for name in row["predicates"])
+    assert any("labelled" in name for row in users.rows("versions") for name in row["predicates"])
+    [moved] = [row for row in users.rows("versions") if row["slice"] == "all texts"]
+    assert moved["num_moved"] <= 90
+
+
+def test_few_users_get_no_test_and_are_told_how_many_are_needed(run_job, place, tmp_path):
+    lines = (place / "texts.csv").read_text().splitlines()[:901]
+    (tmp_path / "few.csv").write_text(
+        "\n".join([lines[0], *(f"{line[: line.rindex(chr(44))]},u{n % 12}" for n, line in enumerate(lines[1:]))])
+    )
+    run = run_job(*settings(tmp_path / "few.csv"), *USERS, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    rows = run.rows("slices")
+    assert {row["status"] for row in rows} == {"too_few_units"}
+    assert {row["p_value"] for row in rows} == {None}
+    assert '6 of the unit "group", and 8 are needed' in rows[0]["reason"]
+    assert all(row["low"] < row["error_rate"] < row["high"] for row in rows)
+    assert "No slice could be tested" in (run.path / "report.html").read_text()
+
+
+def test_a_later_run_scores_new_texts_and_flags_them_at_the_promised_threshold(users, later):
+    rows = later.rows("predictions")
+    assert sum(row["error_score"] is not None for row in rows) == 300
+    assert later.published == {"texts", "features", "predictions", "flags", "checks"}
+    promised = {(row["promise"], row["level"]): row for row in users.rows("guarantees")}
+    scores = {row["row"]: row["error_score"] for row in rows}
+    flagged = later.rows("flags")
+    assert len(flagged) == 300 * len(promised)
+    for row in flagged:
+        promise = promised[row["promise"], row["level"]]
+        at = {"all": -1.0, "none": 2.0}.get(promise["flags"], promise["threshold"])
+        assert (row["score"], row["is_flagged"]) == (scores[row["row"]], scores[row["row"]] >= at)
+    [loose] = later.rows("checks", promise="missed", level=0.2)
+    assert (loose["flags"], loose["exchangeable_p"] > 0.01) == ("some", True)
+    assert 0 < loose["flagged_share"] < 1
+    page = (later.path / "report.html").read_text()
+    assert "To miss at most 20% of the errors" in page
+
+
+def test_scores_of_the_kept_forest_are_those_that_chose_the_thresholds(users, run_job, place):
+    """The same texts come to the same scores by the table as in the run that trained it."""
+    given = [*settings(place / "texts.csv"), *USERS, f"data.scored_by={place}/run"]
+    again = run_job(*given, f"store={place}/store", f"run_dir={place}/again")
+    now = {(row["row"], row["promise"], row["level"]): row for row in again.rows("flags")}
+    before = users.rows("flags")
+    assert len({row["row"] for row in before}) == 300 + len(users.rows("texts", half="confirmation"))
+    for row in before:
+        assert now[row["row"], row["promise"], row["level"]] == row
+
+
+def test_texts_without_any_label_are_scored(users, run_job, place, tmp_path):
+    rows = [line.split(",") for line in (place / "fresh.csv").read_text().splitlines()]
+    (tmp_path / "bare.csv").write_text("\n".join(",".join([row[0], *row[2:]]) for row in rows))
+    given = [*settings(tmp_path / "bare.csv"), *USERS, "data.label=null", f"data.scored_by={place}/run"]
+    run = run_job(*given, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    assert sum(row["error_score"] is not None for row in run.rows("predictions", status="no_label")) == 300
+    assert {(row["exchangeable_p"], row["status"]) for row in run.rows("checks")} == {(None, "no_error")}
+
+
+def test_another_forest_or_other_features_are_refused(configured, users, place, run_job):
+    given = [*settings(place / "fresh.csv"), *USERS]
+    with pytest.raises(ConfigError, match=r"data.label: null is for texts that an earlier run scores"):
+        configured(*given, "data.label=null")
+    scored = f"data.scored_by={place}/run"
+    with pytest.raises(ConfigError, match=r"features.tags=True: the forest .* was trained with features.tags=False"):
+        run_job(*given, scored, "features.tags=true", f"store={place}/store")
+    with pytest.raises(ConfigError, match=r"data.probabilities: the forest .* looks at those of negative, positive"):
+        run_job(*given, scored, "data.probabilities=null", f"store={place}/store")
+    with pytest.raises(InputError, match=r"data.scored_by"):
+        run_job(*given, f"data.scored_by={place}/none", f"store={place}/store")
 
 
 def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_job, tmp_path):

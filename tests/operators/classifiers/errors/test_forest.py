@@ -7,15 +7,18 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from tiltmeter.operators.classifiers.errors.forest import (
+    IMPORTANCE,
     ForestConfig,
     correlated_parts,
-    out_of_fold_scores,
+    folds_of_others,
+    forest_without,
     permutation_importance,
     train_forest,
 )
 from tiltmeter.operators.classifiers.errors.label_errors import suspected
 from tiltmeter.operators.classifiers.errors.ranking import auroc
-from tiltmeter.operators.classifiers.errors.splits import balanced_rows, draws_of_mean, folds_of, is_tested, repeated
+from tiltmeter.operators.classifiers.errors.splits import balanced_rows, draws_of_mean, folds_of, is_tested, mean_of
+from tiltmeter.operators.classifiers.errors.trees import reasons, trees_of
 from tiltmeter.operators.classifiers.errors.uncertainty import checked_probabilities, class_rates, rated
 from tiltmeter.operators.classifiers.errors.word_model import (
     disagreement,
@@ -23,7 +26,7 @@ from tiltmeter.operators.classifiers.errors.word_model import (
     train_word_model,
 )
 from tiltmeter.operators.statistics.differences import paired_difference
-from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 
 SMALL = ForestConfig(num_trees=30, leaf_sizes=(1, 5), num_folds=3, num_search_trees=10)
 
@@ -65,7 +68,7 @@ def test_features_that_stand_in_for_each_other_are_shuffled_together(wrong):
 
 def test_scores_of_a_fold_come_from_the_others(wrong):
     features, errors, groups = wrong
-    parts = [out_of_fold_scores(features, errors, groups, SMALL, seed=0, fold=fold) for fold in range(3)]
+    parts = [forest_without(features, errors, groups, SMALL, seed=0, fold=fold) for fold in range(3)]
     assert sorted(np.concatenate([rows for rows, _ in parts]).tolist()) == list(range(400))
     assert {groups[row] for row in parts[0][0]}.isdisjoint({groups[row] for row in parts[1][0]})
 
@@ -93,35 +96,60 @@ def test_balance_takes_as_many_of_both_kinds():
     assert (~errors[balanced_rows(~errors, seed=0, about=1)]).sum() == 30
 
 
+def test_texts_without_a_label_are_in_the_fold_of_their_group(wrong):
+    _, _, groups = wrong
+    folds = dict(zip(groups, folds_of(groups, 3, seed=0, about=IMPORTANCE).tolist(), strict=True))
+    others = [*(str(row) for row in range(100)), *(f"new {row}" for row in range(300))]
+    found = folds_of_others(groups, others, 3, seed=0)
+    assert found[:100].tolist() == [folds[group] for group in others[:100]]
+    assert np.bincount(found[100:], minlength=3).min() > 60
+
+
+def test_trees_as_arrays_say_what_the_forest_says_and_why(wrong):
+    features, errors, groups = wrong
+    forest = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
+    trees = trees_of(forest.model)
+    scores, added = trees.judged(features)
+    assert scores == pytest.approx(forest.scores(features), abs=1e-12)
+    roots = trees.share[trees.starts].mean()
+    assert roots + added.sum(axis=1) == pytest.approx(scores)
+    # The first two columns say the same, and the third is noise.
+    assert np.abs(added[:, :2]).sum(axis=1).mean() > 2 * np.abs(added[:, 2]).mean()
+    high = scores.argmax()
+    assert reasons(["first", "again", "noise"], features, added)[high][0].split()[0] in ("first", "again")
+
+
 def test_the_mean_of_splits_by_hand():
-    result = repeated(np.array([0.6, 0.8]), 0.5)
-    deviation, quantile = np.sqrt(0.02), 12.7062  # t of one degree of freedom
-    assert result.mean == pytest.approx(0.7)
-    assert result.high - 0.7 == pytest.approx(quantile * deviation * np.sqrt(0.5 + 1.0), rel=1e-4)
-    assert result.band_high - 0.7 == pytest.approx(quantile * deviation * np.sqrt(1.5), rel=1e-4)
-    assert np.isnan(repeated(np.array([0.6]), 0.5).low)
+    """The score interval, with the variance of Nadeau and Bengio; the band has (1 + 1 / J) s^2."""
+    result = mean_of(np.array([0.6, 0.8]), 0.25, 1000.0, 0.95, LOGIT)
+    for name, spread in (("", 1 / 2 + 1 / 3), ("band_", 1 + 1 / 2)):
+        weight = 12.7062**2 * 0.02 * spread / 0.21  # t of one degree of freedom
+        middle, half = 0.7 + weight / 2, np.sqrt(weight * 0.21 + weight**2 / 4)
+        ends = (getattr(result, f"{name}low"), getattr(result, f"{name}high"))
+        assert ends == pytest.approx([(middle - half) / (1 + weight), (middle + half) / (1 + weight)], rel=1e-4)
+    assert np.isnan(mean_of(np.array([0.6]), 0.5, 10.0, 0.95, LOGIT).low)
 
 
-def test_the_mean_of_splits_of_a_share_by_hand_on_its_scale():
-    values = np.array([0.6, 0.8])
-    result = repeated(values, 0.5, scale=LOGIT)
-    logits = np.log(values / (1 - values))
-    centre, deviation = np.log(0.7 / 0.3), np.abs(np.diff(logits))[0] / np.sqrt(2)
-    reach = 12.7062 * deviation * np.sqrt(1.5)
-    expected = [1 / (1 + np.exp(-(centre + side * reach))) for side in (-1, 1)]
-    assert result == pytest.approx((0.7, *expected, *expected), rel=1e-4)
+def test_splits_that_agree_are_as_sure_as_there_are_units():
+    few, many = (mean_of(np.ones(5), 0.2, units, 0.95, LOGIT) for units in (20.0, 2000.0))
+    assert (few.mean, few.high, few.band_high) == (1.0, 1.0, 1.0)
+    assert few.band_low < few.low < many.low < 1.0
+    quantile = student.ppf(0.975, 4)
+    in_all = 100 * (1 - 0.8**5)
+    assert few.low == pytest.approx(in_all / (in_all + quantile**2))
+    level = mean_of(np.zeros(5), 0.2, 20.0, 0.95, FISHER)
+    assert level.low < 0.0 == level.mean < level.high
 
 
 @pytest.mark.parametrize("values", [[0.97, 0.99, 0.8], [1.0, 0.98, 1.0], [1.0, 0.2], [0.0, 0.05]])
 def test_no_interval_or_band_of_a_share_leaves_its_range(values):
-    plain, share = (repeated(np.array(values), 0.2, scale=scale) for scale in (LINEAR, LOGIT))
-    assert plain.band_high > 1 or plain.band_low < 0
+    share = mean_of(np.array(values), 0.2, 50.0, 0.95, LOGIT)
     assert 0 <= share.band_low <= share.low <= share.mean <= share.high <= share.band_high <= 1
 
 
-@given(st.lists(st.floats(-1, 1), min_size=2, max_size=6), st.sampled_from([0.0, 0.2, 0.5]))
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=6), st.sampled_from([0.1, 0.2, 0.5]))
 def test_no_interval_of_a_difference_of_shares_leaves_its_range(values, test_share):
-    result = repeated(np.array(values), test_share, scale=FISHER)
+    result = mean_of(np.array(values), test_share, 30.0, 0.95, FISHER)
     assert -1 <= result.low <= result.mean <= result.high <= 1
     assert -1 <= result.band_low <= result.band_high <= 1
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from tiltmeter.operators.classifiers.errors.ranking import at_prevalence, aurc, auroc, precision_at, risk_coverage
+from tiltmeter.operators.classifiers.errors.ranking import at_prevalence, aurc, auroc, first_weights, risk_coverage
 
 SCORED = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6)
 
@@ -22,10 +22,8 @@ def orders(scores):
 @given(SCORED, st.integers(1, 6))
 def test_precision_is_the_mean_over_all_orders_of_equal_scores(scored, size):
     scores, errors = np.array([score for score, _ in scored]), np.array([error for _, error in scored])
-    [[precision]] = precision_at(scores, errors, np.array([size]))
-    if size > len(scored):
-        assert np.isnan(precision)
-    else:
+    precision = first_weights(scores, size) @ errors / size
+    if size <= len(scored):
         expected = np.mean([errors[list(order[:size])].mean() for order in orders(scores)])
         assert precision == pytest.approx(expected)
 
@@ -41,15 +39,9 @@ def test_auroc_and_risk_are_those_of_pairs_and_orders(scored):
     assert risk_coverage(scores, errors) == pytest.approx(np.mean(by_order, axis=0))
 
 
-def test_resamples_count_texts_as_often_as_they_have_them():
-    scores, errors = np.array([3.0, 2.0, 1.0]), np.array([True, False, True])
-    counts = np.array([[1, 1, 1], [0, 2, 1], [3, 0, 0]])
-    assert precision_at(scores, errors, np.array([2]), counts).tolist() == [[0.5], [0.0], [1.0]]
-
-
 def test_what_is_no_score_is_refused():
     with pytest.raises(ValueError, match="scores hold NaN"):
-        precision_at(np.array([np.nan]), np.array([True]), np.array([1]))
+        first_weights(np.array([np.nan]), 1)
 
 
 def test_a_random_score_is_chance_and_a_perfect_one_is_perfect():
@@ -58,7 +50,7 @@ def test_a_random_score_is_chance_and_a_perfect_one_is_perfect():
     assert auroc(rng.random(4000), errors) == pytest.approx(0.5, abs=0.03)
     assert aurc(rng.random(4000), errors) == pytest.approx(0.3, abs=0.03)
     assert auroc(errors + 0.0, errors) == 1.0
-    assert precision_at(errors + 0.0, errors, np.array([50]))[0, 0] == 1.0
+    assert first_weights(errors + 0.0, 50) @ errors == pytest.approx(50)
 
 
 def test_differences_that_the_paper_prints_are_of_one_to_three_texts():
