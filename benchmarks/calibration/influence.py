@@ -127,15 +127,16 @@ def _probes(num_contexts: int, repetition: int, *, whole: bool = False, **how: A
     """Of the size of a test, and what it finds where the one word is the positive one in 64 % of the sentences."""
     differing = how.get("differing", 0.3)
     row = probed(interchanged(repetition, num_contexts, **how), whole=whole)
-    other = probed(interchanged(repetition, num_contexts, side=0.64, **how), whole=whole)
+    is_moved = not repetition % 4  # for the time that it takes
+    other = probed(interchanged(repetition, num_contexts, side=0.64, **how), whole=whole) if is_moved else None
     claim = 0.8 + 0.2 * differing / 2  # of the student's, the share that the teacher makes too
     return {
         "p_value": row["p_holm"],
         "rate": holds(row, ("low", "high"), differing / 2),
         "difference": holds(row, ("difference_low", "difference_high"), 0.0),
-        "moved": holds(other, ("difference_low", "difference_high"), differing * 0.28),
+        "moved": holds(other, ("difference_low", "difference_high"), differing * 0.28) if other else None,
         "claims": holds(row, ("accuracy_joint_low", "accuracy_joint_high"), claim),
-        "power": other["p_holm"],
+        "power": other["p_holm"] if other else None,
     }
 
 

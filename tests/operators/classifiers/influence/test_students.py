@@ -7,7 +7,7 @@ import torch
 from tiltmeter.operators.classifiers.influence import folded
 from tiltmeter.operators.classifiers.influence.exact import LocalTeacher
 from tiltmeter.operators.classifiers.influence.folded import Folded, margin_labels, margin_logits
-from tiltmeter.operators.classifiers.influence.records import MASK, Context, StudentConfig, Teacher
+from tiltmeter.operators.classifiers.influence.records import MASK, Context, Spaced, StudentConfig, Teacher
 from tiltmeter.operators.classifiers.influence.student import Student, StudentNetwork
 from tiltmeter.operators.classifiers.influence.student_training import (
     Lesson,
@@ -16,7 +16,7 @@ from tiltmeter.operators.classifiers.influence.student_training import (
     margin_errors,
     train_student,
 )
-from tiltmeter.operators.classifiers.influence.teachers import small_teacher, transformers_teacher
+from tiltmeter.operators.classifiers.influence.teachers import small_teacher, transformers_teacher, word_vectors
 from tiltmeter.operators.classifiers.networks import small_network
 from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary, initial_vectors
@@ -292,6 +292,36 @@ def test_a_transformer_teaches_what_enters_its_last_layer(bert):
     assert teacher.is_known("film")
     assert not teacher.is_known("qqq")
     assert isinstance(teacher, Teacher)
+
+
+def test_a_transformer_reads_texts_as_they_stand(bert):
+    model, tokenizer = bert
+    read = []
+
+    def recorded(texts, **settings):
+        read.extend([texts] if isinstance(texts, str) else texts)
+        return tokenizer(texts, **settings)
+
+    for name in ("mask_token", "is_fast", "pad_token_id", "model_max_length"):
+        setattr(recorded, name, getattr(tokenizer, name))
+    context = Context(Spaced.of(["a", "fine", "film", "."], "a fine   film."), 1)
+    transformers_teacher(model, recorded).states([context.text, context.replaced(), context.replaced("dull")])
+    assert set(read) == {"a fine   film.", "a [MASK]   film.", "a dull   film."}
+
+
+def test_words_begin_from_the_mean_of_their_pieces(bert):
+    model, tokenizer = bert
+    weight = model.get_input_embeddings().weight.detach().double().numpy()
+    weight = weight - weight.mean(axis=0)
+    ids = tokenizer.convert_tokens_to_ids
+    whole = word_vectors(model, tokenizer, ["film", "fine film", "qqq"], 12)
+    assert list(whole) == ["film", "fine film"]  # no vector of an unknown one
+    np.testing.assert_allclose(whole["film"], weight[ids("film")])
+    np.testing.assert_allclose(whole["fine film"], (weight[ids("fine")] + weight[ids("film")]) / 2)
+    few = word_vectors(model, tokenizer, list(WORDS), 3)
+    left, sizes, _ = np.linalg.svd(weight, full_matrices=False)
+    expected = (left[:, :3] * sizes[:3])[ids(list(WORDS))]
+    np.testing.assert_allclose(np.abs([few[word] for word in WORDS]), np.abs(expected), atol=1e-9)
 
 
 def test_a_tokenizer_without_a_mask_is_refused(bert):

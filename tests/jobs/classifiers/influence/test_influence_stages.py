@@ -1,0 +1,164 @@
+"""Stages of `word_influence` on tables by hand: what a sentence is, whom random words are judged by, what is masked."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmarks.calibration.influence import INTERVALS, PAIR, Contexts, among_random, interchanged, probed
+from tiltmeter.jobs.classifiers.influence.config import Masking
+from tiltmeter.jobs.classifiers.influence.dividing import _divide, context_of, part_rows
+from tiltmeter.jobs.classifiers.influence.learning import _vocabulary
+from tiltmeter.jobs.classifiers.influence.masking import _METHODS, _coverages
+from tiltmeter.jobs.classifiers.influence.teaching import LoadedTeacher
+from tiltmeter.operators.classifiers.influence.probes import Answers, probe, unusual
+from tiltmeter.operators.classifiers.influence.records import MASK, StudentConfig, written
+from tiltmeter.operators.statistics.units import units_of
+from tiltmeter.storage.store.ledger import Unit
+
+
+class Held:
+    def __init__(self, **tables):
+        self.tables = tables
+
+    def read(self, name):
+        return self.tables[name]
+
+
+def answers(words):
+    return Answers(*(words[word] for word in PAIR))
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_checkpoint_that_judged_all_and_a_teacher_that_judged_itself_say_the_same(whole):
+    contexts = interchanged(0, 300)
+    row = probed(contexts, whole=whole)
+    found = probe(answers(contexts.teacher), units_of(contexts.codes, "sentence"), level=0.95)
+    assert row["num_checked"] == 300
+    assert row["num_differing"] == found.num_differing
+    assert row["p_value"] == row["p_holm"] == pytest.approx(found.difference.p)
+    assert (row["low"], row["high"]) == pytest.approx((found.rate.low, found.rate.high))
+    assert row["student_rate"] == pytest.approx(answers(contexts.student).forward.mean())
+
+
+def test_a_sample_is_of_whole_sentences_and_speaks_of_others():
+    contexts = interchanged(1, 900)
+    row = probed(contexts, whole=False, num_checked=200)
+    assert 200 <= row["num_checked"] < 210
+    assert row["num_clusters"] == contexts.codes.max() + 1
+    assert row["p_value"] > 1e-4  # the words are interchangeable
+    assert row["difference_high"] - row["difference_low"] > 0.1
+    # as wide as if these 200 alone were known, but for what the student foretells
+    alone = probed(Contexts(*(contexts.codes[:200], *_first(contexts, 200), contexts.rng)), whole=True)
+    ratio = (row["difference_high"] - row["difference_low"]) / (alone["difference_high"] - alone["difference_low"])
+    assert 0.4 < ratio < 1.0
+
+
+def _first(contexts, num):
+    return ({word: flags[:num] for word, flags in by.items()} for by in (contexts.teacher, contexts.student))
+
+
+def test_contexts_of_few_groups_have_no_test_and_their_row_says_of_what():
+    contexts = interchanged(2, 300)
+    few = contexts._replace(codes=contexts.codes * 0 + np.arange(300) % 5)
+    for whole in (True, False):
+        row = probed(few, whole=whole, unit="speaker")
+        assert row["p_value"] is row["p_holm"] is None
+        assert row["status"] == "too_few_units"
+        assert "speaker" in row["reason"]
+        assert row["reason"].endswith("6 are needed")
+
+
+def test_random_words_are_judged_by_the_teacher_in_the_contexts_of_the_pair():
+    """To the student all words are alike, so that any difference would be unusual among what it says."""
+    contexts = among_random(0, 400, 0.0)
+    same = dict.fromkeys(contexts.student, contexts.student[PAIR[0]])
+    for whole, num_checked in ((True, 1000), (False, 1000), (False, 150)):
+        row = probed(contexts._replace(student=same), whole=whole, num_checked=num_checked)
+        assert row["num_random"] == 60
+        assert 0.02 < row["p_random"] <= 1.0
+    random = [word for word in contexts.teacher if word not in PAIR]
+    shares = np.array([contexts.teacher[word].mean() for word in random])
+    row = probed(contexts, whole=False)
+    assert row["p_random"] == pytest.approx(unusual(row["difference"], shares))
+
+
+def test_claims_of_one_sentence_are_no_ten_witnesses():
+    contexts = interchanged(3, 300)
+    alike = {word: np.ones(300, bool) if word == PAIR[0] else np.zeros(300, bool) for word in PAIR}
+    apart = probed(contexts._replace(teacher=alike, student=alike, codes=np.arange(300)), whole=True)
+    together = probed(contexts._replace(teacher=alike, student=alike, codes=np.arange(300) // 100), whole=True)
+    assert apart["accuracy_joint"] == together["accuracy_joint"] == 1.0
+    assert apart["accuracy_joint_low"] == pytest.approx(0.025 ** (1 / 100), abs=1e-6)
+    assert together["accuracy_joint_low"] is None or together["accuracy_joint_low"] < 0.6
+
+
+def masked_rows(by_word, clusters):
+    """Texts that change their class where both places of "b" are left out; the student sees the second alone."""
+    texts = [["a", "b", "c", "b"]] * len(clusters)
+    rows = [{"words": text, "cluster": cluster} for text, cluster in zip(texts, clusters, strict=True)]
+    supports = {name: [np.array([0.3, 0.0, 0.2, 0.9])] * len(rows) for name in _METHODS}
+
+    def labels(asked):
+        return np.array([text[1] == text[3] == MASK for text in asked], dtype=np.int64)
+
+    config = {"teacher": "0", "intervals": INTERVALS, "run_seed": 0, "unit": "sentence"}
+    config |= {"masking": Masking(budget=2, by_word=by_word)}
+    loaded = SimpleNamespace(teacher=SimpleNamespace(labels=labels))
+    made = _coverages(rows, supports, loaded, config)
+    return {row["method"]: row for row in made if row["budget"] == 2}
+
+
+def test_all_places_of_a_word_have_the_students_largest_score_as_published():
+    by_word, by_place = (masked_rows(is_by_word, range(20)) for is_by_word in (True, False))
+    for method in ("influence", "unlike_ratios", "hybrid", "hybrid_sum", "hybrid_of_texts"):
+        assert (by_word[method]["coverage"], by_place[method]["coverage"]) == (1.0, 0.0)
+        assert by_word[method]["less_lime"] == 1.0
+    for method in ("lime", "random"):
+        assert by_word[method]["coverage"] == by_place[method]["coverage"] == 0.0
+
+
+def test_masked_texts_of_a_sentence_are_one_witness():
+    apart, together = (
+        masked_rows(True, clusters)["influence"] for clusters in (range(20), [n // 4 for n in range(20)])
+    )
+    assert apart["coverage_low"] == pytest.approx(0.025 ** (1 / 20), abs=1e-6)
+    assert together["coverage_low"] == pytest.approx(0.025 ** (1 / 5), abs=1e-6)
+
+
+def test_texts_keep_how_they_stand_and_groups_tie_them_together():
+    texts = [("Don't   look,\tnow!", "ann"), ("A  Welsh film", "bob"), ("welcome ", "ann"), ("now", None)]
+    rows = [
+        {"text": text, "group": group, "label": "x", "part": part, "status": "ok"}
+        for part in ("training", "development", "test")
+        for label in "xy"
+        for text, group in texts
+    ]
+    for number, row in enumerate(rows):
+        row["label"] = "xy"[number // 4 % 2]
+    config = {"max_words": 3, "shares": {}, "seed": 0}
+    unit = Unit("made/1", "made", config, {"texts": ["texts"]})
+    made = dict(_divide(Held(texts=pa.Table.from_pylist(rows)), unit))
+    training = part_rows(Held(prepared=made["prepared"]), "prepared", "training")
+    assert [written(row["words"], "?") for row in training[:4]] == ["Don't   look,", "A  Welsh film", "welcome", "now"]
+    assert training[0]["cluster"] == training[2]["cluster"] != training[1]["cluster"]
+    context = context_of({"words": ["Don't", "look", ","], "text": training[0]["text"], "place": 1})
+    assert written(context.replaced(), "?") == "Don't   ?,"
+
+
+def test_students_of_a_checkpoint_begin_from_what_it_reads_words_as():
+    """Spelt as texts mostly spell them; a word that it does not know begins anywhere."""
+    asked = []
+
+    def vectors(words, dimensions):
+        asked.extend([*words, dimensions])
+        return {word: np.array([float(len(word)), -1.0]) for word in words if word != "qqq"}
+
+    loaded = LoadedTeacher(None, None, None, None, vectors)
+    config = {"student": StudentConfig(dimensions=2), "seed": 0, "min_count": 1, "max_vocabulary": 9, "language": "en"}
+    vocabulary, made = _vocabulary(loaded, [["Welsh", "film"], ["Film", "film", "qqq"]], config)
+    assert sorted(map(str, asked)) == ["2", "Welsh", "film", "qqq"]
+    of = {word: made[vocabulary.number(word)] for word in ("welsh", "film", "qqq")}
+    np.testing.assert_allclose(of["welsh"] / of["film"], [5 / 4, 1.0], rtol=1e-5)
+    assert of["qqq"][0] / of["qqq"][1] != pytest.approx(-3.0)
