@@ -1,15 +1,24 @@
 PYTHON ?= python3
 BIN := .venv/bin
+TESTS = $(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder
+threads = OMP_NUM_THREADS=$(1) OPENBLAS_NUM_THREADS=$(1) NUMBA_NUM_THREADS=$(1)
 # numba's cache does not notice a change in another file's function; a folder per state of the files with kernels does.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell grep -lr --include='*.py' numba operators | sort | xargs cat | cksum | cut -d ' ' -f 1)
 
-.PHONY: survey test lint faults bench lock clean
+.PHONY: survey test lint faults processors calibration bench lock clean
 
 survey: .venv/ready ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
 
 test: .venv/ready ## what CI runs, after lint
-	$(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(TESTS)
+
+processors: .venv/ready ## the tests with the instructions of other processors, on one and two threads
+	ATEN_CPU_CAPABILITY=default NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(call threads,1) $(TESTS)
+	ATEN_CPU_CAPABILITY=avx2 NUMBA_CPU_NAME=haswell $(call threads,2) env -u OPENBLAS_CORETYPE $(TESTS)
+
+calibration: .venv/ready ## p-values and intervals on data whose truth is known, an hour or more
+	$(BIN)/python -m benchmarks.calibration
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .
