@@ -11,7 +11,6 @@ from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.operators.relations.induction import Induction
 from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 from tiltmeter.storage.corpora.corpora import CorpusConfig
 from tiltmeter.storage.corpora.sources import Paths
 
@@ -58,14 +57,18 @@ Model = Literal["joint", "no_decoder", "no_classifier"]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class RelationRulesJob(ResampleSettings):
-    """``job=relation_rules``; intervals over resamples of sentences.
+class RelationRulesJob:
+    """``job=relation_rules``.
 
     Attributes:
+        level: nominal coverage of intervals.
+        num_resamples: of sentences (or documents), by which later runs judge differences.
         unit_instances: instances whose rules are matched, or written, in a unit of work.
     """
 
     name: Literal["relation_rules"] = "relation_rules"
+    level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.95
+    num_resamples: Annotated[int, Field(ge=2)] = 200
     unit_instances: _Count = 500
 
 

@@ -1,6 +1,5 @@
 """Rules that are written and new: run over training and test; and the relations that written rules imply."""
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from tiltmeter.cluster.stages import Runner, Stage
@@ -8,13 +7,13 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.relations.config import RelationRulesRun
 from tiltmeter.jobs.relations.instances import Parts
 from tiltmeter.jobs.relations.matching import matches_and_timeouts, read_timeouts
-from tiltmeter.jobs.relations.rules import counted_columns
+from tiltmeter.jobs.relations.rules import part_hits
 from tiltmeter.jobs.relations.supervising import read_rules
 from tiltmeter.jobs.relations.tables import EXPLANATIONS, RULES
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
-from tiltmeter.operators.relations.instances import NO_RELATION
 from tiltmeter.operators.relations.rules.grammar import LANGUAGE, NamedRule
 from tiltmeter.operators.relations.rules.parsing import parsed
+from tiltmeter.operators.relations.supervision import rule_relation
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 
@@ -50,7 +49,7 @@ def judge_rules(
     inputs |= {f"{split}_new": [finished.tables["matches"] for finished in group] for split, group in done.items()}
     inputs["timeouts"] = [finished.tables["timeouts"] for group in done.values() for finished in group]
     settings = {"level": config.job.level, "share": config.rules.share}
-    unit = Unit("judged_rules/2", "rules", settings, {**inputs, "written": list(written), **evidence})
+    unit = Unit("judged_rules/3", "rules", settings, {**inputs, "written": list(written), **evidence})
     [judged] = runner.run_whole(Stage("judge rules", each(_judge), {"rules": [unit]}))["rules"]
     return {name: [judged.tables[name]] for name in ("explanations", "rules")}
 
@@ -74,18 +73,13 @@ def _match_new(store: Store, unit: Unit) -> Tables:
 
 def _judge(store: Store, unit: Unit) -> Tables:
     known = read_rules(store, unit, unit.config["share"])
-    relations = {
-        split: {row["instance"]: row["relation"] or NO_RELATION for row in store.read(unit.input(split)).to_pylist()}
-        for split in ("training", "test")
-    }
-    hits = {split: _hits(store, unit.inputs[f"{split}_new"], relations[split]) for split in relations}
-    implied = {text: _most(counts) for text, counts in hits["training"].items()}
+    hits = {split: part_hits(store, unit.input(split), unit.inputs[f"{split}_new"]) for split in ("training", "test")}
+    implied = {text: rule_relation(relations) for text, relations in hits["training"].relations.items()}
     names = {rule.text: name for name, rule in sorted(known.items(), reverse=True)}
     implied |= {rule.text: rule.relation for _, rule in sorted(known.items(), reverse=True)}
     rows = [_with_relation(row, names, implied) for row in _rows(store, unit.inputs["written"])]
     yield "explanations", table_of(rows, EXPLANATIONS)
     new = [text for text in _new_rules(store, unit) if text in implied]
-    golds = {split: Counter(of_each.values()) for split, of_each in relations.items()}
     timeouts = read_timeouts(store, unit.inputs["timeouts"])
     made = [
         {"rule_id": f"new {number}", "split": split, "relation": implied[text], "text": text, "source": "decoded"}
@@ -93,24 +87,12 @@ def _judge(store: Store, unit: Unit) -> Tables:
         | (
             failed("timeout", timeouts[text])
             if text in timeouts
-            else counted_columns(hits[split].get(text, Counter()), implied[text], golds[split], unit.config["level"])
-            | OK
+            else hits[split].columns(text, implied[text], unit.config["level"]) | OK
         )
         for number, text in enumerate(new, start=1)
         for split in ("training", "test")
     ]
     yield "rules", table_of(made, RULES)
-
-
-def _hits(store: Store, refs: Sequence[TableRef], relations: Mapping[int, str]) -> dict[str, Counter[str]]:
-    hits: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in _rows(store, refs):
-        hits[row["rule_id"]][relations[row["instance"]]] += 1
-    return hits
-
-
-def _most(counts: Counter[str]) -> str:
-    return min(counts, key=lambda name: (-counts[name], name))
 
 
 def _with_relation(row: Row, names: Mapping[str, str], implied: Mapping[str, str]) -> Row:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from tiltmeter.jobs.relations.config import Model
 from tiltmeter.jobs.relations.instances import read_instances
 from tiltmeter.jobs.relations.supervising import Rule, matching_rules, statement
 from tiltmeter.jobs.runtime.rows import Row
-from tiltmeter.operators.compute.arrays import BoolArray, IntArray
-from tiltmeter.operators.relations.evaluation import Counts, count_relations, sentence_numbers
+from tiltmeter.operators.compute.arrays import BoolArray
+from tiltmeter.operators.relations.evaluation import Counts, count_relations, independent_units
 from tiltmeter.operators.relations.instances import NO_RELATION
+from tiltmeter.operators.statistics.units import Units
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, Unit
 
@@ -38,33 +39,35 @@ class Guess(NamedTuple):
 class Part:
     """Attributes:
     rows: whose status is ok, each with ``rules``: names of those that match.
-    sentences: ``[rows]``, numbers from 0.
+    units: of the rows: sentences, or documents that hold several.
     gold, by_rules: relations that hold, and that rules say.
     guesses: of each row, by variant.
     """
 
     split: str
     rows: Sequence[Row]
-    sentences: IntArray
+    units: Units
     gold: Sequence[str]
     by_rules: Sequence[str]
     guesses: Mapping[Variant, Sequence[Guess]]
 
     @cached_property
-    def sentence_digests(self) -> list[str]:
-        """What tells each sentence from others, by its number: its document and its tokens."""
-        rows = dict(zip(self.sentences.tolist(), self.rows, strict=True))
-        return [digest([row["document"] or "", row["tokens"]]) for row in rows.values()]
+    def unit_digests(self) -> list[str]:
+        """What tells each unit from others, by its number: its document and the tokens of its sentences."""
+        sentences: dict[int, dict[int, list[Any]]] = defaultdict(dict)
+        for unit, row in zip(self.units.codes.tolist(), self.rows, strict=True):
+            sentences[unit].setdefault(row["sentence"], [row["document"] or "", row["tokens"]])
+        return [digest(list(sentences[unit].values())) for unit in range(self.units.num)]
 
     def chosen(self, model: str, share: float) -> list[Variant]:
         """Of one kind, by their seeds."""
         return [variant for variant in self.guesses if (variant.model, variant.share) == (model, share)]
 
     def counts(self, predicted: Sequence[str]) -> Counts:
-        """By sentence; over the relations that anything says."""
+        """By unit; over the relations that anything says."""
         everything = {*self.gold, *self.by_rules}
         everything |= {guess.relation for guesses in self.guesses.values() for guess in guesses}
-        return count_relations(self.gold, predicted, self.sentences, sorted(everything))
+        return count_relations(self.gold, predicted, self.units, sorted(everything))
 
     def predicted(self, variant: Variant) -> list[str]:
         return [guess.relation for guess in self.guesses[variant]]
@@ -100,7 +103,7 @@ def read_part(store: Store, unit: Unit, split: str, rules: Mapping[str, Rule]) -
     return Part(
         split,
         [row | {"rules": of_row} for row, of_row in zip(rows, names, strict=True)],
-        sentence_numbers([row["sentence"] for row in rows]),
+        independent_units([row["document"] for row in rows], [row["sentence"] for row in rows]),
         [row["relation"] or NO_RELATION for row in rows],
         [statement(row, of_row, rules) for row, of_row in zip(rows, names, strict=True)],
         {Variant(*variant): _guesses(store, unit, name, split, rows) for *variant, name in variants},

@@ -14,7 +14,6 @@ from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.relations import evaluation, supervision, written_measures
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _MEASURED = ("development", "test")
@@ -35,13 +34,14 @@ def measure(
         "operators": [evaluation.VERSION, supervision.VERSION, written_measures.VERSION],
         "share": config.rules.share,
         "seed": config.seed,
-        "resamples": {name: getattr(config.job, name) for name in ("level", "interval", "num_resamples")},
+        "level": config.job.level,
+        "num_resamples": config.job.num_resamples,
         "variants": [[*variant, name] for variant, name in names.items()],
     }
     inputs: dict[str, Sequence[TableRef]] = {**{split: [ref] for split, ref in parts.items()}, **evidence}
     inputs |= {names[variant]: [ref] for variant, ref in refs.items()}
     inputs |= {"explanations": list(explanations)} if explanations else {}
-    unit = Unit("measured_relations/4", "measures", settings, inputs)
+    unit = Unit("measured_relations/5", "measures", settings, inputs)
     [done] = runner.run_whole(Stage("measure", each(_measure), {"measures": [unit]}))["measures"]
     return {name: [ref] for name, ref in done.tables.items() if name != draws.NAME}
 
@@ -52,7 +52,7 @@ def _measure(store: Store, unit: Unit) -> Tables:
     parts = {split: read_part(store, unit, split, rules) for split in ("training", *_MEASURED)}
     of_instances = [row for part in parts.values() for row in _instance_rows(store, unit, part)]
     yield "instances", table_of(of_instances, INSTANCES)
-    scoring = Scoring(ResampleSettings(**config["resamples"]), config["seed"], config["share"])
+    scoring = Scoring(config["level"], config["seed"], config["num_resamples"], config["share"])
     rows = [row for split in _MEASURED for row in scoring.relations(parts[split])]
     if "explanations" in unit.inputs:
         written = [row for ref in unit.inputs["explanations"] for row in store.read(ref).to_pylist()]

@@ -3,7 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
@@ -13,6 +15,7 @@ from tiltmeter.jobs.relations.sources import RelationSources
 from tiltmeter.jobs.relations.tables import COMPILED, RULES
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.relations import induction, synthetic, tagged
+from tiltmeter.operators.relations.evaluation import independent_units
 from tiltmeter.operators.relations.floors import relation_key
 from tiltmeter.operators.relations.induction import Induction, induced_rules
 from tiltmeter.operators.relations.instances import NO_RELATION
@@ -22,7 +25,8 @@ from tiltmeter.operators.relations.rules.printing import printed
 from tiltmeter.operators.relations.supervision import rule_relation
 from tiltmeter.operators.relations.synthetic import synthetic_rules
 from tiltmeter.operators.relations.tagged import tag_rule
-from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.statistics.means import share
+from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.storage.relations.rules import read_rules
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -52,7 +56,7 @@ def count_rules(
     for split in SPLITS:
         inputs |= {split: [parts[split]], f"{split}_matches": list(matches[split])}
     settings = {"level": config.job.level, "share": config.rules.share}
-    unit = Unit("counted_rules/2", "rules", settings, inputs)
+    unit = Unit("counted_rules/3", "rules", settings, inputs)
     return runner.run_whole(Stage("count rules", each(_count), {"rules": [unit]}))["rules"][0].tables["rules"]
 
 
@@ -117,51 +121,64 @@ def _judged(rule: NamedRule, known: set[Any]) -> Row:
 
 def _count(store: Store, unit: Unit) -> Tables:
     rules = store.read(unit.input("rules")).to_pylist()
-    counted = {split: _counts(store, unit, split) for split in SPLITS}
-    runnable = [row for row in rules if row["status"] == "ok"]
-    used = used_rules(runnable, counted["training"][0], unit.config["share"])
-    rows = []
-    for split in SPLITS:
-        hits, golds = counted[split]
-        rows += [_counted(row, split, hits, golds, unit.config["level"], row["rule_id"] in used) for row in rules]
+    counted = {split: part_hits(store, unit.input(split), unit.inputs[f"{split}_matches"]) for split in SPLITS}
+    matches = {name: len(units) for name, units in counted["training"].units.items()}
+    used = used_rules([row for row in rules if row["status"] == "ok"], matches, unit.config["share"])
+    rows = [
+        _counted(row, counted[split], unit.config["level"]) | {"split": split, "is_used": row["rule_id"] in used}
+        for split in SPLITS
+        for row in rules
+    ]
     yield "rules", table_of(rows, RULES)
 
 
-def _counts(store: Store, unit: Unit, split: str) -> tuple[dict[str, Counter[str]], Counter[str]]:
-    """Relations of the instances that each rule matches, and of all."""
-    relations = {row["instance"]: row["relation"] for row in store.read(unit.input(split)).to_pylist()}
-    hits: dict[str, Counter[str]] = defaultdict(Counter)
-    for ref in unit.inputs[f"{split}_matches"]:
-        for row in store.read(ref).to_pylist():
-            hits[row["rule_id"]][relations[row["instance"]]] += 1
-    return hits, Counter(relations.values())
+class PartHits(NamedTuple):
+    """What rules match in a part.
+
+    Attributes:
+        relations, units: by the rule, of the instances that it matches: what holds, and which unit they are of.
+        golds: how many instances have each relation.
+        kind: of units.
+    """
+
+    relations: Mapping[str, Sequence[str]]
+    units: Mapping[str, Sequence[int]]
+    golds: Counter[str]
+    kind: str
+
+    def columns(self, rule: str, relation: str, level: float) -> Row:
+        """Support, precision with its interval, and recall of a rule that stands for a relation."""
+        found = self.relations.get(rule, ())
+        right = np.array([one == relation for one in found], dtype=np.bool_)
+        precision = share(right, units_of(np.array(self.units.get(rule, ()), dtype=np.int64), self.kind), level=level)
+        ends = {"precision": precision.value, "precision_low": precision.low, "precision_high": precision.high}
+        gold = self.golds[relation]
+        return {"support": right.size, **ends, "recall": int(right.sum()) / gold if gold else None}
 
 
-def used_rules(rules: Sequence[Row], hits: Mapping[str, Counter[str]], share: float) -> set[str]:
-    """The most frequent in training, of those that match something there; of equals, the first by name."""
-    counts = {row["rule_id"]: hits[row["rule_id"]].total() for row in rules if row["rule_id"] in hits}
-    order = sorted(counts, key=lambda name: (-counts[name], name))
-    return set(order[: max(1, round(share * len(order)))])
-
-
-def _counted(
-    row: Row, split: str, hits: Mapping[str, Counter[str]], golds: Counter[str], level: float, is_used: bool
-) -> Row:
-    keys = {"split": split, "is_used": is_used}
-    if row["status"] != "ok":
-        return row | keys
-    hits_of_rule = hits.get(row["rule_id"], Counter())
-    return row | keys | counted_columns(hits_of_rule, row["relation"], golds, level)
-
-
-def counted_columns(hits: Counter[str], relation: str, golds: Counter[str], level: float) -> Row:
-    """Support, precision with its interval, and recall."""
-    right, support = hits[relation], hits.total()
-    rates = clopper_pearson(right, support, level)
-    return {
-        "support": support,
-        "precision": float(rates.rate),
-        "precision_low": float(rates.low),
-        "precision_high": float(rates.high),
-        "recall": right / golds[relation] if golds[relation] else None,
+def part_hits(store: Store, part: TableRef, matches: Sequence[TableRef]) -> PartHits:
+    """Of rows and matches of a part."""
+    rows = [row for row, _ in read_instances(store, part)]
+    units = independent_units([row["document"] for row in rows], [row["sentence"] for row in rows])
+    of_each = {
+        row["instance"]: (row["relation"] or NO_RELATION, unit)
+        for row, unit in zip(rows, units.codes.tolist(), strict=True)
     }
+    relations, codes = defaultdict[str, list[str]](list), defaultdict[str, list[int]](list)
+    for ref in matches:
+        for row in store.read(ref).to_pylist():
+            relation, unit = of_each[row["instance"]]
+            relations[row["rule_id"]].append(relation)
+            codes[row["rule_id"]].append(unit)
+    return PartHits(relations, codes, Counter(relation for relation, _ in of_each.values()), units.kind)
+
+
+def used_rules(rules: Sequence[Row], num_matches: Mapping[str, int], share_of_rules: float) -> set[str]:
+    """The most frequent in training, of those that match something there; of equals, the first by name."""
+    counts = {row["rule_id"]: num_matches[row["rule_id"]] for row in rules if row["rule_id"] in num_matches}
+    order = sorted(counts, key=lambda name: (-counts[name], name))
+    return set(order[: max(1, round(share_of_rules * len(order)))])
+
+
+def _counted(row: Row, hits: PartHits, level: float) -> Row:
+    return row if row["status"] != "ok" else row | hits.columns(row["rule_id"], row["relation"], level)

@@ -64,11 +64,8 @@ def supervised_parts(
 def read_rules(store: Store, unit: Unit, share: float) -> dict[str, Rule]:
     """Rules that models learn from, by name."""
     rows = [row for row in store.read(unit.input("rules")).to_pylist() if row["status"] == "ok"]
-    hits: dict[str, Counter[str]] = defaultdict(Counter)
-    for names in matching_rules(store, unit.inputs["training_matches"]).values():
-        for name in names:
-            hits[name][""] += 1
-    used = used_rules(rows, hits, share)
+    matches = matching_rules(store, unit.inputs["training_matches"])
+    used = used_rules(rows, Counter(name for names in matches.values() for name in names), share)
     return {
         row["rule_id"]: Rule(row["relation"], row["text"], rule_symbols(parsed(row["text"])))
         for row in rows

@@ -133,7 +133,11 @@ RULES = pa.schema(
         text("source", "'file', 'induced', 'tags', 'made_up', or 'decoded': written by a model, and new"),
         count("support", "instances that it matches", "instances"),
         number("precision", "share of them that have its relation; in texts, of those whose arguments facts know"),
-        number("precision_low", "lower end of the interval of precision, by Clopper and Pearson"),
+        number(
+            "precision_low",
+            "lower end of the interval of precision over documents that hold several sentences (in texts: documents), "
+            "else sentences, by Korn and Graubard; null of less than two",
+        ),
         number("precision_high", "upper end of the interval of precision"),
         number("recall", "share of the instances of its relation that it matches"),
         number(
@@ -149,6 +153,7 @@ RULES = pa.schema(
 TEXT_COUNTS = pa.schema(
     [
         text("rule_id", "name of the rule", key=True),
+        text("document", "in which it matches", key=True),
         count("num", "pairs that it matches"),
         count("num_agreeing", "of which the joint models say its relation"),
         count("num_known", "whose arguments are in the list of facts"),
@@ -187,6 +192,16 @@ TEXT_TOTALS = pa.schema(_TOTALS)
 
 TEXTS = pa.schema([text("corpus", "name of the texts", key=True), *_TOTALS])
 
+_INTERVAL = [
+    number(
+        "low", "lower end of the interval over units and, of several, trainings; of one training, of this one alone"
+    ),
+    number("high", "upper end of the interval"),
+    number("sd_training", "standard deviation over seeds; null of one training, whose interval says nothing of others"),
+    text("unit", "what is drawn: 'document', where some hold several sentences, else 'sentence'"),
+    count("num_units", "units that have something to count"),
+]
+
 MEASURES = pa.schema(
     [
         _MODEL,
@@ -195,13 +210,15 @@ MEASURES = pa.schema(
         text("relation", "'all' of them together, 'macro', 'official' (of SemEval), or one", key=True),
         text("measure", "what is measured", key=True),
         number("value", "mean over the seeds"),
-        number("low", "lower end of the interval over resamples of sentences"),
-        number("high", "upper end of the interval"),
+        *_INTERVAL,
         number("floor", "what the most frequent training rule of the relation gives, without reading; or null"),
-        number("sd_training", "standard deviation over seeds"),
         count("num", "instances that it rests on", "instances"),
-        number("p_value", "of McNemar's exact test, for differences"),
-        number("p_adjusted", "by Holm, over the ablations"),
+        number(
+            "p_value", "of a difference, by the same units and trainings as its interval: both have one F1; else null"
+        ),
+        number("p_adjusted", "by Holm, over the differences of a part"),
+        STATUS,
+        REASON,
     ]
 )
 
@@ -210,10 +227,11 @@ LEARNING_CURVE = pa.schema(
         column("share", pa.float64(), "of the rules, the most frequent first", key=True),
         text("measure", "'precision', 'recall' or 'f1', micro, on the development part", key=True),
         number("value", "mean over the seeds"),
-        number("low", "lower end of the interval over resamples of sentences"),
-        number("high", "upper end of the interval"),
+        *_INTERVAL,
         count("num_rules", "that models learn from", "rules"),
         count("num_instances", "of the training part that have one of them", "instances"),
+        STATUS,
+        REASON,
     ]
 )
 

@@ -95,6 +95,33 @@ def bleu(counts: IntArray) -> FloatArray:
     return np.asarray(np.where(matched[..., 0] > 0, score, 0.0))
 
 
+def bleu_influence(counts: IntArray) -> FloatArray:
+    """By how much BLEU of all hypotheses moves with each of N: N times the derivative by how often it is there.
+
+    With sums M_n of matches, C_n of n-grams, c and r, that of log BLEU is
+
+        sum_n (m_n / M_n - c_n / C_n) / 4 + [c < r] (r c_i / c - r_i) / c.
+
+    Args:
+        counts: ``[hypotheses, 10]``, of :func:`bleu_counts`.
+
+    >>> counts = np.stack([bleu_counts([list("abcdef")], list(text)) for text in ("abcd", "abcx")])
+    >>> weights = np.array([[1.001, 1.0], [0.999, 1.0]])
+    >>> above, below = bleu(weights @ counts)
+    >>> bool(np.isclose(bleu_influence(counts)[0], 2 * (above - below) / 0.002, rtol=1e-5))
+    True
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    sums = table.sum(axis=0)
+    orders = np.flatnonzero(sums[:MOST_TOKENS] > 0)
+    moved = (table[:, orders] / sums[orders] - table[:, orders + MOST_TOKENS] / sums[orders + MOST_TOKENS]).sum(axis=1)
+    moved /= MOST_TOKENS
+    length, nearest = sums[-2:]
+    if 0.0 < length <= nearest:
+        moved += (nearest * table[:, -2] / length - table[:, -1]) / length
+    return np.asarray(len(table) * bleu(sums) * moved)
+
+
 def corpus_bleu(references: Iterable[Sequence[Sequence[str]]], hypotheses: Iterable[Sequence[str]]) -> float:
     """BLEU of all hypotheses with the references of each.
 

@@ -1,4 +1,4 @@
-"""How good relations are that a model or rules give: counts by sentence, and what is made of them and their resamples.
+"""How good relations are that a model or rules give: counts by what was drawn independently, and what is made of them.
 
 Of the instances of a relation, ``gold`` have it, ``predicted`` are given it, and ``right`` are both:
 
@@ -8,7 +8,12 @@ with sums over all relations but ``no_relation`` (micro, as for TACRED; Zhang et
 over relations (macro). The official score of SemEval-2010 task 8 (Hendrickx et al. 2010) is a macro F1 over relations
 of both directions taken together, where an instance is right if its direction is.
 
-Sentences are resampled as wholes, since their instances share words (:mod:`.statistics.resampling`).
+Instances of one sentence share words, and sentences of one document a topic. So units are documents where they hold
+several sentences, else sentences; each measure is a ratio A / B of sums over units i and moves by
+
+    u_i = (a_i - A / B b_i) N / B
+
+(:func:`.means.influenced`); a mean over relations or seeds moves by the mean of theirs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,25 +22,48 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.relations.instances import NO_RELATION
+from tiltmeter.operators.statistics import means
+from tiltmeter.operators.statistics.intervals import LOGIT, Scale
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
+from tiltmeter.operators.statistics.units import Inferred, Units, each, units_of
 
-VERSION = "relation_evaluation/1"
+VERSION = "relation_evaluation/2"
 
 ALL, MACRO, OFFICIAL = "all", "macro", "official"
 """In place of a relation: micro over all, the mean over relations, and that of SemEval."""
 
 MEASURES = ("precision", "recall", "f1")
 
+LEAST = {"sentence": means.MIN_SENTENCES, "document": 6}
+"""Units of one size that an interval needs, by their kind: linearised ratios of fewer spread too little."""
+
+
+def independent_units(documents: Sequence[str | None], sentences: Sequence[int]) -> Units:
+    """Documents, where some hold several sentences, else sentences. A sentence of no document is a unit of its own.
+
+    Args:
+        documents, sentences: of each instance, names (None or "" without one) and numbers.
+
+    >>> independent_units(["a", "a", "", "b"], [0, 1, 2, 3])
+    Units(codes=array([0, 0, 1, 2]), num=3, kind='document')
+    >>> independent_units(["a", "a", "b"], [0, 0, 3])
+    Units(codes=array([0, 0, 1]), num=2, kind='sentence')
+    """
+    places = {(document, sentence) for document, sentence in zip(documents, sentences, strict=True) if document}
+    if len(places) == len({document for document, _ in places}):
+        return units_of(sentence_numbers(sentences), "sentence")
+    names = [document or ("no document", sentence) for document, sentence in zip(documents, sentences, strict=True)]
+    return units_of(names, "document")
+
 
 @dataclass(frozen=True)
 class Counts:
     """Attributes:
     relations: in the order of the numbers, without ``no_relation``.
-    right, predicted, gold: ``[sentences, relations]``.
+    right, predicted, gold: ``[units, relations]``.
     """
 
     relations: tuple[str, ...]
@@ -44,42 +72,42 @@ class Counts:
     gold: FloatArray
 
     def totals(self, weights: NDArray[np.integer] | None = None) -> "Counts":
-        """Sums over sentences: ``[relations]``, or ``[resamples, relations]`` for how often each resample has each."""
+        """Sums over units: ``[relations]``, or ``[resamples, relations]`` for how often each resample has each."""
         times = np.ones((1, len(self.right))) if weights is None else np.asarray(weights, dtype=np.float64)
         sums = (times @ table for table in (self.right, self.predicted, self.gold))
         return Counts(self.relations, *(table[0] if weights is None else table for table in sums))
 
 
-def count_relations(
-    gold: Sequence[str], predicted: Sequence[str], sentences: NDArray[np.integer], relations: Sequence[str]
-) -> Counts:
-    """Count by sentence.
+def count_relations(gold: Sequence[str], predicted: Sequence[str], units: Units, relations: Sequence[str]) -> Counts:
+    """Count by unit.
 
     Args:
         gold, predicted: of each instance.
-        sentences: ``[instances]``, numbers of their sentences from 0, all of which occur.
+        units: of the instances.
         relations: that are counted; ``no_relation`` is left out.
 
-    >>> counts = count_relations(["a", "b", "no_relation"], ["a", "a", "a"], np.array([0, 0, 1]), ["a", "b"])
+    >>> from tiltmeter.operators.statistics.units import units_of
+    >>> counts = count_relations(["a", "b", "no_relation"], ["a"] * 3, units_of([0, 0, 1], "sentence"), ["a", "b"])
     >>> counts.totals().right.tolist(), counts.totals().predicted.tolist(), counts.totals().gold.tolist()
     ([1.0, 0.0], [3.0, 0.0], [1.0, 1.0])
     """
     names = tuple(sorted({*relations} - {NO_RELATION}))
     places = {name: place for place, name in enumerate(names)}
-    tables = np.zeros((3, int(sentences.max(initial=-1)) + 1, len(names)))
-    for sentence, true, given in zip(sentences.tolist(), gold, predicted, strict=True):
+    tables = np.zeros((3, units.num, len(names)))
+    for unit, true, given in zip(units.codes.tolist(), gold, predicted, strict=True):
         if given in places:
-            tables[1, sentence, places[given]] += 1.0
-            tables[0, sentence, places[given]] += given == true
+            tables[1, unit, places[given]] += 1.0
+            tables[0, unit, places[given]] += given == true
         if true in places:
-            tables[2, sentence, places[true]] += 1.0
+            tables[2, unit, places[true]] += 1.0
     return Counts(names, *tables)
 
 
 def measured(counts: Counts) -> dict[tuple[str, str], FloatArray]:
     """Every measure by (relation, measure), of totals: numbers, or ``[resamples]``. NaN where nothing is counted.
 
-    >>> counts = count_relations(["a", "b", "b"], ["a", "a", "b"], np.array([0, 0, 1]), ["a", "b"])
+    >>> from tiltmeter.operators.statistics.units import units_of
+    >>> counts = count_relations(["a", "b", "b"], ["a", "a", "b"], units_of([0, 0, 1], "sentence"), ["a", "b"])
     >>> {key[0]: round(float(value), 4) for key, value in measured(counts.totals()).items() if key[1] == "f1"}
     {'all': 0.6667, 'macro': 0.6667, 'official': 0.6667, 'a': 0.6667, 'b': 0.6667}
     """
@@ -99,30 +127,95 @@ def _scores(right: FloatArray, predicted: FloatArray, gold: FloatArray) -> dict[
     return dict(zip(MEASURES, (np.asarray(share) for share in shares), strict=True))
 
 
-def sentences_counted(counts: Sequence[Counts]) -> dict[tuple[str, str], int]:
-    """How many sentences have an instance that a measure counts, of any run, by (relation, measure).
+class Statistic(NamedTuple):
+    """A measure of models of one kind, or of what they write.
 
-    >>> counts = count_relations(["a", "b", "b"], ["a", "a", "b"], np.array([0, 0, 1]), ["a", "b"])
-    >>> nums = sentences_counted([counts])
-    >>> nums["all", "f1"], nums["a", "precision"], nums["b", "precision"], nums["b", "recall"]
-    (2, 1, 1, 2)
+    Attributes:
+        value: what is published.
+        seeds: ``[seeds]``, by each training; one without several.
+        influence: ``[items]``, u_i as above, mean over seeds.
+        weights: ``[items]``, how much each counts for.
     """
-    predicted = np.any([one.predicted > 0.0 for one in counts], axis=0)
-    gold = counts[0].gold > 0.0
-    kept = dict(zip(MEASURES, (predicted, gold, predicted | gold), strict=True))
-    nums = {(ALL, name): int(table.any(axis=1).sum()) for name, table in kept.items()}
-    nums |= {(means, "f1"): nums[ALL, "f1"] for means in (MACRO, OFFICIAL)}
-    for place, relation in enumerate(counts[0].relations):
-        nums |= {(relation, name): int(table[:, place].sum()) for name, table in kept.items()}
-    return nums
+
+    value: float
+    seeds: FloatArray
+    influence: FloatArray
+    weights: FloatArray
+
+    def inferred(self, units: Units, level: float, scale: Scale = LOGIT) -> Inferred:
+        """With the interval over units of the items and over seeds; none where nothing is counted or units are few."""
+        value, seeds, influence, weights = self
+        least = LEAST[units.kind]
+        return means.influenced(
+            value, influence, units, level=level, scale=scale, seeds=seeds, weights=weights, least=least
+        )
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over seeds; NaN of one."""
+        return float(np.std(self.seeds, ddof=1)) if self.seeds.size > 1 else float("nan")
+
+
+def statistics(counts: Sequence[Counts]) -> dict[tuple[str, str], Statistic]:
+    """Every measure of :func:`measured` by (relation, measure), of runs that differ by their seeds alone.
+
+    >>> from tiltmeter.operators.statistics.units import units_of
+    >>> counts = count_relations(["a", "b", "b"], ["a", "a", "b"], units_of([0, 0, 1], "sentence"), ["a", "b"])
+    >>> statistics([counts])["all", "precision"].influence.round(3).tolist()
+    [-0.222, 0.222]
+    """
+    right, predicted, gold = (
+        np.stack([getattr(one, name) for one in counts]) for name in ("right", "predicted", "gold")
+    )
+    ratios = dict(zip(MEASURES, ((right, predicted), (right, gold), (2.0 * right, predicted + gold)), strict=True))
+    relations = counts[0].relations
+    single = np.eye(len(relations))
+    made = {(ALL, name): _ratio(*(table.sum(axis=2, keepdims=True) for table in pair)) for name, pair in ratios.items()}
+    for name, columns in ((MACRO, single), (OFFICIAL, _directions(relations))):
+        made[name, "f1"] = _ratio(*(table @ columns for table in ratios["f1"]), unknown=0.0)
+    for place, relation in enumerate(relations):
+        made |= {(relation, name): _ratio(*(table[:, :, [place]] for table in pair)) for name, pair in ratios.items()}
+    return made
+
+
+def _ratio(above: FloatArray, below: FloatArray, unknown: float = float("nan")) -> Statistic:
+    """The mean over columns and runs of ratios of sums over units; ``[runs, units, columns]`` both."""
+    totals = below.sum(axis=1)
+    values = np.where(totals > 0.0, above.sum(axis=1) / np.maximum(totals, 1.0), unknown)
+    moved = above - np.nan_to_num(values)[:, np.newaxis, :] * below
+    influence = moved * (below.shape[1] / np.maximum(totals, 1.0))[:, np.newaxis, :]
+    seeds = values.mean(axis=1)
+    return Statistic(float(seeds.mean()), seeds, influence.mean(axis=(0, 2)), below.mean(axis=0).sum(axis=1))
+
+
+def f1_difference(first: Sequence[Counts], second: Sequence[Counts], kind: str, level: float) -> Inferred:
+    """Micro F1 of the first runs less that of the second, with interval and p (:func:`.means.f1_difference`).
+
+    Args:
+        first, second: of the same instances, each of runs that differ by their seeds alone.
+        kind: of the units by which they are counted.
+    """
+    units = each(len(first[0].right), kind)
+    return means.f1_difference(_together(first), _together(second), units, level=level, least=LEAST[kind])
+
+
+def _together(counts: Sequence[Counts]) -> means.Counts:
+    """Of all relations, ``[runs, units]``."""
+    tables = ([getattr(one, name).sum(axis=1) for one in counts] for name in ("right", "predicted", "gold"))
+    return means.Counts(*(np.stack(table) for table in tables))
 
 
 def _official(counts: Counts) -> FloatArray:
     """Directions such as ``(e1,e2)`` behind the name of a relation are taken together."""
-    names = [name.partition("(")[0] for name in counts.relations]
-    groups = np.array([[name == group for group in sorted({*names})] for name in names], dtype=np.float64)
+    groups = _directions(counts.relations)
     tables = (table @ groups for table in (counts.right, counts.predicted, counts.gold))
     return np.asarray(_known(_scores(*tables)["f1"]).mean(axis=-1))
+
+
+def _directions(relations: Sequence[str]) -> FloatArray:
+    """``[relations, names]``, which names they have without their directions."""
+    names = [name.partition("(")[0] for name in relations]
+    return np.array([[name == group for group in sorted({*names})] for name in names], dtype=np.float64)
 
 
 def _known(f1: FloatArray) -> FloatArray:
@@ -131,50 +224,24 @@ def _known(f1: FloatArray) -> FloatArray:
 
 
 def estimates(counts: Sequence[Counts], seed: int, about: int, num_resamples: int) -> dict[tuple[str, str], Estimate]:
-    """Every measure, as a mean over runs, with its resamples of sentences: the same ones for all models of one key.
+    """Every measure, as a mean over runs, with its resamples of units: the same ones for all models of one key.
 
     Args:
         counts: of runs that differ by their seeds alone.
         seed, about: as for :func:`.resampled_counts`.
     """
-    num_sentences = len(counts[0].right)
-    blocks = list(resampled_counts(np.zeros(num_sentences, dtype=np.int64), seed, about, num_resamples))
+    num_units = len(counts[0].right)
+    blocks = list(resampled_counts(np.zeros(num_units, dtype=np.int64), seed, about, num_resamples))
     values = _mean([measured(one.totals()) for one in counts])
     drawn = [_mean([measured(one.totals(block)) for one in counts]) for block in blocks]
     return {
-        key: Estimate(value, np.concatenate([np.atleast_1d(block[key]) for block in drawn]), num_sentences)
+        key: Estimate(value, np.concatenate([np.atleast_1d(block[key]) for block in drawn]), num_units)
         for key, value in values.items()
     }
 
 
 def _mean(runs: Sequence[Mapping[tuple[str, str], FloatArray]]) -> dict[tuple[str, str], FloatArray]:
     return {key: np.asarray(np.mean([run[key] for run in runs], axis=0)) for key in runs[0]}
-
-
-class Difference(NamedTuple):
-    """Of two models on the same instances.
-
-    Attributes:
-        num_first, num_second: instances that the first alone has right, and the second alone.
-        p_value: of McNemar's exact test (1947), two-sided; 1 where both have the same ones right.
-    """
-
-    num_first: int
-    num_second: int
-    p_value: float
-
-
-def mcnemar(first: BoolArray, second: BoolArray) -> Difference:
-    """Whether one of two models has more of the same instances right.
-
-    Args:
-        first, second: ``[instances]``, whether each is right.
-
-    >>> mcnemar(np.array([True, True, True, True, True, True]), np.array([True] + 5 * [False]))
-    Difference(num_first=5, num_second=0, p_value=0.0625)
-    """
-    alone = int((first & ~second).sum()), int((second & ~first).sum())
-    return Difference(*alone, float(binomtest(alone[0], sum(alone)).pvalue) if sum(alone) else 1.0)
 
 
 def calibration_error(probabilities: FloatArray, right: BoolArray, num_bins: int = 10) -> float:

@@ -1,7 +1,7 @@
 """How good written rules are: shares of them that parse, match, are exact and faithful, and what they rest on.
 
-All are means over instances, whose sentences are resampled as wholes; several models of one kind that write of the same
-instance count as so many answers about it.
+All are means over answers; several models of one kind that write of the same instance give so many answers about it,
+and how these differ is in the interval, beside the sentences or documents (:mod:`.evaluation`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
-from tiltmeter.operators.relations.bleu import bleu, bleu_counts, published_tokens
-from tiltmeter.operators.relations.evaluation import sentence_numbers
+from tiltmeter.operators.relations.bleu import bleu, bleu_counts, bleu_influence, published_tokens
+from tiltmeter.operators.relations.evaluation import Statistic, sentence_numbers
 from tiltmeter.operators.relations.instances import NO_RELATION
 from tiltmeter.operators.relations.rules.foreign.writing import foreign_print
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.rules.regexes import RuleError
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
+from tiltmeter.operators.statistics.units import Units, units_of
 
-VERSION = "written_measures/2"
+VERSION = "written_measures/3"
 
 FALLS = ("comprehensiveness", "random_comprehensiveness", "sufficiency")
 """Differences of probabilities; all others are shares."""
@@ -29,17 +30,21 @@ FALLS = ("comprehensiveness", "random_comprehensiveness", "sufficiency")
 class Written(NamedTuple):
     """Attributes:
     measure: its name.
-    estimate: over the answers that have it.
+    statistic: over the answers that have it.
+    units: of these answers.
+    estimate: the same with its resamples of units.
     floor: the same where nobody reads; None without one.
     num: answers that it rests on.
-    sentences: of these, each once, in the order in which they are drawn.
+    drawn: their units by the numbers that they have in the part, in the order in which they are drawn.
     """
 
     measure: str
+    statistic: Statistic
+    units: Units
     estimate: Estimate
     floor: float | None
     num: int
-    sentences: list[int]
+    drawn: list[int]
 
 
 _Value = Callable[[Mapping[str, Any]], float | None]
@@ -60,7 +65,7 @@ _VALUES: dict[str, _Value] = {
 }
 
 
-def shares_of(rows: Sequence[Mapping[str, Any]], seed: int, num_resamples: int) -> Iterator[Written]:
+def shares_of(rows: Sequence[Mapping[str, Any]], kind: str, seed: int, num_resamples: int) -> Iterator[Written]:
     """Every measure of one model and decoder.
 
     ``is_exact_by_relation`` is the mean over the relations, ``is_exact_by_rule`` that over the first references, so
@@ -68,54 +73,76 @@ def shares_of(rows: Sequence[Mapping[str, Any]], seed: int, num_resamples: int) 
     is a reference, as published; ``bleu_all`` of all with a reference, where no rule is an empty one.
 
     Args:
-        rows: of explanations, with ``sentence`` and ``gold``; ``references``: prints of known rules that match and
+        rows: of explanations, with ``unit`` and ``gold``; ``references``: prints of known rules that match and
             say what holds, sorted; ``floor_rule``: that most frequent in training for the relation that holds, or "".
+        kind: of the units.
+        seed, num_resamples: of the resamples.
     """
+    draws = _Draws(kind, seed, num_resamples)
     for name, value in _VALUES.items():
         known = [(row, number) for row in rows if (number := value(row)) is not None]
         if known:
-            yield _mean(name, known, seed, num_resamples, _all)
+            yield _mean(name, known, draws, lambda _: "")
     asked = [row for row in rows if row["references"]]
     if asked:
         exact = [(row, float(row["is_exact"])) for row in asked]
-        yield _mean("is_exact_by_relation", exact, seed, num_resamples, lambda row: row["gold"])
-        yield _mean("is_exact_by_rule", exact, seed, num_resamples, lambda row: row["references"][0])
-        yield _bleu("bleu_all", asked, seed, num_resamples)
+        yield _mean("is_exact_by_relation", exact, draws, lambda row: row["gold"])
+        yield _mean("is_exact_by_rule", exact, draws, lambda row: row["references"][0])
+        yield _bleu("bleu_all", asked, draws)
     if predicted := [row for row in asked if row["predicted"] != NO_RELATION]:
-        yield _bleu("bleu", predicted, seed, num_resamples)
+        yield _bleu("bleu", predicted, draws)
 
 
-def _all(_: Mapping[str, Any]) -> str:
-    return ""
+class _Draws(NamedTuple):
+    kind: str
+    seed: int
+    num: int
+
+    def units(self, rows: Sequence[Mapping[str, Any]]) -> Units:
+        return units_of(sentence_numbers([row["unit"] for row in rows]), self.kind)
+
+    def blocks(self, units: Units) -> Iterator[NDArray[np.int32]]:
+        """How often each resample has each answer."""
+        return resampled_counts(np.zeros(units.num, dtype=np.int64), self.seed, 0, self.num, units.codes)
 
 
 def _mean(
     name: str,
     known: Sequence[tuple[Mapping[str, Any], float]],
-    seed: int,
-    num_resamples: int,
+    draws: _Draws,
     group: Callable[[Mapping[str, Any]], object],
 ) -> Written:
-    groups = sentence_numbers([group(row) for row, _ in known])
-    named = [row["sentence"] for row, _ in known]
-    values = np.array([value for _, value in known])
-    floors = (
-        np.array([float(row["floor_rule"] in row["references"]) for row, _ in known])
-        if name.startswith("is_exact")
-        else None
-    )
-    floor = None if floors is None else float(_of_groups(np.ones((1, values.size)), floors, groups)[0])
-    estimate = _estimate(values, sentence_numbers(named), groups, seed, num_resamples)
-    return Written(name, estimate, floor, len(known), list(dict.fromkeys(named)))
+    """The mean over groups g of means over their n_g answers of N: u_i = (x_i - mean of g) N / (n_g groups)."""
+    rows, values = [row for row, _ in known], np.array([value for _, value in known])
+    groups, whole = sentence_numbers([group(row) for row in rows]), np.ones((1, len(known)))
+    floor = None
+    if name.startswith("is_exact"):
+        hits = np.array([float(row["floor_rule"] in row["references"]) for row in rows])
+        floor = float(_of_groups(whole, hits, groups)[0])
+    units, value, sizes = draws.units(rows), float(_of_groups(whole, values, groups)[0]), np.bincount(groups)
+    influence = (values - (np.bincount(groups, values) / sizes)[groups]) * (values.size / sizes.size / sizes[groups])
+    statistic = Statistic(value, _of_groups(_by_seed(rows), values, groups), influence, whole[0])
+    drawn = np.concatenate([_of_groups(block.astype(np.float64), values, groups) for block in draws.blocks(units)])
+    return Written(name, statistic, units, Estimate(value, drawn, units.num), floor, len(known), _drawn(rows))
 
 
-def _bleu(name: str, rows: Sequence[Mapping[str, Any]], seed: int, num_resamples: int) -> Written:
-    named = [row["sentence"] for row in rows]
-    sentences = sentence_numbers(named)
+def _bleu(name: str, rows: Sequence[Mapping[str, Any]], draws: _Draws) -> Written:
     counts, floors = (np.stack([_counts(row, row[text] or "") for row in rows]) for text in ("rule", "floor_rule"))
-    drawn = np.concatenate([bleu(block @ counts) for block in _blocks(sentences, seed, num_resamples)])
-    estimate = Estimate(float(bleu(counts.sum(axis=0))), drawn, int(sentences.max()) + 1)
-    return Written(name, estimate, float(bleu(floors.sum(axis=0))), len(rows), list(dict.fromkeys(named)))
+    units, value = draws.units(rows), float(bleu(counts.sum(axis=0)))
+    statistic = Statistic(value, bleu(_by_seed(rows) @ counts), bleu_influence(counts), np.ones(len(rows)))
+    drawn = np.concatenate([bleu(block @ counts) for block in draws.blocks(units)])
+    floor = float(bleu(floors.sum(axis=0)))
+    return Written(name, statistic, units, Estimate(value, drawn, units.num), floor, len(rows), _drawn(rows))
+
+
+def _by_seed(rows: Sequence[Mapping[str, Any]]) -> FloatArray:
+    """``[seeds, answers]``, 1 where an answer is of a seed."""
+    seeds = np.array([row["seed"] for row in rows])
+    return (np.unique(seeds)[:, np.newaxis] == seeds).astype(np.float64)
+
+
+def _drawn(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    return list(dict.fromkeys(row["unit"] for row in rows))
 
 
 def _counts(row: Mapping[str, Any], text: str) -> IntArray:
@@ -129,19 +156,6 @@ def _tokens(text: str) -> list[str]:
         return published_tokens(foreign_print(parsed(text)))
     except RuleError:
         return published_tokens(text)
-
-
-def _blocks(sentences: IntArray, seed: int, num_resamples: int) -> Iterator[NDArray[np.int32]]:
-    """How often each resample has each answer."""
-    strata = np.zeros(int(sentences.max()) + 1, dtype=np.int64)
-    return resampled_counts(strata, seed, 0, num_resamples, sentences)
-
-
-def _estimate(values: FloatArray, sentences: IntArray, groups: IntArray, seed: int, num_resamples: int) -> Estimate:
-    blocks = _blocks(sentences, seed, num_resamples)
-    drawn = np.concatenate([_of_groups(block.astype(np.float64), values, groups) for block in blocks])
-    whole = _of_groups(np.ones((1, values.size)), values, groups)[0]
-    return Estimate(float(whole), drawn, int(sentences.max()) + 1)
 
 
 def _of_groups(weights: FloatArray, values: FloatArray, groups: IntArray) -> FloatArray:

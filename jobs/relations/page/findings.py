@@ -26,7 +26,8 @@ def findings(frames: Frames) -> Iterator[str]:
     for name, called in {"rules": "The rules alone", "joint": "The joint model"}.items():
         if name in f1:
             yield f"{called}: F1 {_share(f1[name])} on the test part."
-    yield from (_difference(name, row) for name, row in f1.items() if " - " in name)
+    once = f1.get("joint", {}).get("sd_training") is None
+    yield from (_difference(name, row | {"is_trained_once": once}) for name, row in f1.items() if " - " in name)
     for decoder in _CALLED:
         rows = {row["measure"]: row for row in test.filter(model="joint", decoder=decoder).to_dicts()}
         if "matches" in rows:
@@ -44,12 +45,20 @@ def _share(row: Mapping[str, Any]) -> str:
 
 def _difference(name: str, row: Mapping[str, Any]) -> str:
     other = name.partition(" - ")[2]
+    other = _OTHERS.get(other, other)
+    differs = f"F1 differs by {_share(row)}"
+    if row["p_value"] is None:
+        return f"Whether the joint model is better than {other} can't be told ({differs}): {row['reason']}."
     side = Lean("value").side({**row, "value_low": row["low"], "value_high": row["high"]})
     verdict = _VERDICTS.get(side, "not surely better or worse than")
     return (
-        f"The joint model is {verdict} {_OTHERS.get(other, other)}: F1 differs by {_share(row)}; "
-        f"{p_equals(row['p_adjusted'])} by McNemar's test on single instances, adjusted by Holm."
+        f"The joint model is {verdict} {other}: {differs}; {p_equals(row['p_value'])} of both having one F1 on other "
+        f"{row['unit']}s{_of_trainings(row)}, {p_equals(row['p_adjusted'])} of all differences on this part (Holm)."
     )
+
+
+def _of_trainings(row: Mapping[str, Any]) -> str:
+    return "" if row["is_trained_once"] else " and by other trainings"
 
 
 def _written(decoder: str, rows: Mapping[str, Mapping[str, Any]]) -> str:
@@ -102,6 +111,9 @@ def doubts(frames: Frames) -> Iterator[str]:
     unused = frames["rules"].filter(pl.col("status") != "ok")["rule_id"].n_unique()
     if unused:
         yield f"{plural(unused, 'rule')} can't be used; the table says why."
+    joint = frames["measures"].filter(model="joint", split="test", relation="all", measure="f1")
+    if joint.height and joint["sd_training"].is_null().all():
+        yield "Each model was trained once: intervals and p-values are of this one training; more come from seeds."
     yield from _best_epochs(frames["training"].filter("is_best"))
     if not (frames["instances"]["encoder"] == "tree").any():
         yield "No sentence has a tree, so that the graph convolution leaves each token to itself."

@@ -8,6 +8,7 @@ from tiltmeter.jobs.report.grids import Column, count, estimate, grid, number, o
 from tiltmeter.jobs.report.html.elements import Block, Chart, Section
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.dots import dots
+from tiltmeter.jobs.report.wording import listed
 from tiltmeter.jobs.runtime.published import Frames
 
 _MOST = 40
@@ -38,7 +39,7 @@ def _measures(rows: pl.DataFrame) -> Iterator[Block]:
     known = single.drop_nulls(["value", "value_low"])
     if known.height:
         figure = dots(known, "value", "relation", by="model")
-        yield Chart("F1 by relation on the test part.", "Intervals over resamples of sentences.", {"": figure})
+        yield Chart("F1 by relation on the test part.", f"Intervals over {_units(known)}.", {"": figure})
     written = ends.filter(pl.col("decoder") != "")
     if written.height:
         yield grid(
@@ -61,7 +62,7 @@ def _on_part(rows: pl.DataFrame, split: str) -> Iterator[Block]:
     names = {f"value{end}_{name}": f"{name}{end}" for name in _SCORES for end in ("", "_low", "_high")}
     spreads = scores.filter(measure="f1").select("model", "sd_training")
     yield grid(
-        f"On the {split} part, of all relations but no_relation, micro; intervals over resamples of sentences.",
+        f"On the {split} part, of all relations but no_relation, micro; intervals over {_units(rows)}.",
         wide.rename(names, strict=False).join(spreads, on="model", how="left"),
         "model",
         *(estimate(name, heading) for name, heading in _SCORES.items() if f"value_{name}" in wide.columns),
@@ -69,12 +70,18 @@ def _on_part(rows: pl.DataFrame, split: str) -> Iterator[Block]:
         count("num", "relations"),
     )
     if (differences := rows.filter(is_difference)).height:
-        columns = (optional(p_value("p_value", "p, McNemar")), optional(p_value("p_adjusted", "p, Holm")))
+        columns = (optional(p_value("p_value", "p")), optional(p_value("p_adjusted", "p, Holm")), optional("reason"))
         caption = f"Differences of F1 on the {split} part."
         yield grid(caption, differences, "model", estimate("value", "F1"), *columns, count("num", "instances"))
     if (others := rows.filter(~pl.col("measure").is_in([*_SCORES]))).height:
         caption = f"Calibration on the {split} part."
         yield grid(caption, others, _spelt("measure"), number("value"), count("num", "instances"), "model")
+
+
+def _units(rows: pl.DataFrame) -> str:
+    """What intervals are over."""
+    kinds = listed([f"{kind}s" for kind in rows["unit"].drop_nulls().unique().sort().to_list()])
+    return f"{kinds} and trainings" if rows["sd_training"].is_not_null().any() else f"{kinds}, of one training"
 
 
 def _spelt(name: str) -> Column:

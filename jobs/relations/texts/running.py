@@ -120,7 +120,7 @@ class _Models:
 
 @dataclass
 class _Account:
-    """Of each rule how often it matches, and some examples, which are a matter of what they are, not of the shard.
+    """How often each rule matches in each document, and some examples: a matter of what they are, not of the shard.
 
     Attributes:
         facts: relations that hold, by the words of subject and object in lower case.
@@ -130,7 +130,7 @@ class _Account:
     facts: Mapping[tuple[str, str], set[str]]
     most_examples: int
     seed: int
-    _counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    _counts: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _examples: dict[str, list[tuple[int, Row]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, places: Sequence[_Place], predicted: Sequence[str]) -> None:
@@ -138,7 +138,7 @@ class _Account:
             subject, object_ = (_words(place.instance, role) for role in ("subject", "object"))
             facts = self.facts.get((subject.lower(), object_.lower()))
             for rule in place.rules:
-                counts = self._counts[rule.rule_id]
+                counts = self._counts[rule.rule_id, place.document]
                 counts["num"] += 1
                 counts["num_agreeing"] += relation == rule.relation
                 counts["num_known"] += facts is not None
@@ -147,7 +147,8 @@ class _Account:
                 self._keep(rule.rule_id, place, row | {"is_fact": None if facts is None else rule.relation in facts})
 
     def counted(self) -> Iterator[Row]:
-        return ({"rule_id": name, **counts} for name, counts in sorted(self._counts.items()))
+        """By rule and document."""
+        return ({"rule_id": name, "document": one} | counts for (name, one), counts in sorted(self._counts.items()))
 
     def examples(self) -> Iterator[Row]:
         for _, kept in sorted(self._examples.items()):

@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.corpus.reading import read_lines
@@ -17,7 +19,7 @@ from tiltmeter.jobs.runtime.rows import Row, failed, table_of
 from tiltmeter.operators.relations import plain_text
 from tiltmeter.operators.relations.rules.grammar import LANGUAGE, DependencyRule
 from tiltmeter.operators.relations.rules.parsing import parsed
-from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.statistics.means import share_of_counts
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _KEPT = ("rule_id", "relation", "text", "source", "is_used", "status", "reason")
@@ -46,7 +48,7 @@ def run_over_texts(
     inputs = {name: [ref] for name, ref in lists.items()} | {"rules": list(rules), "models": list(models)}
     name = sources.texts.corpus.name
     units = [
-        Unit("text_rule_matches/1", f"{name} shard {number}", settings, inputs | {"lines": [shard.tables["lines"]]})
+        Unit("text_rule_matches/2", f"{name} shard {number}", settings, inputs | {"lines": [shard.tables["lines"]]})
         for number, shard in enumerate(documents.get(name, ()))
     ]
     done = runner.run_whole(Stage("run rules over texts", each(run_over_shard), {name: units}))[name]
@@ -64,15 +66,15 @@ def _reduced(
     inputs: dict[str, list[TableRef]] = {"rules": list(rules)}
     inputs |= {part: [unit.tables[part] for unit in done] for part in ("counts", "examples", "timeouts", "totals")}
     settings = {"level": config.job.level, "examples": config.texts.examples, "corpus": name, "has_facts": has_facts}
-    unit = Unit("text_rules/1", "rules in texts", settings, inputs)
+    unit = Unit("text_rules/2", "rules in texts", settings, inputs)
     [reduced] = runner.run_whole(Stage("count in texts", each(_count), {name: [unit]}))[name]
     return {table: [reduced.tables[table]] for table in ("rules", "texts", "text_matches")}
 
 
 def _count(store: Store, unit: Unit) -> Tables:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    counts: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for row in _rows(store, unit, "counts"):
-        counts[row.pop("rule_id")].update(row)
+        counts[row.pop("rule_id")][row.pop("document")].update(row)
     timeouts = read_timeouts(store, unit.inputs["timeouts"])
     rules = {row["rule_id"]: row for row in reversed(list(_rows(store, unit, "rules")))}
     made = [_counted(rules[name], counts[name], timeouts, unit.config) for name in sorted(rules)]
@@ -93,7 +95,9 @@ def _rows(store: Store, unit: Unit, role: str) -> Iterator[Row]:
         yield from store.read(ref).to_pylist()
 
 
-def _counted(rule: Row, counts: Counter[str], timeouts: Mapping[str, str], config: Mapping[str, Any]) -> Row:
+def _counted(
+    rule: Row, by_document: Mapping[str, Counter[str]], timeouts: Mapping[str, str], config: Mapping[str, Any]
+) -> Row:
     row = {name: rule[name] for name in _KEPT} | {"split": "texts"}
     if row["status"] != "ok":
         return row
@@ -101,9 +105,11 @@ def _counted(rule: Row, counts: Counter[str], timeouts: Mapping[str, str], confi
         return row | failed("no_tree", "it needs trees, which texts have not")
     if row["rule_id"] in timeouts:
         return row | failed("timeout", timeouts[row["rule_id"]])
+    counts = sum(by_document.values(), Counter[str]())
     row |= {"support": counts["num"], "agreement": counts["num_agreeing"] / counts["num"] if counts["num"] else None}
     if not config["has_facts"]:
         return row
-    rates = clopper_pearson(counts["num_right"], counts["num_known"], config["level"])
-    ends = {"precision_low": float(rates.low), "precision_high": float(rates.high)}
-    return row | {"num_known": counts["num_known"], "precision": float(rates.rate)} | ends
+    right, known = (np.array([one[name] for one in by_document.values()]) for name in ("num_right", "num_known"))
+    precision = share_of_counts(right, known, level=config["level"], kind="document")
+    ends = {"precision_low": precision.low, "precision_high": precision.high}
+    return row | {"num_known": counts["num_known"], "precision": precision.value} | ends

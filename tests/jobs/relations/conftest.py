@@ -8,7 +8,7 @@ NETWORK = [
     *("training.rate=0.02", "training.max_epochs=4", "training.dropout=0.1", "training.batch=20"),
 ]
 SMALL = [
-    *("job=relation_rules", "data.sentences=60", "seeds=2", "job.num_resamples=50", "job.unit_instances=25"),
+    *("job=relation_rules", "data.sentences=100", "seeds=2", "job.num_resamples=50", "job.unit_instances=25"),
     *("ablations=[no_decoder, no_classifier]", "shares=[0.5]", *NETWORK),
 ]
 

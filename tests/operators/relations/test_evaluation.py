@@ -5,10 +5,11 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from tiltmeter.operators.relations.bleu import corpus_bleu, published_tokens
-from tiltmeter.operators.relations.evaluation import count_relations, estimates, mcnemar, measured, sentence_numbers
+from tiltmeter.operators.relations.evaluation import count_relations, estimates, measured, sentence_numbers, statistics
 from tiltmeter.operators.relations.rules.foreign.writing import foreign_print
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.written_measures import shares_of
+from tiltmeter.operators.statistics.units import each, units_of
 
 NAMES = ["no_relation", "a", "b(e1,e2)", "b(e2,e1)"]
 
@@ -16,12 +17,12 @@ NAMES = ["no_relation", "a", "b(e1,e2)", "b(e2,e1)"]
 def drawn(num=200, seed=0):
     draws = np.random.default_rng(seed)
     gold, predicted = (np.array(NAMES)[draws.integers(4, size=num)].tolist() for _ in range(2))
-    return gold, predicted, np.arange(num) // 4
+    return gold, predicted, units_of(np.arange(num) // 4, "sentence")
 
 
 def test_micro_scores_are_those_of_scikit_learn():
-    gold, predicted, sentences = drawn()
-    values = measured(count_relations(gold, predicted, sentences, NAMES).totals())
+    gold, predicted, units = drawn()
+    values = measured(count_relations(gold, predicted, units, NAMES).totals())
     for name, score in (("precision", precision_score), ("recall", recall_score), ("f1", f1_score)):
         assert values["all", name] == pytest.approx(score(gold, predicted, labels=NAMES[1:], average="micro"))
         for relation, single in zip(NAMES[1:], score(gold, predicted, labels=NAMES[1:], average=None), strict=True):
@@ -32,7 +33,7 @@ def test_micro_scores_are_those_of_scikit_learn():
 def test_official_score_takes_directions_together_and_asks_for_the_right_one():
     gold = ["b(e1,e2)", "b(e1,e2)", "b(e2,e1)", "a"]
     predicted = ["b(e1,e2)", "b(e2,e1)", "b(e2,e1)", "no_relation"]
-    values = measured(count_relations(gold, predicted, np.arange(4), NAMES).totals())
+    values = measured(count_relations(gold, predicted, each(4, "sentence"), NAMES).totals())
     assert values["official", "f1"] == pytest.approx((2 * 2 / (3 + 3) + 0.0) / 2)
 
 
@@ -51,16 +52,23 @@ def test_interval_rests_on_sentences_and_on_the_mean_over_seeds():
     assert estimate.value == pytest.approx(np.mean([measured(run.totals())["all", "f1"] for run in runs]))
 
 
-def test_mcnemar_is_two_sided_and_exact():
-    first, second = np.arange(20) < 9, np.arange(20) >= 19
-    assert mcnemar(first, second).p_value == pytest.approx(2 * (1 + 10) / 2**10)
-    assert mcnemar(first, first).p_value == 1.0
+def test_influences_are_how_measures_move_with_the_weight_of_a_unit():
+    """Of all measures, mean over two runs, by differences."""
+    runs = [count_relations(*drawn(seed=seed), NAMES) for seed in (0, 1)]
+    step, ones = 1e-5, np.ones(50)
+    steps = np.concatenate([ones + step * np.eye(50), ones - step * np.eye(50)])
+    moved = [measured(run.totals(steps)) for run in runs]
+    for key, statistic in statistics(runs).items():
+        above, below = np.mean([run[key] for run in moved], axis=0).reshape(2, 50)
+        np.testing.assert_allclose(statistic.influence, 50 * (above - below) / (2 * step), atol=1e-6)
+        assert statistic.seeds.tolist() == pytest.approx([float(measured(run.totals())[key]) for run in runs])
+        assert statistic.value == pytest.approx(statistic.seeds.mean())
 
 
 def answer(**changes):
     row = {"rule": 'SUBJ "a" "b" OBJ', "rule_id": "r", "parses": True, "matches": True, "is_faithful": True}
     row |= {"is_exact": True, "comprehensiveness": 0.5, "random_comprehensiveness": 0.1, "sufficiency": 0.2}
-    row |= {"sentence": 0, "gold": "x", "predicted": "x", "floor_rule": 'SUBJ "a" OBJ'}
+    row |= {"unit": 0, "seed": 0, "gold": "x", "predicted": "x", "floor_rule": 'SUBJ "a" OBJ'}
     return row | {"references": ['SUBJ "a" "b" OBJ']} | changes
 
 
@@ -68,15 +76,15 @@ NOTHING = {"rule": None, "parses": None, "matches": None, "rule_id": None, "is_f
 FALLS = {"comprehensiveness": None, "random_comprehensiveness": None, "sufficiency": None}
 ANSWERS = [
     answer(),
-    answer(sentence=1),
-    answer(sentence=2, is_exact=False, rule='SUBJ "a" OBJ', references=['SUBJ "c" OBJ'], gold="y"),
-    answer(**NOTHING, **FALLS, sentence=3, is_exact=False, predicted="no_relation"),
-    answer(sentence=4, is_exact=None, references=[], parses=False, matches=False),
+    answer(unit=1),
+    answer(unit=2, is_exact=False, rule='SUBJ "a" OBJ', references=['SUBJ "c" OBJ'], gold="y"),
+    answer(**NOTHING, **FALLS, unit=3, is_exact=False, predicted="no_relation"),
+    answer(unit=4, is_exact=None, references=[], parses=False, matches=False),
 ]
 
 
 def test_shares_of_written_rules_by_hand():
-    values = {name: (float(one.value), floor, num) for name, one, floor, num, _ in shares_of(ANSWERS, 0, 10)}
+    values = {name: (one.value, floor, num) for name, one, _, _, floor, num, _ in shares_of(ANSWERS, "sentence", 0, 10)}
     assert values["writes"] == (0.8, None, 5)
     assert values["parses"] == (0.75, None, 4)
     assert values["is_exact"] == (0.5, 0.0, 4)
@@ -87,20 +95,35 @@ def test_shares_of_written_rules_by_hand():
 
 def test_sentences_of_an_estimate_are_those_that_it_draws():
     """In the order in which they come, whatever their numbers, and each once."""
-    again = [answer(sentence=9), *ANSWERS, answer(sentence=9)]
-    drawn = {share.measure: share for share in shares_of(again, 0, 10)}
+    again = [answer(unit=9), *ANSWERS, answer(unit=9)]
+    drawn = {share.measure: share for share in shares_of(again, "sentence", 0, 10)}
     sentences = {
         "writes": [9, 0, 1, 2, 3, 4],
         "parses": [9, 0, 1, 2, 4],
         "is_exact": [9, 0, 1, 2, 3],
         "bleu": [9, 0, 1, 2],
     }
-    assert {name: drawn[name].sentences for name in sentences} == sentences
-    assert all(share.estimate.num_texts == len(share.sentences) for share in drawn.values())
+    assert {name: drawn[name].drawn for name in sentences} == sentences
+    assert all(share.estimate.num_texts == len(share.drawn) for share in drawn.values())
+
+
+def test_answers_of_one_sentence_are_a_unit_and_each_seed_has_its_value():
+    """Two models write of five sentences; what differs between them is in the interval."""
+    other = [row | {"seed": 1, "is_exact": row["is_exact"] and row["unit"] == 0} for row in ANSWERS]
+    found = {one.measure: one for one in shares_of([*ANSWERS, *other], "sentence", 0, 10)}
+    exact = found["is_exact"]
+    assert (exact.units.num, exact.units.kind, exact.num) == (4, "sentence", 8)
+    assert exact.statistic.seeds.tolist() == [0.5, 0.25]
+    assert exact.statistic.value == 0.375
+    sums = exact.units.sums(exact.statistic.influence)
+    np.testing.assert_allclose(sums, [2 - 0.75, 1 - 0.75, -0.75, -0.75])
+    rule = found["is_exact_by_rule"].statistic
+    assert rule.value == pytest.approx((3 / 6 + 0) / 2)
+    assert rule.influence.sum() == pytest.approx(0.0)
 
 
 def test_bleu_and_its_floor_are_those_of_the_whole():
-    values = {name: (float(one.value), floor, num) for name, one, floor, num, _ in shares_of(ANSWERS, 0, 10)}
+    values = {name: (one.value, floor, num) for name, one, _, _, floor, num, _ in shares_of(ANSWERS, "sentence", 0, 10)}
     asked = ANSWERS[:3]
 
     def tokens(text):
@@ -116,8 +139,10 @@ def test_bleu_and_its_floor_are_those_of_the_whole():
 
 
 def test_what_is_no_rule_has_its_own_tokens():
-    [bleu] = [one for name, one, *_ in shares_of([answer(rule='SUBJ "a" OBJ OBJ')], 0, 10) if name == "bleu"]
-    assert 0.0 < float(bleu.value) < 1.0
+    [bleu] = [
+        one for name, one, *_ in shares_of([answer(rule='SUBJ "a" OBJ OBJ')], "sentence", 0, 10) if name == "bleu"
+    ]
+    assert 0.0 < bleu.value < 1.0
 
 
 def test_sentences_are_numbered_as_they_come():

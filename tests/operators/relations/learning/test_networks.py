@@ -1,5 +1,7 @@
 """The network by hand: graph convolution, pooling, states that are each instance's own, and masked arguments."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -51,6 +53,25 @@ def test_decoder_starts_from_the_arguments_of_its_own_instance():
         torch.testing.assert_close(hidden[0, place], encoded.subject[place])
         torch.testing.assert_close(hidden[1, place], encoded.object[place])
     assert not cell.any()
+
+
+@pytest.mark.parametrize("output", ["context", "context_and_state"])
+def test_next_symbol_is_told_by_attention_over_all_tokens_that_are_kept(output):
+    """Equations 7 to 9 by hand: a token that is not kept counts for nothing, each of the others for its share."""
+    torch.manual_seed(0)
+    decoder = replace(DECODER, output=output)
+    net = RelationNetwork(ENCODER, decoder, Sizes(50, 4, 6, 3, 20)).eval()
+    [row] = examples([6])
+    kept = np.array([True, True, False, True, True, True])
+    encoded = net.encoder(batch_of([replace(row, kept=kept)]))
+    scores, _ = net.decoder(torch.tensor([[2]]), net.decoder.start(encoded), encoded)
+    state = net.decoder.lstm(net.decoder.symbols(torch.tensor([[2]])), net.decoder.start(encoded))[0][0, 0]
+    tokens = encoded.tokens[0][torch.from_numpy(kept)]
+    shares = torch.softmax(tokens @ (net.decoder.attention.weight @ state), dim=0)
+    context = (shares[:, None] * tokens).sum(dim=0)
+    seen = context if output == "context" else torch.cat([context, state])
+    torch.testing.assert_close(scores[0, 0], net.decoder.output(seen))
+    assert (context - encoded.tokens[0, 0]).abs().max() > 1e-3, "not the first token alone"
 
 
 def test_probability_of_a_rule_depends_on_no_other_instance():
