@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import average, leaves_list
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import pearsonr, rankdata, spearmanr
 
 from tiltmeter.operators.statistics.correlation import (
     Correlation,
@@ -41,7 +41,17 @@ def _scipy(x: np.ndarray, y: np.ndarray) -> Correlation:
     if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return Correlation(np.nan, np.nan, np.nan, np.nan, x.size)
     r, rho = pearsonr(x, y), spearmanr(x, y)
-    return Correlation(float(r.statistic), float(r.pvalue), float(rho.statistic), float(rho.pvalue), x.size)
+    if x.size >= 10:
+        return Correlation(float(r.statistic), float(r.pvalue), float(rho.statistic), float(rho.pvalue), x.size)
+    ps = [_share_of_orders(*columns) for columns in ((x, y), (rankdata(x), rankdata(y)))]
+    return Correlation(float(r.statistic), ps[0], float(rho.statistic), ps[1], x.size)
+
+
+def _share_of_orders(x: np.ndarray, y: np.ndarray) -> float:
+    """Of all orders of y, those whose correlation with x is as far from 0."""
+    dx, dy = x - x.mean(), y - y.mean()
+    sums = np.abs([dx @ dy[list(order)] for order in permutations(range(x.size))])
+    return float((sums >= abs(dx @ dy) - 1e-9).mean())
 
 
 def _matrix(size: int, entries: dict[tuple[int, int], float], other: float) -> np.ndarray:
@@ -75,9 +85,32 @@ def test_ties_share_the_mean_of_their_ranks() -> None:
 
 
 def test_pearson_by_hand() -> None:
-    # Deviations -1, 0, 1 and -1, 1, 0: 1 / 2, and with 1 degree of freedom (Cauchy) T = 1/sqrt(3) leaves 2/3.
+    # Deviations -1, 0, 1 and -1, 1, 0: 1 / 2, and each of the six orders gives 1 / 2 at least, either way.
     found = correlation(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
-    np.testing.assert_allclose(found, [0.5, 2 / 3, 0.5, 2 / 3, 3])
+    np.testing.assert_allclose(found, [0.5, 1.0, 0.5, 1.0, 3])
+
+
+def test_student_is_far_off_where_a_few_items_are_skewed() -> None:
+    # Five items, and one far from the others in each column: of 120 orders, one in five puts both together.
+    x, y = np.array([0.0, 0.1, 0.2, 0.3, 50.0]), np.array([0.2, 0.0, 0.3, 0.1, 50.0])
+    assert pearsonr(x, y).pvalue < 1e-5
+    assert correlation(x, y).pearson_p >= 0.1
+
+
+def test_columns_of_one_value_but_for_a_few_take_orders_that_are_drawn() -> None:
+    # One item of 40 differs in each column, and they meet: of the 40 places of the one, one is as good.
+    x, y = np.zeros(40), np.zeros(40)
+    x[3] = y[3] = 1.0
+    assert pearsonr(x, y).pvalue < 1e-12
+    assert correlation(x, y).pearson_p == pytest.approx(1 / 40, abs=0.005)
+    x[[4, 5, 6, 7]] = y[[8, 9, 10, 11]] = 1.0
+    assert correlation(x, y).pearson_p == pytest.approx(pearsonr(x, y).pvalue), "five that differ are enough"
+
+
+def test_no_p_value_is_less_than_orders_can_show() -> None:
+    x = np.arange(12.0)
+    assert correlation(x, x)[1] == pytest.approx(2 / 479_001_600)
+    assert correlation(np.arange(400.0), np.arange(400.0)).pearson_p > 0
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 30))
@@ -98,9 +131,10 @@ def test_p_values_are_uniform_without_a_relation() -> None:
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_perfect_relations(sign: float) -> None:
     found = correlation(np.array([1.0, 2.0, 3.0, 5.0]), sign * np.array([1.0, 2.0, 3.0, 5.0]))
-    assert found == (sign, 0.0, sign, 0.0, 4)
+    # Its own order and, as deviations -1.75, -0.75, 0.25, 2.25 are not symmetric, no other for r; 2 of 24 for ranks.
+    assert found == pytest.approx((sign, 1 / 24, sign, 2 / 24, 4))
     bent = correlation(np.array([1.0, 2.0, 3.0, 5.0]), sign * np.exp([1.0, 2.0, 3.0, 5.0]))
-    assert (bent.spearman, bent.spearman_p) == (sign, 0.0)
+    assert (bent.spearman, bent.spearman_p) == pytest.approx((sign, 2 / 24))
     assert 0.8 < sign * bent.pearson < 1
 
 
