@@ -12,8 +12,9 @@ from benchmarks.coverage.values import WHOLE, table
 
 STARTS = 4
 
-_SMALL: Settings = {"embedding.trainer.dimensions": 50, "embedding.trainer.epochs": 10}
-_LARGE: Settings = {"embedding.trainer.dimensions": 100, "embedding.trainer.epochs": 15}
+_LINES: Settings = {"embedding.resampling.unit": "line"}
+_SMALL: Settings = {"embedding.trainer.dimensions": 50, "embedding.trainer.epochs": 10} | _LINES
+_LARGE: Settings = {"embedding.trainer.dimensions": 100, "embedding.trainer.epochs": 15} | _LINES
 
 _EXPONENTIAL: Settings = {"embedding.resampling.weights": "exponential", "embedding.num_starts": STARTS}
 _DOCUMENTS: Settings = {"embedding.resampling.unit": "document"}

@@ -8,7 +8,7 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.adversary.config import AdversarySources, Directions, GenderAdversaryRun
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig
+from tiltmeter.jobs.embedding.embed import EmbeddingConfig, resampling_of
 from tiltmeter.jobs.embedding.find_models import replica_scheme
 from tiltmeter.jobs.embedding.trained import read, train
 from tiltmeter.jobs.embedding.vectors.selection import vector_column
@@ -49,7 +49,8 @@ def whole_vectors(run: Run[GenderAdversaryRun, AdversarySources]) -> WholeVector
     if isinstance(config, EmbeddingConfig):
         corpora = read(run).tokenised
         [corpus], [trained] = corpora.values(), train(run, corpora).values()
-        drawn = replica_scheme(run.config.seed, config, corpus.vocabulary)
+        resampling = resampling_of(run.runner.store, corpus, config)
+        drawn = replica_scheme(run.config.seed, config, corpus.vocabulary, resampling)
         # Texts are drawn beside them, so that draws of runs that train alike have noise that these do not share.
         replicas = {name: value for name, value in drawn.items() if name not in ("paired_by", ORDER)}
         refs = [trained.vectors[number].select("word", "vector") for number in range(config.num_replicas + 1)]

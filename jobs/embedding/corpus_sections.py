@@ -1,5 +1,7 @@
 """The sections of a report that every job with corpora has: what was read, its words, its training."""
 
+from typing import Any
+
 import polars as pl
 
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
@@ -10,8 +12,8 @@ from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Listing, 
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.figure import Figure
 from tiltmeter.jobs.report.plots.style import MALE, Look, lines
-from tiltmeter.jobs.report.wording import plural, verb
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.jobs.report.wording import plural, some, verb
+from tiltmeter.operators.embedding.bootstrap import ADVISED_DOCUMENTS, MIN_DOCUMENTS, ORIGINAL
 
 _TRAINERS = {
     "glove": "GloVe (Pennington et al. 2014)",
@@ -25,12 +27,49 @@ def trained(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
     return (
         f"{_sentence(corpora, embedding)} Word vectors of {embedding.trainer.dimensions} dimensions were trained with "
         f"{_TRAINERS[embedding.trainer.name]} on {'each' if corpora.height > 1 else 'it'}{_starts(embedding)} and on "
-        f"{embedding.num_replicas} bootstrap replicas of it, in which every {embedding.resampling.unit} "
+        f"{embedding.num_replicas} bootstrap replicas of it, in which every {_drawn(corpora, embedding)} "
         f"{_WEIGHTS[embedding.resampling.weights]} on average; their vocabulary is that of the corpus itself."
     )
 
 
 _WEIGHTS = {"poisson": "occurs a random number of times, once", "exponential": "has a random weight, 1"}
+
+
+def _drawn(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
+    """What is drawn as one, of which corpora."""
+    units: dict[str, list[str]] = {}
+    for row in corpora.to_dicts():
+        unit = embedding.resampling.of(row["num_articles"], row["num_lines"]).unit
+        units.setdefault(unit, []).append(row["corpus"])
+    if len(units) == 1:
+        return next(iter(units))
+    return " or ".join(f"{unit} (of {some(names)})" for unit, names in units.items())
+
+
+def _on_drawing(row: dict[str, Any], embedding: EmbeddingConfig) -> list[Block]:
+    """What is to be said of the documents that were drawn, or of those that there were too few of."""
+    num, lines = row["num_articles"], row["num_lines"]
+    several = (
+        f"{row['corpus']}: its documents have {wording.number(lines / max(num, 1), 1)} lines on average, and lines of "
+        "one document say the same things again"
+    )
+    if embedding.resampling.is_too_few(num, lines):
+        text = (
+            f"{several}. {plural(num, 'document')} {verb(num, 'be')} too few to draw from, so that its numbers have "
+            f"no intervals: {MIN_DOCUMENTS} are needed, and {ADVISED_DOCUMENTS} advised. With "
+            "embedding.resampling.unit=line there are intervals, for other lines of these documents and no more."
+        )
+        return [Paragraph(text, "warning")]
+    if embedding.resampling.of(num, lines).unit == "line":
+        return []
+    if num < ADVISED_DOCUMENTS:
+        text = (
+            f"{row['corpus']}: replicas draw whole documents, of which there are {num}; from {ADVISED_DOCUMENTS} on, "
+            "intervals hold as often as they say."
+        )
+        return [Paragraph(text, "warning")]
+    chosen = f"{several}, so that whole documents are drawn; embedding.resampling.unit=line draws lines."
+    return [Paragraph(chosen)] if embedding.resampling.unit == "auto" else []
 
 
 def _starts(embedding: EmbeddingConfig) -> str:
@@ -53,10 +92,11 @@ def _extent(num_articles: int, num_tokens: int) -> str:
     return f"{plural(num_articles, 'article')} with {plural(num_tokens, 'running word')}"
 
 
-def doubts(corpora: pl.DataFrame) -> list[Block]:
-    """The warnings of corpora, such as that they are too small."""
+def doubts(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> list[Block]:
+    """The warnings of corpora, such as that they are too small, and whether lines or documents were drawn."""
     warned = corpora.filter(pl.col("warning") != "").to_dicts()
-    return [Paragraph(f"{row['corpus']}: {row['warning']}.", "warning") for row in warned]
+    warnings = [Paragraph(f"{row['corpus']}: {row['warning']}.", "warning") for row in warned]
+    return [*warnings, *(block for row in corpora.to_dicts() for block in _on_drawing(row, embedding))]
 
 
 def corpora(rows: pl.DataFrame) -> list[Section]:

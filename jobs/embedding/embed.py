@@ -18,8 +18,8 @@ from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
 from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.operators.embedding import bootstrap, fasttext, glove, word2vec
 from tiltmeter.operators.embedding.bootstrap import (
-    LINES,
     Resampling,
+    ResamplingSettings,
     drawn_replica,
     replica_name,
     replica_numbers,
@@ -29,7 +29,7 @@ from tiltmeter.operators.embedding.fasttext import FastTextConfig
 from tiltmeter.operators.embedding.glove import GloveConfig
 from tiltmeter.operators.embedding.keyed_words import KeyedBy
 from tiltmeter.operators.embedding.word2vec import Word2VecConfig
-from tiltmeter.storage.store.ledger import TableRef, Unit
+from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _LINE_TRAINERS = {"word2vec": word2vec.VERSION, "fasttext": fasttext.VERSION}
 
@@ -46,7 +46,7 @@ class EmbeddingConfig:
         num_replicas: bootstrap replicas; the original corpus comes on top, as replica 0.
         num_starts: random starts from which the original corpus is trained; further ones tell what training alone does
             to a number.
-        resampling: how a replica is drawn from the corpus.
+        resampling: how a replica is drawn from a corpus.
         keyed_by: what random starts, blocks and the order of GloVe's pairs are keyed by: the rank of a word in this
             corpus, or the word itself, so that nights whose corpora differ little also train alike.
         min_count: occurrences that a word needs to be in the vocabulary.
@@ -62,7 +62,7 @@ class EmbeddingConfig:
     cooccurrence: CooccurrenceConfig = Field(default_factory=CooccurrenceConfig)
     num_replicas: Annotated[int, Field(ge=2, le=4096)] = 32
     num_starts: Annotated[int, Field(ge=1, le=256)] = 1
-    resampling: Resampling = LINES
+    resampling: ResamplingSettings = Field(default_factory=ResamplingSettings)
     keyed_by: KeyedBy = "rank"
     min_count: Annotated[int, Field(ge=1)] = 5
     fold_case: bool = True
@@ -130,7 +130,10 @@ def embed(
     if config.trainer.name == "glove":
         stage = _glove_stage(runner, corpora, config, seed, cluster)
     else:
-        units = {name: _line_units(name, corpus, config, seed) for name, corpus in corpora.items()}
+        units = {
+            name: _line_units(name, corpus, config, resampling_of(runner.store, corpus, config), seed)
+            for name, corpus in corpora.items()
+        }
         stage = Stage("train", each(training.LineTraining(config.checkpoint_seconds)), units)
     done = runner.run_whole(stage)
     return {
@@ -144,10 +147,22 @@ def embed(
     }
 
 
+def extent(store: Store, corpus: TokenisedCorpus) -> tuple[int, int]:
+    """Documents and lines of a corpus."""
+    [row] = store.read(corpus.summary.select("num_articles", "num_lines")).to_pylist()
+    return row["num_articles"], row["num_lines"]
+
+
+def resampling_of(store: Store, corpus: TokenisedCorpus, config: EmbeddingConfig) -> Resampling:
+    """How replicas of a corpus are drawn."""
+    return config.resampling.of(*extent(store, corpus))
+
+
 def _glove_stage(
     runner: Runner, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig, seed: int, cluster: ClusterConfig
 ) -> Stage:
     on_gpu = uses_gpus(config.device, runner.pool.num_gpus)
+    resampling = {name: resampling_of(runner.store, corpus, config) for name, corpus in corpora.items()}
     counted = count_corpora(
         runner,
         corpora,
@@ -155,10 +170,13 @@ def _glove_stage(
         config.num_replicas,
         seed,
         cluster.worker_data_bytes,
-        config.resampling,
+        resampling,
         config.keyed_by,
     )
-    units = {name: _pair_units(name, corpora[name], pairs, config, seed, on_gpu) for name, pairs in counted.items()}
+    units = {
+        name: _pair_units(name, corpora[name], pairs, config, resampling[name], seed, on_gpu)
+        for name, pairs in counted.items()
+    }
     if on_gpu:
         # As many as a card's memory holds are trained together; the worker finds out how many these are.
         batch_size = -(-len(config.replicas) // runner.pool.num_gpus)
@@ -172,11 +190,17 @@ def _glove_stage(
 
 
 def _pair_units(
-    name: str, corpus: TokenisedCorpus, pairs: PairTables, config: EmbeddingConfig, seed: int, on_gpu: bool
+    name: str,
+    corpus: TokenisedCorpus,
+    pairs: PairTables,
+    config: EmbeddingConfig,
+    resampling: Resampling,
+    seed: int,
+    on_gpu: bool,
 ) -> list[Unit]:
     operator = glove.CUDA_VERSION if on_gpu else glove.VERSION
     vocabulary = [corpus.vocabulary.select("word")]
-    units_per_line = config.resampling.units_per_line
+    units_per_line = resampling.units_per_line
     units = {} if units_per_line == 1 else {"units_per_line": units_per_line}
     return [
         _unit(
@@ -194,14 +218,16 @@ def _pair_units(
     ]
 
 
-def _line_units(name: str, corpus: TokenisedCorpus, config: EmbeddingConfig, seed: int) -> list[Unit]:
+def _line_units(
+    name: str, corpus: TokenisedCorpus, config: EmbeddingConfig, resampling: Resampling, seed: int
+) -> list[Unit]:
     inputs = {
         "vocabulary": [corpus.vocabulary.select("word")],
         "lines": [shard.lines for shard in corpus.shards],
         "words": [shard.words.select("word") for shard in corpus.shards],
     }
     same: dict[str, object] = {"seed": seed, "bootstrap": bootstrap.VERSION, "gensim": version("gensim")}
-    same |= drawn(config.resampling)
+    same |= drawn(resampling)
     operator = _LINE_TRAINERS[config.trainer.name]
     return [_unit(operator, name, corpus, config, same | {"replica": replica}, inputs) for replica in config.replicas]
 

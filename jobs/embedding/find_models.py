@@ -14,7 +14,7 @@ from tiltmeter.jobs.embedding.corpus.counting import keyed, tiling_of
 from tiltmeter.jobs.embedding.corpus.slices import check_any_large
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings
+from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings, extent, resampling_of
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.trained import publish_slices, read, train
 from tiltmeter.jobs.embedding.vectors.encoding import encode
@@ -24,7 +24,7 @@ from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding, read_ve
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.operators.embedding import bootstrap
-from tiltmeter.operators.embedding.bootstrap import ORIGINAL, replica_name
+from tiltmeter.operators.embedding.bootstrap import LINES, ORIGINAL, Resampling, replica_name
 from tiltmeter.operators.text.spelling import normalised
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -90,28 +90,41 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         for name, trained in embeddings.items()
     }
     done = run.runner.run_whole(Stage("select words", each(select), units, None))
-    embedding = cast(EmbeddingConfig, run.config.embedding)
+    embedding, store = cast(EmbeddingConfig, run.config.embedding), run.runner.store
+    drawn = {
+        name: 0 if embedding.resampling.is_too_few(*extent(store, corpora[name])) else embedding.num_replicas
+        for name in done
+    }
     return [
         _model(
             name,
             corpora[name].language,
             wordsets[name],
             needs,
-            finished,
-            embedding.num_replicas,
-            _num_tokens(run.runner.store, corpora[name]),
-            replica_scheme(run.config.seed, embedding, corpora[name].vocabulary),
+            _with_intervals(finished, embedding.num_replicas, drawn[name]),
+            drawn[name],
+            _num_tokens(store, corpora[name]),
+            replica_scheme(
+                run.config.seed, embedding, corpora[name].vocabulary, resampling_of(store, corpora[name], embedding)
+            ),
         )
         for name, finished in done.items()
     ]
 
 
-def replica_scheme(seed: int, embedding: EmbeddingConfig, vocabulary: TableRef) -> Scheme:
+def _with_intervals(finished: Sequence[Finished], num_replicas: int, drawn: int) -> list[Finished]:
+    """The original, its replicas if they were drawn from enough documents, and further starts."""
+    return [finished[ORIGINAL], *finished[1 : 1 + drawn], *finished[1 + num_replicas :]]
+
+
+def replica_scheme(
+    seed: int, embedding: EmbeddingConfig, vocabulary: TableRef, resampling: Resampling = LINES
+) -> Scheme:
     """What the lines of replicas are drawn by: two runs of one scheme draw the lines that both have alike.
 
     Where draws are keyed by words, they also train alike what both have; but not in another number of blocks.
     """
-    drawn = {"unit": embedding.resampling.unit, "weights": embedding.resampling.weights}
+    drawn = {"unit": resampling.unit, "weights": resampling.weights}
     scheme = {"paired_by": "replicas", "seed": seed, "operator": bootstrap.VERSION} | drawn
     if embedding.keyed_by == "rank":
         return scheme

@@ -109,7 +109,7 @@ def _origin(embedding: Embedding, frames: Frames) -> str:
 
 def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) -> list[Block]:
     """What to take with care, and what intervals say."""
-    blocks = doubts(frames["corpora"]) if "corpora" in frames else []
+    blocks = doubts(frames["corpora"], config.embedding) if isinstance(config.embedding, EmbeddingConfig) else []
     blocks += [block for measure in measures for block in measure.doubts]
     if measures and has_replicas(config.embedding):
         num_replicas = max(cast(int, measure.rows["num_replicas"].max() or 0) for measure in measures)

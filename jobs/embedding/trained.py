@@ -35,7 +35,7 @@ def train(run: Run[EmbeddingsRun, Sources], corpora: Mapping[str, TokenisedCorpu
 
     Raises:
         UnitsFailed: if none could.
-        InputError: if documents are to be drawn, and a corpus has one.
+        InputError: if documents are asked to be drawn, and a corpus has one.
     """
     config = cast(EmbeddingConfig, run.config.embedding)
     _check_documents(run.runner.store, corpora, config)

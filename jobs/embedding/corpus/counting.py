@@ -102,10 +102,13 @@ def count_corpora(
     num_replicas: int,
     seed: int,
     worker_bytes: int,
-    resampling: Resampling = LINES,
+    resampling: Mapping[str, Resampling],
     keyed_by: KeyedBy = "rank",
 ) -> dict[str, PairTables]:
     """Run the stages; returns the corpora that could be counted whole, by name.
+
+    Args:
+        resampling: how the replicas of each corpus are drawn.
 
     Raises:
         UnitsFailed: if none could.
@@ -117,10 +120,10 @@ def count_corpora(
         "counting": config,
         # It decides which tables the unit has.
         "worker_bytes": worker_bytes,
-        **drawn(resampling),
         **keyed(keyed_by),
     }
-    parts = _cooccurrence_stage(runner, corpora, identity)
+    identities = {name: {**identity, **drawn(resampling[name])} for name in corpora}
+    parts = _cooccurrence_stage(runner, corpora, identities)
     num_pairs = pairs_in_range(num_replicas, worker_bytes)
     merging = {
         name: _Merging(name, tiling_of(corpora[name].vocabulary, config, keyed_by), num_pairs, keyed_by)
@@ -146,11 +149,16 @@ def pairs_in_range(num_replicas: int, worker_bytes: int) -> int:
 
 
 def _cooccurrence_stage(
-    runner: Runner, corpora: Mapping[str, TokenisedCorpus], identity: Mapping[str, Any]
+    runner: Runner, corpora: Mapping[str, TokenisedCorpus], identities: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[Part]]:
     units = {
         name: [
-            Unit(cooccurrence.VERSION, f"{name} part {number}", identity, _counting_inputs(shard, corpus.vocabulary))
+            Unit(
+                cooccurrence.VERSION,
+                f"{name} part {number}",
+                identities[name],
+                _counting_inputs(shard, corpus.vocabulary),
+            )
             for number, shard in enumerate(corpus.shards)
         ]
         for name, corpus in corpora.items()
@@ -158,7 +166,7 @@ def _cooccurrence_stage(
     done = runner.run_whole(Stage("co-occurrence", each(_count_shard), units))
     return {
         name: [
-            [Range(0, _tiling(corpora[name].vocabulary, identity).num_tiles, table)]
+            [Range(0, _tiling(corpora[name].vocabulary, identities[name]).num_tiles, table)]
             for counted in finished
             for _, table in sorted(counted.tables.items())
         ]

@@ -16,10 +16,11 @@ TINY = [
 ]
 WORD2VEC = "embedding=word2vec"
 CHOICES = {
-    "usual": [],
-    "starts": ["embedding.num_starts=3"],
+    "usual": ["embedding.resampling.unit=line"],
+    "starts": ["embedding.resampling.unit=line", "embedding.num_starts=3"],
     "documents": ["embedding.resampling.unit=document", "embedding.num_starts=2"],
     "exponential": ["embedding.resampling.unit=document", "embedding.resampling.weights=exponential"],
+    "chosen": ["embedding.num_starts=2"],
 }
 
 
@@ -63,6 +64,51 @@ def test_documents_and_weights_draw_anew_what_is_drawn_and_leave_the_corpus_alon
         assert not np.array_equal(changed["en_replica_0001"], usual["en_replica_0001"]), name
 
 
+def test_documents_of_several_lines_are_drawn_where_nothing_is_said(runs):
+    done, _ = runs
+    assert done["chosen"].digests == done["documents"].digests
+    assert not done["chosen"].record["units"]["done"], "the same units"
+
+
+def test_lines_are_drawn_where_documents_have_one_each(run_job, made_up, write_lines, one_corpus, tmp_path):
+    documents = [document | {"text": document["text"].replace("\n", " ")} for document in made_up("en")]
+    settings = [*one_corpus("en", write_lines(tmp_path / "en.jsonl", documents)), *TINY, f"store={tmp_path}/store"]
+    chosen = run_job(*settings, f"run_dir={tmp_path}/chosen")
+    lines = run_job(*settings, "embedding.resampling.unit=line", f"run_dir={tmp_path}/lines")
+    assert lines.digests == chosen.digests
+    assert not lines.record["units"]["done"]
+
+
+def test_numbers_of_a_few_documents_have_no_intervals(
+    run_job, made_up, write_lines, one_corpus, word_lists, word_sets, tmp_path
+):
+    sides = {
+        "target_x": ["enaa", "enca"],
+        "target_y": ["enba", "enda"],
+        "attribute_a": ["enea"],
+        "attribute_b": ["enfa"],
+    }
+    quick = ["job.similarities=[cosine]", "job.statistics=[mean]", "job.min_words=1"]
+    lists = word_lists("en", associations={"made_up": word_sets(**sides)}, wefats=None)
+    rows = {}
+    for num in (5, 6):
+        folder = tmp_path / f"{num}"
+        folder.mkdir()
+        corpus = one_corpus("en", write_lines(folder / "en.jsonl", made_up("en")[:num]))
+        settings = [*corpus, *TINY, "job=association", *quick, *lists, f"store={tmp_path}/store"]
+        for unit in ("auto", "line"):
+            run = run_job(*settings, f"embedding.resampling.unit={unit}", f"run_dir={folder}/{unit}")
+            [rows[num, unit]] = run.rows("associations")
+            page = (run.path / "report.html").read_text()
+            assert ("5 documents are too few to draw from" in page) == (num == 5 and unit == "auto")
+            assert ("replicas draw whole documents, of which there are 6" in page) == (num == 6 and unit == "auto")
+    assert {row["status"] for row in rows.values()} == {"ok"}
+    drawn = {key: row["num_replicas"] for key, row in rows.items()}
+    assert drawn == {(5, "auto"): 0, (5, "line"): 2, (6, "auto"): 2, (6, "line"): 2}
+    assert rows[5, "auto"]["score_low"] is None
+    assert rows[5, "auto"]["score"] == rows[5, "line"]["score"]
+
+
 @pytest.mark.parametrize("choice", ["documents", "exponential", pytest.param("starts", marks=pytest.mark.slow)])
 def test_two_workers_and_other_groups_give_the_same_tables(runs, run_job, tmp_path, choice):
     done, settings = runs
@@ -92,7 +138,7 @@ def test_a_corpus_of_one_document_has_nothing_to_draw(run_job, write_lines, one_
     ("overrides", "message"),
     [
         (["embedding.num_starts=0"], r"embedding.num_starts=0: .*greater than or equal to 1"),
-        (["embedding.resampling.unit=page"], r"embedding.resampling.unit=page: must be line or document"),
+        (["embedding.resampling.unit=page"], r"embedding.resampling.unit=page: must be auto, line or document"),
         ([WORD2VEC, "embedding.resampling.weights=exponential"], "word2vec reads a line a whole number of times"),
     ],
 )
