@@ -117,7 +117,8 @@ def _pooled(frames: Frames) -> list[Section]:
         "A lean that shows with one cue pair need not show with another. Here the flips of all gender cue pairs and "
         "replicas are taken together, with an effect of the pair and an effect of the replica, both random. The mean "
         "is the pooled PSE; its interval says how far it would move with other cue words and this corpus drawn again, "
-        "and is wide because there are few pairs."
+        "and is wide because there are few pairs. With two pairs, and a corpus that hardly moves the flips, it holds "
+        "the mean in 89% of cases and not in 95%."
     )
     chart = Chart(
         "Dot plot: pooled PSE of every occupation with its interval, and the standard deviations between cue pairs and "
