@@ -4,7 +4,7 @@ Flags, contexts and texts as the last stages read them are made up, with teacher
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from benchmarks.calibration.errors import done, holds
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
@@ -21,6 +22,7 @@ from tiltmeter.jobs.classifiers.influence.masking import _METHODS, _coverages
 from tiltmeter.jobs.classifiers.influence.replacing import Judged, _ratio
 from tiltmeter.jobs.classifiers.influence.summing import _Summing
 from tiltmeter.jobs.classifiers.influence.tables import FLAGS, PREPARED
+from tiltmeter.operators.classifiers.influence.calibration import confidence_bins
 from tiltmeter.operators.classifiers.influence.records import MASK, Context, Words
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 
@@ -67,7 +69,7 @@ def interchanged(
 
     truth = drawn()
     said = np.where(rng.random(num_contexts) < 0.8, truth, drawn())
-    return Contexts(codes, *({PAIR[0]: of >= 0, PAIR[1]: of <= 0} for of in (truth, said)), rng)  # type: ignore[misc]
+    return Contexts(codes, *({PAIR[0]: of >= 0, PAIR[1]: of <= 0} for of in (truth, said)), rng)
 
 
 def among_random(repetition: int, num_contexts: int, offset: float) -> Contexts:
@@ -196,7 +198,9 @@ def followed(texts: Texts) -> dict[tuple[str, str], dict[str, Any]]:
         return np.eye(2, dtype=np.float32)[labels]
 
     def changes(_: Any, __: Any) -> NDArray[np.float32]:
-        return np.eye(2, dtype=np.float32)[said.ravel()] - np.eye(2, dtype=np.float32)[alone.ravel()]
+        """To logits of which the first and the second are 0 to 4 apart."""
+        margins = 4.0 * texts.rng.random((said.size, 1))
+        return (margins * np.eye(2)[said.ravel()] - np.eye(2)[alone.ravel()]).astype(np.float32)
 
     teacher = SimpleNamespace(
         states=states,
@@ -209,7 +213,7 @@ def followed(texts: Texts) -> dict[tuple[str, str], dict[str, Any]]:
     )
     taught = SimpleNamespace(load=lambda _: SimpleNamespace(teacher=teacher))
     config = {"teacher": "0", "seed": 0, "run_seed": 0, "unit": "sentence", "language": "en", "intervals": INTERVALS}
-    config |= {"student": SimpleNamespace(convention="masked")}  # type: ignore[dict-item]
+    config |= {"student": SimpleNamespace(convention="masked")}
     rows = [*texts.rows, *({**row, "part": "development"} for row in texts.rows)]
     inputs = {
         "texts": [pa.Table.from_pylist(rows, PREPARED)],
@@ -217,7 +221,7 @@ def followed(texts: Texts) -> dict[tuple[str, str], dict[str, Any]]:
         "student_words": [pa.table({})],
     }
     with patch.object(evaluating, "load_student", lambda *_: student):
-        table = done(evaluating._Evaluating({"0": taught}), config, inputs)["students"]  # type: ignore[dict-item]
+        table = done(evaluating._Evaluating({"0": taught}), config, inputs)["students"]
     return {(row["split"], row["measure"]): row for row in table.to_pylist()}
 
 
@@ -229,7 +233,16 @@ def _students(num_texts: int, size: float, repetition: int) -> dict[str, Outcome
         "context_only": holds(rows["test", "per_word_context_only"], ends, KEPT),
         "all_correct": holds(rows["test", "all_correct"], ends, _all_of(FOLLOWED)),
         "teacher": holds(rows["test", "teacher_accuracy"], ends, RIGHT),
+        "calibration": holds(rows["test", "calibration_error_published"], ends, _calibration_error()),
     }
+
+
+@cache
+def _calibration_error() -> float:
+    """Of sureness 1 / (1 + e^-m), m uniform in 0..4, of a student that is right in 9 of 10 places whatever m is."""
+    sureness = expit(np.linspace(0.0, 4.0, 200_001))
+    sums = np.bincount(confidence_bins(sureness), weights=sureness - FOLLOWED)
+    return float(np.abs(sums).sum() / sureness.size)
 
 
 def _all_of(rate: float, rho: float = 0.3) -> float:
@@ -313,6 +326,7 @@ _OF_STUDENTS = tuple(
         ("context_only", "share of places"),
         ("all_correct", "share of texts"),
         ("teacher", "share of texts"),
+        ("calibration", "expected calibration error"),
     )
 )
 _OF_MASKING = (

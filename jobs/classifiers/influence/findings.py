@@ -12,6 +12,8 @@ from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.classifiers.influence.probes import MIN_RANDOM
 from tiltmeter.operators.statistics.multiplicity import least_possible
 
+_ALONE = "all_correct_context_only"
+
 
 def sentences(frames: Frames) -> Iterator[str]:
     """Of all tables that there are."""
@@ -41,12 +43,25 @@ def teacher_name(name: str) -> str:
 def _students(students: pl.DataFrame) -> Iterator[str]:
     for (teacher,), rows in students.filter(split="test").group_by("model", maintain_order=True):
         means = dict(rows.group_by("measure").agg(pl.col("value").mean()).iter_rows())
-        context_only = percent(means["all_correct_context_only"])
+        context_only = percent(means[_ALONE])
         yield (
             f"A student of {teacher_name(str(teacher))} gives {percent(means['all_correct'])} of the test texts its "
             f"class from every place; the text without the word alone gives {context_only}. Of single places these "
-            f"are {percent(means['per_word'])} and {percent(means['per_word_context_only'])}."
+            f"are {percent(means['per_word'])} and {percent(means['per_word_context_only'])}.{_weakness(rows)}"
         )
+
+
+def _weakness(rows: pl.DataFrame) -> str:
+    """A sentence where a student follows hardly better than the context does."""
+    lowest, highest = (
+        rows.filter(measure=measure)[end].drop_nulls() for measure, end in (("all_correct", "low"), (_ALONE, "high"))
+    )
+    if lowest.len() and highest.len() and lowest.min() > highest.max():  # type: ignore[operator]
+        return ""
+    return (
+        " Their intervals overlap: what the student alone says of words is hardly more than the context does, and only "
+        "what the teacher confirms counts. More texts would teach it more, or a larger student.contexts_per_text."
+    )
 
 
 def _ratios(ratios: pl.DataFrame) -> Iterator[str]:

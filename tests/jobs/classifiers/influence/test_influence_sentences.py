@@ -58,6 +58,13 @@ def test_shares_stand_beside_what_they_are_held_against():
         assert share in text
 
 
+def test_a_student_that_follows_hardly_better_than_the_context_is_said_to():
+    students = pl.from_arrow(influence()["students"])
+    assert "Their intervals overlap" not in next(sentences({"students": students}))
+    weak = students.with_columns(low=pl.when(measure="all_correct").then(0.7).otherwise("low"))
+    assert "only what the teacher confirms counts" in next(sentences({"students": weak}))
+
+
 def test_a_finding_names_its_side():
     tables = influence()
     probes = pl.from_arrow(tables["probes"]).with_columns(p_random_holm=pl.lit(0.001))
