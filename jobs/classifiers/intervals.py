@@ -71,8 +71,8 @@ def check_method(interval: Method, *, has_groups: bool) -> None:
     """
     if has_groups and interval not in HOLDS_ITS_ESTIMATE:
         raise ValueError(
-            f"intervals.interval={interval}: must be {' or '.join(sorted(HOLDS_ITS_ESTIMATE))} with data.group, as there "
-            "are few groups and resamples of few spread too little; or set data.group to null"
+            f"intervals.interval={interval}: must be {' or '.join(sorted(HOLDS_ITS_ESTIMATE))} with data.group: "
+            "of few groups, resamples spread too little; set it so, or data.group to null"
         )
 
 

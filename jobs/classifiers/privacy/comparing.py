@@ -1,4 +1,4 @@
-"""How far each model differs from others, text by text, and how sure that is."""
+"""How far each model differs from others, speaker by speaker, and how sure that is."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,14 +7,13 @@ import numpy as np
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.intervals import with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
-from tiltmeter.jobs.classifiers.privacy.estimates import DIFFERENCE_SCALES, TextValues
+from tiltmeter.jobs.classifiers.privacy.estimates import DIFFERENCE_SCALES, Estimates, TextValues
 from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED
 from tiltmeter.jobs.runtime.rows import OK, failed, table_of
-from tiltmeter.operators.statistics import multiplicity, paired_samples
+from tiltmeter.operators.classifiers.privacy import spoken
+from tiltmeter.operators.statistics import multiplicity
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
-from tiltmeter.operators.statistics.paired_samples import paired_t
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 CONTROL = "GenderCtrl"
@@ -31,7 +30,6 @@ EXPECTED = {
 """What the paper expects of EP (sections 8.1 and 8.3), and the orders of EG and of the UAR of gender in its table 1."""
 
 Row = dict[str, Any]
-Estimates = Mapping[tuple[int | None, str], TextValues]
 
 
 def comparisons(
@@ -48,13 +46,13 @@ def comparisons(
     for against, measure in _pairs(config["model"], others):
         measured = estimates[None, measure]
         if against == tables.RANDOM_LISTS:
-            other = estimates[None, "ep_random"].values
+            difference = measured - estimates[None, "ep_random"]
         elif (against, measure) == (GENERAL, "ep"):
-            other = np.zeros(len(measured.values))  # of General against itself
+            difference = measured  # General's against itself is 0
         else:
-            other = others[against][None, measure].values
+            difference = measured - others[against][None, measure]
         about = {"model": config["model"], "against": against, "corpus": corpus, "measure": measure}
-        yield about | _comparison(about, measured._replace(values=measured.values - other), config)
+        yield about | _comparison(about, difference, config)
 
 
 def _pairs(model: str, others: Mapping[str, Estimates]) -> Iterator[tuple[str, str]]:
@@ -66,25 +64,29 @@ def _pairs(model: str, others: Mapping[str, Estimates]) -> Iterator[tuple[str, s
     yield tables.RANDOM_LISTS, "ep"
 
 
-def _comparison(about: Row, differences: TextValues, config: Mapping[str, Any]) -> Row:
+def _comparison(about: Row, difference: TextValues, config: Mapping[str, Any]) -> Row:
     scale = DIFFERENCE_SCALES[about["measure"]]
-    row: Row = dict(with_interval("difference", differences.estimate, config["intervals"], scale, differences.scheme))
-    row |= {name: float(value) for name, value in paired_t(differences.values)._asdict().items()}
+    found = difference.inferred(config, scale)
+    row = difference.columns("difference", found, config, scale)
+    if row["difference"] is None:
+        return row | failed("no_value", "the measure has no value: see models")
+    p, too_few = difference.spoken.p_of_none(found)
+    seeds = difference.spoken.seeds
+    row |= {"p": p, "num_units": found.num_units, "sd_training": seeds.std(ddof=1) if seeds.size > 1 else np.nan}
     expected = EXPECTED.get((about["model"], about["against"], about["measure"]))
-    has_value = row["difference"] is not None
-    row |= {"expected": expected, "found": _is_found(expected, row) if expected and has_value else None}
-    return row | (OK if has_value else failed("no_value", "the measure has no value: see models"))
+    is_sure = row["difference_low"] is not None
+    row |= {"expected": expected, "found": _is_found(expected, row) if expected and is_sure else None}
+    return row | (failed("too_few_units", too_few.reason) if too_few else OK)
 
 
 def _is_found(expected: str, row: Row) -> bool:
-    end = row["difference_high" if expected == "lower" else "difference_low"]
-    return end is not None and bool(end < 0 if expected == "lower" else end > 0)
+    return bool(row["difference_high"] < 0 if expected == "lower" else row["difference_low"] > 0)
 
 
 def adjust(runner: Runner, compared: Sequence[TableRef]) -> list[TableRef]:
     """The table ``orderings`` of all models, with p-values that are adjusted for their number."""
-    versions = {"operators": [paired_samples.VERSION, multiplicity.VERSION]}
-    unit = Unit("privacy_orderings/1", "orderings", versions, {"orderings": list(compared)})
+    versions = {"operators": [spoken.VERSION, multiplicity.VERSION]}
+    unit = Unit("privacy_orderings/2", "orderings", versions, {"orderings": list(compared)})
     [done] = runner.run_whole(Stage("adjust", each(_adjust), {"orderings": [unit]}))["orderings"]
     return [done.tables["orderings"]]
 
@@ -96,7 +98,7 @@ def _adjust(store: Store, unit: Unit) -> Tables:
 
 def adjusted(rows: Sequence[Row]) -> list[Row]:
     """Rows with p-values that are adjusted for the tests of one corpus and measure: a column of the paper's table 1."""
-    tested = np.array([np.nan if row["p"] is None else row["p"] for row in rows], dtype=np.float64)
+    tested = np.array([np.nan if row.get("p") is None else row["p"] for row in rows], dtype=np.float64)
     keys = [(row["corpus"], row["measure"]) for row in rows]
     results = list(rows)
     for key in dict.fromkeys(keys):

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from tiltmeter.jobs.classifiers.attributions import Explain
 from tiltmeter.jobs.classifiers.config import TrainedModels
+from tiltmeter.jobs.classifiers.intervals import check_method
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
@@ -335,6 +336,8 @@ class PrivacyMetricsRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _checked(self) -> Self:
+        has_groups = any(data.group is not None for data in self.corpora.values())
+        check_method(self.intervals.interval, has_groups=has_groups)
         if self.splits.development + self.splits.test >= 1:
             raise ValueError("splits.development and splits.test add up to 1 or more: lower one, for training texts")
         for name, data in self.corpora.items():

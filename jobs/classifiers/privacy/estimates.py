@@ -1,23 +1,35 @@
-"""What each text has of a measure, resamples of the texts of a corpus, and intervals over them."""
+"""What each text has of a measure, who said it, resamples of a corpus, and intervals over them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.classifiers.intervals import Resampled, resampled_texts
+from tiltmeter.jobs.classifiers.intervals import Resampled, resampled_by, resampled_texts, with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
-from tiltmeter.jobs.runtime.draws import Scheme
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.classifiers.privacy.attacker import weighted_recalls
+from tiltmeter.operators.classifiers.privacy.spoken import Spoken
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT, Scale
-from tiltmeter.operators.statistics.resampling import Estimate, effective_number, resampled_mean
 from tiltmeter.operators.statistics.text_intervals import below
+from tiltmeter.operators.statistics.units import Inferred, Units, kish, units_of
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 Frames = Mapping[str, pl.DataFrame]
-Texts = Mapping[int, str]
-"""What each sentence says, by its number."""
+
+
+class Said(NamedTuple):
+    """A sentence, and who said it; None: nobody knows."""
+
+    text: str
+    speaker: str | None
+
+
+Texts = Mapping[int, Said]
+"""All sentences by their numbers."""
 
 SCALES: Mapping[str, Scale] = dict.fromkeys(tables.MEASURES, LOGIT) | {
     "ep": LINEAR,
@@ -30,25 +42,54 @@ DIFFERENCE_SCALES: Mapping[str, Scale] = {name: FISHER if scale is LOGIT else LI
 """Of differences of the measures."""
 
 
+def said_texts(store: Store, refs: Sequence[TableRef]) -> Texts:
+    """Sentences of tables ``texts``, and of ``noisy_texts``, whose copies are by whoever said the original."""
+    texts: dict[int, Said] = {}
+    for row in (row for ref in refs for row in store.read(ref).to_pylist()):
+        speaker = texts[row["original"]].speaker if "original" in row else row["group"]
+        texts[row["sentence"]] = Said(row["text"], speaker)
+    return texts
+
+
+def select_said(ref: TableRef) -> TableRef:
+    """What :func:`said_texts` reads of a table ``texts`` or ``noisy_texts``."""
+    return ref.select("sentence", "text", "original" if "original" in ref.columns else "group")
+
+
+def speakers(sentences: Sequence[int], texts: Texts) -> Units:
+    """What was drawn independently: speakers, or texts where nothing says who speaks."""
+    names = [texts[number].speaker for number in sentences]
+    return units_of(names, "text" if all(name is None for name in names) else "speaker")
+
+
 class TextValues(NamedTuple):
     """Of one measure and corpus.
 
     Attributes:
-        values: ``[texts]``, whose mean is the measure; NaN where a text has none.
-        counts: ``[resamples, texts]``, how often each resample has each text; the same for all models.
-        num_texts: that the measure counts for; None: those that have a value.
-        scheme: of the resamples.
+        spoken: what each text has of it.
+        drawn: resamples of the texts, or of whoever said them; the same for all models.
     """
 
-    values: NDArray[np.float64]
-    counts: NDArray[np.int32]
-    num_texts: float | None = None
-    scheme: Scheme | None = None
+    spoken: Spoken
+    drawn: Resampled
 
-    @property
-    def estimate(self) -> Estimate:
-        """The measure."""
-        return resampled_mean(self.values, self.counts, self.num_texts)
+    def __sub__(self, other: "TextValues") -> "TextValues":
+        return self._replace(spoken=self.spoken - other.spoken)
+
+    def inferred(self, config: Mapping[str, Any], scale: Scale) -> Inferred:
+        """The measure with its interval."""
+        return self.spoken.inferred(config["intervals"].level, scale)
+
+    def columns(self, name: str, found: Inferred, config: Mapping[str, Any], scale: Scale) -> Row:
+        """The measure, the ends of its interval and its draws."""
+        values, units = self.spoken.influence + found.value, self.spoken.units
+        weights = self.spoken.weights
+        num = None if weights is None else kish(units.sums(weights))
+        estimate = resampled_by(values, self.drawn, units, num)._replace(value=found.value)
+        return with_interval(name, found, estimate, config["intervals"], scale, self.drawn.scheme)
+
+
+Estimates = Mapping[tuple[int | None, str], TextValues]
 
 
 def estimates(
@@ -59,53 +100,67 @@ def estimates(
     Args:
         frames: ``samples`` of all seeds of a model, and ``outcomes`` if it was tested.
         corpus: one of those that they have.
-        texts: of all sentences.
+        texts: all sentences.
         config: of the unit, with the seed and the intervals.
     """
-    return _explained(frames["samples"], corpus, texts, config) | (
-        _recalls(frames["outcomes"], corpus, texts, config) if "outcomes" in frames else {}
+    return dict(_explained(frames["samples"], corpus, texts, config)) | (
+        dict(_recalls(frames["outcomes"], corpus, texts, config)) if "outcomes" in frames else {}
     )
 
 
 def _explained(
     samples: pl.DataFrame, corpus: str, texts: Texts, config: Mapping[str, Any]
-) -> dict[tuple[int | None, str], TextValues]:
-    rows = samples.filter(corpus=corpus).sort("sentence")
-    parts: dict[int | None, pl.DataFrame] = {
-        seed: part for (seed,), part in rows.partition_by("seed", maintain_order=True, as_dict=True).items()
-    }
-    parts[None] = rows.group_by("sentence", maintain_order=True).agg(pl.col(*tables.EXPLAINED).mean())
-    drawn = resampled_sentences(parts[None]["sentence"].to_list(), corpus, texts, config)
-    return {
-        (seed, name): TextValues(
-            part[name].cast(pl.Float64).fill_null(np.nan).to_numpy(), drawn.counts, None, drawn.scheme
-        )
-        for seed, part in parts.items()
-        for name in tables.EXPLAINED
-    }
+) -> Iterator[tuple[tuple[int | None, str], TextValues]]:
+    rows = samples.filter(corpus=corpus).sort("seed", "sentence")
+    seeds = rows["seed"].unique(maintain_order=True).to_list()
+    sentences = rows["sentence"].unique().sort().to_list()
+    units, drawn = speakers(sentences, texts), resampled_sentences(sentences, corpus, texts, config)
+    for name in tables.EXPLAINED:
+        values = rows[name].cast(pl.Float64).fill_null(np.nan).to_numpy().reshape(len(seeds), -1)
+        for seed, part in [(None, values), *zip(seeds, np.split(values, len(seeds)), strict=True)]:
+            yield (seed, name), TextValues(Spoken(part, mean_of_seeds(part), units), drawn)
+
+
+def mean_of_seeds(values: FloatArray) -> FloatArray:
+    """``[seeds, texts]`` to ``[texts]``, over the seeds that have a value; NaN without any."""
+    counts = (~np.isnan(values)).sum(axis=0)
+    return np.where(counts > 0, np.nansum(values, axis=0) / np.maximum(counts, 1), np.nan)
 
 
 def _recalls(
     outcomes: pl.DataFrame, corpus: str, texts: Texts, config: Mapping[str, Any]
-) -> dict[tuple[int | None, str], TextValues]:
-    """Every class and gender keeps its number of texts in a resample, and so its weight."""
-    rows = outcomes.filter(corpus=corpus)
-    by_seed = {seed: part.sort("sentence") for (seed,), part in rows.partition_by("seed", as_dict=True).items()}
-    first = next(iter(by_seed.values()))
-    numbers = {name: first[name].rank("dense").cast(pl.Int64).to_numpy() for name in ("valence", "gender")}
-    cells = np.column_stack([numbers["valence"], numbers["gender"]])
-    drawn_from = [[texts[number], *cell] for number, *cell in first.select("sentence", "valence", "gender").iter_rows()]
-    drawn = resampled_texts(drawn_from, corpus, config, np.unique(cells, axis=0, return_inverse=True)[1])
-    values: dict[tuple[int | None, str], TextValues] = {}
+) -> Iterator[tuple[tuple[int | None, str], TextValues]]:
+    """Where texts are drawn, every class and gender keeps its number of texts; speakers have theirs, of any class."""
+    rows = outcomes.filter(corpus=corpus).sort("seed", "sentence")
+    seeds = rows["seed"].unique(maintain_order=True).to_list()
+    first = rows.filter(seed=seeds[0])
+    numbers = {name: first[name].rank("dense").cast(pl.Int64).to_numpy() - 1 for name in ("valence", "gender")}
+    cells = np.unique(np.column_stack([*numbers.values()]), axis=0, return_inverse=True)[1]
+    units = speakers(first["sentence"].to_list(), texts)
+    has_speakers = units.kind == "speaker"
+    said = [[texts[number].text, *cell] for number, *cell in first.select("sentence", "valence", "gender").iter_rows()]
+    drawn = resampled_texts(said, corpus, config, units, None if has_speakers else cells)
     for name, classes in numbers.items():
-        right = {seed: (part[f"found_{name}"] == part[name]).to_numpy() for seed, part in by_seed.items()}
-        recalls = {seed: weighted_recalls(is_right, classes) for seed, is_right in right.items()}
-        num = effective_number(weighted_recalls(np.ones(len(classes), dtype=bool), classes))
-        for seed, shares in {**recalls, None: np.mean(list(recalls.values()), axis=0)}.items():
-            values[seed, f"{name}_uar"] = TextValues(shares, drawn.counts, num, drawn.scheme)
-    return values
+        right = (rows[f"found_{name}"] == rows[name]).to_numpy().reshape(len(seeds), -1)
+        shares = np.stack([weighted_recalls(is_right, classes) for is_right in right])
+        made = Spoken(
+            shares,
+            shares.mean(axis=0),
+            units,
+            classes if has_speakers else cells,
+            has_speakers and name == "gender",
+            weighted_recalls(np.ones(len(classes), dtype=bool), classes),
+        )
+        for seed, part in [(None, shares), *zip(seeds, np.split(shares, len(seeds)), strict=True)]:
+            yield (seed, f"{name}_uar"), TextValues(made._replace(by_seed=part, values=part.mean(axis=0)), drawn)
 
 
 def resampled_sentences(sentences: Sequence[int], corpus: str, texts: Texts, config: Mapping[str, Any]) -> Resampled:
-    """Resamples of the explained sentences of a corpus, which are given by their numbers."""
-    return resampled_texts([texts[number] for number in sentences], f"{corpus} explained", config)
+    """Resamples of the explained sentences of a corpus, or of whoever said them."""
+    said = [texts[number].text for number in sentences]
+    return resampled_texts(said, f"{corpus} explained", config, speakers(sentences, texts))
+
+
+def seeds_of(rows: pl.DataFrame, name: str) -> NDArray[np.float64]:
+    """``[seeds]``, the mean over the texts by each of several trainings."""
+    return rows.group_by("seed", maintain_order=True).agg(pl.col(name).mean())[name].drop_nulls().to_numpy()

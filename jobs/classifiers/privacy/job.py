@@ -36,7 +36,7 @@ def run(run: Run[PrivacyMetricsRun, PrivacySources]) -> None:
     run.publish_all(sum_up(runner, config, shown, outcomes, measured))
     if noisy is not None:
         run.publish("noisy_texts", [noisy.texts])
-        run.publish_all({"noise": control_noise(runner, config, noisy, noisy_attributions(measured))})
+        run.publish_all({"noise": control_noise(runner, config, texts.texts, noisy, noisy_attributions(measured))})
 
 
 def _requests(config: PrivacyMetricsRun, _: PrivacySources, num_gpus: int) -> Sequence[ResourceRequest]:

@@ -11,10 +11,17 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.intervals import with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.config import Noise, PrivacyMetricsRun
-from tiltmeter.jobs.classifiers.privacy.estimates import Texts, resampled_sentences
+from tiltmeter.jobs.classifiers.privacy.estimates import (
+    Texts,
+    TextValues,
+    mean_of_seeds,
+    resampled_sentences,
+    said_texts,
+    select_said,
+    speakers,
+)
 from tiltmeter.jobs.classifiers.privacy.labels import Row
 from tiltmeter.jobs.classifiers.privacy.texts import SpokenTexts, drawn
 from tiltmeter.jobs.classifiers.tables import SENTENCES
@@ -22,10 +29,11 @@ from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, failed
 from tiltmeter.operators.classifiers.decoys import making as decoy_making
 from tiltmeter.operators.classifiers.privacy import noise as artificial_noise
+from tiltmeter.operators.classifiers.privacy import spoken
 from tiltmeter.operators.classifiers.privacy.noise import salience, with_noise
-from tiltmeter.operators.statistics import resampling
+from tiltmeter.operators.classifiers.privacy.spoken import Spoken
+from tiltmeter.operators.statistics import means, resampling
 from tiltmeter.operators.statistics.intervals import LOGIT
-from tiltmeter.operators.statistics.resampling import resampled_mean
 from tiltmeter.operators.text.listed_words import normalised
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -159,27 +167,35 @@ def _check_new(rows: Sequence[Row], noise: Noise) -> None:
 
 
 def control_noise(
-    runner: Runner, config: PrivacyMetricsRun, noisy: NoisyTexts, attributions: Mapping[str, Sequence[TableRef]]
+    runner: Runner,
+    config: PrivacyMetricsRun,
+    texts: TableRef,
+    noisy: NoisyTexts,
+    attributions: Mapping[str, Sequence[TableRef]],
 ) -> list[TableRef]:
     """Tables of the schema ``NOISE``, one for each model.
 
     Args:
         runner: of the stages.
         config: of the run.
+        texts: of the schema ``TEXTS``, which say who speaks.
         noisy: the copy.
         attributions: of its sentences, by model, for each seed.
     """
-    settings = {"operators": [artificial_noise.VERSION, resampling.VERSION], "seed": config.seed}
+    operators = [artificial_noise.VERSION, spoken.VERSION, means.VERSION, resampling.VERSION]
+    settings: dict[str, Any] = {"operators": operators, "seed": config.seed}
     settings |= {"intervals": config.intervals, "words": config.models.noise.words}
-    about = noisy.texts.select("sentence", "text", "noise", "valence", "gender")
+    about = noisy.texts.select("sentence", "noise", "valence", "gender")
+    said = [select_said(texts), select_said(noisy.texts)]
     units = {
         name: [
             Unit(
-                "noise_salience/4",
+                "noise_salience/5",
                 name,
                 {"model": name, **settings},
                 {
                     "texts": [about],
+                    "said": said,
                     "attributions": [ref.select("sentence", "position", "word", "attribution") for ref in refs],
                 },
             )
@@ -199,8 +215,8 @@ def _control(store: Store, unit: Unit) -> Tables:
             for sentence, lines in groupby(store.read(ref).to_pylist(), lambda line: line["sentence"])
         ]
     )
-    shown = {sentence: row["text"] for sentence, row in texts.items()}
-    yield from with_draws({"noise": (list(noise_rows(samples, shown, unit.config)), tables.NOISE)}, None)
+    said = said_texts(store, unit.inputs["said"])
+    yield from with_draws({"noise": (list(noise_rows(samples, said, unit.config)), tables.NOISE)}, None)
 
 
 def _sample(text: Row, lines: Sequence[Row]) -> Row:
@@ -221,20 +237,29 @@ def noise_rows(samples: pl.DataFrame, texts: Texts, config: Mapping[str, Any]) -
     words = [word for entries in config["words"] for word in entries]
     for word in [None, *(word for word in words if word in samples["word"].to_list())]:
         rows = samples if word is None else samples.filter(word=word)
-        yield _row(None, word, rows.group_by("sentence").agg(pl.col(*_MEASURES, "even_share").mean()), texts, config)
+        yield _row(None, word, rows, texts, config)
         for (seed,), part in rows.partition_by("seed", maintain_order=True, as_dict=True).items():
             yield _row(seed, word, part, texts, config)
 
 
 def _row(seed: Any, word: str | None, rows: pl.DataFrame, texts: Texts, config: Mapping[str, Any]) -> Row:
-    known = rows.drop_nulls("share").sort("sentence")
-    row = {"model": config["model"], "seed": seed, "word": word, "num_texts": known.height}
-    if not known.height:
+    rows = rows.sort("seed", "sentence")
+    known = rows.drop_nulls("share").unique("sentence").sort("sentence")["sentence"].to_list()
+    row = {"model": config["model"], "seed": seed, "word": word, "num_texts": len(known)}
+    if not known:
         return row | failed("no_attribution", "no word of any of the texts has an attribution other than 0")
-    drawn = resampled_sentences(known["sentence"].to_list(), f"{NOISY} {word or ''}", texts, config)
+    drawn, units = resampled_sentences(known, f"{NOISY} {word or ''}", texts, config), speakers(known, texts)
+    part = rows.filter(pl.col("sentence").is_in(known))
+    by_seed = {
+        name: part[name].cast(pl.Float64).fill_null(np.nan).to_numpy().reshape(-1, len(known))
+        for name in (*_MEASURES, "even_share")
+    }
+    even = float(mean_of_seeds(by_seed["even_share"]).mean())
+    why = OK
     for name in _MEASURES:
-        estimate = resampled_mean(known[name].to_numpy(), drawn.counts)
-        row |= with_interval(name, estimate, config["intervals"], LOGIT, drawn.scheme)
-    even = float(known["even_share"].to_numpy().mean())
-    is_above = row["share_low"] is not None and bool(row["share_low"] > even)
-    return row | {"even_share": even, "highlighted": is_above, **OK}
+        measure = TextValues(Spoken(by_seed[name], mean_of_seeds(by_seed[name]), units), drawn)
+        found = measure.inferred(config, LOGIT)
+        row |= measure.columns(name, found, config, LOGIT)
+        why = failed("too_few_units", found.reason) if found.too_few else OK
+    is_above = None if row["share_low"] is None else bool(row["share_low"] > even)
+    return row | {"even_share": even, "highlighted": is_above, "num_units": units.num, **why}

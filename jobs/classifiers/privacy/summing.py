@@ -1,23 +1,23 @@
-"""What each model gives away over a whole corpus, with intervals over its texts; and how far it differs from others."""
+"""What each model gives away over a whole corpus, with intervals over its speakers; and how far others give less."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.intervals import with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.comparing import CONTROL, adjust, comparisons
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
-from tiltmeter.jobs.classifiers.privacy.estimates import SCALES, Texts, TextValues, estimates
+from tiltmeter.jobs.classifiers.privacy.estimates import SCALES, Estimates, Frames, estimates, said_texts, select_said
 from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED, Measured
 from tiltmeter.jobs.classifiers.privacy.words import word_rows
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, failed
-from tiltmeter.operators.classifiers.privacy import attacker
-from tiltmeter.operators.statistics import paired_samples, resampling
+from tiltmeter.operators.classifiers.privacy import attacker, spoken
+from tiltmeter.operators.statistics import flips, means, resampling
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _OTHERS = {"general": GENERAL, "control": CONTROL, "reseeded": RESEEDED}
@@ -38,17 +38,17 @@ def sum_up(
     Args:
         runner: of the stages.
         config: of the run.
-        texts: with the columns ``sentence`` and ``text``, of all that is tested and explained.
+        texts: tables ``texts`` and, if there is one, ``noisy_texts``.
         outcomes: of each model that was tested, for each seed.
         measured: of each model, for each seed.
     """
     settings = {
-        "operators": [attacker.VERSION, resampling.VERSION, paired_samples.VERSION],
+        "operators": [attacker.VERSION, spoken.VERSION, means.VERSION, flips.VERSION, resampling.VERSION],
         "seed": config.seed,
         "intervals": config.intervals,
     }
     names = [name for name in measured if name in outcomes or name == RESEEDED]
-    shown = {"texts": [ref.select("sentence", "text") for ref in texts]}
+    shown = {"texts": [select_said(ref) for ref in texts]}
     units = {name: [_unit(name, settings, shown | _inputs(name, outcomes, measured))] for name in names}
     done = runner.run_whole(Stage("sum up", each(_sum_up), units))
     sums = {name: [finished.tables[name] for [finished] in done.values()] for name in ("models", "ep_words")}
@@ -56,7 +56,7 @@ def sum_up(
 
 
 def _unit(name: str, settings: Row, inputs: Mapping[str, Sequence[TableRef]]) -> Unit:
-    return Unit("privacy_sums/5", name, {"model": name, **settings}, inputs)
+    return Unit("privacy_sums/6", name, {"model": name, **settings}, inputs)
 
 
 def _inputs(
@@ -72,7 +72,7 @@ def _inputs(
 
 
 def _sum_up(store: Store, unit: Unit) -> Tables:
-    config, frames, texts = unit.config, _read(store, unit, "own"), _texts(store, unit)
+    config, frames, texts = unit.config, _read(store, unit, "own"), said_texts(store, unit.inputs["texts"])
     others = {name: _read(store, unit, role) for role, name in _OTHERS.items()}
     models: list[Row] = []
     compared: list[Row] = []
@@ -91,11 +91,6 @@ def _sum_up(store: Store, unit: Unit) -> Tables:
     yield from with_draws(rows | {"ep_words": (words, tables.EP_WORDS)}, None)
 
 
-def _texts(store: Store, unit: Unit) -> Texts:
-    rows = [row for ref in unit.inputs["texts"] for row in store.read(ref).to_pylist()]
-    return {row["sentence"]: row["text"] for row in rows}
-
-
 def _read(store: Store, unit: Unit, role: str) -> dict[str, pl.DataFrame]:
     kinds = [kind for kind in ("outcomes", "samples", "words") if f"{role}_{kind}" in unit.inputs]
     return {kind: pl.concat([_frame(store, ref) for ref in unit.inputs[f"{role}_{kind}"]]) for kind in kinds}
@@ -108,23 +103,30 @@ def _frame(store: Store, ref: TableRef) -> pl.DataFrame:
 def _model_rows(
     config: Mapping[str, Any],
     corpus: str,
-    frames: Mapping[str, pl.DataFrame],
-    values: Mapping[tuple[int | None, str], TextValues],
+    frames: Frames,
+    values: Estimates,
 ) -> Iterator[Row]:
     seeds = list(dict.fromkeys(seed for seed, _ in values))
     samples = frames["samples"].filter(corpus=corpus)
     num_rows = frames["outcomes"].filter(corpus=corpus)["sentence"].n_unique() if "outcomes" in frames else None
     for seed in sorted(seeds, key=lambda seed: -1 if seed is None else seed):
         row: Row = {"model": config["model"], "seed": seed, "corpus": corpus, "num_rows": num_rows}
-        for name in tables.MEASURES:
-            if (seed, name) in values:
-                measure = values[seed, name]
-                row |= with_interval(name, measure.estimate, config["intervals"], SCALES[name], measure.scheme)
+        found = {
+            name: values[seed, name].inferred(config, SCALES[name])
+            for name in tables.MEASURES
+            if (seed, name) in values
+        }
+        for name, these in found.items():
+            row |= values[seed, name].columns(name, these, config, SCALES[name])
         part = samples if seed is None else samples.filter(seed=seed)
         row |= {"num_explained": part.filter(status="ok")["sentence"].n_unique()}
         row |= _why(part, "ep", tables.EP_STATUSES) | _why(part, "eg", tables.EG_STATUSES)
-        has_share = row["listed_share"] is not None
-        yield row | (OK if has_share else failed("no_attribution", "no sentence has an attribution other than 0"))
+        row |= {"num_units": found["listed_share"].num_units}
+        if row["listed_share"] is None:
+            yield row | failed("no_attribution", "no sentence has an attribution other than 0")
+            continue
+        reasons = [these.reason for name, these in found.items() if row[name] is not None and np.isnan(these.variance)]
+        yield row | (failed("too_few_units", reasons[0]) if reasons else OK)
 
 
 def _why(samples: pl.DataFrame, measure: str, reasons: Mapping[str, str]) -> Row:

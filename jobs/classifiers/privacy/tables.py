@@ -147,8 +147,11 @@ WORD_SHARES = pa.schema(
 """What each listed word of each sentence has of its attribution."""
 
 
+_UNITS = column("num_units", pa.int64(), "speakers of the explained texts, or the texts where nothing says who speaks")
+
+
 def _with_interval(name: str, sentence: str) -> list[pa.Field]:
-    return estimate_columns(name, sentence, "the texts")
+    return estimate_columns(name, sentence, "speakers, or texts where nothing says who speaks, and seeds")
 
 
 MODELS = pa.schema(
@@ -158,6 +161,7 @@ MODELS = pa.schema(
         CORPUS,
         *(field for name, sentence in MEASURES.items() for field in _with_interval(name, sentence)),
         column("num_rows", pa.int64(), "texts that it was tested on", "texts"),
+        _UNITS,
         column("num_explained", pa.int64(), "texts that were explained", "texts"),
         column("num_ep", pa.int64(), "texts that have an EP, with one seed at least", "texts"),
         column("num_eg", pa.int64(), "texts that have an EG, with one seed at least", "texts"),
@@ -174,13 +178,22 @@ ORDERINGS = pa.schema(
         CORPUS,
         column("measure", pa.string(), "a column of the table models", key=True),
         *_with_interval("difference", "mean over the texts of the model, less that of the other; General's EP is 0"),
-        column("t", pa.float64(), "paired t over the texts, each with its mean over the seeds"),
-        column("df", pa.float64(), "its degrees of freedom"),
-        column("p", pa.float64(), "its two-sided p"),
+        _UNITS,
+        column("sd_training", pa.float64(), "standard deviation of the difference between seeds; null of one seed"),
+        column(
+            "p",
+            pa.float64(),
+            "two-sided, of no difference: the larger of that by the signs of speakers, in each of whom the two may be "
+            "interchanged, and that by Student's t over speakers and seeds; of one seed the first; null of too few",
+        ),
         column("p_holm", pa.float64(), "after Holm, over the rows of the same corpus and measure"),
         column("p_benjamini_hochberg", pa.float64(), "after Benjamini and Hochberg, over the same rows"),
         column("expected", pa.string(), "'lower' or 'higher': what the paper expects; null: nothing"),
-        column("found", pa.bool_(), "whether the interval lies on that side of 0; null where nothing is expected"),
+        column(
+            "found",
+            pa.bool_(),
+            "whether the interval lies on that side of 0; null where nothing is expected, and without an interval",
+        ),
         STATUS,
         REASON,
     ]
@@ -201,7 +214,11 @@ EP_WORDS = pa.schema(
         column("share_where_used", pa.float64(), "its share of the attribution, mean over sentences that have it"),
         column("share_general", pa.float64(), "share of the model General; null of General itself, and without it"),
         *_with_interval("change", "share, less that of General; null as for share_general"),
-        column("stopped", pa.bool_(), "whether the interval of change lies below 0 and share is at most half"),
+        column(
+            "stopped",
+            pa.bool_(),
+            "whether the interval of change lies below 0 and share is at most half; null without one",
+        ),
         STATUS,
         REASON,
     ]
@@ -215,8 +232,9 @@ NOISE = pa.schema(
         *_with_interval("share", "share of the attribution that falls on the artificial word, mean over the texts"),
         *_with_interval("first", "share of the texts in which no other word has a larger attribution"),
         column("even_share", pa.float64(), "both, were the attributions of all words as large"),
-        column("highlighted", pa.bool_(), "whether the interval of share lies above even_share"),
+        column("highlighted", pa.bool_(), "whether the interval of share lies above even_share; null without one"),
         column("num_texts", pa.int64(), "explained texts that have an artificial word", "texts"),
+        _UNITS,
         STATUS,
         REASON,
     ]

@@ -7,15 +7,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.classifiers.intervals import Resampled, with_interval
-from tiltmeter.jobs.classifiers.privacy.estimates import Texts, resampled_sentences
+from tiltmeter.jobs.classifiers.intervals import Resampled
+from tiltmeter.jobs.classifiers.privacy.estimates import Frames, Texts, TextValues, resampled_sentences, speakers
+from tiltmeter.jobs.runtime.rows import OK, failed
+from tiltmeter.operators.classifiers.privacy.spoken import Spoken
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.intervals import FISHER
-from tiltmeter.operators.statistics.resampling import resampled_mean
+from tiltmeter.operators.statistics.units import Units
 
 _STOPPED = 0.5
 """Of what General makes of a word: a model that makes less of it has stopped using it."""
 
-Frames = Mapping[str, pl.DataFrame]
 Row = dict[str, Any]
 
 
@@ -34,7 +36,7 @@ def word_rows(frames: Frames, general: Frames, texts: Texts, config: Mapping[str
 
 def _of_corpus(frames: Frames, general: Frames, corpus: str, texts: Texts, config: Mapping[str, Any]) -> Iterator[Row]:
     sentences = np.unique(frames["samples"].filter(corpus=corpus)["sentence"].to_numpy())
-    drawn = resampled_sentences(sentences.tolist(), corpus, texts, config)
+    drawn, units = resampled_sentences(sentences.tolist(), corpus, texts, config), speakers(sentences.tolist(), texts)
     shares = _shares(frames, corpus, sentences)
     others = _shares(general, corpus, sentences) if general else None
     uses, parts = _uses(frames, corpus), _parts(frames, corpus)
@@ -44,8 +46,8 @@ def _of_corpus(frames: Frames, general: Frames, corpus: str, texts: Texts, confi
         share = float(shares[key].mean())
         row |= {"share": share, "share_where_used": share * len(sentences) / max(uses[key]["num_sentences"], 1)}
         if others is not None:
-            row |= _change(shares[key], others.get(key, np.zeros(len(sentences))), drawn, config)
-        yield row | {"status": "ok", "reason": ""}
+            row |= _change(shares[key], others.get(key, np.zeros_like(shares[key])), drawn, units, config)
+        yield OK | row
 
 
 def _uses(frames: Frames, corpus: str) -> dict[tuple[str, str], Row]:
@@ -72,23 +74,24 @@ def _parts(frames: Frames, corpus: str) -> dict[tuple[str, str], Row]:
     return {(row["word"], row["list"]): {name: row[name] for name in columns} for row in counted.to_dicts()}
 
 
-def _shares(frames: Frames, corpus: str, sentences: NDArray[np.int64]) -> dict[tuple[str, str], NDArray[np.float64]]:
-    """Each word's share of the attribution of each sentence, mean over the seeds."""
+def _shares(frames: Frames, corpus: str, sentences: NDArray[np.int64]) -> dict[tuple[str, str], FloatArray]:
+    """Each word's share of the attribution, ``[seeds, sentences]``."""
     rows = frames["words"].filter(corpus=corpus)
     num_seeds = frames["samples"]["seed"].n_unique()
-    by_word: dict[tuple[str, str], NDArray[np.float64]] = {}
+    by_word: dict[tuple[str, str], FloatArray] = {}
     for (word, name), part in rows.partition_by("word", "list", as_dict=True).items():
-        places = np.searchsorted(sentences, part["sentence"].to_numpy())
-        sums = np.bincount(places, weights=part["share"].to_numpy(), minlength=len(sentences))
-        by_word[str(word), str(name)] = sums / num_seeds
+        places = part["seed"].to_numpy() * len(sentences) + np.searchsorted(sentences, part["sentence"].to_numpy())
+        by_word[str(word), str(name)] = np.zeros((num_seeds, len(sentences)))
+        np.add.at(by_word[str(word), str(name)].reshape(-1), places, part["share"].to_numpy())
     return by_word
 
 
-def _change(
-    shares: NDArray[np.float64], other: NDArray[np.float64], drawn: Resampled, config: Mapping[str, Any]
-) -> Row:
-    difference = shares - other
-    estimate = resampled_mean(difference, drawn.counts)
-    row = with_interval("change", estimate, config["intervals"], FISHER, drawn.scheme)
-    is_less = bool((row["change_high"] or 0.0) < 0 and shares.mean() <= _STOPPED * other.mean())
-    return {"share_general": float(other.mean()), **row, "stopped": is_less}
+def _change(shares: FloatArray, other: FloatArray, drawn: Resampled, units: Units, config: Mapping[str, Any]) -> Row:
+    by_seed = shares - other
+    difference = TextValues(Spoken(by_seed, by_seed.mean(axis=0), units), drawn)
+    found = difference.inferred(config, FISHER)
+    row = difference.columns("change", found, config, FISHER)
+    is_less = None if row["change_high"] is None else bool(row["change_high"] < 0)
+    is_stopped = is_less and bool(shares.mean() <= _STOPPED * other.mean())
+    why = failed("too_few_units", found.reason) if is_less is None else OK
+    return {"share_general": float(other.mean()), **row, "stopped": is_stopped, **why}

@@ -67,13 +67,13 @@ def fall(
         return None
     first, second = np.asarray(falls, float), np.asarray(others, float)
     if is_paired:
-        sides = (_Side(first - second, units),)
+        sides = [_Side(first - second, units)]
     else:
         codes = np.split(units.codes, [first.size])
-        sides = tuple(
+        sides = [
             _Side(values, Units(own, units.num, units.kind))
             for values, own in zip((first, -second), codes, strict=True)
-        )
+        ]
     value = float(sum(side.mean for side in sides))
     fewest = min(sides, key=lambda side: side.effective)
     total = sum(side.values.size for side in sides)

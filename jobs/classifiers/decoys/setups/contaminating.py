@@ -395,6 +395,6 @@ def _uncovered(
     flipped = inspections.filter("is_flipped").sort("model", "row")
     is_seen = (flipped["place"] <= num_inspected).to_numpy().reshape(flipped["model"].n_unique(), -1).astype(np.float64)
     drawn = [texts[row] for row in flipped["row"].unique().sort()]
-    counts = {"num_inspected": num_inspected, "num_flipped": len(drawn)}
+    counts: dict[str, Any] = {"num_inspected": num_inspected, "num_flipped": len(drawn)}
     counts |= {"num_uncovered": float(is_seen.mean(axis=0).sum())}
     return counts | _mean_of_models("uncovered", is_seen, config, LOGIT, drawn)

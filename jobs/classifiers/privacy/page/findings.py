@@ -7,6 +7,7 @@ import polars as pl
 
 from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun
 from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED
+from tiltmeter.jobs.classifiers.privacy.texts import CORPORA
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph
 from tiltmeter.jobs.report.intervals import on_resamples
@@ -14,6 +15,11 @@ from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.sides import Lean, on_sides
 from tiltmeter.jobs.report.wording import estimate, listed, number, plural, quoted, significant
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.statistics.flips import MIN_UNITS
+from tiltmeter.operators.statistics.groups import MIN_SIDE
+from tiltmeter.operators.statistics.intervals import HOLDS_ITS_ESTIMATE
+from tiltmeter.operators.statistics.means import MIN_KISH
+from tiltmeter.operators.statistics.multiplicity import least_possible
 from tiltmeter.operators.statistics.sides import CONTRADICTORY
 
 NAMES = {
@@ -28,6 +34,7 @@ NAMES = {
 }
 _NUM_WORDS = 8
 _FEW_GROUPS = 10
+_LEAST_SHOWN = 1e-4
 
 _ASKED = [
     Paragraph(
@@ -86,7 +93,7 @@ def _orderings(frames: Frames) -> Iterator[str]:
     """What the paper expects, and whether it was found: a sentence for each corpus and measure."""
     if "orderings" not in frames:
         return
-    asked = frames["orderings"].filter(pl.col("expected").is_not_null() & (pl.col("status") == "ok"))
+    asked = frames["orderings"].filter(pl.col("expected").is_not_null() & pl.col("difference").is_not_null())
     for (corpus, measure), rows in asked.partition_by("corpus", "measure", maintain_order=True, as_dict=True).items():
         orders = rows.partition_by("expected", "against", maintain_order=True)
         yield f"{_place(str(corpus))}, {NAMES[str(measure)]} {'; '.join(map(_order, orders))}."
@@ -108,7 +115,13 @@ def _chance(frames: Frames) -> Iterator[str]:
     means = frames["models"].filter(pl.col("seed").is_null())
     compared = frames["orderings"].filter(pl.col("measure") == "ep", pl.col("against") == RESEEDED)
     for row in means.filter(pl.col("model") == RESEEDED, pl.col("ep").is_not_null()).to_dicts():
-        rows = compared.filter(corpus=row["corpus"], status="ok")
+        rows = compared.filter(pl.col("difference_low").is_not_null(), corpus=row["corpus"])
+        if rows.is_empty():
+            yield (
+                f"{_place(row['corpus'])}, General trained with other random numbers has an EP of "
+                f"{estimate(row, 'ep')}; who has a higher one can't be told of so few speakers or texts."
+            )
+            continue
         above = on_sides(rows, Lean("difference")).above["model"].to_list()
         yield (
             f"{_place(row['corpus'])}, General trained with other random numbers has an EP of {estimate(row, 'ep')}; "
@@ -116,7 +129,7 @@ def _chance(frames: Frames) -> Iterator[str]:
         )
 
 
-VERDICTS = ("found", "not found", "left open by contradictory numbers")
+VERDICTS = ("found", "not found", "left open by contradictory numbers", "left open by too few speakers or texts")
 """On what is expected."""
 
 
@@ -126,8 +139,12 @@ def verdict(row: Row) -> str:
     >>> row = {"expected": "lower", "difference": -0.2, "difference_low": -0.3, "difference_high": -0.1}
     >>> verdict(row), verdict(row | {"expected": "higher"}), verdict(row | {"difference": 0.1})
     ('found', 'not found', 'left open by contradictory numbers')
+    >>> verdict(row | {"difference_low": None})
+    'left open by too few speakers or texts'
     """
-    confirmed, unconfirmed, contradicted = VERDICTS
+    confirmed, unconfirmed, contradicted, untold = VERDICTS
+    if row["difference_low"] is None:
+        return untold
     side = Lean("difference").side(row)
     if side in CONTRADICTORY:
         return contradicted
@@ -154,9 +171,10 @@ def _stopped(frames: Frames) -> Iterator[str]:
 def _noise(frames: Frames) -> Iterator[str]:
     """Whether explanations show what is known to be so."""
     for row in noise_of(frames, "ArtNoise"):
-        verdict = "highlight" if row["highlighted"] else "do not highlight"
+        how = {True: "highlight", False: "do not highlight", None: "can't be shown, by so few, to highlight"}
+        found = how[row["highlighted"]]
         yield (
-            f"Explanations {verdict} the artificial words that ArtNoise learnt: {estimate(row, 'share')} of its "
+            f"Explanations {found} the artificial words that ArtNoise learnt: {estimate(row, 'share')} of its "
             f"attribution falls on them, where {number(row['even_share'], 3)} would if all words had as much."
         )
 
@@ -165,8 +183,26 @@ def noise_of(frames: Frames, model: str) -> Sequence[Row]:
     """What a model makes of all artificial words, mean over the seeds."""
     if "noise" not in frames:
         return []
-    means = frames["noise"].filter(pl.col("seed").is_null(), pl.col("word").is_null(), pl.col("status") == "ok")
+    means = frames["noise"].filter(pl.col("seed").is_null(), pl.col("word").is_null(), pl.col("share").is_not_null())
     return means.filter(model=model).to_dicts()
+
+
+def _intervals(frames: Frames, config: PrivacyMetricsRun) -> str:
+    made = config.intervals
+    of = (
+        "texts, as nothing says who speaks"
+        if config.data.group is None
+        else "speakers, whose texts are not independent"
+    )
+    if made.interval not in HOLDS_ITS_ESTIMATE:
+        draws = f"{made.num_resamples:,} resamples of the texts"
+        return f"{on_resamples(made.level, made.interval, draws)} Other trainings are not in them."
+    num = frames["models"]["seed"].n_unique() - 1
+    seeds = f"and over {num} trainings that differ in their seed" if num > 1 else "of this one training"
+    return (
+        f"Intervals at a nominal {100 * made.level:g}% are of Student's t, between two borders of a score test, over "
+        f"{of}, {seeds}."
+    )
 
 
 def _unadjusted(frames: Frames) -> Iterator[str]:
@@ -177,9 +213,41 @@ def _unadjusted(frames: Frames) -> Iterator[str]:
     weak = sum(not significant(row["p_holm"]) for row in rows.to_dicts())
     if weak:
         yield (
-            f"{weak:,} of the {plural(rows.height, 'order')} found by an interval would not be found by a paired t-"
-            "test, with p after Holm for the tests of a corpus and measure."
+            f"{weak:,} of the {plural(rows.height, 'order')} found by an interval would not be found by a test, with p "
+            "after Holm for the tests of a corpus and measure."
         )
+
+
+def _could_show(frames: Frames) -> Iterator[str]:
+    """The least p that a test of each corpus could have had, before any is said to show nothing."""
+    tested = frames["orderings"].drop_nulls("p") if "orderings" in frames else pl.DataFrame()
+    if tested.is_empty():
+        yield f"No difference has a p-value: one needs {MIN_UNITS} speakers (texts, where nobody is named) that differ."
+        return
+    for (corpus,), rows in tested.partition_by("corpus", maintain_order=True, as_dict=True).items():
+        num, num_tests = rows["num_units"].max(), rows["measure"].value_counts()["count"].max()
+        if isinstance(num, int) and isinstance(num_tests, int):
+            least = least_possible("flips", num, num_tests)
+            yield (
+                f"{_place(str(corpus))}, {num:,} units and {plural(num_tests, 'test')} of a measure allow no p after "
+                f"Holm below {number(max(least, _LEAST_SHOWN), 4)}."
+            )
+
+
+def _units(frames: Frames) -> Iterator[str]:
+    """Who was drawn, of each corpus; too few are these people and no others."""
+    for corpus, part in CORPORA.items():
+        used = frames["texts"].filter(pl.col("status") == "ok", pl.col("part") == part)
+        groups = used.drop_nulls("group").group_by("gender").agg(pl.col("group").n_unique()).sort("gender").rows()
+        if not groups:
+            continue
+        few = min(num for _, num in groups) < MIN_SIDE
+        who, total = listed([f"{num:,} {gender}" for gender, num in groups]), sum(num for _, num in groups)
+        rest = (
+            f": numbers are of these {total:,} people, and say nothing of others. An interval of the UAR of gender "
+            f"needs {MIN_SIDE} of each gender, other intervals {MIN_KISH} in all, and a p-value {MIN_UNITS} that differ"
+        )
+        yield f"{_place(corpus)}, the speakers are {who}{rest if few else ''}."
 
 
 def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:
@@ -195,12 +263,15 @@ def _doubts(frames: Frames, config: PrivacyMetricsRun) -> Iterator[str]:
                 "With so few speakers to learn from, gender and speaker can hardly be told apart: an attacker who does "
                 "not recognise strangers need not mean that nothing is given away."
             )
-    made, draws = config.intervals, f"{config.intervals.num_resamples:,} resamples of the texts"
+    yield from _units(frames)
+    yield _intervals(frames, config)
+    yield from _could_show(frames)
     yield (
-        f"{on_resamples(made.level, made.interval, draws)} That other speakers, or other seeds, would give other "
-        "numbers is not in them."
+        "Explanations are of the class that each model itself finds most probable, by its log odds, unless "
+        "explanations.explained and explanations.attribution.output say otherwise: where two models find different "
+        "classes, EP and EG compare what speaks for different things."
     )
-    if any(not row["highlighted"] for row in noise_of(frames, "ArtNoise")):
+    if any(row["highlighted"] is False for row in noise_of(frames, "ArtNoise")):
         yield "Explanations that do not show the artificial words may not show what the other models go by, either."
     yield from _unadjusted(frames)
     if "PrivBias" in config.models.names and config.unbiased.path is None:

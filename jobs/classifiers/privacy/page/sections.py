@@ -35,7 +35,9 @@ def _models(frames: Frames) -> Iterator[Block]:
     is_mean = pl.col("seed").is_null()
     ordered = frames["models"].sort("corpus", descending=True, maintain_order=True)
     means, by_seed = ordered.filter(is_mean), ordered.filter(~is_mean)
-    yield _model_grid(means, _METRICS, "Means over the seeds, with intervals over the texts.")
+    yield _model_grid(
+        means, _METRICS, "Means over the seeds, with intervals over speakers (texts, where nobody is named) and seeds."
+    )
     missing = means.filter(pl.col("ep").is_null() | pl.col("eg").is_null())
     if missing.height:
         yield grid("Where there is no EP or no EG.", missing, "corpus", "model", *map(optional, _REASONS))
@@ -61,8 +63,10 @@ def _orderings(frames: Frames) -> Iterator[Block]:
     rows = frames["orderings"].drop_nulls("expected") if "orderings" in frames else pl.DataFrame()
     if rows.height:
         yield grid(
-            "Found: the difference and its whole interval, of paired resamples, lie on the expected side of 0. p is of "
-            "a paired t-test over the texts, after Holm for the tests of a corpus and measure.",
+            "Found: the difference and its whole interval, over speakers (texts, where nobody is named) and seeds, lie "
+            "on the expected side of 0. p is of no difference: the larger of one by the signs of speakers, in each of "
+            "whom the two may be interchanged, and one by t over speakers and seeds; after Holm for the tests of a "
+            "corpus and measure.",
             rows,
             "corpus",
             text("measure", names=NAMES),
@@ -70,6 +74,7 @@ def _orderings(frames: Frames) -> Iterator[Block]:
             "expected",
             "against",
             estimate("difference"),
+            count("num_units", "units"),
             p_value("p_holm", "p (Holm)"),
             cell("found", _answer),
         )
@@ -77,7 +82,7 @@ def _orderings(frames: Frames) -> Iterator[Block]:
 
 def _answer(row: Row) -> str:
     answers = {"found": "yes", "not found": "no"}
-    return "" if row["found"] is None else answers.get(verdict(row), verdict(row))
+    return "" if row["difference"] is None else answers.get(verdict(row), verdict(row))
 
 
 def _explanations(frames: Frames, config: PrivacyMetricsRun) -> Iterator[Block]:

@@ -24,20 +24,22 @@ def test_models_learn_valence_and_those_that_are_trained_for_ep_leave_listed_wor
         ("ArtNoise", "noisy"),
     }
     general, private, reseeded = (means[name, "within"] for name in ("General", "PrivAdvEP", RESEEDED))
-    assert general["valence_uar"] > 0.9
-    assert private["valence_uar"] > 0.9
-    assert private["ep"] > max(reseeded["ep"], 0.1)
+    assert min(general["valence_uar"], means["ArtNoise", "within"]["valence_uar"]) > 0.9
+    assert private["ep"] > max(reseeded["ep"] + 0.2, 0.3)
     for row in means.values():
         for name in ("valence_uar", "gender_uar", "ep", "ep_random", "eg", "listed_share", "right_sign_share"):
-            if row[name] is not None:
+            if row[f"{name}_low"] is not None:
                 assert row[f"{name}_low"] - 1e-12 <= row[name] <= row[f"{name}_high"] + 1e-12
         assert row["right_sign_share"] <= row["lexicon_share"]
     assert reseeded["valence_uar"] is None
     orderings = {(row["against"], row["measure"]): row for row in outcome.rows("orderings", corpus="within")}
     kept = orderings["General", "ep"]
-    assert (kept["expected"], kept["found"]) == ("higher", True)
+    assert (kept["expected"], kept["found"]) == ("higher", kept["difference_low"] > 0)
     assert kept["difference"] == pytest.approx(private["ep"])
-    assert kept["p"] <= kept["p_holm"] < 0.05
+    assert [kept[f"difference_{end}"] for end in ("low", "high")] == pytest.approx(
+        [private["ep_low"], private["ep_high"]]
+    )
+    assert 2 ** (1 - kept["num_units"]) <= kept["p"] <= kept["p_holm"]
     assert {against for against, measure in orderings if measure == "ep"} == {"General", RESEEDED, "random lists"}
 
 
@@ -88,7 +90,7 @@ def test_the_mean_over_the_samples_is_the_sum_over_words_on_one_list(outcome):
         once = {word: row[part] for (word, _), row in words.items()}
         assert sum(once.values()) == pytest.approx(mean[name])
     avoided = {row["word"]: row["num_avoided"] for row in outcome.rows("ep_words", model="PrivAdvEP", corpus="within")}
-    assert avoided["he"] > 20
+    assert avoided["sorry"] + avoided["damn"] > 5
 
 
 def test_artificial_words_weigh_more_with_the_model_that_learnt_them(outcome):
@@ -97,8 +99,13 @@ def test_artificial_words_weigh_more_with_the_model_that_learnt_them(outcome):
     assert {word for model, word in rows if model == "ArtNoise"} == words
     learnt, unknown = rows["ArtNoise", None], rows["General", None]
     assert (learnt["num_texts"], learnt["even_share"]) == (unknown["num_texts"], unknown["even_share"])
-    assert learnt["share_low"] > unknown["share_high"]
-    assert all(row["highlighted"] == (row["share_low"] > row["even_share"]) for row in rows.values())
+    [first, other] = outcome.rows("noise", seed=0, word=None)
+    by_model = {row["model"]: row for row in (first, other)}
+    assert by_model["ArtNoise"]["share_low"] > by_model["General"]["share_high"]
+    for row in rows.values():
+        is_told = row["share_low"] is not None
+        assert row["highlighted"] == (row["share_low"] > row["even_share"] if is_told else None)
+        assert row["status"] == ("ok" if is_told else "too_few_units")
     assert learnt["num_texts"] == sum(rows["ArtNoise", word]["num_texts"] for word in words - {None})
     copies = {row["sentence"]: row for row in outcome.rows("noisy_texts")}
     originals = {row["sentence"]: row for row in outcome.rows("texts", part="test", status="ok")}
@@ -122,9 +129,26 @@ def test_speakers_of_parts_differ_and_rows_and_words_that_were_not_read_say_why(
 def test_the_report_says_what_was_found(outcome):
     page = (outcome.path / "report.html").read_text()
     assert "What models give away of who speaks" in page
-    assert "Within the corpus, EP higher than 0: found for PrivAdvEP." in page
+    [row] = outcome.rows("orderings", corpus="within", measure="ep", against="General", model="PrivAdvEP")
+    assert f"Within the corpus, EP higher than 0: {'found' if row['found'] else 'not found'} for PrivAdvEP." in page
     assert "EP compares with General, and so General has none" in page
     assert "The parts share no speaker" in page
+    assert "Within the corpus, the speakers are 5 female and 5 male." in page
+    assert "over speakers, whose texts are not independent, and over 2 trainings that differ in their seed" in page
+    assert "10 units and 6 tests of a measure allow no p after Holm below 0.0117" in page
+
+
+def test_speakers_are_what_every_interval_is_over(outcome):
+    """Of the rows of all tables: as many units as speakers, by the schemes of their draws."""
+    used = [row for row in outcome.rows("texts") if row["status"] == "ok"]
+    num = len({row["group"] for row in used if row["part"] == "test"})
+    assert {row["num_units"] for row in outcome.rows("models", corpus="within")} == {num}
+    effective = [json.loads(draw["scheme"])["num_items"] for draw in outcome.rows("draws")]
+    assert 4 <= min(effective) <= max(effective) <= num
+    uar = {row["seed"]: row for row in outcome.rows("models", model="General", corpus="within")}
+    spread = [row["gender_uar_high"] - row["gender_uar_low"] for row in uar.values()]
+    texts = 2 * 1.96 * (0.25 / sum(row["part"] == "test" for row in used)) ** 0.5
+    assert min(spread) > texts
 
 
 def num_intervals(outcome, tables):
@@ -144,6 +168,7 @@ def test_numbers_leave_their_draws_and_nights_on_the_same_texts_are_paired(run_j
     place = outcome.path.parent
     again = run_job(*dialogues, *SMALL, "intervals.level=0.9", f"store={place}/store", f"run_dir={place}/narrower")
     rows = Comparison(past_run(outcome.path), past_run(again.path)).differences().to_pylist()
+    rows = [row for row in rows if row["paired_by"] != "none"]  # those without an interval leave no draws
     assert len(rows) == sum(numbers.values())
     assert {(row["paired_by"], row["difference"], row["p"]) for row in rows} == {("items", 0.0, 1.0)}
 

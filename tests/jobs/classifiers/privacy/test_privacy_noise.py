@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 
 from tiltmeter.jobs.classifiers.privacy.config import Noise
+from tiltmeter.jobs.classifiers.privacy.estimates import Said
 from tiltmeter.jobs.classifiers.privacy.noise import noise_rows, noisy_copies, noisy_rows, words_by_cell
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.storage.errors import InputError
@@ -50,7 +51,8 @@ def test_artificial_words_that_do_not_fit_the_texts_are_refused(changed, message
         noisy_copies(rows, NOISE_CONFIG)
 
 
-TEXTS = {number: f"text {number}" for number in range(18)}
+TEXTS = {number: Said(f"text {number}", None) for number in range(18)}
+SPOKEN_BY = {number: Said(text, f"speaker {number % 5}") for number, (text, _) in TEXTS.items()}
 
 
 def test_rows_of_noise_are_means_over_seeds_and_texts():
@@ -74,24 +76,48 @@ def test_rows_of_noise_are_means_over_seeds_and_texts():
     found = {
         key: [row[name] for name in ("share", "first", "even_share", "num_texts")]
         for key, row in rows.items()
-        if row["status"] == "ok"
+        if row["num_texts"]
     }
     assert found[None, None] == pytest.approx([(0.6 + 0.3) / 2, 0.5, 0.15, 2])
     assert found[0, None] == pytest.approx([0.4, 0.5, 0.15, 2])
     assert found[1, None] == pytest.approx([0.7, 1.0, 0.2, 1])
     assert found[None, "zq1"] == pytest.approx([0.3, 0.0, 0.1, 1])
     assert rows[1, "zq1"]["status"] == "no_attribution"
-    assert not any(row["highlighted"] for row in rows.values() if row["status"] == "ok")
+    assert not any(row.get("highlighted") for row in rows.values())
     assert rows[0, "zx0"]["share_low"] is rows[0, "zx0"]["share_high"] is None, "one text says nothing of others"
+
+
+def explained(*seeds):
+    about = [{"seed": seed, "first": 1.0, "even_share": 0.2} for seed in seeds]
+    return pl.DataFrame(
+        [
+            row | {"sentence": n, "word": "zx0", "share": 0.5 + 0.01 * n + 0.1 * row["seed"]}
+            for row in about
+            for n in range(9)
+        ]
+        + [row | {"sentence": n, "word": "zq1", "share": 0.01 * n} for row in about for n in range(9, 18)]
+    )
+
+
+def test_an_interval_is_over_speakers_and_seeds():
+    config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": KeyedResampleSettings(num_resamples=9)}
+    rows = {(row["seed"], row["word"]): row for row in noise_rows(explained(0, 1, 2), SPOKEN_BY, config)}
+    row, one = rows[None, "zx0"], rows[0, "zx0"]
+    assert (row["num_units"], one["num_units"], row["status"]) == (5, 5, "ok")
+    # Three seeds 0.1 apart: a standard error of 0.1 / sqrt(3), of two degrees of freedom.
+    assert (
+        row["share_high"] - row["share_low"] > 2 * 4.3 * 0.1 / 3**0.5 * 0.7 > 3 * (one["share_high"] - one["share_low"])
+    )
+    assert (row["highlighted"], one["highlighted"]) == (True, True)
+    few = {number: Said(text, f"speaker {number % 3}") for number, (text, _) in TEXTS.items()}
+    for row in noise_rows(explained(0, 1, 2), few, config):
+        assert (row["share_low"], row["highlighted"], row["status"]) == (None, None, "too_few_units")
+        assert '3 of the unit "speaker", and 4 are needed' in row["reason"]
 
 
 @pytest.mark.parametrize("interval", ["centred", "percentile"])
 def test_words_are_highlighted_where_the_interval_lies_above_an_even_share(interval):
-    about = {"seed": 0, "first": 1.0}
-    samples = pl.DataFrame(
-        [about | {"sentence": n, "word": "zx0", "share": 0.5 + 0.01 * n, "even_share": 0.2} for n in range(9)]
-        + [about | {"sentence": n, "word": "zq1", "share": 0.01 * n, "even_share": 0.2} for n in range(9, 18)]
-    )
+    samples = explained(0)
     intervals = KeyedResampleSettings(interval=interval, num_resamples=400)
     config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": intervals}
     rows = {row["word"]: row for row in noise_rows(samples, TEXTS, config) if row["seed"] == 0}

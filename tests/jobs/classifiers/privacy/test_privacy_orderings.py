@@ -3,92 +3,145 @@
 import numpy as np
 import pytest
 from scipy.stats import t as student
-from scipy.stats import ttest_rel
 
+from tiltmeter.jobs.classifiers.intervals import resampled_texts
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.comparing import CONTROL, EXPECTED, PRIVATE, adjusted, comparisons
 from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
-from tiltmeter.jobs.classifiers.privacy.estimates import DIFFERENCE_SCALES, SCALES, TextValues
+from tiltmeter.jobs.classifiers.privacy.estimates import DIFFERENCE_SCALES, SCALES, TextValues, mean_of_seeds
 from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED
+from tiltmeter.operators.classifiers.privacy.spoken import Spoken
 from tiltmeter.operators.statistics.resampling import resampled_mean
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
+from tiltmeter.operators.statistics.units import each, units_of
 
-COUNTS = np.random.default_rng(0).multinomial(4, [0.25] * 4, size=50).astype(np.int32)
-CONFIG = {"model": "PrivAdv", "intervals": ResampleSettings(0.9)}
+TEXTS = list(range(24))
+"""Of eight speakers, with three texts each."""
+
+SPEAKERS = units_of(np.array(TEXTS) // 3, "speaker")
+CONFIG = {"model": "PrivAdv", "intervals": KeyedResampleSettings(0.9, num_resamples=50), "seed": 0}
 NAN = float("nan")
 
 
-def measured(**values):
-    """A model of which all measures but these are 0 for each of four texts."""
-    return {
-        (None, name): TextValues(np.array(values.get(name, [0.0] * 4)), COUNTS) for name in (*tables.MEASURES, *values)
-    }
+def spoken(by_seed, units=SPEAKERS):
+    values = np.array(by_seed, dtype=float)
+    return TextValues(Spoken(values, mean_of_seeds(values), units), resampled_texts(TEXTS, "within", CONFIG, units))
 
 
-PRIVATE_MODEL = measured(ep=[0.3, 0.1, NAN, 0.2], ep_random=[0.1, 0.1, NAN, NAN], eg=[0.9, 0.8, 1.0, 0.7])
-OTHERS = {
-    GENERAL: measured(eg=[1.0, 0.9, 1.0, 1.0]),
-    CONTROL: measured(ep=[-0.1, 0.0, NAN, 0.1]),
-    RESEEDED: measured(ep=[0.1, 0.0, NAN, 0.0]),
-}
+def measured(units=SPEAKERS, **values):
+    """A model of which all measures but these are 0 for each text by each of two seeds."""
+    return {(None, name): spoken(values.get(name, np.zeros((2, 24))), units) for name in (*tables.MEASURES, *values)}
 
 
-def rows_of(model=PRIVATE_MODEL, others=OTHERS, **config):
-    rows = comparisons(CONFIG | config, "within", model, others)
+DRAWS = np.random.default_rng(0)
+EP = np.repeat(DRAWS.normal(0.5, 0.2, 8), 3) + DRAWS.normal(0.0, 0.02, (2, 24))
+EP[:, 4] = EP[0, 7] = NAN
+RANDOM_EP = np.where(np.arange(24) < 21, 0.1, NAN) + np.zeros((2, 24))
+EG = 1.0 - DRAWS.uniform(0.1, 0.3, (2, 24))
+PRIVATE_MODEL = {"ep": EP, "ep_random": RANDOM_EP, "eg": EG}
+OTHER_EPS = {CONTROL: EP - 0.3, RESEEDED: EP * 0.5}
+
+
+def rows_of(units=SPEAKERS, others=None, config=CONFIG, **values):
+    others = {GENERAL: {"eg": EG + 0.1}} | {name: {"ep": ep} for name, ep in OTHER_EPS.items()} | (others or {})
+    models = {name: measured(units, **these) for name, these in others.items()}
+    rows = comparisons(config, "within", measured(units, **(PRIVATE_MODEL | values)), models)
     return {(row["against"], row["measure"]): row for row in rows}
 
 
-def test_ep_against_general_is_ep_itself_as_general_differs_from_itself_by_nothing():
+def test_an_interval_is_over_speakers_and_seeds_and_not_over_their_texts():
     row = rows_of()[GENERAL, "ep"]
-    assert row["difference"] == pytest.approx(0.2)
-    assert (row["df"], row["expected"], row["found"]) == (2.0, "higher", False)
-    assert row["difference_low"] < 0.0 < 0.2 < row["difference_high"]
+    known = ~np.isnan(EP).all(axis=0)
+    means, sizes = mean_of_seeds(EP)[known], np.bincount(SPEAKERS.codes[known])
+    sums = np.bincount(SPEAKERS.codes[known], weights=means - means.mean())
+    of_speakers = (sums**2 / (1 - sizes / sizes.sum())).sum() / sizes.sum() ** 2
+    seeds = np.nanmean(EP, axis=1)
+    of_seeds, df = seeds.var(ddof=1) / 2, sizes.sum() ** 2 / (sizes**2).sum() - 1
+    total = of_speakers + of_seeds
+    reach = student.ppf(0.95, total**2 / (of_speakers**2 / df + of_seeds**2)) * total**0.5
+    assert row["difference"] == pytest.approx(means.mean())
+    assert row["difference_low"] == pytest.approx(means.mean() - reach)
+    assert row["difference_high"] == pytest.approx(means.mean() + reach)
+    assert (row["num_units"], row["sd_training"]) == (8, pytest.approx(seeds.std(ddof=1)))
+    assert (row["expected"], row["found"], row["status"]) == ("higher", True, "ok")
+    texts = rows_of(each(24, "text"))[GENERAL, "ep"]
+    assert texts["num_units"] == 23
+    assert texts["difference_high"] - texts["difference_low"] < 0.75 * 2 * reach
 
 
-def test_the_interval_of_a_difference_is_made_as_the_settings_say():
-    """Of 0.1, 0.2 and 0.3: percentiles of three values are none of what lies beyond them, Student's t is."""
-    resamples = resampled_mean(np.array([0.3, 0.1, NAN, 0.2]), COUNTS).resamples
-    by_percentile = rows_of(intervals=ResampleSettings(0.9, "percentile"))[GENERAL, "ep"]
-    ends = (by_percentile["difference_low"], by_percentile["difference_high"])
-    assert ends == pytest.approx(tuple(np.nanquantile(resamples, [0.05, 0.95])))
-    assert by_percentile["found"] is True
-    centred = rows_of()[GENERAL, "ep"]
-    reach = student.ppf(0.95, df=2) * np.sqrt(3 / 2) * np.nanstd(resamples, ddof=1)
-    assert (centred["difference_low"], centred["difference_high"]) == pytest.approx((0.2 - reach, 0.2 + reach))
+def test_p_is_the_larger_of_that_by_the_signs_of_speakers_and_that_over_seeds():
+    rows = rows_of()
+    sums = np.bincount(SPEAKERS.codes, weights=np.nan_to_num(mean_of_seeds(EP)))
+    assert (sums > 0).all()
+    assert rows[GENERAL, "ep"]["p"] == pytest.approx(2 ** (1 - 8))  # the least that eight speakers can show
+    signs = 1 - 2 * (np.arange(256)[:, None] >> np.arange(8) & 1)
+    eg = np.bincount(SPEAKERS.codes, weights=(EG - EG.mean()).mean(axis=0))
+    [row] = [rows_of(others={GENERAL: {"eg": np.full((2, 24), EG.mean())}})[GENERAL, "eg"]]
+    assert row["p"] >= (np.abs(signs @ eg) >= np.abs(eg.sum()) - 1e-12).mean() > 0.5
+    seeds = rows_of(ep=EP + np.array([[0.5], [-0.4]]))[GENERAL, "ep"]
+    assert seeds["difference"] == pytest.approx(rows[GENERAL, "ep"]["difference"], abs=0.05)
+    assert seeds["p"] > 0.2, "trained again, the model might lie on the other side"
+    assert seeds["found"] is False
+    one = rows_of(ep=EP[:1] + 0.5, others={GENERAL: {"eg": EG}})[GENERAL, "ep"]
+    assert (one["p"], one["sd_training"] != one["sd_training"]) == (pytest.approx(2 ** (1 - 8)), True)
+
+
+def test_differences_are_paired_by_text_and_texts_without_a_side_left_out():
+    rows = rows_of()
+    mean = mean_of_seeds(EP)
+    assert rows[CONTROL, "ep"]["difference"] == pytest.approx(0.3)
+    assert rows[RESEEDED, "ep"]["difference"] == pytest.approx(np.nanmean(mean / 2))
+    assert rows[tables.RANDOM_LISTS, "ep"]["difference"] == pytest.approx(np.nanmean(mean[:21]) - 0.1)
+    assert rows[tables.RANDOM_LISTS, "ep"]["num_units"] == 7
+    assert rows[GENERAL, "eg"]["difference"] == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize(("num", "has_interval"), [(2, False), (3, False), (5, True)])
+def test_of_few_speakers_there_is_no_p_and_of_fewer_no_interval(num, has_interval):
+    few = units_of(np.array(TEXTS) % num, "speaker")
+    row = rows_of(few)[GENERAL, "ep"]
+    assert np.isnan(row["p"])
+    assert (row["difference_low"] is not None, row["found"] is not None) == (has_interval, has_interval)
+    need = 'speaker that differs", and 6' if has_interval else 'speaker", and 4'
+    assert (row["status"], row["reason"]) == (
+        "too_few_units",
+        f'there is too little to go by: {num} of the unit "{need} are needed' if has_interval else row["reason"],
+    )
+    assert "needed" in row["reason"]
+
+
+def test_percentiles_are_of_resamples_alone():
+    """Of texts: of speakers they are refused."""
+    config = CONFIG | {"intervals": KeyedResampleSettings(0.9, "percentile", num_resamples=50)}
+    texts = each(24, "text")
+    row = rows_of(texts, config=config)[GENERAL, "ep"]
+    counts = resampled_texts(TEXTS, "within", CONFIG, texts).counts
+    resamples = resampled_mean(mean_of_seeds(EP), counts).resamples
+    assert (row["difference_low"], row["difference_high"]) == pytest.approx(tuple(np.quantile(resamples, [0.05, 0.95])))
 
 
 def test_the_intervals_of_shares_and_of_their_differences_stay_between_their_borders():
-    shares = np.array([1.0, 1.0, 1.0, 0.0])
     assert set(SCALES) == set(DIFFERENCE_SCALES) == set(tables.MEASURES)
-    found = ResampleSettings().over(TextValues(shares, COUNTS).estimate, SCALES["gender_uar"])
-    assert 0.0 < found.low < 0.75 < found.high < 1.0
-    eg = ResampleSettings().over(TextValues(np.array([0.9, 1.0, 0.8, 0.99]), COUNTS).estimate, SCALES["eg"])
-    assert eg.low < 0.9225 < eg.high <= 1.0
-    other = measured(listed_share=[0.9, 1.0, 1.0, 0.9])
-    row = rows_of(measured(listed_share=[0.0, 0.1, 0.0, 0.0]), OTHERS | {GENERAL: other})[GENERAL, "listed_share"]
-    assert -1.0 <= row["difference_low"] < row["difference"] == pytest.approx(-0.925)
-
-
-def test_tests_are_paired_by_text_and_texts_without_a_side_left_out():
-    rows = rows_of()
-    eg = rows[GENERAL, "eg"]
-    expected = ttest_rel([0.9, 0.8, 1.0, 0.7], [1.0, 0.9, 1.0, 1.0])
-    assert (eg["t"], eg["p"]) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
-    assert rows[CONTROL, "ep"]["difference"] == pytest.approx((0.4 + 0.1 + 0.1) / 3)
-    assert rows[RESEEDED, "ep"]["difference"] == pytest.approx((0.2 + 0.1 + 0.2) / 3)
-    assert rows[tables.RANDOM_LISTS, "ep"]["difference"] == pytest.approx((0.2 + 0.0) / 2)
-    assert rows[tables.RANDOM_LISTS, "ep"]["df"] == 1.0
+    shares = spoken(np.tile(np.arange(24) < 21, (2, 1)))
+    found = shares.inferred(CONFIG, SCALES["gender_uar"])
+    assert 0.0 < found.low < 0.875 < found.high < 1.0
+    eg = spoken(1.0 - 0.001 * np.tile(np.arange(24) % 8, (2, 1))).inferred(CONFIG, SCALES["eg"])
+    assert eg.low < eg.value < eg.high <= 1.0
+    listed = {"listed_share": np.full((2, 24), 0.95)}
+    row = rows_of(others={GENERAL: listed}, listed_share=np.tile(np.arange(24) % 4 * 0.01, (2, 1)))
+    assert -1.0 <= row[GENERAL, "listed_share"]["difference_low"] < row[GENERAL, "listed_share"]["difference"] < -0.9
 
 
 def test_a_measure_without_a_value_has_a_row_that_says_so():
-    row = rows_of(measured(eg=[NAN] * 4))[GENERAL, "eg"]
-    assert (row["difference"], row["found"], row["status"]) == (None, None, "no_value")
+    row = rows_of(eg=np.full((2, 24), NAN))[GENERAL, "eg"]
+    assert (row["difference"], row.get("found"), row["status"]) == (None, None, "no_value")
 
 
 def test_general_and_its_next_seed_are_compared_with_nothing_nor_others_without_general():
-    assert rows_of(model=PRIVATE_MODEL, others={CONTROL: OTHERS[CONTROL]}) == {}
+    private = measured(**PRIVATE_MODEL)
+    assert not list(comparisons(CONFIG, "within", private, {CONTROL: measured(ep=EP)}))
     for name in (GENERAL, RESEEDED):
-        assert not list(comparisons(CONFIG | {"model": name}, "within", PRIVATE_MODEL, OTHERS))
+        assert not list(comparisons(CONFIG | {"model": name}, "within", private, {GENERAL: measured()}))
 
 
 def test_p_values_are_adjusted_over_the_tests_of_a_corpus_and_measure():

@@ -21,7 +21,7 @@ CONFIG = SimpleNamespace(
 def said(of_kind, eps, **more):
     means = [{"model": name, "corpus": "within", "ep": ep, "status": "ok"} for name, ep in eps.items()]
     frames = {"models": pl.DataFrame(pa.Table.from_pylist(means, tables.MODELS))} | more
-    texts = pl.DataFrame(schema={"status": pl.String, "part": pl.String})
+    texts = pl.DataFrame(pa.Table.from_pylist([], tables.TEXTS))
     [bullets] = of_kind(findings(frames | {"texts": texts}, CONFIG).parts[1].blocks, Bullets)
     return list(bullets.items)
 
