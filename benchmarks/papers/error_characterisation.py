@@ -97,11 +97,12 @@ def _parts() -> Iterator[Figure]:
 def _differences() -> Iterator[Figure]:
     for size in _AEC:
         first, second = _UNCERTAINTY[size], _AEC[size]
+        printed = [values[size] for _, values in _COLUMNS.values()]
         p_value = fisher_exact(np.array([[first, size - first], [second, size - second]])).pvalue
         yield Figure(
             "table 4",
             f"P@{size}, uncertainty and AEC; Fisher's p between them",
-            f"{first / size:.2f}, {second / size:.2f}",
+            f"{printed[0]:.2f}, {printed[1]:.2f}",
             f"p = {p_value:.2f}",
             "no difference can be told",
         )

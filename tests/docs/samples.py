@@ -243,6 +243,7 @@ def predicted(folder: Path) -> None:
         rows.append(f"{text},{label},{','.join(guesses)},{1 - p_positive:.4f},{p_positive:.4f}")
     head = "text,label,prediction,prediction_before,p_negative,p_positive"
     write(folder / "tweets.csv", "\n".join([head, *rows]) + "\n")
+    write(folder / "new.csv", "\n".join([head, *rows[:40]]) + "\n")
     reviews = [f"a film that was {rng.choice(words[label])} {at},{label}" for at, label in enumerate(list(words) * 60)]
     write(folder / "reviews.csv", "\n".join(["text,label", *reviews]) + "\n")
 

@@ -71,8 +71,11 @@ def trees_of(model: "RandomForestClassifier") -> Trees:
         parts["right"].append(np.where(is_leaf, LEAF, nodes.children_right + start))
         parts["share"].append(counts[:, 1] / counts.sum(axis=1))
         start += nodes.node_count
-    kinds = {"threshold": np.float64, "share": np.float64}
-    return Trees(**{name: np.concatenate(parts[name]).astype(kinds.get(name, np.int64)) for name in Trees._fields})
+    whole, real = (
+        [np.concatenate(parts[name]).astype(kind) for name in names]
+        for kind, names in ((np.int64, ("tree", "feature", "left", "right")), (np.float64, ("threshold", "share")))
+    )
+    return Trees(whole[0], whole[1], real[0], whole[2], whole[3], real[1])
 
 
 @numba.njit(cache=True)

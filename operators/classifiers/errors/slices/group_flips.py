@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from tiltmeter.operators.classifiers.errors.slices.bits import Bits, common_counts, intersect, packed
 from tiltmeter.operators.classifiers.errors.slices.max_t import Layout, falling
@@ -181,7 +182,7 @@ def flipped_units(num_units: int, seed: int, draw: int) -> BoolArray:
 
 
 def group_scores(
-    members: BoolArray, errors: BoolArray, strata: IntArray, within: BoolArray, units: Units
+    members: BoolArray, errors: BoolArray, strata: NDArray[np.integer], within: BoolArray, units: Units
 ) -> tuple[FloatArray, FloatArray]:
     """U of each group among some rows, and how much of it its texts decide: sum_i x_i^2, with x as above.
 
