@@ -28,6 +28,7 @@ TRAINERS = {
 TINY = [
     "job=bootstrap",
     "embedding.num_replicas=2",
+    "embedding.resampling.unit=line",
     "embedding.min_count=2",
     "embedding.trainer.dimensions=4",
     f"embedding.trainer.epochs={NUM_EPOCHS}",
