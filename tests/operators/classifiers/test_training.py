@@ -43,9 +43,9 @@ VOCABULARY = Vocabulary.of(TEXTS, SMALL)
 READ, READ_HELD_OUT = VOCABULARY.tokenise(TEXTS), VOCABULARY.tokenise(HELD_OUT)
 
 
-def trained(heads=LABEL, seed=0, config=TRAINING, classes=CLASSES, **how):
+def trained(heads=LABEL, seed=0, config=TRAINING, classes=CLASSES, held_out=HELD_OUT_CLASSES, **how):
     network = small_network(VOCABULARY, SMALL, heads, seed)
-    parts = Labelled(READ, classes), Labelled(READ_HELD_OUT, HELD_OUT_CLASSES)
+    parts = Labelled(READ, classes), Labelled(READ_HELD_OUT, held_out)
     return network, train(network, heads, *parts, config, seed, **how)
 
 
@@ -84,14 +84,18 @@ def test_the_same_arguments_give_the_same_bits_and_another_seed_others(plain) ->
 
 
 def test_training_ends_when_the_weighted_loss_stops_falling_and_the_best_weights_are_kept() -> None:
-    config = TrainingConfig(learning_rate=0.5, max_epochs=40, patience=3, max_tokens=64)
+    """A third of the held-out labels are wrong, so that a model that is ever surer of itself gets worse there."""
+    config = TrainingConfig(learning_rate=3e-3, max_epochs=40, patience=3, max_tokens=64)
+    held_out = np.where(np.arange(60) % 3 == 0, 1 - HELD_OUT_CLASSES["label"], HELD_OUT_CLASSES["label"])
     rare = np.where((CLASSES["label"] == 1) & (np.arange(160) % 4 > 0), UNLABELLED, CLASSES["label"])
-    network, history = trained(config=config, classes={"label": rare})
+    network, history = trained(config=config, classes={"label": rare}, held_out={"label": held_out})
     losses = [epoch.development_loss for epoch in history]
     best = int(np.argmin(losses))
-    assert len(history) == min(best + 4, 40) < 40
+    assert len(history) == best + 4 < 40
+    assert 0 < best
+    assert losses[-1] > losses[best] + 0.05
     logits = torch.from_numpy(outputs(network, READ_HELD_OUT).logits["label"])
-    gold = torch.from_numpy(HELD_OUT_CLASSES["label"])
+    gold = torch.from_numpy(held_out)
     counts = np.bincount(rare[rare >= 0])
     assert counts[0] > 3 * counts[1]
     weights = torch.tensor(counts.sum() / (2 * counts), dtype=torch.float32)
@@ -150,13 +154,16 @@ def test_gradients_are_shortened_to_their_greatest_length() -> None:
 
 
 def test_without_patience_all_epochs_are_taken_and_the_last_weights_kept_with_equal_weights_of_texts() -> None:
+    """The held-out labels are the wrong ones, so that each epoch is worse there than the one before."""
     rare = np.where((CLASSES["label"] == 1) & (np.arange(160) % 4 > 0), UNLABELLED, CLASSES["label"])
-    config = TrainingConfig(learning_rate=0.5, max_epochs=6, patience=None, batch_size=50, class_weights="equal")
-    network, history = trained(config=config, classes={"label": rare})
-    assert len(history) == 6
-    assert int(np.argmin([epoch.development_loss for epoch in history])) < 5
+    config = TrainingConfig(learning_rate=1e-2, max_epochs=6, patience=None, batch_size=50, class_weights="equal")
+    wrong = 1 - HELD_OUT_CLASSES["label"]
+    network, history = trained(config=config, classes={"label": rare}, held_out={"label": wrong})
+    losses = [epoch.development_loss for epoch in history]
+    assert len(losses) == 6
+    assert losses[-1] > losses[0] + 0.5
     logits = torch.from_numpy(outputs(network, READ_HELD_OUT).logits["label"])
-    own = torch.nn.functional.cross_entropy(logits, torch.from_numpy(HELD_OUT_CLASSES["label"]))
+    own = torch.nn.functional.cross_entropy(logits, torch.from_numpy(wrong))
     assert own.item() == pytest.approx(history[-1].development_loss, rel=1e-4)
 
 
