@@ -46,7 +46,7 @@ class LabelledFile:
     Attributes:
         path: CSV, TSV or Parquet.
         header: whether the first line of CSV and TSV has names.
-        text, label: what the file calls its columns.
+        text: what the file calls its column.
         classes: of labels that go by other names.
         limit: rows that are taken, drawn by their content.
     """
@@ -54,7 +54,6 @@ class LabelledFile:
     path: _Path | None = None
     header: bool = True
     text: _Path = "text"
-    label: _Path = "label"
     classes: _Names | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
 
@@ -70,6 +69,7 @@ class CharacterisedData(LabelledFile):
     """Texts on which a model is characterised.
 
     Attributes:
+        label: column of the class; None: texts have none, and an earlier run scores them.
         prediction, previous: columns of what the model, and its version before, have predicted.
         probabilities: columns of the probabilities of its classes.
         group: column of what ties rows together; None: the normal form of the text.
@@ -106,10 +106,12 @@ class BaseModel(LabelledFile):
     """What a base model is trained on.
 
     Attributes:
+        label: column of the class.
         model: the network of ``models``, or TF-IDF and logistic regression.
         development: share of the texts that tells when training stops.
     """
 
+    label: _Path = "label"
     model: Literal["encoder", "words"] = "encoder"
     development: _Share = 0.1
 

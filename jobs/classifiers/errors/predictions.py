@@ -83,10 +83,10 @@ def _judge(store: Store, unit: Unit) -> Tables:
 
 def told_of(material: Material) -> pl.DataFrame:
     """What the model has said of each text, and how unsure it was."""
-    known = {} if material.probabilities is None else UNCERTAINTIES
-    return material.table.select("row", "predicted", "previous", "probabilities").with_columns(
-        **{name: pl.Series(measure(material.probabilities)) for name, measure in known.items()}
-    )
+    told, known = material.table.select("row", "predicted", "previous", "probabilities"), material.probabilities
+    if known is None:
+        return told
+    return told.with_columns(**{name: pl.Series(measure(known)) for name, measure in UNCERTAINTIES.items()})
 
 
 def predictions(texts: pa.Table, told: pl.DataFrame, scores: pl.DataFrame) -> pa.Table:

@@ -58,24 +58,24 @@ class Trees(NamedTuple):
 
 def trees_of(model: "RandomForestClassifier") -> Trees:
     """The trees of a forest that tells errors."""
-    parts: dict[str, list[NDArray[np.generic]]] = {name: [] for name in Trees._fields}
-    start = 0
-    for number, estimator in enumerate(model.estimators_):
-        nodes = estimator.tree_
-        is_leaf = nodes.children_left < 0
-        counts = nodes.value[:, 0, :]
-        parts["tree"].append(np.full(nodes.node_count, number))
-        parts["feature"].append(np.where(is_leaf, LEAF, nodes.feature))
-        parts["threshold"].append(np.where(is_leaf, 0.0, nodes.threshold))
-        parts["left"].append(np.where(is_leaf, LEAF, nodes.children_left + start))
-        parts["right"].append(np.where(is_leaf, LEAF, nodes.children_right + start))
-        parts["share"].append(counts[:, 1] / counts.sum(axis=1))
-        start += nodes.node_count
-    whole, real = (
-        [np.concatenate(parts[name]).astype(kind) for name in names]
-        for kind, names in ((np.int64, ("tree", "feature", "left", "right")), (np.float64, ("threshold", "share")))
+    trees = [estimator.tree_ for estimator in model.estimators_]
+    counts = np.array([nodes.node_count for nodes in trees], dtype=np.int64)
+    tree, start = np.repeat(np.arange(len(trees)), counts), np.repeat(np.cumsum(counts) - counts, counts)
+    left, right, feature = (
+        np.concatenate([np.asarray(getattr(nodes, name), dtype=np.int64) for nodes in trees])
+        for name in ("children_left", "children_right", "feature")
     )
-    return Trees(whole[0], whole[1], real[0], whole[2], whole[3], real[1])
+    threshold = np.concatenate([np.asarray(nodes.threshold, dtype=np.float64) for nodes in trees])
+    of_kinds = np.concatenate([np.asarray(nodes.value[:, 0, :], dtype=np.float64) for nodes in trees])
+    is_leaf = left < 0
+    return Trees(
+        tree,
+        np.where(is_leaf, LEAF, feature),
+        np.where(is_leaf, 0.0, threshold),
+        np.where(is_leaf, LEAF, left + start),
+        np.where(is_leaf, LEAF, right + start),
+        of_kinds[:, 1] / of_kinds.sum(axis=1),
+    )
 
 
 @numba.njit(cache=True)

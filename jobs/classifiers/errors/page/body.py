@@ -33,7 +33,7 @@ def _facts(config: ErrorCharacterisationRun) -> dict[str, str]:
 def _scored(config: ErrorCharacterisationRun, frames: Frames) -> Body:
     """Of texts that an earlier run's forest scores."""
     predictions = frames["predictions"]
-    num = predictions["error_score"].is_not_null().sum()
+    num = predictions.drop_nulls("error_score").height
     scored_by = redacted(str(config.data.scored_by)).rstrip("/").rsplit("/", 1)[-1]
     facts = _facts(config) | {"scored by": scored_by, "texts": f"{num:,} of {predictions.height:,}"}
     return Body("Which texts the model gets wrong", facts, scored_lead(frames), list(scored_sections(frames)))

@@ -13,6 +13,7 @@ from tiltmeter.jobs.report.sides import Lean
 from tiltmeter.jobs.report.wording import SIGNIFICANCE, listed, number, p_equals, percent, plural, verb
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.operators.statistics.splits import ADVISED_SPLITS
 
 _MOST = 8
 _UNLIKE = 0.01
@@ -74,7 +75,7 @@ def not_one(frames: Frames) -> str:
         return f"No slice could be tested. {untested}" if untested else "No slice could be tested"
     found = (
         f"Of {plural(tested, 'slice')}, none is wrong more often than what the model says of its texts lets expect, "
-        f"beyond chance; the least p is {number(slices['p_value'].min(), 3)}"
+        f"beyond chance; the least p is {number(float(slices['p_value'].drop_nulls().to_numpy().min()), 3)}"
     )
     return f"{found}. {untested}" if untested else found
 
@@ -140,6 +141,8 @@ def _how_sure(frames: Frames, config: ErrorCharacterisationRun) -> Iterator[str]
         f"{plural(rows.height, 'slice')} {verb(confirmed, 'be')} confirmed there (Holm, 5%). Intervals, of "
         f"{percent(config.job.level, 0)}, count groups and not texts."
     )
+    if config.splits.number < ADVISED_SPLITS:
+        yield f"Means rest on {plural(config.splits.number, 'split')} alone; {ADVISED_SPLITS} are advised."
     suspected = measured(frames["predictions"])
     share = _share(suspected.filter("is_error"), "is_label_suspected")
     yield f"Of {percent(share, 0)} of the errors, a model of words that has not seen the text suspects the label."
@@ -163,7 +166,7 @@ def _is_grouped(frames: Frames) -> bool:
 def scored_lead(frames: Frames) -> Lead:
     """What stands first on the page of texts that an earlier run's forest scores."""
     asked = "Which of these texts does the model get wrong, by the forest and the thresholds of an earlier run?"
-    num = frames["predictions"]["error_score"].is_not_null().sum()
+    num = frames["predictions"].drop_nulls("error_score").height
     found = [f"{plural(num, 'text')} {verb(num, 'have')} a score, a rank and reasons."]
     for row in frames["checks"].filter(promise="missed").to_dicts():
         share = percent(row["flagged_share"], 0)

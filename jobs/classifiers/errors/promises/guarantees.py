@@ -131,4 +131,5 @@ def flags(rows: IntArray, scores: FloatArray, promised: Sequence[Row]) -> pa.Tab
 
 def threshold_of(row: Row) -> float:
     """Of a row of ``guarantees``, which as a table holds no infinite numbers."""
-    return {"all": -np.inf, "none": np.inf}.get(row["flags"], row["threshold"])
+    ends = {"all": -np.inf, "none": np.inf}
+    return ends[row["flags"]] if row["flags"] in ends else float(row["threshold"])

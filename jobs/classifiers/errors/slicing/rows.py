@@ -14,7 +14,8 @@ from tiltmeter.operators.classifiers.errors.slices.max_t import adjusted
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicates
 from tiltmeter.operators.classifiers.errors.slices.search import Candidates, SliceConfig, candidates_of, leading, plain
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.statistics.units import TooFew, Units
+from tiltmeter.operators.statistics.shares import Rates
+from tiltmeter.operators.statistics.units import TooFew
 
 
 def explored(material: Material, made: Predicates, exploring: BoolArray, config: SliceConfig) -> Candidates:
@@ -46,9 +47,9 @@ def slice_rows(
     first = leading(candidates, p_values, made.members[:, exploring], errors, strata, units, config.alpha)
     slices = [plain(row) for row in candidates.conjunctions]
     scores = _scores(candidates, errors, config)
-    members = np.array([rows_with(made.members, slice_) for slice_ in slices]).reshape(-1, len(confirming))
-    rows = _explored(made, slices, members[:, exploring], candidates, p_values, scores, errors, units, level)
-    others = _confirmed(material, made, slices, members, first, confirming, suspected, level)
+    rates = rates_of((rows_with(made.members, slice_)[exploring] for slice_ in slices), errors, units, level)
+    rows = _explored(made, slices, candidates, p_values, scores, rates, float(errors.mean()))
+    others = _confirmed(material, made, slices, first, confirming, suspected, level)
     merged = [row | other for row, other in zip(rows, others, strict=True)]
     return sorted(
         merged,
@@ -71,16 +72,13 @@ def _scores(candidates: Candidates, errors: BoolArray, config: SliceConfig) -> F
 def _explored(
     made: Predicates,
     slices: Sequence[Conjunction],
-    members: BoolArray,
     candidates: Candidates,
     p_values: FloatArray,
     scores: FloatArray,
-    errors: BoolArray,
-    units: Units,
-    level: float,
+    rates: Rates,
+    overall: float,
 ) -> Iterator[Row]:
     statistics = candidates.statistics
-    rates = rates_of(members, errors, units, level)
     differences = (statistics.errors - statistics.expected) / statistics.size
     for place, conjunction in enumerate(slices):
         yield {
@@ -92,7 +90,7 @@ def _explored(
             "error_rate": float(rates.rate[place]),
             "low": float(rates.low[place]),
             "high": float(rates.high[place]),
-            "lift": float(rates.rate[place] / errors.mean()),
+            "lift": float(rates.rate[place] / overall),
             "difference": float(differences[place]),
             "t": float(statistics.value[place]),
             "p_value": float(p_values[place]),
@@ -122,7 +120,6 @@ def _confirmed(
     material: Material,
     made: Predicates,
     slices: Sequence[Conjunction],
-    members: BoolArray,
     first: Sequence[Conjunction],
     confirming: BoolArray,
     suspected: BoolArray,
@@ -133,10 +130,10 @@ def _confirmed(
     present = np.bincount(strata, minlength=int(material.strata.max()) + 1)
     expected = (np.bincount(strata, wrong, minlength=len(present)) / np.maximum(present, 1))[strata]
     p_values = confirmed_p(made.members[:, confirming], first, wrong, strata, units)
-    rates = rates_of(members[:, confirming], wrong, units, level)
+    rates = rates_of((rows_with(made.members, slice_)[confirming] for slice_ in slices), wrong, units, level)
     for place, conjunction in enumerate(slices):
-        inside = members[place, confirming]
-        errors = members[place] & material.errors
+        members = rows_with(made.members, conjunction)
+        inside, errors = members[confirming], members & material.errors
         leads = conjunction in first
         yield {
             "leading": first.index(conjunction) + 1 if leads else None,

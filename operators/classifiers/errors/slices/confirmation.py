@@ -1,6 +1,6 @@
 """Error rates of slices with their intervals, and whether texts that did not choose a slice confirm it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,11 +36,11 @@ def confirmed_p(
     return holm(np.array(p_values, dtype=np.float64))
 
 
-def rates_of(members: BoolArray, errors: BoolArray, units: Units, level: float) -> Rates:
+def rates_of(slices: Iterable[BoolArray], errors: BoolArray, units: Units, level: float) -> Rates:
     """Error rates of slices with the interval of :func:`.share`, by units that have texts in them, ``[slices]``.
 
     Args:
-        members: ``[slices, rows]``.
+        slices: ``[rows]`` of each, which are in it.
         errors, units: of the rows.
 
     >>> from tiltmeter.operators.statistics.units import each
@@ -49,10 +49,11 @@ def rates_of(members: BoolArray, errors: BoolArray, units: Units, level: float) 
     [0.8, 0.4439, 0.9748]
     """
     if units.num == len(errors):  # the same, all at once
-        return clopper_pearson((members & errors).sum(axis=1), members.sum(axis=1), level)
+        counts = np.array([((inside & errors).sum(), inside.sum()) for inside in slices]).reshape(-1, 2)
+        return clopper_pearson(counts[:, 0], counts[:, 1], level)
     found = [
         share_of_counts(units.sums(inside & errors), units.sums(inside), level=level, kind=units.kind)
-        for inside in members
+        for inside in slices
     ]
     return Rates(*(np.array([getattr(one, name) for one in found]) for name in ("value", "low", "high")))
 
