@@ -171,16 +171,17 @@ def _history_rows(history: Sequence[training.Epoch], config: Mapping[str, Any], 
             **epoch._asdict(),
             "score": epoch.score,
             "is_best": place == best,
-            "warning": _warning(best + 1, len(history)),
+            "warning": _warning(best + 1, len(history), config["training"]["max_epochs"]),
             "num_instances": len(data.instances),
             "num_with_rules": sum(map(bool, data.rules)),
         }
 
 
-def _warning(best: int, num_epochs: int) -> str:
+def _warning(best: int, num_epochs: int, most: int) -> str:
     """Why the best epoch may not be the best there is."""
     if best == num_epochs:
-        return f"the best epoch is the last of {num_epochs}: more may be better (training.max_epochs)"
+        after = "more may be better (training.max_epochs)" if best == most else "it rose too little (training.patience)"
+        return f"the best epoch is the last of {num_epochs}: {after}"
     if best == 1:
         return f"the best epoch is the first of {num_epochs}: smaller steps may be better (training.rate)"
     return ""

@@ -114,7 +114,7 @@ def measured(counts: Counts) -> dict[tuple[str, str], FloatArray]:
     tables = (counts.right, counts.predicted, counts.gold)
     values = {(ALL, name): value for name, value in _scores(*(table.sum(axis=-1) for table in tables)).items()}
     of_each = _scores(*tables)
-    values[MACRO, "f1"] = np.asarray(_known(of_each["f1"]).mean(axis=-1))
+    values[MACRO, "f1"] = _mean_of_known(of_each["f1"])
     values[OFFICIAL, "f1"] = _official(counts)
     for place, relation in enumerate(counts.relations):
         values |= {(relation, name): of_each[name][..., place] for name in MEASURES}
@@ -184,8 +184,10 @@ def _ratio(above: FloatArray, below: FloatArray, unknown: float = float("nan")) 
     values = np.where(totals > 0.0, above.sum(axis=1) / np.maximum(totals, 1.0), unknown)
     moved = above - np.nan_to_num(values)[:, np.newaxis, :] * below
     influence = moved * (below.shape[1] / np.maximum(totals, 1.0))[:, np.newaxis, :]
-    seeds = values.mean(axis=1)
-    return Statistic(float(seeds.mean()), seeds, influence.mean(axis=(0, 2)), below.mean(axis=0).sum(axis=1))
+    num = max(1, values.shape[1])
+    seeds = values.sum(axis=1) / num
+    moved = influence.mean(axis=0).sum(axis=1) / num
+    return Statistic(float(seeds.mean()), seeds, moved, below.mean(axis=0).sum(axis=1))
 
 
 def f1_difference(first: Sequence[Counts], second: Sequence[Counts], kind: str, level: float) -> Inferred:
@@ -209,18 +211,21 @@ def _official(counts: Counts) -> FloatArray:
     """Directions such as ``(e1,e2)`` behind the name of a relation are taken together."""
     groups = _directions(counts.relations)
     tables = (table @ groups for table in (counts.right, counts.predicted, counts.gold))
-    return np.asarray(_known(_scores(*tables)["f1"]).mean(axis=-1))
+    return _mean_of_known(_scores(*tables)["f1"])
 
 
 def _directions(relations: Sequence[str]) -> FloatArray:
     """``[relations, names]``, which names they have without their directions."""
     names = [name.partition("(")[0] for name in relations]
-    return np.array([[name == group for group in sorted({*names})] for name in names], dtype=np.float64)
+    groups = sorted({*names})
+    return np.array([[name == group for group in groups] for name in names], dtype=float).reshape(
+        len(names), len(groups)
+    )
 
 
-def _known(f1: FloatArray) -> FloatArray:
-    """A relation that nothing has and nothing is given counts 0, as in the official scorers."""
-    return np.nan_to_num(f1, nan=0.0)
+def _mean_of_known(f1: FloatArray) -> FloatArray:
+    """A relation that nothing has and nothing is given counts 0, as in the official scorers; so do no relations."""
+    return np.asarray(np.nan_to_num(f1, nan=0.0).sum(axis=-1) / max(1, f1.shape[-1]))
 
 
 def estimates(counts: Sequence[Counts], seed: int, about: int, num_resamples: int) -> dict[tuple[str, str], Estimate]:

@@ -1,7 +1,7 @@
 """What written rules score without reading a sentence: by the rule that is most frequent for the relation.
 
 A score of rules says little beside what comes from the relation alone: with the released rules of Tang and Surdeanu
-2021, whose best BLEU is 0.903, the most frequent training rule of the gold relation has 0.909.
+2021, whose BLEU is 0.883 to 0.924, the most frequent training rule of the gold relation has 0.909.
 """
 
 from collections import Counter, defaultdict

@@ -75,7 +75,7 @@ def _written(decoder: str, rows: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 _EXTREMES = {
-    "last": "more of them may be better (training.max_epochs)",
+    "last": "more of them may be better (training.max_epochs, training.patience)",
     "first": "smaller steps may be better (training.rate)",
 }
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -438,3 +439,29 @@ def test_rules_that_were_run_elsewhere_are_taken_from_their_tags(run_job, tmp_pa
     assert {row["num_instances"] for row in run.rows("training")} == {16 * 5}, "not the other direction"
     [recall] = run.rows("measures", model="rules", split="test", relation="all", measure="recall")
     assert recall["value"] == 0.5
+
+
+def test_preset_is_the_recipe_of_the_paper(configured):
+    """Table 4 and appendix A of the paper; what is said beside it wins."""
+    files = [f"{name}=x.json" for name in ("data.path", "data.development", "data.test", "rules.path")]
+    files += [f"rules.mappings.{split}=x.txt" for split in ("training", "development", "test")]
+    config = configured("job=relation_rules", "preset=published", *files, "training.batch=20")
+    sizes = asdict(config.encoder.network)
+    assert {sizes[name] for name in ("lstm", "gcn", "ffn")} == {200}
+    assert {sizes[f"{name}_layers"] for name in ("lstm", "gcn", "ffn")} == {2}
+    assert (sizes["words"], sizes["pos"], sizes["ner"], sizes["prune"]) == (300, 30, 30, 1)
+    decoder, training = config.decoder, config.training
+    assert (decoder.layers, decoder.hidden, decoder.embedding, decoder.ffn, decoder.max_length) == (
+        2,
+        200,
+        100,
+        200,
+        100,
+    )
+    assert decoder.output == "context"
+    assert (training.optimizer, training.rate, training.decay, training.decay_from) == ("adagrad", 0.3, 0.9, 1)
+    assert (training.dropout, training.max_epochs, training.patience, training.batch) == (0.5, 100, None, 20)
+    assert (config.rules.source, config.ablations) == ("mappings", ("no_decoder", "no_classifier"))
+    assert config.data.inverses["org:parents"] == "org:subsidiaries"
+    with pytest.raises(ConfigError, match=r"rules\.mappings: must name a file"):
+        configured("job=relation_rules", "preset=published", *files[:4])

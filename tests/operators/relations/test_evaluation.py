@@ -44,6 +44,15 @@ def test_a_resample_that_has_each_sentence_once_gives_the_numbers_themselves():
         np.testing.assert_allclose(again[key], [value, value])
 
 
+def test_a_part_without_relations_has_no_measures_and_no_error():
+    none = count_relations(["no_relation"] * 3, ["no_relation"] * 3, each(3, "sentence"), NAMES[:1])
+    values, found = measured(none.totals()), statistics([none])
+    assert np.isnan(values["all", "f1"])
+    assert np.isnan(found["all", "f1"].value)
+    assert values["macro", "f1"] == found["macro", "f1"].value == found["official", "f1"].value == 0.0
+    assert found["all", "f1"].inferred(each(3, "sentence"), 0.95).status == "too_few_units"
+
+
 def test_interval_rests_on_sentences_and_on_the_mean_over_seeds():
     runs = [count_relations(*drawn(seed=seed), NAMES) for seed in (0, 1)]
     estimate = estimates(runs, seed=0, about=1, num_resamples=20)["all", "f1"]
