@@ -1,15 +1,14 @@
-"""How fast and how complete attacks on the linear victim are, and whether their p-values can be trusted.
+"""How fast and how complete attacks on the linear victim are; ``benchmarks.calibration`` has their p-values.
 
-    python -m benchmarks.adversary <file of word vectors> [--texts 1000] [--parts search controls calibration planted]
+    python -m benchmarks.adversary <file of word vectors> [--texts 1000] [--parts search controls]
 
 The texts are the tweets of Davidson et al. 2017: the first three quarters train the victim, the next ones are attacked.
 ``search`` holds the ladder against a genetic attacker of our own writing, after what OpenAttack 2.1.1 does (population
 and generations 20, parents drawn in proportion to fitness 1 - p(y0), uniform crossover, one elite, no limit of changes,
 no memory of what was asked): the algorithm, and not their program, which ``benchmarks.openattack`` runs. Both have the
 eight nearest words of every word and the same victim; the ladder may change every word too, so that neither has the
-larger space. ``controls`` counts 99 control directions both ways. ``calibration`` draws directions as controls are
-drawn, against a victim of permuted labels, and ``planted`` ties the label of 30 in 100 training texts to a gendered
-word. Seconds are those of the CPU, one thread, so that they can be read on a busy machine.
+larger space. ``controls`` counts 99 control directions both ways. Seconds are those of the CPU, one thread, so that
+they can be read on a busy machine.
 """
 
 import argparse
@@ -22,22 +21,18 @@ from typing import NamedTuple
 import numpy as np
 import yaml
 from numpy.typing import NDArray
-from scipy.stats import kstest
 
 from benchmarks.command import DATA
 from tiltmeter.jobs.adversary.texts import stop_words
-from tiltmeter.operators.classifiers.adversary.candidates import NONE, Crossings, nearest_candidates, shifted_candidates
-from tiltmeter.operators.classifiers.adversary.controls import excess, matched_pairs, without_gender
+from tiltmeter.operators.classifiers.adversary.candidates import NONE, nearest_candidates, shifted_candidates
+from tiltmeter.operators.classifiers.adversary.controls import matched_pairs, without_gender
 from tiltmeter.operators.classifiers.adversary.fitting import LinearConfig, analyser, fitted
 from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, genetic
-from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, ladder, single_fall
+from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, ladder
 from tiltmeter.operators.classifiers.adversary.search import exhaustive
-from tiltmeter.operators.classifiers.adversary.shares import MAX_CHANGES, shapley_values
 from tiltmeter.operators.classifiers.adversary.spaces import Queries, Victim, change_limit, level_sizes
 from tiltmeter.operators.classifiers.adversary.victims import LinearReader
 from tiltmeter.operators.classifiers.adversary.words import (
-    folded,
-    gender_of,
     gender_signs,
     gendered_words,
     replaceable_word,
@@ -101,13 +96,11 @@ def neighbours(texts: Sequence[Attacked], embedding: Embedding) -> dict[str, lis
     return {word: [embedding.words[row] for row in rows] for word, rows in zip(words, near.tolist(), strict=True)}
 
 
-def along(
-    texts: Sequence[Attacked], embedding: Embedding, shifts: NDArray[np.float64], crossings: Crossings
-) -> list[dict[str, list[str]]]:
+def along(texts: Sequence[Attacked], embedding: Embedding, shifts: NDArray[np.float64]) -> list[dict[str, list[str]]]:
     words = sorted({word for text in texts for word in text.words.values()})
     rows = np.array([embedding.rows[word] for word in words])
     signs = gender_signs(embedding.words, GENDERED)
-    near = shifted_candidates(embedding.vectors, rows, shifts, genders=signs, crossings=crossings)
+    near = shifted_candidates(embedding.vectors, rows, shifts, genders=signs, crossings="barred")
     return [
         {w: [embedding.words[at] for at in row if at != NONE] for w, row in zip(words, rows, strict=True)}
         for rows in near.words.tolist()
@@ -198,107 +191,46 @@ def _certificates(cases: Sequence[tuple[Attacked, Mapping[int, Sequence[str]], V
 
 def rates(
     victim: LinearReader, texts: Sequence[Attacked], candidates: Sequence[Mapping[str, Sequence[str]]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each direction, the share of the texts that flip and the mean fall by one change."""
-    config, flips = SearchConfig(), np.zeros((2, len(candidates), len(texts)))
+) -> NDArray[np.float64]:
+    """Of each direction, the share of the texts that flip."""
+    config, flips = SearchConfig(), np.zeros((len(candidates), len(texts)))
     for place, text in enumerate(texts):
         for number, row in enumerate(candidates):
             if space := text.space(row):
                 read, label = opened(victim, text, space)
                 asked, sizes = Queries(read, label), [len(options) for options in space.values()]
                 attack = ladder(asked, sizes, change_limit(len(text.tokens), 0.2), config, 0, place)
-                flips[:, number, place] = attack.status in FLIPPED, single_fall(asked, sizes, attack.before)
-    return flips[0].mean(axis=1), flips[1].mean(axis=1)
+                flips[number, place] = attack.status in FLIPPED
+    return np.asarray(flips.mean(axis=1))
 
 
-def drawn(embedding: Embedding, number: int, seed: int, kind: str = "neutral_pairs") -> NDArray[np.float64]:
+def drawn(embedding: Embedding, number: int) -> NDArray[np.float64]:
     """Control directions, as long as that of the pair."""
     barred = {*GENDERED.genders, *stop_words()}
     pool = np.array([row for word, row in embedding.rows.items() if word not in barred])
-    pair = embedding.rows["man"], embedding.rows["woman"]
-    pairs = matched_pairs(number, pair, pool, 200, seed)
-    shifts = embedding.vectors[pairs[:, 1]] - embedding.vectors[pairs[:, 0]]
-    length = np.linalg.norm(gender(embedding))
-    if kind == "neutral_pairs":
-        shifts = without_gender(shifts, gender(embedding)[None])
-    return np.asarray(shifts * (length / np.linalg.norm(shifts, axis=1, keepdims=True)))
-
-
-def gender(embedding: Embedding) -> NDArray[np.float64]:
-    return np.asarray(embedding.vectors[embedding.rows["woman"]] - embedding.vectors[embedding.rows["man"]])
+    man, woman = (embedding.rows[word] for word in ("man", "woman"))
+    pairs, gender = matched_pairs(number, (man, woman), pool, 200, 0), embedding.vectors[woman] - embedding.vectors[man]
+    shifts = without_gender(embedding.vectors[pairs[:, 1]] - embedding.vectors[pairs[:, 0]], gender[None])
+    return np.asarray(shifts * (np.linalg.norm(gender) / np.linalg.norm(shifts, axis=1, keepdims=True)))
 
 
 def controls(victim: LinearReader, texts: Sequence[Attacked], embedding: Embedding) -> None:
-    start, shifts = time.process_time(), drawn(embedding, 99, 0)
-    candidates = along(texts, embedding, np.concatenate([shifts, -shifts]), "barred")
+    start, shifts = time.process_time(), drawn(embedding, 99)
+    candidates = along(texts, embedding, np.concatenate([shifts, -shifts]))
     middle = time.process_time()
-    flips, _ = rates(victim, texts, candidates)
+    mean_rate = rates(victim, texts, candidates).mean()
     end = time.process_time()
     print(
         f"99 controls both ways on {len(texts)} texts: {middle - start:.0f} s for candidates, {end - middle:.0f} s for "
-        f"attacks, of one core; mean rate {flips.mean():.1%}"
+        f"attacks, of one core; mean rate {mean_rate:.1%}"
     )
-
-
-def calibration(rows: Sequence[tuple[str, str]], texts: Sequence[Attacked], embedding: Embedding) -> None:
-    """Directions that are drawn as controls are, each against 99 others."""
-    draws = np.random.default_rng(0)
-    labels = draws.permutation([label for _, label in rows]).tolist()
-    victim = reader(list(zip([text for text, _ in rows], labels, strict=True)))
-    _, falls = rates(victim, texts, along(texts, embedding, drawn(embedding, 300, 1), "barred"))
-    others = [draws.permutation(np.delete(np.arange(300), number))[:99] for number in range(200)]
-    values = np.array([excess(falls[number], falls[row]).p_value for number, row in enumerate(others)])
-    print(f"labels permuted: KS p = {kstest(values, 'uniform').pvalue:.3f}, {(values < 0.05).mean():.1%} below 0.05")
-
-
-def planted(
-    rows: Sequence[tuple[str, str]], texts: Sequence[Attacked], embedding: Embedding, kind: str, crossings: Crossings
-) -> None:
-    """Of 30 in 100 training texts, class 1 where a man's word is put before them, and 2 where a woman's is."""
-    draws, tied = np.random.default_rng(0), []
-    for text, label in rows:
-        side = int(draws.integers(2)) if draws.random() < 0.3 else None
-        tied.append((text, label) if side is None else (f"{('man', 'woman')[side]} {text}", ("1", "2")[side]))
-    victim = reader(tied)
-    about = [
-        Attacked(["man", *text.tokens], {0: "man", **{at + 1: w for at, w in text.words.items()}}) for text in texts
-    ]
-    candidates = along(about, embedding, gender(embedding)[None], crossings)
-    candidates += along(
-        about, embedding, drawn(embedding, 99, 0, kind), "barred" if kind == "neutral_pairs" else "excluded"
-    )
-    flips, falls = rates(victim, about, candidates)
-    shares = np.zeros(2)
-    for place, text in enumerate(about):
-        read, label = opened(victim, text, space := text.space(candidates[0]))
-        asked, sizes = Queries(read, label), [len(row) for row in space.values()]
-        attack = ladder(asked, sizes, change_limit(len(text.tokens), 0.2), SearchConfig(), 0, place)
-        if attack.status in FLIPPED and attack.num_changes <= MAX_CHANGES:
-            values = shapley_values(asked, np.array(attack.choices))
-            for number, (at, options) in enumerate(space.items()):
-                if choice := attack.choices[number]:
-                    [other] = folded([options[choice - 1]])
-                    is_swap = {gender_of(text.tokens[at], GENDERED), gender_of(other, GENDERED)} == {"male", "female"}
-                    shares[int(is_swap)] += values[number]
-    print(
-        f"planted, {kind}, {crossings}: {flips[0]:.1%} flip, controls {flips[1:].mean():.1%}; "
-        f"p = {excess(flips[0], flips[1:]).p_value:.3f}, "
-        f"of falls {excess(falls[0], falls[1:]).p_value:.3f}; {shares[1] / (shares.sum() or 1.0):.1%} definitional"
-    )
-
-
-def plant(rows: Sequence[tuple[str, str]], texts: Sequence[Attacked], embedding: Embedding) -> None:
-    """By controls and candidates as they are usually, with unfiltered controls, and with both as published."""
-    planted(rows, texts, embedding, "neutral_pairs", "kept")
-    planted(rows, texts, embedding, "word_pairs", "kept")
-    planted(rows, texts, embedding, "word_pairs", "excluded")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("vectors")
     parser.add_argument("--texts", type=int, default=1000)
-    parser.add_argument("--parts", nargs="+", default=["search", "controls", "calibration", "planted"])
+    parser.add_argument("--parts", nargs="+", default=["search", "controls"])
     options = parser.parse_args()
     embedding = embedding_of(options.vectors)
     rows, test = tweets(options.texts)
@@ -306,8 +238,6 @@ def main() -> None:
     parts = {
         "search": lambda: search(victim, texts, embedding),
         "controls": lambda: controls(victim, texts, embedding),
-        "calibration": lambda: calibration(rows, texts[:200], embedding),
-        "planted": lambda: plant(rows, texts[:200], embedding),
     }
     for name in options.parts:
         parts[name]()

@@ -18,7 +18,7 @@ from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
 from tiltmeter.operators.classifiers.adversary.words import GenderedWords, gendered_words
 from tiltmeter.operators.embedding.counter_fitting import CounterFittingConfig
-from tiltmeter.operators.statistics.intervals import IntervalSettings
+from tiltmeter.operators.statistics.controls import controls_needed
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 
@@ -34,12 +34,18 @@ SHIFTS: tuple[DirectionKind, ...] = ("pair", "component")
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class GenderAdversaryJob(IntervalSettings, EmbeddingsJob):
-    """``job=gender_adversary``; ``num_resamples`` of the texts, for intervals."""
+class GenderAdversaryJob(EmbeddingsJob):
+    """``job=gender_adversary``.
+
+    Attributes:
+        level: coverage of intervals.
+        num_resamples: of the texts, which are kept so that later runs are compared text by text.
+    """
 
     name: Literal["gender_adversary"] = "gender_adversary"
     needed_lists: ClassVar = ()
-    num_resamples: Annotated[int, Field(ge=2)] = 1000
+    level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.95
+    num_resamples: Annotated[int, Field(ge=2)] = 200
 
     def check_embedding(self, embedding: Any) -> None:
         """Refuse encoders, which have no vocabulary of candidates.
@@ -112,6 +118,7 @@ class CandidateConfig:
     Attributes:
         top: k, of the nearest to the shifted word.
         exclude: m, nearest to the word itself, that are left out.
+        min_count: times that a candidate along a direction of the embedding occurs in the texts, as published.
         neighbours: of each word, for ``neighbours``.
         neighbour_vectors: file of vectors that these are near in, such as counter-fitted ones; None: the embedding.
         max_vocabulary: words of the embedding that may be candidates, the first, which are the most frequent.
@@ -129,6 +136,7 @@ class CandidateConfig:
 
     top: Annotated[int, Field(ge=1)] = 2
     exclude: Annotated[int, Field(ge=1)] = 4
+    min_count: Annotated[int, Field(ge=0)] = 5
     neighbours: Annotated[int, Field(ge=1)] = 8
     neighbour_vectors: _Path | None = None
     max_vocabulary: Annotated[int, Field(ge=10)] = 100_000
@@ -163,17 +171,17 @@ class Controls:
     """Directions that have nothing to do with gender.
 
     Attributes:
-        number: of them; fewer than 99 leave p-values above 0.01.
+        number: of them; no p-value is below 1 / (number + 1), or as many times that as there are tests.
+        few: whether there may be so few that nothing could be significant after Holm.
         kind: ``word_pairs``, differences of words as frequent as the pair; ``neutral_pairs``, the same made orthogonal
             to gender, along which no word becomes one of the other gender; or drawn from a ``sphere``.
         window: words of like frequency that each of a pair is drawn from.
-        equal: whether no word has more candidates along them than along the direction that they are controls of.
     """
 
     number: Annotated[int, Field(ge=1, le=10_000)] = 99
     kind: Literal["neutral_pairs", "word_pairs", "sphere"] = "neutral_pairs"
     window: Annotated[int, Field(ge=2)] = 200
-    equal: bool = False
+    few: bool = False
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
@@ -230,6 +238,23 @@ class GenderAdversaryRun(EmbeddingsRun):
                     f"corpus.slices={corpus.slices}: makes several embeddings, and candidates are words of one; leave "
                     "it out"
                 )
+        return self
+
+    @property
+    def num_tests(self) -> int:
+        """Of victims along directions that have controls."""
+        return len(self.victim) * len(self.direction.shifts) * (2 if self.direction.both else 1)
+
+    @pydantic.model_validator(mode="after")
+    def _can_be_significant(self) -> Self:
+        number, needed = self.controls.number, controls_needed(self.num_tests)
+        if self.num_tests and number < needed and not self.controls.few:
+            raise ValueError(
+                f"controls.number={number}: {self.num_tests} tests, of {len(self.victim)} victims along "
+                f"{self.num_tests // len(self.victim)} directions, are corrected by Holm, so that no p-value could be "
+                f"below {self.num_tests / (number + 1):.2g}; set it to {needed} or more, or controls.few=true, or take "
+                "fewer victims, direction.kinds, or direction.both=false"
+            )
         return self
 
 

@@ -43,6 +43,8 @@ from tiltmeter.storage.vectors.files import read_embedding
 NEIGHBOURS = "neighbours"
 _OPERATORS = (adversary_candidates, adversary_constraints, adversary_controls, adversary_words, counter_fitting)
 _CONTROLS_OF_UNIT = 25
+_DEPTH = 4
+"""Candidates along controls for each that a direction can have, of which those that are as frequent are taken."""
 
 
 class Near(NamedTuple):
@@ -76,9 +78,16 @@ def find_candidates(
     config: GenderAdversaryRun,
     sources: AdversarySources,
     words: TableRef,
+    counts: TableRef,
     vectors: Sequence[TableRef],
 ) -> Near:
-    """Of all words, in all embeddings; along control directions in the original alone."""
+    """Of all words, in all embeddings; along control directions in the original alone.
+
+    Args:
+        words: that may be replaced.
+        counts: of all words of the texts.
+        vectors: of the embedding and its replicas.
+    """
     settings = {
         "operators": [module.VERSION for module in _OPERATORS],
         "direction": config.direction,
@@ -86,15 +95,13 @@ def find_candidates(
         "lists": {name: file.identity for name, file in sources.lists.files.items()},
         "words": config.words,
     }
+    inputs = {"words": [words], "counts": [counts]}
     units = [
-        _unit(f"replica {number}", settings, {"replica": number}, words, ref) for number, ref in enumerate(vectors)
+        _unit(f"replica {number}", {**settings, "replica": number}, inputs, ref) for number, ref in enumerate(vectors)
     ]
     starts = range(0, config.controls.number if config.direction.shifts else 0, _CONTROLS_OF_UNIT)
-    drawn = {"controls": config.controls, "seed": config.seed}
-    controls = [
-        _unit(f"controls from {start}", settings, {"replica": 0, "start": start, **drawn}, words, vectors[0])
-        for start in starts
-    ]
+    drawn = {**settings, "replica": 0, "controls": config.controls, "seed": config.seed}
+    controls = [_unit(f"controls from {start}", {**drawn, "start": start}, inputs, vectors[0]) for start in starts]
     done = runner.run_whole(Stage("find candidates", each(_find), {"candidates": [*units, *controls]}))["candidates"]
     along, others = done[: len(units)], done[len(units) :]
     return Near(
@@ -102,15 +109,16 @@ def find_candidates(
     )
 
 
-def _unit(name: str, settings: Row, more: Row, words: TableRef, vectors: TableRef) -> Unit:
-    return Unit("adversary_near/1", name, {**settings, **more}, {"words": [words], "vectors": [vectors]})
+def _unit(name: str, settings: Row, inputs: Mapping[str, list[TableRef]], vectors: TableRef) -> Unit:
+    return Unit("adversary_near/2", name, settings, {**inputs, "vectors": [vectors]})
 
 
 def _find(store: Store, unit: Unit) -> Tables:
     config, table = unit.config, store.read(unit.input("vectors"))
     table = table.filter(table["vector"].is_valid())
     vectors = matrix(table["vector"]).astype(np.float64)
-    vocabulary = Vocabulary.made(table["word"].to_pylist(), vectors, config)
+    counts = dict(zip(*store.read(unit.input("counts")).to_pydict().values(), strict=True))
+    vocabulary = Vocabulary.made(table["word"].to_pylist(), vectors, config, counts)
     words = [word for word in store.read(unit.input("words"))["word"].to_pylist() if word in vocabulary.rows]
     if "controls" in config:
         named = [control for kind in config["direction"].shifts for control in _controls(vocabulary, kind, config)]
@@ -179,10 +187,11 @@ def _along(
         vocabulary.vectors,
         rows,
         stacked,
-        top=settings.top,
+        top=_DEPTH * settings.top + settings.exclude if "controls" in config else settings.top,
         exclude=settings.exclude,
         genders=gender_signs(vocabulary.words, config["words"].gendered()),
         crossings=_crossings(config),
+        pool=vocabulary.pool,
     )
     yield from _rows(vocabulary, words, shifts, near, config)
 

@@ -6,7 +6,7 @@ from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.adversary.attacking import attack_texts
 from tiltmeter.jobs.adversary.classes import check_labels
 from tiltmeter.jobs.adversary.config import AdversarySources, GenderAdversaryRun, find_sources
-from tiltmeter.jobs.adversary.evaluating import evaluate
+from tiltmeter.jobs.adversary.evaluating.stage import evaluate
 from tiltmeter.jobs.adversary.finding import find_candidates
 from tiltmeter.jobs.adversary.labelling import label_candidates
 from tiltmeter.jobs.adversary.resources import adversary_requests
@@ -31,11 +31,11 @@ def run(run: Run[GenderAdversaryRun, AdversarySources]) -> None:
     check_labels(_learnt(runner, texts))
     vectors = whole_vectors(run)
     cut = cut_texts(runner, config, labelled, texts)
-    near = find_candidates(runner, config, sources, cut.words, vectors.tables)
+    near = find_candidates(runner, config, sources, cut.words, cut.counts, vectors.tables)
     candidates = label_candidates(runner, config, near)
     run.publish("candidates", [candidates])
     models = train_victims(runner, config, sources, texts)
-    spaces = find_spaces(runner, config, near, texts, cut.parts)
+    spaces = find_spaces(runner, config, near, texts, cut)
     attacked = attack_texts(runner, config, sources, models, cut.parts, spaces, candidates)
     run.publish("texts", [*attacked["texts"], cut.left_out])
     run.publish_all({name: attacked[name] for name in ("attacks", "substitutions")})

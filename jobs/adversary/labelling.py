@@ -20,9 +20,9 @@ _KEY = ["direction", "word", "candidate"]
 
 def label_candidates(runner: Runner, config: GenderAdversaryRun, near: Near) -> TableRef:
     """The candidates of the original embedding, with their kinds, and the share of the replicas that have each."""
-    settings = {"operator": kinds.VERSION, "words": config.words}
-    leanings = [ref.select("cosine", "leaning") for ref in near.controls]
-    unit = Unit("adversary_candidates/1", "candidates", settings, {"near": near.along, "controls": leanings})
+    settings = {"operator": kinds.VERSION, "words": config.words, "top": config.candidates.top}
+    leanings = [ref.select("rank", "cosine", "leaning") for ref in near.controls]
+    unit = Unit("adversary_candidates/2", "candidates", settings, {"near": near.along, "controls": leanings})
     [finished] = runner.run_whole(Stage("label candidates", each(_label), {"candidates": [unit]}))["candidates"]
     return finished.tables["candidates"]
 
@@ -30,7 +30,8 @@ def label_candidates(runner: Runner, config: GenderAdversaryRun, near: Near) -> 
 def _label(store: Store, unit: Unit) -> Tables:
     original, *replicas = (pl.DataFrame(store.read(ref)) for ref in unit.inputs["near"])
     controls = [pl.DataFrame(store.read(ref)) for ref in unit.inputs["controls"]]
-    leaning = pl.concat([original.select("cosine", "leaning").clear(), *controls]).drop_nulls()
+    nearest = pl.concat([original.select("rank", "cosine", "leaning").clear(), *controls])
+    leaning = nearest.filter(pl.col("rank") < unit.config["top"]).drop_nulls()
     limits = leaning_limits(leaning["cosine"].to_numpy(), leaning["leaning"].to_numpy())
     words = unit.config["words"].gendered()
 

@@ -11,7 +11,7 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.adversary import tables
 from tiltmeter.jobs.adversary.config import GenderAdversaryRun, LanguageModel, Words
 from tiltmeter.jobs.adversary.finding import Near, direction_name, genders
-from tiltmeter.jobs.adversary.texts import stop_words
+from tiltmeter.jobs.adversary.texts import AttackedTexts, stop_words
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.operators.classifiers.adversary import words as adversary_words
 from tiltmeter.operators.classifiers.adversary.words import (
@@ -31,20 +31,24 @@ _ORDER = ["row", "direction", "control", "replica", "position", "rank"]
 
 
 def find_spaces(
-    runner: Runner, config: GenderAdversaryRun, near: Near, texts: TableRef, parts: Sequence[TableRef]
+    runner: Runner, config: GenderAdversaryRun, near: Near, texts: TableRef, cut: AttackedTexts
 ) -> list[TableRef]:
-    """Of each part of the texts, a table of the schema ``SPACES``."""
+    """Of each part of the texts, a table of the schema ``SPACES``.
+
+    Args:
+        texts: those that can be used, by part.
+        cut: those that are attacked.
+    """
     settings = {
         "operators": [adversary_words.VERSION, pronouns.VERSION, perplexity.VERSION],
         "direction": config.direction,
         "words": config.words,
         "language_model": config.language_model,
-        "equal": config.controls.equal,
     }
-    inputs = {"texts": [texts.select("part", "text")], "near": [*near.along, *near.controls]}
+    inputs = {"texts": [texts.select("part", "text")], "near": [*near.along, *near.controls], "counts": [cut.counts]}
     units = [
-        Unit("adversary_spaces/1", f"part {number}", settings, {**inputs, "part": [part]})
-        for number, part in enumerate(parts)
+        Unit("adversary_spaces/2", f"part {number}", settings, {**inputs, "part": [part]})
+        for number, part in enumerate(cut.parts)
     ]
     done = runner.run_whole(Stage("find replacements", each(_find), {"texts": units}))["texts"]
     return [finished.tables["spaces"] for finished in done]
@@ -63,6 +67,7 @@ def _find(store: Store, unit: Unit) -> Tables:
         options = options.join(_likely(store, unit, texts, options), on=["row", "position", "candidate"])
     else:
         options = options.with_columns(pl.lit(True).alias("is_likely"))
+    options = equalised(options, pl.DataFrame(store.read(unit.input("counts"))))
     swaps = pl.DataFrame(list(_swaps(texts, config)), schema=options.schema, orient="row")
     every = pl.concat([options, swaps]).sort(_ORDER)
     yield "spaces", every.select(tables.SPACES.names).to_arrow().cast(tables.SPACES)
@@ -92,21 +97,35 @@ def _near(store: Store, unit: Unit, words: pl.Series) -> pl.DataFrame:
     columns = ["direction", "control", "replica", "word", "rank", "candidate", "removed_by"]
     parts = [pl.DataFrame(store.read(ref.select(*columns))) for ref in unit.inputs["near"]]
     near = pl.concat([part.filter(pl.col("word").is_in(words.implode())) for part in parts])
-    near = near.filter(removed_by="").drop("removed_by")
-    return equalised(near) if unit.config["equal"] else near
+    return near.filter(removed_by="").drop("removed_by")
 
 
-def equalised(near: pl.DataFrame) -> pl.DataFrame:
-    """Along controls, of each word as many candidates at most as along the direction itself: the nearest ones.
+def equalised(options: pl.DataFrame, counts: pl.DataFrame) -> pl.DataFrame:
+    """Along controls, at each place of a text, as many words as along the direction itself, and as frequent ones.
+
+    More candidates are more chances to flip a verdict, and so are words that a classifier has often read. Both belong
+    to the texts and not to what it does: each candidate along the direction, the nearest first, is given that likely
+    word along the control which is the nearest to it by the logarithm of its count.
 
     Args:
-        near: of the schema ``NEAR``, without those that are removed.
+        options: with the columns of ``SPACES``, ``rank`` and ``candidate``.
+        counts: of words in small letters: ``word`` and ``count``.
     """
-    numbers = near.filter(control=-1, replica=0).group_by("direction", "word").len()
-    place = pl.col("rank").rank("ordinal").over("direction", "control", "replica", "word")
-    joined = near.with_columns(place.alias("place")).join(numbers, on=["direction", "word"], how="left")
-    kept = joined.filter((pl.col("control") == -1) | (pl.col("place") <= pl.col("len").fill_null(0)))
-    return kept.drop("place", "len")
+    place = ["row", "position", "direction"]
+    sizes = counts.select("word", (1 + pl.col("count")).log().alias("size"))
+    sized = options.with_columns(word=pl.col("candidate").str.to_lowercase()).join(sizes, on="word", how="left")
+    sized = sized.with_columns(pl.col("size").fill_null(0.0)).filter("is_likely")
+    along = sized.filter(control=-1, replica=0).with_columns(turn=pl.col("rank").rank("ordinal").over(place))
+    left, taken = sized.filter(pl.col("control") >= 0), [options.filter(control=-1)]
+    for turn in range(1, 1 + int(along["turn"].to_numpy().max(initial=0))):
+        wanted = along.filter(turn=turn).select(*place, pl.col("size").alias("wanted"))
+        beside = left.join(wanted, on=place).with_columns(distance=(pl.col("size") - pl.col("wanted")).abs())
+        chosen = beside.sort("distance", "rank", "candidate").unique(
+            [*place, "control"], keep="first", maintain_order=True
+        )
+        left = left.join(chosen, on=[*place, "control", "candidate"], how="anti")
+        taken.append(chosen.select(options.columns))
+    return pl.concat(taken)
 
 
 def _likely(store: Store, unit: Unit, texts: Sequence[_Text], options: pl.DataFrame) -> pl.DataFrame:

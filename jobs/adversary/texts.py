@@ -1,5 +1,6 @@
 """The texts that are attacked, in parts for the units of work, and the words of them that may be replaced."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from tiltmeter.jobs.adversary import tables
 from tiltmeter.jobs.adversary.config import GenderAdversaryRun
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.classifiers.adversary import words as adversary_words
-from tiltmeter.operators.classifiers.adversary.words import replaceable_word
+from tiltmeter.operators.classifiers.adversary.words import folded, replaceable_word
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -22,11 +23,14 @@ class AttackedTexts(NamedTuple):
     """Attributes:
     parts: of the schema ``PART``.
     words: those that may be replaced, in small letters, sorted: the column ``word``.
+    counts: how often each word is in the texts that can be used, whatever their part: the columns ``word`` and
+        ``count``.
     left_out: rows of the data without a text or a class, of the schema ``TEXTS``.
     """
 
     parts: Sequence[TableRef]
     words: TableRef
+    counts: TableRef
     left_out: TableRef
 
 
@@ -50,15 +54,16 @@ def cut_texts(runner: Runner, config: GenderAdversaryRun, labelled: TableRef, te
         "max_texts": config.max_texts,
         "seed": None if config.max_texts is None else config.seed,
     }
-    unit = Unit("adversary_texts/1", "texts", settings, {"labelled": [labelled], "texts": [texts]})
+    unit = Unit("adversary_texts/2", "texts", settings, {"labelled": [labelled], "texts": [texts]})
     [finished] = runner.run_whole(Stage("cut texts", each(_cut), {"data": [unit]}))["data"]
     parts = [ref for name, ref in finished.tables.items() if name.startswith(_PART)]
-    return AttackedTexts(parts, finished.tables["words"], finished.tables["left_out"])
+    return AttackedTexts(parts, *(finished.tables[name] for name in ("words", "counts", "left_out")))
 
 
 def _cut(store: Store, unit: Unit) -> Tables:
     labelled, config = store.read(unit.input("labelled")).to_pylist(), unit.config
-    rows = [row for row in store.read(unit.input("texts")).to_pylist() if row["part"] == "test"]
+    texts = store.read(unit.input("texts")).to_pylist()
+    rows = [row for row in texts if row["part"] == "test"]
     if config["max_texts"] is not None:
         rows.sort(key=lambda row: (document_key(f"{config['seed']}\n{row['text']}"), row["row"]))
     rows = sorted(rows[: config["max_texts"]], key=lambda row: row["row"])
@@ -67,6 +72,8 @@ def _cut(store: Store, unit: Unit) -> Tables:
         yield f"{_PART}{number:05d}", pa.Table.from_pylist(part, tables.PART)
     words = {replaceable_word(token, stop_words()) for row in rows for token in row["text"].split()} - {None}
     yield "words", pa.table({"word": pa.array(sorted(map(str, words)), pa.string())})
+    counts = Counter(word for row in texts for word in folded(row["text"].split()))
+    yield "counts", pa.table({"word": pa.array(sorted(counts)), "count": pa.array([counts[w] for w in sorted(counts)])})
     failed = [{**row, "row": number, "victim": ""} for number, row in enumerate(labelled) if row["status"] != "ok"]
     yield "left_out", table_of([_shown(row) for row in failed], tables.TEXTS)
 

@@ -19,22 +19,39 @@ _LETTERS = regex.compile(r"\p{L}+(['\u2019-]\p{L}+)*")
 
 class Vocabulary(NamedTuple):
     """Attributes:
-    words: that may be candidates.
+    words: that may be replaced.
     rows: of each in the vectors.
     vectors: as they are shifted.
+    pool: rows of those that may be candidates, or make control pairs.
     """
 
     words: Sequence[str]
     rows: Mapping[str, int]
     vectors: FloatArray
+    pool: NDArray[np.int64]
 
     @classmethod
-    def made(cls, words: Sequence[str], vectors: FloatArray, config: Mapping[str, Any]) -> "Vocabulary":
+    def made(
+        cls,
+        words: Sequence[str],
+        vectors: FloatArray,
+        config: Mapping[str, Any],
+        counts: Mapping[str, int] | None = None,
+    ) -> "Vocabulary":
+        """Of an embedding.
+
+        Args:
+            counts: of words in the texts, in small letters; None: any word may be a candidate.
+
+        Raises:
+            ValueError: if no word may be one.
+        """
         kept = [row for row, word in enumerate(words) if _LETTERS.fullmatch(word)]
         kept = kept[: config["candidates"].max_vocabulary]
         names = [words[row] for row in kept]
         chosen = unit_rows(vectors[kept]) if config["direction"].unit_vectors else vectors[kept]
-        return cls(names, {word: row for row, word in enumerate(names)}, chosen)
+        pool = np.arange(len(names)) if counts is None else _common(names, counts, config["candidates"].min_count)
+        return cls(names, {word: row for row, word in enumerate(names)}, chosen, pool)
 
     def direction(self, kind: DirectionKind, config: Directions) -> FloatArray:
         """From men to women, of the pairs that have vectors."""
@@ -54,13 +71,13 @@ class Vocabulary(NamedTuple):
         )
 
     def rows_without(self, barred: Collection[str]) -> NDArray[np.int64]:
-        """Of all words but some, given in small letters, however the embedding writes them.
+        """Of all candidates but some, given in small letters, however the embedding writes them.
 
         >>> config = {"candidates": CandidateConfig(), "direction": Directions(pairs=(("man", "woman"),))}
         >>> Vocabulary.made(["Woman", "tree"], np.eye(2), config).rows_without({"woman"})
         array([1])
         """
-        return np.array([row for word, row in self.rows.items() if word.lower() not in barred], dtype=np.int64)
+        return np.array([row for row in self.pool.tolist() if self.words[row].lower() not in barred], dtype=np.int64)
 
     def known(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         return [pair for pair in pairs if pair[0] in self.rows and pair[1] in self.rows]
@@ -74,6 +91,16 @@ class Vocabulary(NamedTuple):
         difference = unit[self.rows[pairs[0][1]]] - unit[self.rows[pairs[0][0]]]
         direction: FloatArray = unit_rows(difference[None])[0]
         return direction
+
+
+def _common(words: Sequence[str], counts: Mapping[str, int], least: int) -> NDArray[np.int64]:
+    rows = [row for row, word in enumerate(words) if counts.get(word.lower(), 0) >= least]
+    if not rows:
+        raise ValueError(
+            f"candidates.min_count={least}: no word of the embedding occurs so often in the texts; lower it, or set "
+            "data.path to more texts"
+        )
+    return np.array(rows, dtype=np.int64)
 
 
 def constraints_of(config: Mapping[str, Any]) -> Constraints:

@@ -39,7 +39,13 @@ _SMALL = {
         *("classifier.folds=2", "exact.draws=200", "exact.proposals=500", "nuts.chains=2", "nuts.warmup=50"),
         *("nuts.draws=50", "gibbs.sweeps=10", "gibbs.warmup=2"),
     ),
-    "gender_adversary": ("controls.number=9", "job.num_resamples=10", "victim.linear.linear.min_count=2"),
+    "gender_adversary": (
+        "controls.number=9",
+        "controls.few=true",
+        "candidates.min_count=0",
+        "job.num_resamples=10",
+        "victim.linear.linear.min_count=2",
+    ),
     "relation_rules": (
         *("data.sentences=60", "seeds=1", "training.max_epochs=2", "job.num_resamples=10", "encoder.words=8"),
         *("encoder.lstm=8", "encoder.gcn=8", "encoder.ffn=8", "decoder.hidden=8", "decoder.max_length=12"),

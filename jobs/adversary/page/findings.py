@@ -5,12 +5,14 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.jobs.report.wording import interval, number, p_equals, percent, plural, significant
+from tiltmeter.jobs.report.wording import SIGNIFICANCE, interval, number, p_equals, percent, plural
+from tiltmeter.operators.statistics.multiplicity import least_possible
 
 Row = Mapping[str, Any]
 
 _GENDERS = {"female": "women", "male": "men"}
 _POINTS = 100.0
+_ROUNDING = 1e-9
 
 
 def direction_label(direction: str) -> str:
@@ -23,15 +25,25 @@ def direction_label(direction: str) -> str:
     return f"{kind}, to {_GENDERS[gender]}" if kind else direction
 
 
-def headline(summary: pl.DataFrame) -> Iterator[str]:
-    """The excess of every victim and direction that has controls, and what it means."""
-    for row in _overall(summary).drop_nulls("excess").iter_rows(named=True):
+def headline(summary: pl.DataFrame, num_controls: int) -> Iterator[str]:
+    """The excess of every victim and direction that has controls, what could have been shown, and what it means."""
+    rows = _overall(summary).drop_nulls("excess")
+    for row in rows.iter_rows(named=True):
         yield (
             f"{row['victim']}, {direction_label(row['direction'])}: {percent(row['flip_rate'])} of "
             f"{plural(row['num_texts'], 'verdict')} flip. The excess over directions that have nothing to do with "
             f"gender is {_points(row)}; {p_equals(row['p_value'])}, {p_equals(row['p_adjusted'])} after Holm. "
-            f"{_meaning(row)}"
+            f"{_meaning(row, num_controls, rows.height)}"
         )
+
+
+def _reaches(p_value: float | None) -> bool:
+    """Whether it is at most 0.05: of 20 m - 1 controls the least of m tests is just that.
+
+    >>> all(_reaches(least_possible("controls", 20 * number - 1, number)) for number in range(1, 50))
+    True
+    """
+    return p_value is not None and p_value <= SIGNIFICANCE + _ROUNDING
 
 
 def _overall(summary: pl.DataFrame) -> pl.DataFrame:
@@ -46,17 +58,23 @@ def _points(row: Row) -> str:
     return f"{size} points {ends}"
 
 
-def _meaning(row: Row) -> str:
+def _meaning(row: Row, num_controls: int, num_tests: int) -> str:
     """Whether that is evidence of anything; the adjusted p-value decides.
 
     >>> row = {"p_adjusted": 0.3, "excess": 0.1, "definitional_share": 0.9, "associated_share": 0.0}
-    >>> _meaning(row)
-    'That is no evidence that gender matters.'
-    >>> _meaning(row | {"p_adjusted": 0.01})
+    >>> _meaning(row, 99, 2)
+    'With 99 controls and 2 tests p could have come down to 0.02: that is no evidence that gender matters.'
+    >>> _meaning(row, 99, 6)
+    'With 99 controls and 6 tests no p-value could have been below 0.06, so that nothing could have been shown.'
+    >>> _meaning(row | {"p_adjusted": 0.01}, 99, 2)
     'Gender matters: 90% of the fall lies on replacements that change or suggest it.'
     """
-    if not significant(row["p_adjusted"]):
-        return "That is no evidence that gender matters."
+    if not _reaches(row["p_adjusted"]):
+        least = least_possible("controls", num_controls, num_tests)
+        beside = f"With {plural(num_controls, 'control')} and {plural(num_tests, 'test')}"
+        if not _reaches(least):
+            return f"{beside} no p-value could have been below {least:.2g}, so that nothing could have been shown."
+        return f"{beside} p could have come down to {least:.2g}: that is no evidence that gender matters."
     share = (row["definitional_share"] or 0.0) + (row["associated_share"] or 0.0)
     if share <= 0.5:
         return f"But only {percent(share, 0)} of the fall lies on replacements that change or suggest gender."
@@ -64,28 +82,69 @@ def _meaning(row: Row) -> str:
 
 
 def asymmetries(summary: pl.DataFrame) -> Iterator[str]:
-    """Which of two ways flips more, of directions that have both."""
+    """Which of two ways flips more, of directions that have both.
+
+    A side is named if the test by texts, or their groups, after Holm over all of these sentences, and the rank among
+    the controls both are significant: the first says that it is these texts, the second that it is not any two ways.
+    """
     rows = _overall(summary).drop_nulls("asymmetry")
     for row in rows.filter(pl.col("direction").str.ends_with("_to_female")).iter_rows(named=True):
-        kind = row["direction"].removesuffix("_to_female")
-        is_sure = significant(row["asymmetry_p"])
-        which = "with more flips to women" if row["asymmetry"] > 0.0 else "with more flips to men"
-        control = row["asymmetry_control_p"]
-        beside = "" if control is None else f", {p_equals(control)} beside the controls"
+        kind, control = row["direction"].removesuffix("_to_female"), row["asymmetry_control_p"]
+        beside = "there are no controls of it" if control is None else f"{p_equals(control)} among the controls"
         yield (
             f"{row['victim']}, {kind}: the two ways differ by {number(_POINTS * abs(row['asymmetry']), 1)} points "
-            f"({p_equals(row['asymmetry_p'])} by McNemar's test{beside}), "
-            f"{which if is_sure else 'which names neither'}."
+            f"({_signs(row)}; {beside}), {_side(row)}."
         )
 
 
+def _signs(row: Row) -> str:
+    """The test by texts or groups, or why there is none."""
+    if row["asymmetry_p"] is None:
+        lacking = [part.partition(": ")[2] for part in row["reason"].split("; ") if part.startswith("asymmetry: ")]
+        return f"no test, as {lacking[0]}" if lacking else "no test"
+    return f"{p_equals(row['asymmetry_p_adjusted'])} by signs of texts or their groups, after Holm"
+
+
+def _side(row: Row) -> str:
+    if not (_reaches(row["asymmetry_p_adjusted"]) and _reaches(row["asymmetry_control_p"])):
+        return "which names neither"
+    return f"with more flips to {_GENDERS['female' if row['asymmetry'] > 0.0 else 'male']}"
+
+
+def released(summary: pl.DataFrame) -> Iterator[str]:
+    """The one claim of the project that came with a direction, by its own search."""
+    rows = summary.filter(stratum="all", search="greedy").drop_nulls("asymmetry")
+    both = {(row["victim"], row["direction"]): row for row in rows.iter_rows(named=True)}
+    for (victim, direction), row in both.items():
+        if direction == "pair_to_female":
+            back = both[victim, "pair_to_male"]
+            yield (
+                f"{victim}, the released search: {percent(row['flip_rate'])} of the verdicts flip to women, "
+                f"{percent(back['flip_rate'])} to men ({_signs(row)}). The project reports substantially more to "
+                f"women, without a number: {_seen(row)}."
+            )
+
+
+def _seen(row: Row) -> str:
+    if not _reaches(row["asymmetry_p_adjusted"]):
+        return "that is not seen here"
+    return "that is seen here, with no controls beside it" if row["asymmetry"] > 0.0 else "here it is the reverse"
+
+
 def unfairness(summary: pl.DataFrame) -> Iterator[str]:
-    """What swapping all gendered words at once does, which should do nothing."""
+    """What swapping all gendered words at once does, which should do nothing, to texts that have any."""
     rows = summary.filter(stratum="all", search="swap").drop_nulls("flip_rate")
     for row in rows.iter_rows(named=True):
+        lead = f"{row['victim']}, {direction_label(row['direction'])}, all of a text at once"
+        able, num_others = row["num_changeable"], row["num_texts"] - row["num_changeable"]
+        if not able:
+            yield f"{lead}: {plural(num_others, 'text')}, and none has a word to swap, so that nothing was tried."
+            continue
+        points = {name: row[f"changeable_rate_{name}"] for name in ("low", "high")}
+        ends = "" if points["low"] is None else f" [{percent(points['low'])}, {percent(points['high'])}]"
         yield (
-            f"{row['victim']}, {direction_label(row['direction'])}, all of a text at once: "
-            f"{percent(row['flip_rate'])} of {plural(row['num_texts'], 'verdict')} flip."
+            f"{lead}: {percent(row['changeable_rate'])}{ends} of {plural(able, 'verdict')} on texts that have a word "
+            f"to swap flip; {plural(num_others, 'other text')} can't change."
         )
 
 
@@ -93,18 +152,20 @@ def doubts(summary: pl.DataFrame, num_controls: int) -> Iterator[str]:
     """What to take with care."""
     rows = _overall(summary)
     num_open = int(rows["num_unproven"].sum())
-    if rows.drop_nulls("p_value").height:
+    if num_tests := rows.drop_nulls("p_value").height:
+        least = least_possible("controls", num_controls, num_tests)
         yield (
             "Rates along gender have their controls: words that are replaced along any direction flip some verdicts. "
-            f"With {plural(num_controls, 'control')} no p-value is below {number(1.0 / (num_controls + 1), 3)}."
+            f"With {plural(num_controls, 'control')} and {plural(num_tests, 'test')} no p-value after Holm is below "
+            f"{least:.2g}."
         )
     if num_open:
         yield f"Of {plural(num_open, 'text')} it is open whether a flip was missed; all others are proven."
     unequal = rows.drop_nulls("mean_control_candidates").filter(
-        pl.col("mean_control_candidates") > 1.25 * pl.col("mean_candidates")
+        pl.col("mean_control_candidates") < 0.95 * pl.col("mean_candidates")
     )
     if unequal.height:
         yield (
-            "Controls have more candidates than the direction beside them, and so more chances; "
-            "controls.equal=true takes these away."
+            "Some controls find fewer words than the direction beside them has, and so have fewer chances; read the "
+            "excess at equal size."
         )

@@ -6,7 +6,14 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.adversary.config import GenderAdversaryRun
-from tiltmeter.jobs.adversary.page.findings import asymmetries, direction_label, doubts, headline, unfairness
+from tiltmeter.jobs.adversary.page.findings import (
+    asymmetries,
+    direction_label,
+    doubts,
+    headline,
+    released,
+    unfairness,
+)
 from tiltmeter.jobs.adversary.page.passages import passages, shown
 from tiltmeter.jobs.report.grids import Column, cell, count, estimate, grid, number, p_value, percent, text
 from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid, Paragraph, Section
@@ -32,13 +39,13 @@ _LOOKS = {_CONTROL: Look(NEUTRAL), _GENDER: Look(MALE)}
 def page(run: Run[GenderAdversaryRun, Any], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
     config, summary = run.config, frames["summary"]
-    excesses = [*headline(summary)] or [_NOTHING]
+    excesses = [*headline(summary, config.controls.number)] or [_NOTHING]
     return Body(
         "Does changing gender change the verdict?",
         _facts(config),
         Lead(
             [Paragraph(_ASKED)],
-            [Bullets([*excesses, *asymmetries(summary), *unfairness(summary)])],
+            [Bullets([*excesses, *asymmetries(summary), *released(summary), *unfairness(summary)])],
             [Bullets([*doubts(summary, config.controls.number), _how_sure(config)])],
         ),
         list(_sections(config, frames)),
@@ -58,9 +65,10 @@ def _facts(config: GenderAdversaryRun) -> dict[str, str]:
 
 def _how_sure(config: GenderAdversaryRun) -> str:
     return (
-        f"Intervals hold {share(config.job.level, 0)} of {config.job.num_resamples:,} resamples of the texts, each "
-        "with the candidates of one replica of the embedding, if it has any. P-values rank the direction among its "
-        "controls, which share texts and victim with it."
+        f"Intervals ({share(config.job.level, 0)}) are of other texts of this kind, drawn by group where the data name "
+        "one, and of other embeddings where it has replicas. P-values rank the direction among its controls, which "
+        "share texts and victim with it and replace as many words at each place; those of falls, of equal size and of "
+        "strata are not corrected, and no sentence names anything by them."
     )
 
 
@@ -174,7 +182,7 @@ def _strata(rows: pl.DataFrame) -> Grid:
         estimate("excess"),
         p_value("p_value", "p"),
         number("asymmetry"),
-        p_value("asymmetry_p", "p, McNemar"),
+        p_value("asymmetry_p", "p, by signs"),
         p_value("asymmetry_control_p", "p beside controls"),
     )
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
-VERSION = "adversary_candidates/1"
+VERSION = "adversary_candidates/2"
 
 NONE = -1
 """In place of a candidate that there is not."""
@@ -84,6 +84,7 @@ def shifted_candidates(
     exclude: int = 4,
     genders: NDArray[np.int8] | None = None,
     crossings: Crossings = "excluded",
+    pool: NDArray[np.int64] | None = None,
 ) -> Candidates:
     """P(w) of each word along each direction.
 
@@ -97,19 +98,23 @@ def shifted_candidates(
         exclude: m; w is one of them.
         genders: ``[vocabulary]``, 1 and -1 of words of either gender, 0 of all others.
         crossings: what becomes of candidates whose gender is the other one than the word's.
+        pool: rows, rising, of words that may be c; None: all.
     """
-    table = unit_rows(np.asarray(vectors, dtype=np.float64))
-    signs = np.zeros(len(table), dtype=np.int8) if genders is None else genders
+    taken = np.arange(len(vectors)) if pool is None else pool
+    table = unit_rows(np.asarray(vectors[taken], dtype=np.float64))
+    signs = np.zeros(len(vectors), dtype=np.int8) if genders is None else genders
     moved = _Shifts(np.asarray(shifts, dtype=np.float64), np.asarray(shifts, dtype=np.float64) @ table.T)
     size = max(1, _MAX_COSINES // max(len(table), 1))
     blocks = []
     for start in range(0, max(len(words), 1), size):
         rows = words[start : start + size]
-        places = np.nonzero(signs[rows][:, None] * signs == -1)
+        places = np.nonzero(signs[rows][:, None] * signs[taken] == -1)
         bases = vectors[rows].astype(np.float64)
         blocks.append(_of_block(table, bases, moved, (top, exclude), _Crossings(crossings, places)))
     ranked, cosines, num_excluded = (np.concatenate(part, axis=1) for part in zip(*blocks, strict=True))
-    return Candidates(ranked.astype(np.int64), cosines, num_excluded[:, :, 0].astype(np.int64))
+    places, missing = ranked.astype(np.int64), ranked == NONE
+    chosen = np.where(missing, NONE, taken[np.where(missing, 0, places)] if taken.size else NONE)
+    return Candidates(chosen, cosines, num_excluded[:, :, 0].astype(np.int64))
 
 
 class _Shifts(NamedTuple):

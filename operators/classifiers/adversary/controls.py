@@ -5,29 +5,32 @@ A_e the share of texts that a direction e flips, and R control directions,
 
     E = A_gender - mean_r A_r,    p = (1 + #{r : A_r >= A_gender}) / (R + 1)
 
-(Phipson and Smyth 2010, *Permutation p-values should never be zero*). Differences of words of like frequency have the
-spectrum of real directions, and flip more than directions drawn from a sphere. But such a difference may lead from
-*man* to *woman* as well, and a control that changes gender hides what is looked for. :func:`without_gender` takes what
-directions share with gender out of them; together with candidates that never cross over to the other gender
-(:mod:`.candidates`) that leaves controls which have nothing to do with it, by the vectors and lists of words alone:
-which of them are taken does not depend on the victim, and so p stays uniform where gender is no matter.
+(Phipson and Smyth 2010, *Permutation p-values should never be zero*). The null is that the direction in question is
+one like its controls. Differences of words of like frequency have the spectrum of real directions, and flip more than
+directions drawn from a sphere. But such a difference may lead from *man* to *woman* as well, and a control that changes
+gender hides what is looked for. :func:`without_gender` takes what directions share with gender out of them, and
+candidates never cross over to the other gender (:mod:`.candidates`). Which controls are taken depends on vectors and
+lists of words alone, and never on the victim. That does not make them alike: ``benchmarks.calibration`` holds
+definitional pairs against victims that can't know gender.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.statistics.controls import rank_p
+from tiltmeter.operators.statistics.flips import flips
+from tiltmeter.operators.statistics.units import TooFew, Units
 
-VERSION = "adversary_controls/2"
+VERSION = "adversary_controls/3"
 
 _SPHERE, _PAIRS = 0, 1
-_ROUNDING = 1e-12
-"""Means of the same numbers in another order differ by it: those that are equal have to count as equal."""
+_DIGITS = 12
+"""Means of the same numbers in another order differ beyond it: those that are equal have to count as equal."""
 
 
 class Excess(NamedTuple):
@@ -43,14 +46,13 @@ class Excess(NamedTuple):
 class Asymmetry(NamedTuple):
     """Attributes:
     difference: share of the texts that the first direction flips, less that of the second.
-    p_value: of McNemar's exact test, two-sided; 1 where both flip the same texts.
-    num_first, num_second: texts that one of them alone flips.
+    p_value: two-sided; NaN where too few units differ.
+    too_few: why there is none.
     """
 
     difference: float
     p_value: float
-    num_first: int
-    num_second: int
+    too_few: TooFew | None
 
 
 def sphere_directions(number: int, dims: int, length: float, seed: int) -> FloatArray:
@@ -129,7 +131,7 @@ def excess(rate: float, controls: FloatArray) -> Excess:
     """
     if not controls.size:
         raise ValueError("controls.number=0: must be at least 1; a rate of flips says nothing without controls")
-    return Excess(float(rate - controls.mean()), _rank(rate, controls))
+    return Excess(float(rate - controls.mean()), _rank(rate, controls, 1))
 
 
 def two_sided(value: float, controls: FloatArray) -> float:
@@ -138,23 +140,29 @@ def two_sided(value: float, controls: FloatArray) -> float:
     >>> two_sided(-0.5, np.array([0.1, 0.6, -0.2]))
     0.5
     """
-    return _rank(abs(value), np.abs(controls))
+    return _rank(value, controls, 2)
 
 
-def _rank(value: float, controls: FloatArray) -> float:
-    """(1 + #{r : A_r >= A}) / (R + 1)."""
-    return float((1 + np.count_nonzero(controls >= value - _ROUNDING)) / (controls.size + 1))
+def _rank(value: float, controls: FloatArray, sides: Literal[1, 2]) -> float:
+    return rank_p(round(value, _DIGITS), controls.round(_DIGITS), sides=sides)
 
 
-def asymmetry(first: BoolArray, second: BoolArray) -> Asymmetry:
-    """Whether one of two directions flips more of the same texts; McNemar 1947, exact by the binomial distribution.
+def asymmetry(first: BoolArray, second: BoolArray, units: Units) -> Asymmetry:
+    """Whether one of two directions flips more of the same texts, by the signs of units (:func:`.flips.flips`).
+
+    Null: in each unit either of the two is as likely to be the one that flips more. With units of one text that is
+    McNemar's exact test.
 
     Args:
         first, second: ``[texts]``, which ones each flips.
+        units: of the texts, such as their authors.
 
-    >>> asymmetry(np.array([True, True, True, False]), np.array([False, False, True, False]))
-    Asymmetry(difference=0.5, p_value=0.5, num_first=2, num_second=0)
+    >>> from tiltmeter.operators.statistics.units import each, units_of
+    >>> first, second = np.array([True] * 8 + [False]), np.array([False] * 8 + [True])
+    >>> asymmetry(first, second, each(9, "text"))
+    Asymmetry(difference=0.7777777777777778, p_value=0.0390625, too_few=None)
+    >>> asymmetry(first, second, units_of(list("aabbccdde"), "author")).too_few.have
+    5
     """
-    alone = int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
-    p_value = float(binomtest(alone[0], sum(alone)).pvalue) if sum(alone) else 1.0
-    return Asymmetry((alone[0] - alone[1]) / max(len(first), 1), p_value, *alone)
+    differences = first.astype(np.int64) - second.astype(np.int64)
+    return Asymmetry(float(differences.mean()), *flips(differences, units))

@@ -1,7 +1,8 @@
 """How many texts a direction flips, how sure that is, and what it is beside directions without gender.
 
-Intervals are over texts, drawn again with replacement (Efron 1979), in groups where texts have them, and over
-embeddings: each resample takes the candidates of one bootstrap replica of these, where there are any.
+Intervals are of other texts of this kind, by the unit that was drawn: texts, or the groups that they are in. A share
+has Korn and Graubard's, an excess that of a mean between -1 and 1 (:mod:`.means`). Where the candidates of bootstrap
+replicas of the embedding are known, one embedding was drawn as well: the variance over replicas is added.
 """
 
 from typing import NamedTuple
@@ -10,69 +11,64 @@ import numpy as np
 
 from tiltmeter.operators.classifiers.adversary.controls import excess
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
-from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings, Scale, fisher
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics.means import mean, share
+from tiltmeter.operators.statistics.units import Inferred, Units
 
-VERSION = "adversary_rates/2"
+VERSION = "adversary_rates/3"
 
-
-class Estimated(NamedTuple):
-    """A number with its interval.
-
-    Attributes:
-        value, low, high: NaN where it is not known.
-        resamples: ``[resamples]``, what the interval is made from; none where the number is not known.
-    """
-
-    value: float
-    low: float
-    high: float
-    resamples: FloatArray
+_ROUNDING = 1e-9
+"""By which means of equal sizes may differ."""
 
 
 class Rates(NamedTuple):
     """Attributes:
     rate: A, the share of the texts that flip.
-    excess: of A over the controls' mean; NaN without controls.
+    excess: of A over the controls' mean; None without controls.
     p_value: of the excess, one-sided; NaN without controls.
     """
 
-    rate: Estimated
-    excess: Estimated
+    rate: Inferred
+    excess: Inferred | None
     p_value: float
 
 
-_UNKNOWN = Estimated(np.nan, np.nan, np.nan, np.zeros(0))
-
-
-def flip_rates(
-    flips: FloatArray, controls: FloatArray, counts: FloatArray, settings: IntervalSettings, *, bounded: bool = True
-) -> Rates:
+def flip_rates(flips: FloatArray, controls: FloatArray, units: Units, *, level: float) -> Rates:
     """A, its excess, and their intervals.
 
     Args:
         flips: ``[embeddings, texts]``, 1 where a text flips: of the original embedding, then of its replicas.
         controls: ``[R, texts]``, the same of each control direction; none if R is 0.
-        counts: ``[resamples, texts]``, how often each resample has each text.
-        settings: of the intervals.
-        bounded: whether the numbers are shares; falls of a probability are means, which lie between 0 and 1 as well.
-
-    Returns:
-        NaN throughout where there is no text.
+        units: of the texts, of which there is one at least.
+        level: nominal coverage.
     """
-    if not flips.shape[1]:
-        return Rates(_UNKNOWN, _UNKNOWN, np.nan)
-    rate, resampled = float(flips[0].mean()), _resampled(flips, counts)
-    estimated = _estimated(rate, resampled, settings, LOGIT if bounded else fisher(1.0))
+    replicas = _spreading(flips[1:].mean(axis=1))
+    if replicas is None:
+        rate = share(flips[0], units, level=level)
+    else:
+        rate = mean(flips[0], units, level=level, scale=LOGIT, seeds=replicas)
     if not len(controls):
-        return Rates(estimated, _UNKNOWN, np.nan)
-    result = excess(rate, controls.mean(axis=1))
-    differences = resampled - _means(controls.mean(axis=0), counts)
-    return Rates(estimated, _estimated(result.excess, differences, settings, fisher(1.0)), result.p_value)
+        return Rates(rate, None, np.nan)
+    beyond = mean(flips[0] - controls.mean(axis=0), units, level=level, scale=FISHER, seeds=replicas)
+    return Rates(rate, beyond, excess(rate.value, controls.mean(axis=1)).p_value)
 
 
-def _estimated(value: float, resamples: FloatArray, settings: IntervalSettings, scale: Scale) -> Estimated:
-    interval = settings.around(value, resamples, scale)
-    return Estimated(value, float(interval.low), float(interval.high), resamples)
+def _spreading(rates: FloatArray) -> FloatArray | None:
+    """Numbers whose mean has the variance of one of the rates: the original is one embedding, and not their mean."""
+    return rates * np.sqrt(len(rates)) if len(rates) > 1 else None
+
+
+def resampled_rates(flips: FloatArray, controls: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A and E in resamples of the texts, each with the next of the replicas; what later runs are compared by.
+
+    Args:
+        flips, controls: as for :func:`flip_rates`.
+        counts: ``[resamples, texts]``, how often each resample has each text.
+    """
+    numbers = 1 + np.arange(len(counts)) % (len(flips) - 1) if len(flips) > 1 else np.zeros(len(counts), np.int64)
+    rates = (counts * flips[numbers]).sum(axis=1) / counts.sum(axis=1)
+    beside = counts @ controls.mean(axis=0) / counts.sum(axis=1) if len(controls) else np.full(len(counts), np.nan)
+    return rates, rates - beside
 
 
 class SizedExcess(NamedTuple):
@@ -104,24 +100,10 @@ def sized_excess(rate: float, size: float, controls: FloatArray, control_sizes: 
     """
     sizes, rates = np.array([size, *control_sizes]), np.array([rate, *controls])
     spread = sizes - sizes.mean()
-    slope = float(spread @ rates / (spread @ spread)) if spread.any() else 0.0
+    slope = float(spread @ rates / (spread @ spread)) if np.ptp(sizes) > _ROUNDING else 0.0
     rest = rates - slope * spread
     result = excess(float(rest[0]), rest[1:])
     return SizedExcess(slope, result.excess, result.p_value)
-
-
-def _resampled(flips: FloatArray, counts: FloatArray) -> FloatArray:
-    """Each resample with the next of the replicas, in turn."""
-    if len(flips) == 1:
-        return _means(flips[0], counts)
-    numbers = 1 + np.arange(len(counts)) % (len(flips) - 1)
-    drawn: FloatArray = (counts * flips[numbers]).sum(axis=1) / counts.sum(axis=1)
-    return drawn
-
-
-def _means(values: FloatArray, counts: FloatArray) -> FloatArray:
-    means: FloatArray = counts @ values / counts.sum(axis=1)
-    return means
 
 
 def share_of(values: FloatArray, classes: BoolArray) -> float:

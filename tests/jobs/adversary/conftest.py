@@ -15,9 +15,15 @@ LISTS = {
     "parts_of_speech": [*((word, "NOUN") for word in NOUNS), *((word, "ADV") for word in OTHERS[3:])],
 }
 SMALL = [
-    *("victim.linear.linear.min_count=2", "job.num_resamples=50", "controls.number=19", "controls.window=8"),
+    *("victim.linear.linear.min_count=2", "job.num_resamples=50", "controls.number=39", "controls.window=8"),
     *("direction.kinds=[pair, swap, names, neighbours]", "data.group=author", "candidates.neighbours=3"),
-    *("unit_texts=200", "candidates.exclude=1", "language_model.ratio=null", "search.max_share=0.4"),
+    *(
+        "unit_texts=200",
+        "candidates.exclude=1",
+        "candidates.min_count=0",
+        "language_model.ratio=null",
+        "search.max_share=0.4",
+    ),
 ]
 
 

@@ -2,13 +2,17 @@
 
 import csv
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 
+from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.classifiers.adversary.spaces import change_limit
-from tiltmeter.operators.statistics.intervals import FISHER, LOGIT, IntervalSettings
+from tiltmeter.operators.classifiers.adversary.words import folded
+from tiltmeter.operators.statistics.means import share
+from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.storage.errors import InputError
 
 from .conftest import NOUNS, OTHERS, SMALL, words_and_vectors
@@ -38,7 +42,7 @@ def test_planted_bias_is_found_and_lies_on_gendered_words(attacked):
     assert row["excess_low"] > 0.2
     assert row["fall_excess"] > 0.3
     # Some controls take so much away that all texts flip, but none lowers probabilities as much.
-    assert row["fall_p_value"] == 1 / 20
+    assert row["fall_p_value"] == 1 / 40
     assert row["definitional_share"] > 0.8
     assert row["flip_rate_low"] <= row["flip_rate"] <= row["flip_rate_high"]
 
@@ -56,6 +60,10 @@ def test_both_ways_are_held_against_each_other(attacked):
     assert there["asymmetry"] == pytest.approx(there["flip_rate"] - back["flip_rate"])
     assert there["asymmetry"] == -back["asymmetry"]
     assert there["asymmetry_p"] == back["asymmetry_p"]
+    released = summary(attacked, "pair_to_female", search="greedy")
+    other = summary(attacked, "pair_to_male", search="greedy")
+    assert released["asymmetry"] == pytest.approx(released["flip_rate"] - other["flip_rate"])
+    assert released["asymmetry_control_p"] is None
 
 
 def test_swapping_changes_texts_with_words_of_the_other_gender_alone(attacked):
@@ -88,19 +96,28 @@ def test_shares_add_up_to_the_fall(attacked):
             assert len(shares) == attack["num_changes"]
 
 
-def test_excess_at_equal_size_takes_the_line_through_the_controls_off(attacked):
+def test_controls_have_as_many_chances_and_so_excess_at_equal_size_is_excess(attacked):
     rows, row = attacked.rows("controls", direction="pair_to_female"), summary(attacked, "pair_to_female")
-    sizes = {
-        attack["row"]: attack["log10_size"] or 0.0
-        for attack in attacked.rows("attacks", direction="pair_to_female", search="ladder")
-    }
-    mean = sum(sizes.values()) / len(sizes)
-    points = [(mean, row["flip_rate"]), *((control["log10_size"], control["flip_rate"]) for control in rows)]
-    slope = np.polyfit(*zip(*points, strict=True), 1)[0]
-    assert row["size_slope"] == pytest.approx(slope)
-    expected = row["excess"] - slope * (mean - np.mean([control["log10_size"] for control in rows]))
-    assert row["size_excess"] == pytest.approx(expected)
-    assert 0.05 <= row["size_p_value"] <= 1.0
+    attacks = attacked.rows("attacks", direction="pair_to_female", search="ladder")
+    for name, number in (("log10_size", "log10_size"), ("num_candidates", "num_candidates")):
+        mean = np.mean([attack[name] or 0.0 for attack in attacks])
+        assert [control[number] for control in rows] == pytest.approx([mean] * len(rows))
+    assert row["mean_candidates"] == pytest.approx(row["mean_control_candidates"])
+    assert (row["size_slope"], row["size_excess"]) == (0.0, pytest.approx(row["excess"]))
+    assert 1 / 40 <= row["size_p_value"] <= 1.0
+
+
+def test_candidates_along_gender_are_words_of_the_texts_and_too_few_are_refused(run_job, adversary, labelled, tmp_path):
+    usual = [setting for setting in adversary if setting != "candidates.min_count=0"]
+    run = run_job(
+        *usual, "candidates.min_count=30", "max_texts=20", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"
+    )
+    words = Counter(word for row in csv.DictReader(labelled.open()) for word in folded(row["text"].split()))
+    along = {row["candidate"] for row in run.rows("candidates") if row["direction"].startswith("pair_")}
+    assert along
+    assert min(words[word] for word in along) >= 30
+    with pytest.raises(UnitsFailed, match=r"candidates\.min_count=1000: no word of the embedding occurs so often"):
+        run_job(*usual, "candidates.min_count=1000", "max_texts=20", f"store={tmp_path}/store")
 
 
 def test_no_search_changes_more_than_its_share(attacked):
@@ -127,7 +144,7 @@ def test_rows_without_an_attack_say_why(attacked):
 
 def test_controls_are_pairs_without_gender_and_their_mean_is_what_excess_is_over(attacked):
     rows = attacked.rows("controls", direction="pair_to_female")
-    assert len(rows) == 19
+    assert len(rows) == 39
     assert len({row["words"] for row in rows}) > 10
     assert not any(word in row["words"].split() for row in rows for word in ("man", "woman", "queen"))
     row = summary(attacked, "pair_to_female")
@@ -167,17 +184,17 @@ def test_constraints_leave_candidates_out_and_say_so(attacked):
 SUMMARY_KEYS = ("victim", "direction", "stratum", "search")
 
 
-def check_intervals(run, **wanted):
-    """They are those of the draws: as many numbers of texts have draws as have an interval."""
+def check_draws(run, **wanted):
+    """As many numbers of texts have draws as have an interval, and these lie about the number, but for replicas."""
     num = 0
-    for column, scale in (("flip_rate", LOGIT), ("excess", FISHER)):
+    for column in ("flip_rate", "excess", "changeable_rate"):
         draws = {draw["key"]: draw["values"] for draw in run.rows("draws", table="summary", column=column)}
         for row in run.rows("summary", **wanted):
-            if row[f"{column}_low"] is not None:
-                values = draws[json.dumps({name: row[name] for name in SUMMARY_KEYS})]
-                interval = IntervalSettings().around(row[column], np.array(values), scale)
-                ends = [row[f"{column}_low"], row[f"{column}_high"]]
-                assert ends == pytest.approx([float(end) for end in interval[:2]])
+            key = json.dumps({name: row[name] for name in SUMMARY_KEYS})
+            if row[f"{column}_low"] is not None and (column != "changeable_rate" or key in draws):
+                values = draws[key]
+                assert row[f"{column}_low"] <= row[column] <= row[f"{column}_high"]
+                assert row["num_replicas"] or abs(np.mean(values) - row[column]) <= 0.6 * np.std(values) + 1e-12
                 num += 1
     return num
 
@@ -188,10 +205,32 @@ def compared(run_job, before, after, store, where):
     return run_job("job=compare", runs, f"store={store}", f"run_dir={where}").rows("differences", table="summary")
 
 
-def test_intervals_are_those_of_the_draws(attacked):
-    num = check_intervals(attacked)
+def test_every_interval_leaves_draws(attacked):
+    num = check_draws(attacked)
     assert num == len(attacked.rows("draws")) > 8
-    assert len({draw["scheme"] for draw in attacked.rows("draws")}) == 4, "one for each stratum"
+    assert len({json.loads(draw["scheme"])["items"] for draw in attacked.rows("draws")}) == 4, "one for each stratum"
+
+
+def test_intervals_are_by_author_and_of_texts_that_can_change(attacked):
+    texts = {row["row"]: row for row in attacked.rows("texts", victim="linear")}
+    authors = [texts[row]["group"] for row in sorted(texts)]
+    assert len(set(authors)) < len(authors)
+    for direction, search in (("swap_to_female", "swap"), ("pair_to_male", "ladder"), ("neighbours", "ladder")):
+        attacks = {row["row"]: row for row in attacked.rows("attacks", direction=direction, search=search)}
+        able = [
+            row for row in sorted(texts) if attacks.get(row, {"status": "no_candidate"})["status"] != "no_candidate"
+        ]
+        flipped = {row for row, attack in attacks.items() if attack["status"] in FLIPPED}
+        found = summary(attacked, direction, search=search)
+        assert found["num_changeable"] == len(able) < found["num_texts"]
+        for name, rows in (("flip_rate", sorted(texts)), ("changeable_rate", able)):
+            expected = share(
+                np.array([row in flipped for row in rows]),
+                units_of([texts[row]["group"] for row in rows], "group"),
+                level=0.95,
+            )
+            ends = [found[name], found[f"{name}_low"], found[f"{name}_high"]]
+            assert ends == pytest.approx([expected.value, expected.low, expected.high])
 
 
 @pytest.mark.parametrize(
@@ -203,7 +242,7 @@ def test_a_later_run_is_judged_text_by_text_if_its_texts_are_the_same(
     store = attacked.path.parent / "store"
     later = run_job(*adversary, setting, f"store={store}", f"run_dir={tmp_path}/later")
     rows = compared(run_job, attacked, later, store, tmp_path / "compared")
-    assert {row["column"] for row in rows} == {"flip_rate", "excess"}
+    assert {row["column"] for row in rows} == {"flip_rate", "excess", "changeable_rate"}
     assert {row["paired_by"] for row in rows} == {paired_by}
     assert {row["num_draws"] for row in rows} == {50}
     assert any(row["difference"] for row in rows)
@@ -211,11 +250,11 @@ def test_a_later_run_is_judged_text_by_text_if_its_texts_are_the_same(
         assert (row["low"] + row["high"]) / 2 == pytest.approx(row["difference"]), "around it, as of texts"
 
 
-def test_a_text_that_is_alone_leaves_no_draws(attacked, run_job, adversary, tmp_path):
-    """It is in every resample, so that these do not spread."""
+def test_a_text_that_is_alone_has_neither_interval_nor_draws(attacked, run_job, adversary, tmp_path):
     run = run_job(*adversary, "max_texts=1", f"store={attacked.path.parent}/store", f"run_dir={tmp_path}/run")
     row = summary(run, "swap_to_male")
-    assert row["flip_rate_low"] == row["flip_rate"] == row["flip_rate_high"]
+    assert (row["flip_rate_low"], row["flip_rate_high"], row["status"]) == (None, None, "too_few_units")
+    assert 'flip_rate: there is too little to go by: 1 of the unit "group", and 2 are needed' in row["reason"]
     assert "draws" not in run.published
 
 
@@ -232,7 +271,7 @@ def test_replicas_in_files_have_to_be_the_same_for_what_depends_on_them(run_job,
 
     first = ran("first", "a_original", "b_replica", "c_replica")
     assert {row["num_replicas"] for row in first.rows("summary", direction="pair_to_male", search="ladder")} == {2}
-    assert check_intervals(first) == len(first.rows("draws"))
+    assert check_draws(first) == len(first.rows("draws"))
     other = ran("other", "a_original", "b_replica", "d_replica")
     rows = compared(run_job, first, other, tmp_path / "store", tmp_path / "compared")
     pairing = {
@@ -284,7 +323,7 @@ def test_replicas_of_an_embedding_that_is_trained_are_searched_too(run_job, labe
     assert {row["replica"] for row in run.rows("embeddings")} == {0, 1, 2}
     assert {row["direction"] for row in run.rows("candidates")} >= {"pair_to_female", "pair_to_male"}
     assert summary(run, "pair_to_female")["flip_rate"] is not None
-    assert check_intervals(run) == len(run.rows("draws"))
+    assert check_draws(run) == len(run.rows("draws"))
     later = run_job("job=gender_adversary", *settings, "candidates.top=1", f"run_dir={tmp_path}/later")
     rows = compared(run_job, run, later, tmp_path / "store", tmp_path / "compared")
     assert {row["paired_by"] for row in rows} == {"items"}
@@ -306,6 +345,8 @@ SCORES = "+victim.mine={kind: sentiment, system: {kind: scores, path: a.csv}}"
     [
         (["search.budget=0"], r"search\.budget=0: .*greater than or equal to 1"),
         (["controls.number=0"], r"controls\.number=0: "),
+        (["controls.number=38"], r"controls\.number=38: 2 tests, .* below 0\.051; set it to 39 or more"),
+        (["victim=[linear,vader]", "direction.kinds=[pair,component]"], "8 tests, of 2 victims .* 159 or more"),
         ([SCORES], "a search asks about texts that nobody has seen before"),
         (["victim=vader", "victim.vader.cuts=[0.1]"], r"cuts=\[0\.1\]: must be 2, rising"),
         (["victim=vader", "victim.vader.classes=[any]", "victim.vader.cuts=[]"], "victim.vader.*classes"),
@@ -319,6 +360,20 @@ SCORES = "+victim.mine={kind: sentiment, system: {kind: scores, path: a.csv}}"
 def test_settings_that_can_not_be_are_refused(configured, setting, message):
     with pytest.raises(ConfigError, match=message):
         configured("job=gender_adversary", "data.path=a.csv", *setting)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["controls.number=39"],
+        ["controls.number=19", "direction.both=false"],
+        ["controls.number=5", "controls.few=true"],
+        ["controls.number=1", "direction.kinds=[swap, names]"],
+        ["victim=[linear,vader]"],
+    ],
+)
+def test_as_many_controls_as_a_family_needs_are_enough(configured, settings):
+    assert configured("job=gender_adversary", "data.path=a.csv", *settings).controls.number > 0
 
 
 def test_a_direction_without_vectors_is_refused(run_job, adversary, tmp_path):

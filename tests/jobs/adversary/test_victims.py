@@ -32,7 +32,12 @@ def settings(adversary, write_bert, tmp_path_factory):
     return [
         *(setting for setting in adversary if not setting.startswith("victim.linear")),
         f"victim=[{','.join(VICTIMS)}]",
-        *("victim.linear_masked.linear.min_count=2", "direction.kinds=[pair, swap]", "controls.number=2"),
+        *(
+            "victim.linear_masked.linear.min_count=2",
+            "direction.kinds=[pair, swap]",
+            "controls.number=2",
+            "controls.few=true",
+        ),
         *(f"victim.transformer.model={bert}", f"victim.gru.system.path={folder}/gru.safetensors", *training),
     ]
 

@@ -1,64 +1,85 @@
-"""Rates and their excess, over texts drawn again and embeddings in turn."""
+"""Rates and their excess, by texts or groups of them, and over embeddings."""
 
 import numpy as np
 import pytest
-from scipy.stats import kstest
+from scipy.stats import beta, t
 
 from tiltmeter.operators.classifiers.adversary.controls import two_sided
-from tiltmeter.operators.classifiers.adversary.rates import flip_rates, share_of, sized_excess
-from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings, fisher
+from tiltmeter.operators.classifiers.adversary.rates import flip_rates, resampled_rates, share_of, sized_excess
+from tiltmeter.operators.statistics.intervals import FISHER
+from tiltmeter.operators.statistics.means import mean, share
 from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.units import each, units_of
 
-SETTINGS = IntervalSettings()
-COUNTS = np.concatenate(list(resampled_counts(np.zeros(50, np.int64), 0, 1, 200))).astype(np.float64)
+TEXTS = each(50, "text")
+AUTHORS = units_of(np.arange(50) // 5, "author")
+NONE = np.zeros((0, 50))
 
 
 def drawn(shape, chance, seed=0):
     return (np.random.default_rng(seed).random(shape) < chance).astype(np.float64)
 
 
-def test_rates_and_excess_are_means_over_texts_and_controls():
+@pytest.mark.parametrize("units", [TEXTS, AUTHORS])
+def test_rates_and_excess_are_means_over_texts_and_controls(units):
     flips, controls = drawn((1, 50), 0.4), drawn((19, 50), 0.2, 1)
-    rates = flip_rates(flips, controls, COUNTS, SETTINGS)
+    rates = flip_rates(flips, controls, units, level=0.9)
     assert rates.rate.value == flips[0].mean()
     assert rates.excess.value == pytest.approx(flips.mean() - controls.mean())
     assert rates.p_value == (1 + (controls.mean(axis=1) >= flips.mean()).sum()) / 20
-    resampled = np.array([np.average(flips[0], weights=row) for row in COUNTS])
-    interval = SETTINGS.around(flips.mean(), resampled, LOGIT)
-    assert rates.rate.resamples == pytest.approx(resampled)
-    assert (rates.rate.low, rates.rate.high) == pytest.approx((float(interval.low), float(interval.high)))
-    differences = resampled - np.array([np.average(controls.mean(axis=0), weights=row) for row in COUNTS])
-    interval = SETTINGS.around(rates.excess.value, differences, fisher(1.0))
-    assert rates.excess.resamples == pytest.approx(differences)
-    assert (rates.excess.low, rates.excess.high) == pytest.approx((float(interval.low), float(interval.high)))
+    assert rates.rate == share(flips[0], units, level=0.9)
+    assert rates.excess == mean(flips[0] - controls.mean(axis=0), units, level=0.9, scale=FISHER)
 
 
-def test_replicas_take_turns_so_that_what_depends_on_one_widens_the_interval():
-    same = np.repeat(drawn((1, 50), 0.4), 5, axis=0)
-    other = same.copy()
-    other[1] = 0.0
-    widths = [
-        rates.rate.high - rates.rate.low
-        for rates in (flip_rates(flips, np.zeros((0, 50)), COUNTS, SETTINGS) for flips in (same[:1], same, other))
-    ]
-    assert widths[0] == pytest.approx(widths[1])
-    assert widths[2] > 1.2 * widths[1]
+def test_a_rate_of_texts_alone_has_the_interval_of_clopper_and_pearson():
+    rate = flip_rates((np.arange(50) < 20).astype(float)[None], NONE, TEXTS, level=0.95).rate
+    assert (rate.low, rate.high) == pytest.approx((beta.ppf(0.025, 20, 31), beta.ppf(0.975, 21, 30)))
+
+
+def test_texts_that_authors_share_widen_the_interval():
+    """Whole authors flip, 4 of 10: as 10 texts, and no better."""
+    flips = (np.arange(50) < 20).astype(float)[None]
+    alone, together = (flip_rates(flips, NONE, units, level=0.95).rate for units in (TEXTS, AUTHORS))
+    assert together.high - together.low > 1.9 * (alone.high - alone.low)
+
+
+def test_replicas_add_their_variance_and_leave_the_number():
+    """The original is one embedding of those that could have been, so that it has the whole variance of one."""
+    flips = np.concatenate([drawn((1, 50), 0.4), drawn((4, 50), 0.4, 1)])
+    found, alone = (flip_rates(values, NONE, TEXTS, level=0.95).rate for values in (flips, flips[:1]))
+    spread = flips[1:].mean(axis=1).var(ddof=1)
+    assert found.value == alone.value == flips[0].mean()
+    assert found.variance == pytest.approx(flips[0].var(ddof=1) / 50 + spread)
+    assert found.df == pytest.approx(found.variance**2 / ((flips[0].var(ddof=1) / 50) ** 2 / 49 + spread**2 / 3))
+    same = flip_rates(np.repeat(flips[:1], 4, axis=0), NONE, TEXTS, level=0.95).rate
+    assert same.variance == pytest.approx(flips[0].var(ddof=1) / 50)
+    reach = t.ppf(0.975, found.df) * found.variance**0.5
+    assert found.high - found.low == pytest.approx(2 * reach, rel=0.2)
 
 
 def test_each_resample_is_of_the_next_replica():
-    flips = drawn((4, 50), 0.4)
-    resamples = flip_rates(flips, np.zeros((0, 50)), COUNTS, SETTINGS).rate.resamples
-    expected = [np.average(flips[1 + number % 3], weights=row) for number, row in enumerate(COUNTS)]
-    assert resamples == pytest.approx(expected)
+    flips, controls = drawn((4, 50), 0.4), drawn((19, 50), 0.2, 1)
+    counts = np.concatenate(list(resampled_counts(np.zeros(50, np.int64), 0, 1, 200))).astype(np.float64)
+    rates, beyond = resampled_rates(flips, controls, counts)
+    expected = [np.average(flips[1 + number % 3], weights=row) for number, row in enumerate(counts)]
+    beside = [np.average(controls.mean(axis=0), weights=row) for row in counts]
+    assert rates == pytest.approx(expected)
+    assert beyond == pytest.approx(np.array(expected) - beside)
+    single, nothing = resampled_rates(flips[:1], NONE, counts)
+    assert single == pytest.approx([np.average(flips[0], weights=row) for row in counts])
+    assert np.isnan(nothing).all()
 
 
-def test_without_texts_or_controls_there_is_nothing_to_say():
-    none = flip_rates(np.zeros((3, 0)), np.zeros((2, 0)), np.zeros((9, 0)), SETTINGS)
-    assert np.isnan([*none.rate[:3], *none.excess[:3], none.p_value]).all()
-    assert none.rate.resamples.size == none.excess.resamples.size == 0
-    bare = flip_rates(drawn((1, 50), 0.5), np.zeros((0, 50)), COUNTS, SETTINGS)
-    assert np.isnan([*bare.excess[:3], bare.p_value]).all()
+def test_without_controls_there_is_no_excess_and_too_few_groups_have_no_interval():
+    bare = flip_rates(drawn((1, 50), 0.5), NONE, TEXTS, level=0.95)
+    assert bare.excess is None
+    assert np.isnan(bare.p_value)
     assert np.isnan(share_of(np.zeros(0), np.zeros(0, bool)))
+    halves = units_of(np.arange(50) // 25, "author")
+    few = flip_rates(drawn((1, 50), 0.5), drawn((19, 50), 0.2), halves, level=0.95)
+    assert np.isnan([few.excess.low, few.excess.high]).all()
+    assert few.excess.too_few == (2.0, 4, "author")
+    assert few.p_value > 0.0
 
 
 def test_two_sided_p_values_count_sizes():
@@ -75,13 +96,3 @@ def test_rates_that_follow_their_sizes_have_no_excess_at_equal_size():
         assert result.slope == pytest.approx(line[0])
         assert result.excess == pytest.approx(rest[0] - rest[1:].mean(), abs=1e-12)
     assert result.p_value == 1 / 6
-
-
-def test_p_values_at_equal_size_are_uniform_where_the_direction_is_one_of_its_controls():
-    draws = np.random.default_rng(3)
-    sizes = draws.normal(2.0, 0.4, size=(400, 100))
-    rates = 0.1 + 0.2 * sizes + draws.normal(0.0, 0.02, size=sizes.shape)
-    pairs = zip(rates, sizes, strict=True)
-    p_values = np.array([sized_excess(row[0], size[0], row[1:], size[1:]).p_value for row, size in pairs])
-    assert kstest(p_values, "uniform").pvalue > 0.01
-    assert (p_values <= 0.05).mean() <= 0.07

@@ -1,0 +1,228 @@
+"""Victims of `gender_adversary` that cannot know gender, or know it by one word, on sentences of Wikipedia.
+
+Sentences of the sample that gensim carries, and vectors of it, half of the sentences with gendered words. Candidates,
+replacements, training, attacks and evaluation are the job's own work, on five victims of each of many draws of pair,
+controls and sentences. Labels of three classes are dealt anew, so that there is nothing to know; or they say which
+words a sentence has, and the victim neither learns nor reads gendered words. Planted, 30 of 100 sentences begin with
+*man* or *woman*, which decides their class, and those that are attacked with *man*.
+"""
+
+import bz2
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+
+import hydra
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from benchmarks.calibration.registry import Outcome
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.jobs.adversary import attacking
+from tiltmeter.jobs.adversary.config import AdversarySources, GenderAdversaryRun
+from tiltmeter.jobs.adversary.evaluating import stage as evaluating
+from tiltmeter.jobs.adversary.finding import find_candidates
+from tiltmeter.jobs.adversary.labelling import label_candidates
+from tiltmeter.jobs.adversary.spaces import find_spaces
+from tiltmeter.jobs.adversary.texts import AttackedTexts, cut_texts
+from tiltmeter.jobs.adversary.training import train_victims
+from tiltmeter.jobs.adversary.vectors import WholeVectors
+from tiltmeter.jobs.adversary.victims import find_victim
+from tiltmeter.jobs.classifiers.tables import LABELLED, SPLIT
+from tiltmeter.jobs.composing import build
+from tiltmeter.jobs.embedding.vectors.selection import vector_column
+from tiltmeter.jobs.runtime.files import Files
+from tiltmeter.jobs.upkeep.plan.config import read_command
+from tiltmeter.storage.store.ledger import Finished, TableRef
+
+SUMMARY = "summary"
+RANKS = ("p_value", "fall_p_value", "size_p_value", "asymmetry_control_p")
+PAIRS = (("man", "woman"), ("father", "mother"), ("son", "daughter"), ("king", "queen"), ("brother", "sister"))
+PAIRS += (("husband", "wife"), ("male", "female"), ("he", "she"))
+DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+VICTIMS, TRAINING, ATTACKED, CONTROLS = 5, 600, 16, 19
+SETTINGS = (
+    *(
+        "job=gender_adversary",
+        "data.path=made.csv",
+        "direction.kinds=[pair]",
+        "job.num_resamples=2",
+        "controls.few=true",
+    ),
+    *(f"controls.number={CONTROLS}", "search.greedy=false", "search.max_share=0.05", "victim=[linear,linear_masked]"),
+)
+MIN_COUNTS = ("victim.linear.linear.min_count=2", "victim.linear_masked.linear.min_count=2")
+
+
+class Held:
+    """A store and a runner in one process, which keep tables in memory."""
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[str, str], pa.Table] = {}
+        self._num = 0
+        self.pool = SimpleNamespace(num_gpus=0)
+
+    def put(self, table: pa.Table, name: str = "table") -> TableRef:
+        """Keep a table."""
+        self._num += 1
+        place = f"held/{self._num}"
+        self._tables[place, name] = table
+        return TableRef(place, name, table.num_rows, {column: f"{place}/{column}" for column in table.column_names})
+
+    def read(self, ref: TableRef) -> pa.Table:
+        """Give it back."""
+        return self._tables[ref.unit, ref.name].select(list(ref.columns))
+
+    def run_whole(self, stage: Stage) -> dict[str, list[Finished]]:
+        """Do the work of a stage."""
+        store = cast(Any, self)
+        return {
+            group: [
+                Finished(unit.operator, unit.name, 0, {name: self.put(table, name) for name, table in made})
+                for unit, made in stage.work(store, units)
+            ]
+            for group, units in stage.units.items()
+        }
+
+    def branch(self) -> "Held":
+        """Another with the same tables; what it keeps goes with it."""
+        other = Held()
+        other._tables, other._num = dict(self._tables), self._num
+        return other
+
+
+@cache
+def sentences() -> list[list[str]]:
+    """Of the sample, in small letters."""
+    from gensim.corpora.wikicorpus import extract_pages, filter_wiki
+    from gensim.test.utils import datapath
+
+    found: list[list[str]] = []
+    with bz2.open(datapath(DUMP)) as file:
+        for _, text, _ in extract_pages(file, ("0",)):
+            if text and not text[:9].upper().startswith("#REDIRECT"):
+                found += [re.findall("[a-z]+", line.lower()) for line in re.split(r"[.\n]", filter_wiki(text))]
+    return found
+
+
+@cache
+def vectors(dims: int = 50, window: int = 4, most: int = 5000) -> pa.Table:
+    """Of its most frequent words: positive pointwise mutual information, by its first singular vectors."""
+    from scipy import sparse
+    from sklearn.utils.extmath import randomized_svd
+
+    words = [word for word, _ in Counter(word for line in sentences() for word in line).most_common(most)]
+    rows = {word: row for row, word in enumerate(words)}
+    lines = [np.array([rows.get(word, most) for word in line]) for line in sentences()]
+    steps = [(line[:-step], line[step:]) for line in lines for step in range(1, window + 1) if len(line) > step]
+    first, second = (np.concatenate([pair[side] for pair in steps]) for side in (0, 1))
+    known = (first < most) & (second < most)
+    ends = np.concatenate([first[known], second[known]]), np.concatenate([second[known], first[known]])
+    pairs = sparse.coo_matrix((np.ones(ends[0].size), ends), (most, most)).tocsr().tocoo()
+    near, contexts = np.asarray(pairs.sum(1)).ravel(), np.asarray(pairs.sum(0)).ravel() ** 0.75
+    values = np.log(pairs.data * contexts.sum() / (near[pairs.row] * contexts[pairs.col]))
+    left, sizes, _ = randomized_svd(
+        sparse.csr_matrix((np.maximum(values, 0.0), (pairs.row, pairs.col)), pairs.shape), dims, random_state=0
+    )
+    return pa.table({"word": pa.array(words), "vector": vector_column(left * np.sqrt(sizes))})
+
+
+class World(NamedTuple):
+    """Sentences with their replacements along a direction and its controls, which victims are asked about."""
+
+    held: Held
+    config: GenderAdversaryRun
+    sources: AdversarySources
+    texts: pa.Table
+    cut: AttackedTexts
+    candidates: TableRef
+    spaces: Sequence[TableRef]
+    pairs: Sequence[TableRef]
+    vectors: WholeVectors
+
+
+@lru_cache(maxsize=2)
+def world(number: int, planted: bool) -> World:
+    """Its pair, controls and sentences are drawn by its number."""
+    pair = PAIRS[0] if planted else PAIRS[number % len(PAIRS)]
+    config = configured(*SETTINGS, *MIN_COUNTS, f"seed={number}", f"direction.pair=[{','.join(pair)}]")
+    held, texts = Held(), chosen(number, planted, config)
+    split = held.put(texts)
+    status = {"gender": None, "group": None, "status": "ok", "reason": ""}
+    labelled = held.put(pa.Table.from_pylist([row | status for row in texts.to_pylist()], LABELLED))
+    victims = {name: find_victim(name, victim, config.seed) for name, victim in config.victim.items()}
+    sources, runner = cast(AdversarySources, SimpleNamespace(lists=Files({}), victims=victims)), cast(Runner, held)
+    cut = cut_texts(runner, config, labelled, split)
+    embedding = WholeVectors([held.put(vectors())], {"number": 0})
+    near = find_candidates(runner, config, sources, cut.words, cut.counts, embedding.tables)
+    candidates = label_candidates(runner, config, near)
+    spaces = find_spaces(runner, config, near, split, cut)
+    return World(held, config, sources, texts, cut, candidates, spaces, near.pairs, embedding)
+
+
+def configured(*overrides: str) -> GenderAdversaryRun:
+    """Settings, as the command has them."""
+    command = read_command(list(overrides))
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
+        return cast(GenderAdversaryRun, command.config(build(hydra.compose("tiltmeter", command.words), command.words)))
+
+
+def chosen(number: int, planted: bool, config: GenderAdversaryRun) -> pa.Table:
+    """Sentences by their part; two in three of those that are attacked, and half of the others, have gendered words."""
+    draws, genders = np.random.default_rng([number, 5]), config.words.gendered().genders
+    usual = [line for line in sentences() if 6 <= len(line) <= 16]
+    order = [usual[place] for place in draws.permutation(len(usual))]
+    told, others = (
+        [line for line in order if (not genders.keys().isdisjoint(line)) == is_told] for is_told in (True, False)
+    )
+    num = 2 * ATTACKED // 3
+    test = [*told[:num], *others[: ATTACKED - num]]
+    training = [*told[num : num + TRAINING // 2], *others[ATTACKED - num : ATTACKED - num + TRAINING // 2]]
+    sides = draws.choice(["man", "woman", ""], len(training), p=[0.15, 0.15, 0.7]) if planted else [""] * len(training)
+    lines = [("training", [side, *line] if side else line) for side, line in zip(sides, training, strict=True)]
+    lines += [("test", ["man", *line] if planted else line) for line in test]
+    rows = [{"row": row, "part": part, "text": " ".join(line), "label": ""} for row, (part, line) in enumerate(lines)]
+    return pa.Table.from_pylist(rows, SPLIT)
+
+
+def drawn_labels(texts: Sequence[str], draws: np.random.Generator) -> NDArray[np.str_]:
+    """Of three classes, whatever a text says: as if labels were dealt out anew."""
+    return draws.choice(np.array(["a", "b", "c"]), len(texts))
+
+
+def told_labels(texts: Sequence[str], draws: np.random.Generator) -> NDArray[np.str_]:
+    """By a score that each word has."""
+    scores = {word: draws.normal() for word in sorted({word for text in texts for word in text.split()})}
+    sums = np.array([sum(map(scores.__getitem__, text.split())) / len(text.split()) ** 0.5 for text in texts])
+    return np.array(["a", "b", "c"])[np.digitize(sums, np.quantile(sums, [1 / 3, 2 / 3]))]
+
+
+def planted_labels(texts: Sequence[str], draws: np.random.Generator) -> NDArray[np.str_]:
+    """By the first word, where it is the planted one."""
+    ties = {"man": "b", "woman": "c"}
+    return np.array([ties.get(text.split()[0], "") or str(draws.choice(["a", "b", "c"])) for text in texts])
+
+
+Labels = Callable[[Sequence[str], np.random.Generator], NDArray[np.str_]]
+
+
+def attacked(repetition: int, labels: Labels, victim: str, *, planted: bool = False) -> dict[str, Outcome]:
+    """P-values of a victim, to women and to men in turn; to women where a man's word is planted."""
+    made = world(repetition // VICTIMS, planted)
+    held = made.held.branch()
+    classes = labels(made.texts["text"].to_pylist(), np.random.default_rng([repetition, 6]))
+    place = made.texts.schema.get_field_index("label")
+    texts = held.put(made.texts.set_column(place, SPLIT.field("label"), pa.array(classes.tolist(), pa.string())))
+    one = cast(AdversarySources, SimpleNamespace(victims={victim: made.sources.victims[victim]}))
+    runner = cast(Runner, held)
+    models = train_victims(runner, made.config, made.sources, texts)
+    found = attacking.attack_texts(runner, made.config, one, models, made.cut.parts, made.spaces, made.candidates)
+    summary = evaluating.evaluate(runner, made.config, found, made.pairs, made.vectors)[SUMMARY]
+    gender = "female" if planted or repetition % 2 else "male"
+    [row] = pl.DataFrame(held.read(summary[0])).filter(direction=f"pair_to_{gender}", stratum="all").to_dicts()
+    return {name: row[name] for name in (*RANKS, "asymmetry_p")}
