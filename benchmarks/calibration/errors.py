@@ -197,14 +197,17 @@ def _versions(group_size: int, repetition: int) -> dict[str, Outcome]:
     rates = [np.full(len(texts.groups), 0.15)] * 2 if group_size == 1 else rates
     before, after = (texts.rng.random(len(texts.groups)) < rate for rate in rates)
     rows = compared(texts, after, before)
-    worse = after | (texts.features[:, 12] & (texts.rng.random(len(after)) < PLANTED))
-    found = [row["p_value"] for row in compared(texts, worse, before) if row["slice"] == "t2"]
     known = [row["p_value"] for row in rows if row["p_value"] is not None and not np.isnan(row["p_value"])]
-    return {
+    outcome: dict[str, Outcome] = {
         "p_value": min(known, default=None),
         "change": holds(rows[0], ("change_low", "change_high"), 0.0),
-        "power": found[0] if found else None,
+        "power": None,
     }
+    if repetition % 2 == 0:
+        worse = after | (texts.features[:, 12] & (texts.rng.random(len(after)) < PLANTED))
+        found = [row["p_value"] for row in compared(texts, worse, before) if row["slice"] == "t2"]
+        outcome["power"] = found[0] if found else None
+    return outcome
 
 
 def _versions_alone(repetition: int) -> dict[str, Outcome]:

@@ -86,13 +86,14 @@ class Mean(NamedTuple):
 def mean_of(values: NDArray[np.floating], test_share: float, units: float, level: float, scale: Scale) -> Mean:
     """The mean of J splits with its interval (:func:`.repeated`), and the band of a single split.
 
-    The band has (1 + 1/J) s^2, as the mean's interval has where splits test on half of the texts.
+    The band has (1 + 1/J) s^2, as the mean's interval has where splits test on half of the texts. Shares spread at
+    least as those of so many units; differences of what mostly agrees spread far less, so that units count for them
+    only where all splits agree.
 
     Args:
         values: ``[splits]``; NaN is left out.
         test_share: of the texts that each split tests on.
-        units: that decide the measure in the test part of a split: neither interval nor band is narrower than that of
-            so many.
+        units: that decide the measure in the test part of a split.
         level: nominal coverage.
         scale: of the measure, whose range neither leaves.
 
@@ -100,8 +101,10 @@ def mean_of(values: NDArray[np.floating], test_share: float, units: float, level
     >>> [round(value, 3) for value in mean_of(np.array([0.7, 0.8, 0.9]), 0.2, 100, 0.95, LOGIT)]
     [0.8, 0.398, 0.96, 0.257, 0.979]
     """
-    num = int(np.count_nonzero(~np.isnan(values)))
-    in_all = num_tested(units / test_share, test_share, max(num, 1))
+    known = values[~np.isnan(values)]
+    if scale.low < 0.0 and known.size and np.ptp(known) > 0.0:
+        units = np.inf
+    in_all = num_tested(units / test_share, test_share, max(known.size, 1))
     inner = repeated(values, test_share=test_share, tested_units=in_all, level=level, scale=scale)
     outer = repeated(values, test_share=_HALF, tested_units=units, level=level, scale=scale)
     return Mean(inner.mean, inner.low, inner.high, outer.low, outer.high)

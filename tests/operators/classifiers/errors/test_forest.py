@@ -141,6 +141,14 @@ def test_splits_that_agree_are_as_sure_as_there_are_units():
     assert level.low < 0.0 == level.mean < level.high
 
 
+def test_differences_of_what_mostly_agrees_are_as_wide_as_they_spread():
+    """The variance of Nadeau and Bengio, by the score between -1 and 1; that of a share of 600 units is far larger."""
+    values = np.array([0.02, 0.03, 0.04, 0.03, 0.03])
+    found = mean_of(values, 0.3, 180.0, 0.95, FISHER)
+    reach = student.ppf(0.975, 4) * np.sqrt((1 / 5 + 3 / 7) * values.var(ddof=1))
+    assert (found.low, found.high) == pytest.approx((0.03 - reach, 0.03 + reach), abs=2e-4)
+
+
 @pytest.mark.parametrize("values", [[0.97, 0.99, 0.8], [1.0, 0.98, 1.0], [1.0, 0.2], [0.0, 0.05]])
 def test_no_interval_or_band_of_a_share_leaves_its_range(values):
     share = mean_of(np.array(values), 0.2, 50.0, 0.95, LOGIT)
