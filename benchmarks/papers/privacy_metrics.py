@@ -81,7 +81,8 @@ def _order(row: Row) -> Figure:
     other = "0" if (row["measure"], row["against"]) == ("ep", "General") else row["against"]
     heading = _HEADINGS["within", row["measure"]]
     what = f"{row['model']}: {heading}, is {row['expected']} than {other}"
-    ours = f"{'yes' if row['found'] else 'no'}, by {estimate(row, 'difference')}"
+    found = {True: "yes", False: "no", None: "left open by few speakers"}[row["found"]]
+    ours = f"{found}, by {estimate(row, 'difference')}"
     if row["model"] in _TRAINED_FOR_EP and row["measure"] == "ep":
         return Figure("section 8.3", what, "–", ours, "no figure in print")
     place = "table 1" if row["model"] in _TABLE_1 else "section 8.3"
