@@ -4,6 +4,7 @@ Flags, contexts and texts as the last stages read them are made up, with teacher
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -94,7 +95,9 @@ def _teacher(contexts: Contexts) -> Any:
     return SimpleNamespace(load=lambda _: loaded)
 
 
-def probed(contexts: Contexts, *, whole: bool, num_checked: int = 1000, unit: str = "sentence") -> dict[str, Any]:
+def probed(
+    contexts: Contexts, *, whole: bool, num_checked: int = 1000, unit: str = "sentence", level: float = 0.95
+) -> dict[str, Any]:
     """The row of the pair."""
     num, random = contexts.codes.size, [word for word in contexts.teacher if word not in PAIR]
     students = np.stack([contexts.student[word] for word in PAIR], axis=1).tolist()
@@ -115,7 +118,7 @@ def probed(contexts: Contexts, *, whole: bool, num_checked: int = 1000, unit: st
     config: dict[str, Any] = {"teacher": "0", "tag": "ADJ", "class": "positive", "unit": unit, "seed": 0}
     config |= {"control": [PAIR[0]], "probe": [PAIR[1]], "words": {"probed": PAIR}, "max_words": 500, "num_random": 500}
     config |= {"num_random_checked": len(random), "num_checked": num_checked, "most_claims": 100}
-    config |= {"intervals": INTERVALS}
+    config |= {"intervals": replace(INTERVALS, level=level)}
     inputs = {
         "flags": [pa.table(flags, schema=FLAGS)],
         "contexts": [pa.table(made)],

@@ -6,7 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.calibration.influence import INTERVALS, PAIR, Contexts, among_random, interchanged, probed
+from benchmarks.calibration.influence import (
+    INTERVALS,
+    PAIR,
+    Contexts,
+    among_random,
+    followed,
+    interchanged,
+    probed,
+    texts_of,
+)
 from tiltmeter.jobs.classifiers.influence.config import Masking
 from tiltmeter.jobs.classifiers.influence.dividing import _divide, context_of, part_rows
 from tiltmeter.jobs.classifiers.influence.learning import _vocabulary
@@ -92,6 +101,30 @@ def test_claims_of_one_sentence_are_no_ten_witnesses():
     assert apart["accuracy_joint"] == together["accuracy_joint"] == 1.0
     assert apart["accuracy_joint_low"] == pytest.approx(0.025 ** (1 / 100), abs=1e-6)
     assert together["accuracy_joint_low"] is None or together["accuracy_joint_low"] < 0.6
+
+
+@pytest.mark.parametrize("num_checked", [1000, 200])
+def test_the_level_is_that_of_the_run(num_checked):
+    contexts = interchanged(4, 600)
+    wide, narrow = (probed(contexts, whole=False, num_checked=num_checked, level=level) for level in (0.95, 0.5))
+    for low, high in (
+        ("low", "high"),
+        ("difference_low", "difference_high"),
+        ("accuracy_joint_low", "accuracy_joint_high"),
+    ):
+        assert narrow[high] - narrow[low] < 0.6 * (wide[high] - wide[low])
+
+
+def test_students_are_judged_by_sentence():
+    texts = texts_of(1, 60, 3.0)
+    apart = followed(texts)["test", "per_word"]
+    together = followed(texts._replace(rows=[row | {"cluster": row["cluster"] % 4} for row in texts.rows]))
+    assert apart["num"] == together["test", "per_word"]["num"] == 300
+    assert together["test", "per_word"]["high"] - together["test", "per_word"]["low"] > apart["high"] - apart["low"]
+    alone = followed(texts._replace(rows=[row | {"cluster": 0} for row in texts.rows]))["test", "per_word"]
+    assert alone["low"] is alone["high"] is None
+    assert alone["status"] == "too_few_units"
+    assert "sentence" in alone["reason"]
 
 
 def masked_rows(by_word, clusters):
