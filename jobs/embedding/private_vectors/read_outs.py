@@ -26,9 +26,11 @@ from tiltmeter.operators.embedding.private_release.distances import (
     expected_distance_error,
     expected_product_error,
     pair_distances,
+    published_bounds,
+    quantile_bounds,
 )
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification
-from tiltmeter.operators.statistics.intervals import LOG, IntervalSettings
+from tiltmeter.operators.statistics.intervals import LOG, IntervalSettings, bootstrap_interval
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -68,11 +70,12 @@ def _unit(config: PrivateVectorsRun, vocabulary: TableRef, mechanism: Mechanism,
         "words": config.distances.words,
         "runs": config.distances.runs,
         "seed": config.seed,
+        "delta": config.deltas[0],
         "intervals": {"level": config.job.level, "interval": config.job.interval},
     }
     inputs = {"vocabulary": [vocabulary]} | ({"map": [mechanism.map.ref]} if mechanism.map.ref else {})
     return Unit(
-        "private_read_outs/1", f"{mechanism.name} {mechanism.map.num_dimensions}, epsilon {epsilon:g}", settings, inputs
+        "private_read_outs/2", f"{mechanism.name} {mechanism.map.num_dimensions}, epsilon {epsilon:g}", settings, inputs
     )
 
 
@@ -93,6 +96,9 @@ def _read(store: Store, unit: Unit) -> Tables:
             errors.setdefault(name, []).append(error)
     images = vectors @ projection.T
     forms = _closed_forms(vectors[first], vectors[second], images[first], images[second], made)
+    longest = float(np.linalg.norm(vectors[order[: 2 * config["words"]]], axis=1).max())
+    for name, bounds in _bounds(about, longest, len(first) + len(second), config["delta"]):
+        forms[name] |= bounds
     rows = [about | row for row in _rows(errors, forms, IntervalSettings(**config["intervals"]))]
     chosen = [[words[row] for row in part] for part in (first, second)]
     yield from with_draws({"distances": (rows, DISTANCES)}, _scheme(chosen, made, config["seed"]))
@@ -142,12 +148,23 @@ def _closed_forms(
     }
 
 
+def _bounds(about: Row, norm: float, num: int, delta: float) -> Iterator[tuple[str, Row]]:
+    """Propositions 7 and 8, which are of M2."""
+    if about["beta"]:
+        given = (norm, about["beta"], about["dimensions"], about["epsilon"], num, delta)
+        printed, exact = published_bounds(*given), quantile_bounds(*given)
+        yield "distance", {"proposition": printed.distance, "quantile_bound": exact.distance}
+        yield "inner_product", {"proposition": printed.product, "quantile_bound": exact.product}
+
+
 def _rows(
     errors: Mapping[str, Sequence[float]], forms: Mapping[str, Mapping[str, float]], intervals: IntervalSettings
 ) -> Iterator[Row]:
     for name, values in errors.items():
         mean = float(np.mean(values))
-        interval = intervals.around(mean, np.array(values), LOG)
+        # Of one more run, beside the mean of these.
+        spread = (1 + 1 / len(values)) ** 0.5
+        interval = bootstrap_interval(mean, np.array(values), intervals.level, intervals.interval, LOG, spread=spread)
         yield {
             "read_out": name,
             "error": mean,

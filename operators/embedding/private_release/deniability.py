@@ -60,11 +60,12 @@ def deniability(rows: IntArray, row: int) -> Deniability:
 
 
 def naming_caps(rows: IntArray, images: FloatArray, scale: float) -> FloatArray:
-    """Most that any attacker can believe in the right word, whatever is published; ``[n]``.
+    """Most that any attacker can believe in each word, if it is the right one, whatever is published; ``[n]``.
 
     Of noise by the norm no density exceeds another by more than ``exp(||Phi (x - x')|| / s)``, so that by Bayes with
     all words alike beforehand ``P(x | w) <= 1 / (1 + sum exp(-||Phi (x - x')|| / s))`` over the other words x', for
-    every w. Without sampling, and so also a bound on the share of draws that are named.
+    every w, without any sampling. Of all words together no attacker names a larger share than the largest of these;
+    of a single word more may be named, at the cost of others: whoever always says it is right whenever it is it.
 
     Args:
         rows: of the words in question.

@@ -6,13 +6,15 @@ second near ``sqrt(2 / pi)`` times the standard deviation ``(m + 1) sqrt(m) s^2`
 the noise and little else. Taking the known noise off the squared distance costs no privacy.
 """
 
-from math import pi
+from math import log, pi
+from typing import NamedTuple
 
 import numpy as np
 
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.embedding.private_release.noise import norm_quantile
 
-VERSION = "private_distances/1"
+VERSION = "private_distances/2"
 
 
 def pair_distances(vectors: FloatArray, others: FloatArray) -> FloatArray:
@@ -62,6 +64,53 @@ def expected_product_error(deviation: float, num_dimensions: int, squared_norms:
     """
     variances = deviation**2 * squared_norms + num_dimensions * deviation**4
     return float(np.mean(np.sqrt(2 / pi * variances)))
+
+
+class Bounds(NamedTuple):
+    """On errors of all pairs together, which hold but for a chance of delta.
+
+    Attributes:
+        distance: of ``| ||w_i - w_j|| - ||x_i - x_j|| |`` (proposition 7).
+        product: of ``|<w_i, w_j> - <x_i, x_j>|`` (proposition 8).
+        loss: that training on private vectors adds, for ``lambda ||Theta|| = 1`` (proposition 9).
+    """
+
+    distance: float
+    product: float
+    loss: float
+
+
+def published_bounds(norm: float, beta: float, num_dimensions: int, epsilon: float, num: int, delta: float) -> Bounds:
+    """Propositions 7 to 9 of M2 as they are printed, with ``k = 2 m ln(2 n m / delta) / epsilon`` for the noise:
+    ``2 beta tau + 2 k``, ``beta tau^2 + 4 tau k + k^2`` and ``2 k + beta tau``.
+
+    Args:
+        norm: tau, of the longest vector.
+        beta: distortion.
+        num_dimensions: m.
+        epsilon: nominal.
+        num: n vectors.
+        delta: chance.
+
+    >>> [round(bound) for bound in published_bounds(6.0, 0.5, 173, 1.0, 200, 1e-6)]
+    [17279, 74792141, 17276]
+    """
+    noise = 2 * num_dimensions * log(2 * num * num_dimensions / delta) / epsilon
+    return _bounds(norm, beta, noise, 2.0)
+
+
+def quantile_bounds(norm: float, beta: float, num_dimensions: int, epsilon: float, num: int, delta: float) -> Bounds:
+    """The same by the exact quantile of the noise's radius in place of claim 6, and ``1 + beta`` in place of 2.
+
+    >>> [round(bound) for bound in quantile_bounds(6.0, 0.5, 173, 1.0, 200, 1e-6)]
+    [790, 160675, 591]
+    """
+    return _bounds(norm, beta, norm_quantile(num_dimensions, (1 + beta) / epsilon, delta / (2 * num)), 1 + beta)
+
+
+def _bounds(norm: float, beta: float, noise: float, stretch: float) -> Bounds:
+    product = beta * norm**2 + 2 * stretch * norm * noise + noise**2
+    return Bounds(2 * beta * norm + 2 * noise, product, stretch * noise + beta * norm)
 
 
 def ridge_read_out(vectors: FloatArray, targets: FloatArray, deviation: float, floor: float = 1e-3) -> FloatArray:

@@ -52,7 +52,8 @@ class Claim(NamedTuple):
 def audit_pair(
     pair: Pair, claimed: float, counts: Mapping[Score, Counts], level: float, delta: float = 0.0, step: float = 0.0
 ) -> dict[Score, Audited]:
-    """Judge all scores of a pair; the level is shared by them and by what each is asked (Bonferroni).
+    """Judge all scores of a pair; the level is shared by them and by what each is asked (Bonferroni): a lower and an
+    upper bound, the curve, and the law.
 
     Args:
         pair: with the noise as specified.
@@ -61,7 +62,7 @@ def audit_pair(
         level: chance at most that a mechanism as specified is convicted of anything, or that a bound is too high.
         step: of the grid of what is published; 0 without one.
     """
-    each = share_of_level(level, 3 * len(counts))
+    each = share_of_level(level, 4 * len(counts))
     edges = score_edges(pair)
     return {
         name: _audited(name, Claim(pair, claimed, delta, step), side, edges[name], each)

@@ -8,6 +8,9 @@ from tiltmeter.jobs.report.wording import listed, number, percent
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.runtime.wording import plural
 
+_ONE_SIDE = 0.025
+"""Of intervals of 95 %, that lie above a truth which they should hold."""
+
 _VERY_LITTLE = 1.0
 """Privacy loss above which a promise is hardly one."""
 
@@ -89,7 +92,8 @@ def _controls(utility: pl.DataFrame) -> Iterator[str]:
         above = private.filter(pl.col("low") > rows["constant"]["value"])
         yield (
             f"{task}: {percent(rows['non_private']['value'])} without noise, {percent(rows['constant']['value'])} for "
-            f"the most frequent class; {above.height} of {private.height} mechanisms and epsilons are surely above it."
+            f"the most frequent class; of {private.height} mechanisms and epsilons the intervals of {above.height} lie "
+            f"above it, as by chance alone those of {number(private.height * _ONE_SIDE, 1)} would."
         )
 
 

@@ -50,8 +50,9 @@ def _named(row: Row) -> Iterator[str]:
         ends = f" [{percent(row['attacker_low'])}, {percent(row['attacker_high'])}]"
         yield f", and {percent(row['attacker'])}{ends if row['attacker_low'] is not None else ''} of all words"
     if row["cap_mean"] is not None:
-        yield f"; none names more than {percent(row['cap_mean'])} of words, nor one word more often than "
-        yield f"{percent(row['cap_largest'])}"
+        yield ". Whatever is published, nobody's belief in the right word, all being alike beforehand, rises above "
+        yield f"{percent(row['cap_mean'])} in the mean of {plural(row['num_words'] or 0, 'word')}, nor above "
+        yield f"{percent(row['cap_largest'])} for any of them"
     yield "."
 
 
@@ -74,7 +75,7 @@ def sections_of(frames: Frames) -> Iterator[Section]:
         number("exact_typical", "typical", 2),
         number("exact_worst", "worst", 2),
     )
-    named = (number("named"), number("attacker"), number("cap_mean", "at most"))
+    named = (number("named"), number("attacker"), number("cap_mean", "belief, most"))
     table = grid("The release.", frames["releases"], "release", "input", "mechanism", *columns)
     known = grid("Exact epsilon of its own vectors, and what an attacker names.", frames["releases"], *exact, *named)
     yield Section("release", "What was released", [table, known])

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tiltmeter.jobs.report.grids import Row, cell, count, grid, number, optional, p_value, text
+from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, number, optional, p_value, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Section
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.dots import dots
@@ -117,6 +117,8 @@ def _distances(rows: pl.DataFrame) -> Iterator[Block]:
         number("error", digits=2),
         number("closed_form", digits=2),
         number("constant_error", "constant", 2),
+        optional(number("proposition", "all below, as printed", 0)),
+        optional(number("quantile_bound", "all below", 0)),
     )
 
 
@@ -129,7 +131,12 @@ def _utility(rows: pl.DataFrame) -> Iterator[Block]:
         for (task,), part in known.group_by("task", maintain_order=True)
     }
     if figures:
-        yield Chart("Accuracy by mechanism and control.", "Lines: intervals over the test texts.", figures, "Task")
+        yield Chart(
+            "Accuracy by mechanism and control.",
+            "Lines: intervals over other test texts and other noise.",
+            figures,
+            "Task",
+        )
     yield grid(
         "All measures.",
         rows,
@@ -166,13 +173,15 @@ def _value(row: Row) -> str:
 
 def _deniability(rows: pl.DataFrame) -> Iterator[Block]:
     yield grid(
-        "Share of perturbed vectors that the most likely guess names, and different words among the guesses.",
+        "Share of perturbed vectors that the most likely guess names, with its interval for other words, the most that "
+        "anybody can believe in the right word, and different words among the guesses.",
         rows,
         "mechanism",
         count("dimensions"),
         text("compared_at", "alike in"),
         number("epsilon", digits=2),
         number("exact_epsilon", "exact", 2),
-        number("attacker", "named"),
+        estimate("attacker", "named"),
+        number("cap_mean", "belief, most"),
         number("distinct", "different words", 1),
     )

@@ -23,7 +23,7 @@ from tiltmeter.jobs.embedding.private_vectors.task_data import TaskData
 from tiltmeter.jobs.embedding.private_vectors.utility import _unit
 from tiltmeter.jobs.embedding.private_vectors.vocabulary import words_to_encode
 from tiltmeter.operators.embedding.private_release.utility import occurrences
-from tiltmeter.operators.statistics.intervals import LOG, IntervalSettings
+from tiltmeter.operators.statistics.intervals import LOG, bootstrap_interval
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.sources import find_file
 from tiltmeter.storage.errors import InputError, Refusal
@@ -120,7 +120,8 @@ def test_errors_leave_the_runs_that_their_intervals_are_made_of(study):
         assert (draw["table"], draw["column"], len(draw["values"])) == ("distances", "error", row["num_runs"])
         values = np.array(draw["values"])
         assert row["error"] == values.mean()
-        ends = IntervalSettings().around(row["error"], values, LOG)[:2]
+        spread = (1 + 1 / len(values)) ** 0.5
+        ends = bootstrap_interval(row["error"], values, scale=LOG, spread=spread)[:2]
         assert (row["error_low"], row["error_high"]) == pytest.approx(ends, rel=1e-12)
 
 

@@ -168,7 +168,7 @@ def test_a_release_says_what_it_is_exactly_and_what_an_attacker_names(certified,
     caps = 1 / np.exp(-apart).sum(axis=1)
     assert release["cap_mean"] == pytest.approx(caps.mean())
     assert release["cap_largest"] == pytest.approx(caps.max())
-    assert release["named"] < release["cap_mean"]
+    assert release["named"] < release["cap_largest"]
     assert release["exact_typical"] < release["exact_worst"] < 2 * release["median_distance"]
     assert "WARNING: near vectors have an exact epsilon of" in (run.path / "report.html").read_text()
 
