@@ -1,7 +1,7 @@
 """The config of `sentiment_posterior`: texts, vectors, classifiers, priors, samplers, and the words asked about."""
 
 from collections import Counter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
@@ -201,6 +201,8 @@ class SentimentPosteriorRun(CommonConfig):
         distance: of words to draws.
         chain_classifiers: classifiers that chains are run for, the first; exact draws are made for all.
         groups: words of two groups each, by the name of the comparison.
+        lemmas: by word, another word that it is a form of where their stems do not tell, such as ``women: woman``; all
+            forms of one lemma are one unit.
     """
 
     job: SentimentPosteriorJob
@@ -218,9 +220,15 @@ class SentimentPosteriorRun(CommonConfig):
     lexicon: Lexicon
     words: Words
     groups: dict[_Text, _Groups]
+    lemmas: dict[_Text, _Text] = Field(default_factory=dict)
     cues: Cues
     gibbs: Gibbs
     nearest: Nearest
+
+    @pydantic.field_validator("lemmas", mode="before")
+    @classmethod
+    def _none(cls, value: Any) -> Any:
+        return {} if value is None else value
 
     @pydantic.model_validator(mode="after")
     def _has_a_lexicon(self) -> Self:

@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.intervals import drawn, drawn_texts
+from tiltmeter.jobs.classifiers.intervals import MOST_DRAWS, drawn, drawn_texts
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
+from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.jobs.sentiment.posterior.asked import vocabulary_entry
 from tiltmeter.jobs.sentiment.posterior.classifiers import Labelled, labelled_vectors, load_network
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
@@ -24,13 +25,19 @@ from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.psychophysics import forced_choice
 from tiltmeter.operators.psychophysics.forced_choice import curve
 from tiltmeter.operators.sentiment.posterior import cues
-from tiltmeter.operators.sentiment.posterior.cues import CueResponses, border_texts, cue_responses, resampled_flips
+from tiltmeter.operators.sentiment.posterior.cues import (
+    CueResponses,
+    border_texts,
+    cue_responses,
+    effect,
+    middle,
+    one_way,
+    resampled_flips,
+)
 from tiltmeter.operators.sentiment.posterior.networks import Network
-from tiltmeter.operators.statistics.intervals import percentile_interval
+from tiltmeter.operators.statistics import means
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-
-_NUM_RESAMPLES = 1000
 
 
 class _Border(NamedTuple):
@@ -47,7 +54,7 @@ def ask_cues(
 ) -> list[TableRef]:
     """The table ``cues``; none without pairs."""
     settings = {
-        "operators": [cues.VERSION, forced_choice.VERSION],
+        "operators": [cues.VERSION, forced_choice.VERSION, means.VERSION],
         "cues": config.cues,
         "tokens": Tokenizer(LANGUAGE).identity,
         "level": config.job.level,
@@ -60,7 +67,7 @@ def ask_cues(
         "vocabulary": [texts.vocabulary.select("word")],
         "words": [vectors.words[WHOLE]],
     }
-    units = [Unit("posterior_cues/4", "cues", settings, inputs)] if config.cues.pairs else []
+    units = [Unit("posterior_cues/5", "cues", settings, inputs)] if config.cues.pairs else []
     done = runner.run_whole(Stage("ask cues", each(_ask), {"cues": units}))["cues"] if units else []
     return [unit.tables["cues"] for unit in done]
 
@@ -96,52 +103,69 @@ def _row(
     if one is None or other is None:
         missing = [word for word, vector in zip(pair, (one, other), strict=True) if vector is None]
         return failed("no_vector", f"there is no vector for {' and '.join(missing)}")
+    borders = [border for border in borders if border.rows.size]
     responses = [cue_responses(border.network, border.vectors, border.num_words, one, other) for border in borders]
-    texts, flips = _by_text(borders, responses)
-    num_flips = int(np.isfinite(flips).sum())
-    if num_flips < 2:
-        return failed("no_border", "the classifier puts all texts on one side, or takes both cues for the same")
-    drawn_rows = texts[np.isfinite(flips).any(axis=1)]
-    made = _curve(flips, [contents[row] for row in drawn_rows.tolist()], f"cues {' '.join(pair)}", config)
-    return made | _positive(responses) | {"num_texts": num_flips} | OK
+    if not any((response.steps != 0.0).any() for response in responses):
+        return failed("no_border", "the classifiers put all texts on one side, or take both cues for the same")
+    row = _shares(responses, borders, config["level"])
+    flips = one_way(responses)
+    if flips is None:
+        shares = listed([f"{share:.0%}" for share in row["share_towards_first"]])
+        why = f"{shares} of the texts, by classifier, move towards {pair[0]}; a PSE needs 95% of each to move one way"
+        return row | failed("directions_differ", why)
+    texts, by_text = _by_text(borders, flips)
+    is_known = np.isfinite(by_text).any(axis=1)
+    return row | _middle(
+        by_text, [contents[text] for text in texts[is_known].tolist()], f"cues {' '.join(pair)}", config
+    )
 
 
-def _curve(flips: FloatArray, texts: Sequence[str], about: str, config: Row) -> Row:
-    """PSE with interval and draws, and JND.
+def _shares(responses: Sequence[CueResponses], borders: Sequence[_Border], level: float) -> Row:
+    """What there is whatever the directions."""
+    found = effect(responses, [border.rows for border in borders], level)
+    return {
+        "num_texts": sum(border.rows.size for border in borders),
+        "share_towards_first": [response.towards_first for response in responses],
+        "positive_first": float(np.concatenate([response.first for response in responses]).mean()),
+        "positive_second": float(np.concatenate([response.second for response in responses]).mean()),
+        "effect": found.value,
+        "effect_low": found.low,
+        "effect_high": found.high,
+        "p": found.p,
+    }
+
+
+def _middle(flips: FloatArray, texts: Sequence[str], about: str, config: Row) -> Row:
+    """PSE with interval and draws, and JND, where the PSE is a mixture of the cues.
 
     Args:
         flips: ``[texts, classifiers]``.
         texts: that have a flip. Runs with the same ones near their borders draw them alike.
         about: what resamples are keyed by.
     """
+    found = middle(flips, config["level"])
+    known = flips[np.isfinite(flips)]
+    row: Row = {"num_flips": known.size, "num_outside": int(((known < 0.0) | (known > 1.0)).sum())}
+    if not 0.0 <= found.value <= 1.0:
+        why = "no mixture of the cues makes half of the texts positive: the line through both ends has to be prolonged"
+        return row | {"pse_extrapolated": found.value} | failed("outside", why)
+    row |= {"pse": found.value, "pse_low": found.low, "pse_high": found.high}
+    row["jnd"] = float(curve(flips.reshape(1, -1)).jnd[0])
+    if found.too_few:
+        return row | failed("too_few_units", found.reason)
     generator = keyed_generator(config["seed"], Stream.RESAMPLING, document_key(about))
-    middles = np.concatenate([curve(block).pse for block in resampled_flips(flips, generator, _NUM_RESAMPLES)])
-    interval = percentile_interval(middles, config["level"])
-    estimate = curve(flips.reshape(1, -1))
+    middles = np.concatenate([curve(block).pse for block in resampled_flips(flips, generator, MOST_DRAWS)])
     scheme = {**drawn_texts(texts, config["seed"], about), "operator": cues.VERSION}
-    return {
-        "pse": float(estimate.pse[0]),
-        "pse_low": float(interval.low),
-        "pse_high": float(interval.high),
-        "jnd": float(estimate.jnd[0]),
-        **drawn("pse", middles, scheme, len(texts)),
-    }
+    return row | drawn("pse", middles, scheme, len(texts)) | OK
 
 
-def _by_text(borders: Sequence[_Border], responses: Sequence[CueResponses]) -> tuple[IntArray, FloatArray]:
+def _by_text(borders: Sequence[_Border], flips: Sequence[FloatArray]) -> tuple[IntArray, FloatArray]:
     """Which texts are near a border, ``[texts]``, and their flips, ``[texts, classifiers]``.
 
     A flip is NaN where its text is not near the border of its classifier.
     """
     texts = np.unique(np.concatenate([border.rows for border in borders]))
-    flips = np.full((len(texts), len(borders)), np.nan)
-    for number, (border, response) in enumerate(zip(borders, responses, strict=True)):
-        flips[np.searchsorted(texts, border.rows), number] = response.flips
-    return texts, flips
-
-
-def _positive(responses: Sequence[CueResponses]) -> Row:
-    return {
-        "positive_first": float(np.mean([response.first for response in responses])),
-        "positive_second": float(np.mean([response.second for response in responses])),
-    }
+    by_text = np.full((len(texts), len(borders)), np.nan)
+    for number, (border, of_border) in enumerate(zip(borders, flips, strict=True)):
+        by_text[np.searchsorted(texts, border.rows), number] = of_border
+    return texts, by_text

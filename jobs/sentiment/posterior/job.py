@@ -34,8 +34,7 @@ def run(run: Run[SentimentPosteriorRun, Files]) -> None:
     diagnosed = diagnose(runner, drawn, trained.models)
     run.publish("diagnostics", list(diagnosed.values()))
     refs = {**inputs_of(texts, vectors, asked), "model": trained.models, "prior": list(prior_refs.values())}
-    compared = compare(runner, config, measure(runner, config, drawn, diagnosed, refs), asked)
-    run.publish_all({name: [tables[name] for tables in compared] for name in ("words", "lexicon", "groups")})
+    run.publish_all(compare(runner, config, measure(runner, config, drawn, diagnosed, refs), asked))
     shown = show_texts(runner, config, drawn, trained.models, texts, vectors)
     run.publish("evidence", [*(ref for refs in drawn.evidence.values() for ref in refs), *shown["evidence"]])
     run.publish_all({"texts": shown["texts"], "projection": [project(runner, config, drawn, texts, vectors)]})

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, interval, number, text
+from tiltmeter.storage.store.tables import column
 
 _SEED = count("seed", "number of the classifier, from 0", key=True, type=pa.int32())
 _EACH_OR_MEAN = count("seed", "number of the classifier, from 0; -1: the mean over all", key=True, type=pa.int32())
@@ -99,11 +100,12 @@ LEXICON = pa.schema(
         _SAMPLER,
         text("measure", "a number of the table words", key=True),
         number("pearson", "correlation with being positive"),
-        number("low", "lower end of the interval of pearson, over words"),
-        number("high", "upper end of the interval of pearson, over words"),
+        number("low", "lower end of the interval of pearson, over words; forms of one lemma are one unit"),
+        number("high", "upper end of the interval of pearson, over words; forms of one lemma are one unit"),
         number("spearman", "rank correlation with being positive"),
         number("auc", "area under the ROC curve of positive words"),
         count("num_words", "words of the lexicon with a vector", "words"),
+        count("num_units", "of them, forms of one lemma counted once", "words"),
         STATUS,
         REASON,
     ]
@@ -118,11 +120,13 @@ GROUPS = pa.schema(
         text("first", "name of the first group"),
         text("second", "name of the second group"),
         number("difference", "mean of the first group less that of the second, the mean over classifiers"),
-        *interval("difference", "interval of difference over words"),
-        number("p", "share of divisions of the words with a difference as large, two-sided"),
+        *interval("difference", "interval of difference over words; null with fewer than 4 on a side"),
+        number("p", "share of deals of the words to the groups with as large a studentised difference, two-sided"),
+        number("p_holm", "p after Holm, over all comparisons under all priors, by this measure and sampler"),
+        count("num_tests", "tests that p_holm is over", "tests"),
         number("seed_sd", "standard deviation of the difference over classifiers"),
-        count("num_first", "words of the first group with a vector", "words"),
-        count("num_second", "words of the second group with a vector", "words"),
+        count("num_first", "words of the first group with a vector, forms of one lemma counted once", "words"),
+        count("num_second", "words of the second group with a vector, forms of one lemma counted once", "words"),
         STATUS,
         REASON,
     ]
@@ -159,12 +163,25 @@ CUES = pa.schema(
     [
         text("first", "the first cue, a woman's", key=True),
         text("second", "the second cue, a man's", key=True),
-        number("pse", "mixture of the cues with which half of the texts near the border are positive"),
-        *interval("pse", "interval of pse over the texts"),
-        number("jnd", "width of the window around it in which half of the texts change"),
-        number("positive_first", "share of them that are positive with the first cue"),
-        number("positive_second", "share of them that are positive with the second cue"),
+        column(
+            "share_towards_first",
+            pa.list_(pa.float64()),
+            "of each classifier, the share of its texts near the border that the first cue makes more positive",
+        ),
+        number("positive_first", "share of the texts that are positive with the first cue"),
+        number("positive_second", "share of the texts that are positive with the second cue"),
+        number("effect", "positive_first less positive_second"),
+        *interval("effect", "interval of effect over texts and classifiers"),
+        number("p", "two-sided, of an effect of 0 over texts and classifiers"),
+        number(
+            "pse", "mixture of the cues with which half of the texts near the border are positive, if all move one way"
+        ),
+        *interval("pse", "interval of pse over texts and classifiers"),
+        number("pse_extrapolated", "the same where it lies outside of 0 to 1 and is no mixture"),
+        number("jnd", "width of the window around pse in which half of the texts change"),
         count("num_texts", "texts near the border, of all classifiers", "texts"),
+        count("num_flips", "of them, those that pse is of: they move as most do", "texts"),
+        count("num_outside", "of these, those whose verdict changes outside of 0 to 1, on the line prolonged", "texts"),
         STATUS,
         REASON,
     ]

@@ -39,8 +39,8 @@ def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
     unit = f"All items with one {logs.cluster} are one unit" if logs.cluster else "Every item is a unit"
     sure = (
         f"{unit}. p is of a difference of 0, by Student's t over units; McNemar's exact test draws the signs of units, "
-        "as if in each either system were as likely to be ahead. Neither is given where fewer than 6 units differ, as no "
-        "such test could reach 0.05. A system is said to be higher or lower where its interval excludes 0 and q, p "
+        "as if in each either system were as likely to be ahead. Neither is given where fewer than 6 units differ, as "
+        "no such test could reach 0.05. A system is said to be higher or lower where its interval excludes 0 and q, p "
         f"corrected for {plural(systems.height, 'score')} after Benjamini and Hochberg, is at most 0.05."
     )
     return Body(

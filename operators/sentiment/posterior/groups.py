@@ -1,40 +1,39 @@
 """Words against a lexicon, and groups of words against each other; the units are words, never draws.
 
 Ten thousand draws are no ten thousand observations of a name: a test over draws finds every difference that the
-vectors happen to have. So p-values are over permutations of words (:mod:`.statistics.permutation`), and intervals over
-words. Resamples of words (Efron 1979) spread as these intervals say: with them, the numbers of two runs on the same
-words are held against each other word by word. Of correlations they spread by a little less, as Fisher's z is of two
-normal columns: with n words, r with a column of two values, of which a share p is 1, has the variance (Tate 1954,
-*Correlation between a discrete and a continuous variable*)
-
-    (1 - r^2)^2 (1 - 3/2 r^2 + r^2 / (4 p (1 - p))) / n
-
-which is 1 - r^2 / 2 of Fisher's where both polarities have as many words.
+vectors happen to have. Forms of one lemma (*girl*, *girls*) are one unit, as their vectors are near each other. The
+labels of units are dealt anew for p-values of groups (:mod:`.statistics.groups`), and intervals are over units: of a
+correlation, by what each word contributes to it (:mod:`.statistics.means`) on Fisher's scale. Resamples of units (Efron
+1979) spread as these intervals say: with them, the numbers of two runs on the same words are held against each other
+word by word.
 """
 
+from collections.abc import Mapping, Sequence
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.sentiment.posterior.training import area
 from tiltmeter.operators.statistics.correlation import correlation
-from tiltmeter.operators.statistics.permutation import permutation_p_value
+from tiltmeter.operators.statistics.groups import two_groups
+from tiltmeter.operators.statistics.means import influenced
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_mean
 from tiltmeter.operators.statistics.text_intervals import spread_out
+from tiltmeter.operators.statistics.units import Inferred, Units, each, kish, units_of
 
-VERSION = "posterior_groups/1"
+VERSION = "posterior_groups/2"
 
-_MIN_WORDS = 4
-"""Of a correlation with an interval."""
+NUM_DEALS, MOST_ENUMERATED = 9_999, 2**12
+"""Of labels to units, by chance; and of which each is made once, where there are no more."""
 
 
 class LexiconAgreement(NamedTuple):
     """Attributes:
     pearson, spearman: correlation with being positive.
-    low, high: interval of ``pearson``, by Fisher's z over words.
+    low, high: interval of ``pearson`` over units.
     auc: area under the ROC curve of positive words.
     num_words: with a value.
     """
@@ -47,76 +46,117 @@ class LexiconAgreement(NamedTuple):
     num_words: int
 
 
-class GroupDifference(NamedTuple):
-    """Attributes:
-    difference: of the means, first less second.
-    low, high: its interval, by Welch's t over words.
-    p: over permutations of the words, two-sided.
-    num_first, num_second: words with a value.
+def lemma_units(words: Sequence[str], lemmas: Mapping[str, str]) -> Units:
+    """Words of one lemma are one unit: those that are told to be, and those of one stem by Porter 1980.
+
+    Args:
+        words: English ones.
+        lemmas: what other word a word is a form of, where the stem does not tell, such as ``{"women": "woman"}``.
+
+    >>> lemma_units(["girl", "girls", "woman", "women"], {"women": "woman"}).codes
+    array([0, 0, 1, 1])
     """
+    from textblob import Word  # imports NLTK, which takes seconds
 
-    difference: float
-    low: float
-    high: float
-    p: float
-    num_first: int
-    num_second: int
+    return units_of([str(Word(lemmas.get(word, word)).stem()) for word in words], "word (lemma)")
 
 
-def lexicon_agreement(values: FloatArray, is_positive: BoolArray, level: float = 0.95) -> LexiconAgreement:
+def lexicon_agreement(
+    values: FloatArray, is_positive: BoolArray, units: Units, level: float = 0.95
+) -> LexiconAgreement:
     """How a number of words goes with a lexicon.
+
+    With both sides in standard deviations, a word contributes u_i = x_i y_i - r (x_i^2 + y_i^2) / 2 to Pearson's r
+    (Devlin, Gnanadesikan and Kettenring 1975), and u_i / (1 - r^2) to artanh r.
 
     Args:
         values: ``[words]``; words with NaN are left out.
         is_positive: ``[words]``.
+        units: of the words.
         level: of the interval.
 
-    >>> lexicon_agreement(np.array([3.0, 2.0, 1.0, 1.5]), np.array([True, True, False, False])).auc
+    >>> from tiltmeter.operators.statistics.units import each
+    >>> lexicon_agreement(np.array([3.0, 2.0, 1.0, 1.5]), np.array([True, True, False, False]), each(4, "word")).auc
     1.0
     """
     known = np.isfinite(values)
-    values, is_positive = values[known], is_positive[known]
+    values, is_positive, units = values[known], is_positive[known], units.part(known)
     both = correlation(values, is_positive.astype(np.float64))
     low = high = float("nan")
-    if len(values) >= _MIN_WORDS and abs(both.pearson) < 1:
-        width = stats.norm.ppf(0.5 + level / 2) / np.sqrt(len(values) - 3)
-        low, high = (float(np.tanh(np.arctanh(both.pearson) + side * width)) for side in (-1, 1))
+    if abs(both.pearson) < 1.0:
+        x, y = _standardised(values), _standardised(is_positive.astype(np.float64))
+        influence = (x * y - both.pearson * (x**2 + y**2) / 2.0) / (1.0 - both.pearson**2)
+        found = influenced(float(np.arctanh(both.pearson)), influence, units, level=level)
+        low, high = (float(np.tanh(end)) for end in (found.low, found.high))
     return LexiconAgreement(both.pearson, low, high, both.spearman, area(values, is_positive), both.num)
 
 
-def group_difference(first: FloatArray, second: FloatArray, level: float = 0.95) -> GroupDifference:
-    """How far the means of two groups of words are apart.
+def _standardised(values: FloatArray) -> FloatArray:
+    return np.asarray((values - values.mean()) / values.std())
+
+
+def unit_means(values: FloatArray, units: Units) -> FloatArray:
+    """``[units]``, the mean of each one's words that have a value; NaN where none has.
+
+    >>> unit_means(np.array([1.0, 3.0, np.nan]), units_of(["girl", "girl", "aunt"], "word"))
+    array([ 2., nan])
+    """
+    known = np.isfinite(values)
+    num = units.sums(known)
+    return units.sums(np.where(known, values, 0.0)) / np.where(num > 0, num, np.nan)
+
+
+def group_difference(
+    first: FloatArray, second: FloatArray, *, level: float = 0.95, seed: int = 0, about: int = 0
+) -> Inferred:
+    """How far the means of two groups of units are apart, first less second.
+
+    Null: which units are in which group has nothing to do with their values.
 
     Args:
-        first, second: ``[words]`` of each group; words with NaN are left out.
+        first, second: ``[units]`` of each group, from :func:`unit_means`; those with NaN are left out.
         level: of the interval.
+        seed, about: what deals are keyed by.
 
     Returns:
-        All NaN but the numbers of words where a group has fewer than 2.
+        No p-value and no interval where a group has fewer than 4.
     """
-    first, second = first[np.isfinite(first)], second[np.isfinite(second)]
-    if min(first.size, second.size) < 2:
-        nan = float("nan")
-        return GroupDifference(nan, nan, nan, nan, first.size, second.size)
-    test = stats.ttest_ind(first, second, equal_var=False)
-    low, high = test.confidence_interval(level)
-    p = permutation_p_value(first, second, alternative="two-sided").value
-    return GroupDifference(float(first.mean() - second.mean()), float(low), float(high), p, first.size, second.size)
+    values = np.concatenate([first, second])
+    sides = np.arange(values.size) < len(first)
+    return two_groups(
+        values, each(values.size, "word (lemma)"), sides, level=level, seed=seed, about=about, num_draws=NUM_DEALS
+    )
 
 
-def resampled_agreement(values: FloatArray, is_positive: BoolArray, counts: NDArray[np.integer]) -> FloatArray:
-    """``pearson`` of :func:`lexicon_agreement` in resamples of its words, ``[resamples]``.
+def least_p(num_first: int, num_second: int) -> float:
+    """The smallest p that groups of so many units can have.
+
+    >>> least_p(4, 4), least_p(4, 5), least_p(15, 15)
+    (0.02857142857142857, 0.007936507936507936, 0.0001)
+    """
+    deals = comb(num_first + num_second, num_first)
+    if deals > MOST_ENUMERATED:
+        return 1.0 / (NUM_DEALS + 1)
+    return (2.0 if num_first == num_second else 1.0) / deals
+
+
+def resampled_agreement(
+    values: FloatArray, is_positive: BoolArray, counts: NDArray[np.integer], units: Units
+) -> FloatArray:
+    """``pearson`` of :func:`lexicon_agreement` in resamples of its units, ``[resamples]``.
 
     Args:
         values: ``[words]``, finite.
         is_positive: ``[words]``.
         counts: ``[resamples, words]``, how often each resample has each word.
+        units: of the words, which are drawn whole.
 
     Returns:
-        Spread as correlations of so many words are; NaN in a resample of one polarity, or of one value.
+        Spread as correlations of so many units are; NaN in a resample of one polarity, or of one value.
 
     >>> counts = np.array([[1, 1, 1, 1], [0, 2, 2, 0], [2, 2, 0, 0]])
-    >>> resampled_agreement(np.array([0.0, 1.0, 3.0, 4.0]), np.array([False, False, True, True]), counts).round(3)
+    >>> is_positive = np.array([False, False, True, True])
+    >>> resampled_agreement(np.array([0.0, 1.0, 3.0, 4.0]), is_positive, counts, each(4, "word")).round(3)
     array([0.945, 1.004,   nan])
     """
     num = counts.sum(axis=1)
@@ -127,18 +167,18 @@ def resampled_agreement(values: FloatArray, is_positive: BoolArray, counts: NDAr
     variances = ((counts @ offsets**2) / num - mean**2) * positive * (1.0 - positive)
     is_known = variances > 0.0
     pearson = np.clip(product / np.sqrt(np.where(is_known, variances, np.nan)), -1.0, 1.0)
-    return spread_out(Estimate(np.nan, pearson, len(values)))
+    return spread_out(Estimate(np.nan, pearson, kish(units.sizes)))
 
 
 def resampled_difference(first: FloatArray, second: FloatArray, counts: NDArray[np.integer]) -> FloatArray:
-    """``difference`` of :func:`group_difference` in resamples of each group's words, ``[resamples]``.
+    """``difference`` of :func:`group_difference` in resamples of each group's units, ``[resamples]``.
 
     Args:
-        first, second: ``[words]`` of each group, finite.
-        counts: ``[resamples, words of both]``, how often each resample has each word, those of the first group first.
+        first, second: ``[units]`` of each group, finite.
+        counts: ``[resamples, units of both]``, how often each resample has each unit, those of the first group first.
 
     Returns:
-        Spread as means of so many words are: their variance is that of Welch's t.
+        Spread as means of so many units are: their variance is that of Welch's t.
 
     >>> counts = np.array([[2, 0, 1, 1], [0, 2, 1, 1]])
     >>> resampled_difference(np.array([1.0, 3.0]), np.array([0.0, 0.0]), counts).round(3)

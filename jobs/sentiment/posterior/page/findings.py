@@ -6,11 +6,14 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.report.sides import Lean
-from tiltmeter.jobs.report.wording import estimate, listed, number, p_equals, percent, plural, some, verb
+from tiltmeter.jobs.report.wording import estimate, listed, number, p_equals, p_value, percent, plural, some, verb
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.sentiment.posterior.groups import least_p
 
-LEAN = Lean("difference")
+LEAN = Lean("difference", has_direction=lambda row: row["p_holm"] is not None and row["p_holm"] <= ALPHA)
+"""A side is named by the p-value after Holm, and the interval has to lie there."""
 
+ALPHA = 0.05
 _CONTRAST, _WITHOUT_DRAWS = "contrast", "log_odds"
 _NUM_WORDS = 5
 _SIDES = {"above": "first", "below": "second"}
@@ -73,18 +76,30 @@ def _nearest(rows: pl.DataFrame) -> Iterator[str]:
 
 def _groups(rows: pl.DataFrame) -> Iterator[str]:
     """A sentence for each comparison, over all priors."""
-    shown = rows.filter(sampler="exact", measure=_CONTRAST, status="ok")
+    shown = rows.filter(sampler="exact", measure=_CONTRAST, status="ok").drop_nulls("p_holm")
     for (comparison,), part in shown.group_by("comparison", maintain_order=True):
         verdicts = [_verdict(row) for row in part.to_dicts() if LEAN.side(row) in _SIDES]
-        least = float(str(part["p"].min()))
-        neither = f"neither side is surely nearer to positive under any prior, smallest {p_equals(least)}"
-        yield f"{comparison}, with words as units: {'; '.join(verdicts) or neither}."
+        yield f"{comparison}, with words as units: {'; '.join(verdicts) or _neither(part)}."
+
+
+def _neither(part: pl.DataFrame) -> str:
+    row = part.sort("p_holm", "p").row(0, named=True)
+    least = min(1.0, row["num_tests"] * least_p(row["num_first"], row["num_second"]))
+    tests = plural(row["num_tests"], "test")
+    if least > ALPHA:
+        words = f"{row['num_first']} and {row['num_second']} words"
+        return f"{words} could not have shown a side: after Holm over {tests} no p could be below {p_value(least)}"
+    return (
+        "neither side is surely nearer to positive under any prior, smallest "
+        f"{p_equals(row['p_holm'])} after Holm over {tests}, where {p_value(least)} was possible"
+    )
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
     difference = f"contrast of {row['first']} less {row['second']} {estimate(row, 'difference', 4)}"
     side = row[_SIDES[LEAN.side(row)]]
-    return f"under {row['prior']!r}, {side} words are nearer to positive ({difference}, {p_equals(row['p'])})"
+    corrected = f"{p_equals(row['p_holm'])} after Holm over {plural(row['num_tests'], 'test')}"
+    return f"under {row['prior']!r}, {side} words are nearer to positive ({difference}, {corrected})"
 
 
 def doubts(frames: Frames, *, made_up: bool) -> Iterator[str]:
@@ -92,8 +107,8 @@ def doubts(frames: Frames, *, made_up: bool) -> Iterator[str]:
     if made_up:
         yield "The reviews are made up, of words whose log odds are known; nothing here is about language."
     yield (
-        "Groups are tested with words as units. Draws are no sample of names: with ten thousand of them every "
-        "difference is significant, whatever it means."
+        "Groups are tested with words as units, forms of one lemma as one, corrected for all comparisons and priors. "
+        "Draws are no sample of names: with ten thousand of them every difference is significant, whatever it means."
     )
     if "words" in frames:
         yield from _left_out(frames["words"])

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, optional, p_value, percent, text
 from tiltmeter.jobs.report.html.elements import Block, Chart, Section
 from tiltmeter.jobs.report.plots.dots import dots
@@ -107,12 +108,14 @@ def _groups(rows: pl.DataFrame) -> Iterator[Block]:
     if figures:
         yield Chart(
             "Dot plot of the difference of the contrast between the groups of each comparison, by prior.",
-            "Right of the line, the first group is nearer to positive. Lines: intervals over words.",
+            "Right of the line, the first group is nearer to positive. Lines: intervals over words, each for itself; "
+            "sides are named by p after Holm.",
             figures,
             "Prior",
         )
     yield grid(
-        "Mean of the first group less that of the second, with exact draws; p over divisions of the words.",
+        "Mean of the first group less that of the second, with exact draws; p over deals of the words to the groups, "
+        "and after Holm over all comparisons and priors of a measure.",
         rows.filter(sampler="exact"),
         "comparison",
         "prior",
@@ -121,6 +124,7 @@ def _groups(rows: pl.DataFrame) -> Iterator[Block]:
         "second",
         estimate("difference", digits=4),
         p_value("p"),
+        p_value("p_holm", "p (Holm)"),
         number("seed_sd", "± classifiers", 4),
         count("num_first", "words, first"),
         count("num_second", "words, second"),
@@ -132,17 +136,26 @@ def _groups(rows: pl.DataFrame) -> Iterator[Block]:
 
 def _cues(rows: pl.DataFrame) -> Iterator[Block]:
     yield grid(
-        "Texts near the border get one word more, a mixture from the first cue (0) to the second (1). PSE: the mixture "
-        "at which half of them are positive; outside of 0 to 1, neither cue makes it so. JND: the width in which half "
-        "of them change.",
-        rows,
+        "Texts near the border get one word more, a mixture from the first cue (0) to the second (1). Effect: share of "
+        "them that is positive with the first less that with the second, over texts and classifiers, in points. PSE: "
+        "the mixture at which half of them are positive, where 95% of the texts of every classifier move one way and "
+        "it lies within 0 to 1; f is taken for a line, which flips outside of 0 to 1 prolong. JND: the width in which "
+        "half of them change.",
+        rows.with_columns(pl.col("^(effect|positive_first|positive_second).*$") * 100.0),
         "first",
         "second",
+        cell(
+            "towards the first", lambda row: ", ".join(wording.percent(x, 0) for x in row["share_towards_first"] or ())
+        ),
+        number("positive_first", "positive with the first", 1, "%"),
+        number("positive_second", "with the second", 1, "%"),
+        estimate("effect", digits=1),
+        p_value("p"),
         estimate("pse", "PSE", 2),
         number("jnd", "JND", 2),
-        percent("positive_first", "positive with the first"),
-        percent("positive_second", "with the second"),
         count("num_texts", "texts"),
+        count("num_flips", "flips"),
+        count("num_outside", "outside 0 to 1"),
         optional(text("reason")),
     )
 

@@ -1,6 +1,6 @@
 """Words against posteriors: distances, the law of total expectation, enumeration, bags, and groups."""
 
-from itertools import islice, product
+from itertools import combinations, islice, product
 
 import numpy as np
 import pytest
@@ -10,13 +10,24 @@ from scipy import stats
 from sklearn.decomposition import PCA
 
 from tiltmeter.operators.sentiment.posterior.bags import gibbs_bags
-from tiltmeter.operators.sentiment.posterior.cues import border_texts, cue_responses, resampled_flips
+from tiltmeter.operators.sentiment.posterior.cues import (
+    CueResponses,
+    border_texts,
+    cue_responses,
+    effect,
+    middle,
+    one_way,
+    resampled_flips,
+)
 from tiltmeter.operators.sentiment.posterior.distances import identity, mean_distances
 from tiltmeter.operators.sentiment.posterior.groups import (
     group_difference,
+    least_p,
+    lemma_units,
     lexicon_agreement,
     resampled_agreement,
     resampled_difference,
+    unit_means,
     without_frequency,
 )
 from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, nearest_texts, principal_plane
@@ -26,6 +37,7 @@ from tiltmeter.operators.sentiment.posterior.samplers.exact import evidence, exa
 from tiltmeter.operators.sentiment.posterior.seeds import error_of_mean, largest_z, spread
 from tiltmeter.operators.sentiment.posterior.words import context_scores, word_posterior
 from tiltmeter.operators.statistics.resampling import resampled_counts
+from tiltmeter.operators.statistics.units import each, kish, units_of
 
 
 def network(inputs=5, hidden=4, seed=0, activation="softplus"):
@@ -193,38 +205,80 @@ def test_moments_of_words_are_those_of_their_occurrences():
 
 
 def test_p_of_groups_is_uniform_where_they_are_shuffled():
-    rng, values = np.random.default_rng(0), np.random.default_rng(1).normal(size=24)
+    rng, values = np.random.default_rng(0), np.random.default_rng(1).normal(size=12)
     shuffled = [rng.permutation(values) for _ in range(150)]
-    p_values = [group_difference(part[:12], part[12:]).p for part in shuffled]
+    p_values = [group_difference(part[:6], part[6:]).p for part in shuffled]
     assert stats.kstest(p_values, "uniform").pvalue > 0.01
     assert np.mean([p < 0.1 for p in p_values]) < 0.18
 
 
-def test_p_of_groups_is_that_of_all_divisions():
-    first, second = np.array([1.0, 2.5, 3.0]), np.array([0.2, 0.9, 1.1, 2.0])
-    every = np.concatenate([first, second])
-    from itertools import combinations
+def test_p_of_groups_of_unlike_size_and_spread_keeps_its_level():
+    """Of 4 words that spread three times as much as 10 others, the plain difference rejects in a fifth of all cases."""
+    rng = np.random.default_rng(0)
+    groups = [(3.0 * rng.normal(size=4), rng.normal(size=10)) for _ in range(100)]
+    assert np.mean([group_difference(*pair).p <= 0.05 for pair in groups]) < 0.13
 
-    differences = [every[list(rows)].mean() - np.delete(every, list(rows)).mean() for rows in combinations(range(7), 3)]
-    row = group_difference(first, second)
-    assert row.p == pytest.approx(np.mean(np.abs(differences) >= abs(row.difference) - 1e-12))
-    assert row.low < row.difference < row.high
+
+def test_p_of_groups_is_that_of_all_deals():
+    first, second = np.array([1.0, 2.5, 3.0, 2.2]), np.array([0.2, 0.9, 1.1, 2.0, 1.4])
+    every = np.concatenate([first, second])
+    t = [
+        abs(stats.ttest_ind(every[list(rows)], np.delete(every, list(rows)), equal_var=False).statistic)
+        for rows in combinations(range(9), 4)
+    ]
+    row, welch = group_difference(first, second), stats.ttest_ind(first, second, equal_var=False)
+    assert row.p == pytest.approx(np.mean(np.array(t) >= abs(welch.statistic) - 1e-12))
+    assert (row.value, row.low, row.high) == pytest.approx((first.mean() - second.mean(), *welch.confidence_interval()))
+
+
+@pytest.mark.parametrize(("first", "second"), [(4, 4), (4, 5), (12, 13)])
+def test_the_least_p_of_groups_is_that_of_groups_that_lie_apart(first, second):
+    found = group_difference(np.arange(first) / 9, 50 + np.arange(second) / 7)
+    assert found.p == pytest.approx(least_p(first, second))
 
 
 def test_words_without_a_value_are_left_out_of_groups():
-    row = group_difference(np.array([1.0, np.nan, 2.0]), np.array([0.0, 1.0]))
-    assert (row.num_first, row.num_second) == (2, 2)
-    assert np.isnan(group_difference(np.array([1.0]), np.array([0.0, 1.0])).p)
+    row = group_difference(np.array([1.0, np.nan, 2.0, 3.0, 1.5]), np.array([0.0, 1.0, 0.5, 0.2]))
+    assert (row.num_units, row.too_few) == (8, None)
+    few = group_difference(np.array([1.0, np.nan, 2.0, 3.0]), np.array([0.0, 1.0, 0.5, 0.2]))
+    assert np.isnan([few.p, few.low]).all()
+    assert few.value == pytest.approx(2.0 - 0.425)
+    assert few.too_few is not None
+    assert (few.too_few.have, few.too_few.need) == (3, 4)
+
+
+def test_forms_of_a_lemma_are_one_unit():
+    words = ["girl", "girls", "aunt", "women", "woman"]
+    units = lemma_units(words, {"women": "woman"})
+    assert units.codes.tolist() == [0, 0, 1, 2, 2]
+    assert lemma_units(words, {}).num == 4
+    assert unit_means(np.array([1.0, 3.0, np.nan, 4.0, 8.0]), units) == pytest.approx([2.0, np.nan, 6.0], nan_ok=True)
+
+
+def test_the_interval_of_a_lexicon_goes_by_lemmas():
+    """Every word twice: the correlation stays, and so does its interval where the two are forms of one."""
+    rng = np.random.default_rng(0)
+    is_positive = np.arange(60) % 3 == 0
+    values = rng.normal(size=60) + is_positive
+    once = lexicon_agreement(values, is_positive, each(60, "word"))
+    units = units_of(np.tile(np.arange(60), 2), "lemma")
+    twice = lexicon_agreement(np.tile(values, 2), np.tile(is_positive, 2), units)
+    apart = lexicon_agreement(np.tile(values, 2), np.tile(is_positive, 2), each(120, "word"))
+    assert (twice.pearson, twice.low, twice.high) == pytest.approx((once.pearson, once.low, once.high))
+    assert apart.high - apart.low < 0.75 * (once.high - once.low)
+    fisher = np.arctanh(once.pearson) + np.array([-1, 1]) * stats.norm.ppf(0.975) / 57**0.5
+    assert np.arctanh([once.low, once.high]) == pytest.approx(fisher, abs=0.06)
 
 
 @given(st.lists(st.booleans(), min_size=5, max_size=30), st.integers(0, 2**32 - 1))
 def test_agreement_with_a_lexicon_turns_with_its_sign(sides, seed):
     is_positive = np.array([True, False, *sides])
     values = np.random.default_rng(seed).normal(size=len(is_positive))
-    one, other = lexicon_agreement(values, is_positive), lexicon_agreement(-values, is_positive)
+    units = each(len(values), "word")
+    one, other = (lexicon_agreement(sign * values, is_positive, units) for sign in (1, -1))
     assert one.pearson == pytest.approx(-other.pearson)
     assert one.auc == pytest.approx(1 - other.auc)
-    assert one.low <= one.pearson <= one.high
+    assert one.low <= one.pearson <= one.high or abs(one.pearson) > 0.999999
 
 
 def test_frequency_is_taken_out():
@@ -260,6 +314,59 @@ def test_classifiers_with_the_same_texts_near_their_borders_are_no_further_texts
     assert spreads[0] == pytest.approx(spreads[1], rel=0.1)
 
 
+def responding(steps, flips, texts=None):
+    """Of one classifier, texts whose verdict changes at some mixture, after a step of some sign."""
+    steps, flips = np.asarray(steps, dtype=float), np.asarray(flips, dtype=float)
+    first = np.where(steps > 0, flips > 0, flips < 0)
+    return CueResponses(flips, steps, first, np.where(steps > 0, flips > 1, flips < 1))
+
+
+def test_texts_that_move_the_other_way_have_no_part_in_the_middle():
+    one = responding([1.0] * 39 + [-1.0], [0.3] * 39 + [0.9])
+    other = responding([1.0] * 40, [0.7] * 40)
+    assert (one.towards_first, other.towards_first) == (0.975, 1.0)
+    first, second = one_way([one, other])
+    assert np.isnan(first[-1])
+    assert np.isfinite(first[:-1]).all()
+    assert np.isfinite(second).all()
+    backwards = [response._replace(steps=-response.steps) for response in (one, other)]
+    assert np.isnan(one_way(backwards)[0][-1])
+
+
+@pytest.mark.parametrize("shares", [(0.975, 0.295, 0.0), (1.0, 0.0), (0.94, 0.99)])
+def test_classifiers_that_move_texts_to_different_sides_have_no_common_middle(shares):
+    responses = [responding(np.where(np.arange(200) < share * 200, 1.0, -1.0), np.full(200, 0.4)) for share in shares]
+    assert one_way(responses) is None
+
+
+def test_the_effect_is_over_texts_and_classifiers():
+    rng = np.random.default_rng(0)
+    responses = [responding(np.ones(60), rng.normal(shift, 1.0, 60)) for shift in (0.2, 0.9, 1.4)]
+    rows = [np.arange(60)] * 3
+    found, alone = effect(responses, rows, 0.95), effect(responses[:1], rows[:1], 0.95)
+    shares = [float(response.first.mean() - response.second.mean()) for response in responses]
+    assert found.value == pytest.approx(np.mean(shares))
+    assert found.variance > np.var(shares, ddof=1) / 3
+    assert alone.value == pytest.approx(shares[0])
+    assert alone.num_units == found.num_units == 60
+    whole = effect([responding(np.ones(9), np.full(9, 0.4))], [np.arange(9)], 0.95)
+    assert (whole.value, whole.p) == (1.0, 2**-8)
+
+
+def test_the_interval_of_the_middle_is_wider_by_what_classifiers_differ():
+    rng = np.random.default_rng(1)
+    texts = rng.normal(0.5, 0.3, 80)
+    alike = np.stack([texts + rng.normal(0, 0.01, 80) for _ in range(3)], axis=1)
+    apart = alike + np.array([-0.3, 0.0, 0.3])
+    one, same, other = (middle(flips, 0.95) for flips in (texts[:, np.newaxis], alike, apart))
+    assert same.value == pytest.approx(one.value, abs=0.03)
+    assert same.high - same.low == pytest.approx(one.high - one.low, rel=0.25)
+    assert other.high - other.low > 2 * (same.high - same.low)
+    few = middle(texts[:3, np.newaxis], 0.95)
+    assert np.isnan([few.low, few.high]).all()
+    assert few.too_few is not None
+
+
 def test_texts_near_the_border_are_of_both_sides():
     linear = Network((np.array([[1.0]]),), (np.zeros(1),))
     texts = np.array([[0.1], [5.0], [-0.2], [0.3], [-7.0], [-0.4]])
@@ -280,21 +387,23 @@ def test_correlations_of_resamples_are_those_of_the_words_drawn():
     brute = [
         np.corrcoef(np.repeat(values, row), np.repeat(is_positive.astype(float), row))[0, 1] for row in counts[:-1]
     ]
-    made = resampled_agreement(values, is_positive, counts)
+    made = resampled_agreement(values, is_positive, counts, each(12, "word"))
     assert np.isnan(made[-1])
     assert made[:-1] == pytest.approx(np.mean(brute) + np.sqrt(12 / 11) * (brute - np.mean(brute)), abs=1e-9)
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.7, 2.0])
 def test_resamples_of_a_lexicon_spread_as_its_interval_does(gap):
-    """But for Tate's factor, as one column is of polarities; a single lexicon may be 7 % off."""
-    is_positive, counts, ratios = np.arange(300) % 2 == 0, resamples(np.zeros(300, int), num=500), []
+    """Of lemmas with one form or two; a single lexicon may be 7 % off."""
+    is_positive, units, ratios = np.arange(300) % 2 == 0, units_of(np.arange(300) % 200, "x"), []
     for seed in range(20):
         values = np.random.default_rng(seed).normal(size=300) + gap * is_positive
-        agreement = lexicon_agreement(values, is_positive)
-        reach = (np.arctanh(agreement.high) - np.arctanh(agreement.low)) / 2 * np.sqrt(1 - agreement.pearson**2 / 2)
-        draws = resampled_agreement(values, is_positive, counts)
-        ratios.append(stats.norm.ppf(0.975) * np.arctanh(draws).std() / reach)
+        agreement = lexicon_agreement(values, is_positive, units)
+        draws = resampled_agreement(
+            values, is_positive, resamples(np.zeros(units.num, int), 500)[:, units.codes], units
+        )
+        reach = (np.arctanh(agreement.high) - np.arctanh(agreement.low)) / 2
+        ratios.append(stats.t.ppf(0.975, kish(units.sizes) - 1) * np.arctanh(draws).std() / reach)
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.05)
 
 
@@ -307,4 +416,4 @@ def test_resamples_of_groups_spread_as_their_interval_does():
     df = stats.ttest_ind(first, second, equal_var=False).df
     reach = (difference.high - difference.low) / 2
     assert stats.t.ppf(0.975, df) * draws.std() == pytest.approx(reach, rel=0.04)
-    assert draws.mean() == pytest.approx(difference.difference, abs=0.05)
+    assert draws.mean() == pytest.approx(difference.value, abs=0.05)
