@@ -62,7 +62,8 @@ def done(work: Callable[..., Any], config: Mapping[str, Any], inputs: Mapping[st
     """What the work of a stage makes of tables."""
     held = {f"{role} {at}": table for role, these in inputs.items() for at, table in enumerate(these)}
     names = {role: [f"{role} {at}" for at in range(len(these))] for role, these in inputs.items()}
-    return {name: table.to_pylist() for name, table in work(_Held(held), Unit("made/1", "made", dict(config), names))}
+    unit = Unit("made/1", "made", dict(config), names)  # type: ignore[arg-type]
+    return {name: table.to_pylist() for name, table in work(_Held(held), unit)}
 
 
 # --- adoption -------------------------------------------------------------------------------------------------------
@@ -136,7 +137,7 @@ def _curve_truth(models: int) -> tuple[float, float, float]:
     rng = np.random.default_rng(4)
     effects = rng.standard_normal((3, _TRUTH)) * np.array([[_MODEL if models > 1 else 0.0], [0.5], [0.2]])
     chances = share(effects.sum(axis=0), -1.0)
-    looked = 1.0 + sum((1.0 - chances) ** budget for budget in range(1, 8))
+    looked = 1.0 + np.sum([(1.0 - chances) ** budget for budget in range(1, 8)], axis=0)
     return float((1.0 - (1.0 - chances) ** 3).mean()), float(looked.mean()), float(chances.mean())
 
 

@@ -44,7 +44,7 @@ class Case(NamedTuple):
     speakers: int = 12
     size: int = 6
     seeds: int = 3
-    spread: float = 0.6
+    spread: float = 0.5
     effect: float = 0.0
     is_skewed: bool = False
 
@@ -306,7 +306,7 @@ EXPERIMENTS = [
         "12 speakers, one seed, a model that differs", 200, over(MANY._replace(effect=0.5)), _power("speaker", 0.9)
     ),
     _experiment(
-        "12 speakers, 3 seeds, a model that differs", 200, over(TWELVE._replace(effect=0.5)), _power("speaker", 0.6)
+        "12 speakers, 3 seeds, a model that differs", 200, over(TWELVE._replace(effect=0.5)), _power("speaker", 0.9)
     ),
     _experiment("artificial words, 12 speakers", 1000, noisy(TWELVE), _noise_claims("speaker")),
     _experiment("artificial words, texts", 400, noisy(ALONE._replace(size=40)), _noise_claims("text")),

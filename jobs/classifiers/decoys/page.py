@@ -32,6 +32,8 @@ from tiltmeter.jobs.report.plots.style import (
 )
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.statistics.intervals import HOLDS_ITS_ESTIMATE
+from tiltmeter.operators.statistics.means import MIN_KISH
 from tiltmeter.storage.files.redaction import redacted
 
 _ASKED = (
@@ -106,14 +108,28 @@ def _facts(config: DecoyBenchmarkRun) -> dict[str, str]:
 
 
 def _how_sure(config: DecoyBenchmarkRun) -> str:
-    draws = (
-        f"{config.intervals.num_resamples:,} resamples, of test texts for accuracies and of pools of instances for "
-        "what it takes to find a decoy"
-    )
+    made, explained = config.intervals, config.explanations
     return (
-        f"{on_resamples(config.intervals.level, config.intervals.interval, draws)} Models that differ in their random "
-        f"numbers alone are averaged. There are {config.explanations.num_pools} pools at most. "
-        f"{sections.debugger(config)}"
+        f"{_intervals(config)} There are {explained.num_pools} pools at most, and below {MIN_KISH} of anything "
+        "there is no interval. That a decoy counts as adopted is of each training by itself, at "
+        f"{100 * made.level:g}%, and not corrected for their number. {sections.debugger(config)}"
+    )
+
+
+def _intervals(config: DecoyBenchmarkRun) -> str:
+    made, num = config.intervals, config.models.number
+    texts = "texts" if config.data.group is None else f"groups by {config.data.group}, whose texts are drawn together"
+    if made.interval not in HOLDS_ITS_ESTIMATE:
+        draws = (
+            f"{made.num_resamples:,} resamples, of test texts for accuracies and of pools of instances for what it "
+            "takes to find a decoy"
+        )
+        return f"{on_resamples(made.level, made.interval, draws)} Other trainings are not in them."
+    models = f"and the {num} models that differ in their random numbers alone" if num > 1 else "of this one training"
+    return (
+        f"Intervals at a nominal {100 * made.level:g}% are of score tests: accuracies and falls of one training over "
+        f"{texts}; what it takes to find a decoy, and what is gained, over pools of instances {models}, and of wrong "
+        f"labels over {texts} {models}."
     )
 
 
@@ -159,7 +175,7 @@ def _words(frames: Frames) -> list[Grid]:
 def _utility(frames: Frames) -> Grid:
     return grid(
         "Instances that are looked at on average until the decoy is found; the whole pool counts where it is not. "
-        "Soonest is the share of resamples in which nothing else but an oracle needs fewer.",
+        "Soonest is the share of resamples of pools, with these models, in which nothing but an oracle needs fewer.",
         frames["utility"].sort("decoy", "num_instances", maintain_order=True),
         "decoy",
         text("method", names=METHODS),
