@@ -89,13 +89,13 @@ def _audited(num: int, factor: float) -> Callable[[int], dict[str, Outcome]]:
     return run
 
 
-def _audits(name: str, run: Callable[[int], dict[str, Outcome]], power: float | None = None) -> Experiment:
+def _audits(name: str, run: Callable[[int], dict[str, Outcome]], num: int, power: float | None = None) -> Experiment:
     if power is None:
         truth = "noise is the certificate's"
         claims = [_claim(column, "size", truth) for column in ("p_value", "p_holm")]
     else:
         claims = [_claim("p_holm", "power", "noise is 10 % too small", power)]
-    return Experiment(f"{JOB}: {name}", JOB, "stage", 1000, run, tuple(claims))
+    return Experiment(f"{JOB}: {name}", JOB, "stage", num, run, tuple(claims))
 
 
 def _claim(column: str, kind: Kind, truth: str, bound: float | None = None) -> Claim:
@@ -209,16 +209,16 @@ _READ_OUT = ("distances", "error_low", "error_high")
 _BOUNDED = ("audits", "audited_low", "audited_high")
 _NAMED = "share that is named, by 1,000 draws of every word"
 EXPERIMENTS = [
-    _audits("an honest release of one block", _audited(300, 1.0)),
-    _audits("an honest release of three blocks", _audited(2 * BLOCK_ROWS + 50, 1.0)),
-    _audits("an honest release of six rows", _audited(6, 1.0)),
-    _audits("a release with too little noise", _audited(2 * BLOCK_ROWS + 50, 0.9), power=0.95),
+    _audits("an honest release of one block", _audited(300, 1.0), 1000),
+    _audits("an honest release of three blocks", _audited(2 * BLOCK_ROWS + 50, 1.0), 400),
+    _audits("an honest release of six rows", _audited(6, 1.0), 1000),
+    _audits("a release with too little noise", _audited(2 * BLOCK_ROWS + 50, 0.9), 200, power=0.95),
     _covered("loss by two bins", _BOUNDED, "release", "log 4", _bounded),
     _covered("draws of 40 words", _DENIED, "word", _NAMED, _denied(400, 0.15, 40)),
-    _covered("draws of 200 words, few named", _DENIED, "word", _NAMED, _denied(500, 1.0, 200), 400),
+    _covered("draws of 200 words, few named", _DENIED, "word", _NAMED, _denied(500, 1.0, 200), 200),
     _covered("40 words released anew", _GIVEN, "word", _NAMED, _given(400, 0.15, 40)),
     _covered("three runs", _USED, "text and run", "0.7", _tasks(3, False, 0.03)),
     _covered("two runs that noise moves alike", _USED, "text and run", "0.7", _tasks(2, False, 0.0)),
     _covered("five random parts", _USED, "text and run", "0.7", _tasks(5, True, 0.03)),
-    _covered("errors of ten runs", _READ_OUT, "run", "error of another run", _distances),
+    _covered("errors of ten runs", _READ_OUT, "run", "error of another run", _distances, 400),
 ]

@@ -30,3 +30,10 @@ def test_noise_by_occurrence_is_right_by_chance(questions):
 def test_what_is_printed_for_questions_is_less_than_noise_alone_by_one_mechanism_and_more_by_the_other():
     verdicts = {figure.printed: figure.verdict for figure in private_vectors.figures()}
     assert (verdicts["53.20"], verdicts["73.00"]) == ("less than noise alone", "more than noise alone")
+
+
+def test_figure_4_has_one_verdict_over_all_its_rows():
+    *rows, whole = [figure for figure in private_vectors.figures() if figure.place == "figure 4"]
+    assert {row.verdict for row in rows} == {"see all rows"}
+    assert whole.ours.startswith("ahead in 13 of 15 rows, by 0.9 points")
+    assert whole.verdict == "ahead, not surely"

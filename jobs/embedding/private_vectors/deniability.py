@@ -83,9 +83,9 @@ def named_share(hits: BoolArray, words: IntArray, level: float) -> Row:
         level: nominal coverage.
     """
     units = units_of(words, "word")
-    found = share(hits, units, level=level)
-    ends = {"attacker": found.value, "attacker_low": found.low, "attacker_high": found.high}
-    status = OK if found.status == "ok" else failed(found.status, found.reason)
+    rate = share(hits, units, level=level)
+    ends = {"attacker": rate.value, "attacker_low": rate.low, "attacker_high": rate.high}
+    status = OK if rate.status == "ok" else failed(rate.status, rate.reason)
     return ends | {"num_words": units.num, "num_draws": len(hits) // units.num} | status
 
 

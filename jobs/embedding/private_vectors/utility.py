@@ -120,9 +120,9 @@ def _ends(runs: Sequence["_Result"], parts: Sequence[BoolArray], level: float) -
     texts = units_of(np.concatenate([np.flatnonzero(part) for part in parts]), "text")
     hits = np.concatenate([result.hits for result in runs])
     seeds = np.array([result.measures["accuracy"] for result in runs])
-    found = means.mean(hits, texts, level=level, scale=LOGIT, seeds=seeds)
-    status = OK if found.status == "ok" else failed(found.status, found.reason)
-    return {"low": found.low, "high": found.high} | status
+    accuracy = means.mean(hits, texts, level=level, scale=LOGIT, seeds=seeds)
+    status = OK if accuracy.status == "ok" else failed(accuracy.status, accuracy.reason)
+    return {"low": accuracy.low, "high": accuracy.high} | status
 
 
 def _test_part(config: dict[str, Any], data: TaskData, number: int) -> BoolArray:

@@ -167,9 +167,9 @@ def _named(subject: _Subject, key: bytes, settings: Mapping[str, Any], vectors: 
         return named
     repeated = np.repeat(words, num_draws)
     drawn = written(images[repeated], key, {**about, "for": "attacker"}, 0)
-    found = deniability.are_named(drawn, images[repeated], images)
+    anew = deniability.are_named(drawn, images[repeated], images)
     made = Specification(about["law"], images.shape[1], about["sensitivity"], about["scale"])
-    return named | named_share(found, repeated, settings["level"]) | naming_caps(images, words, made)
+    return named | named_share(anew, repeated, settings["level"]) | naming_caps(images, words, made)
 
 
 def _warning(certificate: Mapping[str, Any], named: Mapping[str, Any], checks: Sequence[Row]) -> str:

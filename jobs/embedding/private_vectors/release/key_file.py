@@ -65,12 +65,12 @@ def check_key_everywhere(runner: Runner, path: Path, key: bytes) -> None:
     expected = keyed_digest(key, {"challenge": proof.challenge}).hex()
     wrong = {node: answer for node, answer in runner.pool.ask_nodes(proof).items() if answer != expected}
     if wrong:
-        said = "".join(
+        answers = "".join(
             f"\n  node {node}: {'has another key there' if len(answer) == len(expected) else answer}"
             for node, answer in wrong.items()
         )
         raise InputError(
-            f"{_SETTING}={path}: every node must have the same key at the same place, and nothing was spent:{said}"
+            f"{_SETTING}={path}: every node must have the same key at the same place, and nothing was spent:{answers}"
         )
 
 

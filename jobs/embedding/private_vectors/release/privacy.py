@@ -60,8 +60,8 @@ def privacy_of(config: PrivateVectorsRun, rows: Rows, mechanism: ReleaseMechanis
     generator = keyed_generator(config.seed, Stream.PRIVATE_STUDY, document_key("release's own distances"))
     sample = generator.permutation(len(vectors))[:_SAMPLE]
     # Every statistic of private vectors says something of them, and two digits say little.
-    told = float if rows.order is not None else _in_two_digits
-    near, median = (told(value) for value in typical_distances(vectors[sample], sample, vectors))
+    rounded = float if rows.order is not None else _in_two_digits
+    near, median = (rounded(value) for value in typical_distances(vectors[sample], sample, vectors))
     exact = partial(exact_epsilon, mechanism.specification, delta=delta)
     worst = mechanism.specification.sensitivity
     nearest = exact(image=worst * near)
@@ -70,7 +70,7 @@ def privacy_of(config: PrivateVectorsRun, rows: Rows, mechanism: ReleaseMechanis
             f"release.epsilon={nominal(config):g}: between a vector and its nearest other this is exactly "
             f"{nearest:.3g}, more than release.most_epsilon={most:g}; lower it, or raise release.most_epsilon"
         )
-    typical = told(_stretch(vectors[sample], mechanism.projection))
+    typical = rounded(_stretch(vectors[sample], mechanism.projection))
     return ReleasePrivacy(delta, near, median, nearest, exact(image=typical * median), exact(image=worst * median))
 
 

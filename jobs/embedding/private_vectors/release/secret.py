@@ -31,7 +31,7 @@ class Secret:
         """The key, and the rows as the release began with them.
 
         Raises:
-            InputError: if they are others by now.
+            InputError: if they have changed since.
         """
         key, rows = read_key(self.key_file), self.files.read()
         if rows.digest(key) != self.about["content"]:

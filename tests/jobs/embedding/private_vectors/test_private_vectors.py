@@ -76,6 +76,23 @@ def test_exact_sensitivity_is_that_of_all_pairs(study, vectors):
     assert rows["exact_vocabulary"]["num_words"] == NUM_WORDS
 
 
+def test_every_mechanism_has_the_sensitivity_of_its_kind(run_job, folder, vectors):
+    """By the singular values of the maps and by all pairs; orthonormal rows stretch no pair of words by 1."""
+    names = ["M1", "M2", "M2 exact", "M2 spectral", "haar", "public_pca"]
+    quick = ["exact_epsilons=[]", "audit.pairs=0", "distances.epsilons=[]", "deniability.words=0"]
+    run = run_job(*SMALL, *quick, *settings(folder, "kinds", f"mechanisms=[{','.join(names)}]"))
+    rows = {row["mechanism"]: row for row in run.rows("mechanisms")}
+    maps = {(row["projection"], row["sensitivity_kind"]): row["sensitivity"] for row in run.rows("sensitivity")}
+    assert rows["M1"]["sensitivity"] == 1.0
+    assert rows["M2"]["sensitivity"] == 1.9
+    assert rows["M2 spectral"]["sensitivity"] == maps["gaussian", "spectral"] > maps["gaussian", "exact_vocabulary"]
+    for name, kind in {"M2 exact": "gaussian", "haar": "haar", "public_pca": "public_pca"}.items():
+        assert rows[name]["sensitivity"] == maps[kind, "exact_vocabulary"]
+        assert rows[name]["scale"] == rows[name]["sensitivity"] / rows[name]["epsilon"]
+    assert maps["haar", "spectral"] == pytest.approx(1.0)
+    assert rows["haar"]["sensitivity"] < rows["public_pca"]["sensitivity"] < 1
+
+
 def test_mechanisms_are_alike_where_they_are_compared(study):
     exact = study.rows("profiles", compared_at="exact", distance_kind="median", stretch="typical")
     assert len(exact) == 3
