@@ -106,7 +106,8 @@ def word_vectors(
         words: of which those are left out that have an unknown piece, or none.
         dimensions: at most.
     """
-    embedding = model.get_input_embeddings().weight.detach().double().cpu().numpy()
+    layer: nn.Embedding = model.get_input_embeddings()  # type: ignore[operator]
+    embedding = layer.weight.detach().double().cpu().numpy()
     vectors = embedding - embedding.mean(axis=0)
     if dimensions < vectors.shape[1]:
         axes = np.linalg.eigh(vectors.T @ vectors)[1][:, : -dimensions - 1 : -1]
