@@ -169,12 +169,15 @@ def statistics(counts: Sequence[Counts]) -> dict[tuple[str, str], Statistic]:
     )
     ratios = dict(zip(MEASURES, ((right, predicted), (right, gold), (2.0 * right, predicted + gold)), strict=True))
     relations = counts[0].relations
-    single = np.eye(len(relations))
-    made = {(ALL, name): _ratio(*(table.sum(axis=2, keepdims=True) for table in pair)) for name, pair in ratios.items()}
+    single, above, below = np.eye(len(relations)), *ratios["f1"]
+    made = {
+        (ALL, name): _ratio(a.sum(axis=2, keepdims=True), b.sum(axis=2, keepdims=True))
+        for name, (a, b) in ratios.items()
+    }
     for name, columns in ((MACRO, single), (OFFICIAL, _directions(relations))):
-        made[name, "f1"] = _ratio(*(table @ columns for table in ratios["f1"]), unknown=0.0)
+        made[name, "f1"] = _ratio(above @ columns, below @ columns, unknown=0.0)
     for place, relation in enumerate(relations):
-        made |= {(relation, name): _ratio(*(table[:, :, [place]] for table in pair)) for name, pair in ratios.items()}
+        made |= {(relation, name): _ratio(a[:, :, [place]], b[:, :, [place]]) for name, (a, b) in ratios.items()}
     return made
 
 

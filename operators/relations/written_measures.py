@@ -129,7 +129,9 @@ def _mean(
 def _bleu(name: str, rows: Sequence[Mapping[str, Any]], draws: _Draws) -> Written:
     counts, floors = (np.stack([_counts(row, row[text] or "") for row in rows]) for text in ("rule", "floor_rule"))
     units, value = draws.units(rows), float(bleu(counts.sum(axis=0)))
-    statistic = Statistic(value, bleu(_by_seed(rows) @ counts), bleu_influence(counts), np.ones(len(rows)))
+    statistic = Statistic(
+        value, bleu(_by_seed(rows).astype(np.int64) @ counts), bleu_influence(counts), np.ones(len(rows))
+    )
     drawn = np.concatenate([bleu(block @ counts) for block in draws.blocks(units)])
     floor = float(bleu(floors.sum(axis=0)))
     return Written(name, statistic, units, Estimate(value, drawn, units.num), floor, len(rows), _drawn(rows))
@@ -138,7 +140,7 @@ def _bleu(name: str, rows: Sequence[Mapping[str, Any]], draws: _Draws) -> Writte
 def _by_seed(rows: Sequence[Mapping[str, Any]]) -> FloatArray:
     """``[seeds, answers]``, 1 where an answer is of a seed."""
     seeds = np.array([row["seed"] for row in rows])
-    return (np.unique(seeds)[:, np.newaxis] == seeds).astype(np.float64)
+    return np.asarray(np.unique(seeds)[:, np.newaxis] == seeds, dtype=np.float64)
 
 
 def _drawn(rows: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -1,12 +1,15 @@
 """Measures of predictions that are made up: their unit, their seeds, their tests, and what is compared with what."""
 
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import t
+from scipy.stats import beta, t
 
 from tiltmeter.jobs.relations import measuring, writing
 from tiltmeter.jobs.relations.material import Guess, Part, Variant, floor_of, read_part
+from tiltmeter.jobs.relations.rules import PartHits, part_hits
 from tiltmeter.jobs.relations.scoring import Scoring
 from tiltmeter.jobs.relations.supervising import read_rules
 from tiltmeter.jobs.relations.tables import COMPILED, EXPLANATIONS, MATCHES, PREDICTED, READ
@@ -156,6 +159,34 @@ def test_learning_curve_has_the_interval_of_its_share_and_seeds():
     assert {name: row[name] for name in ("value", "low", "high", "sd_training", "num_units")} == pytest.approx(
         {name: same[name] for name in ("value", "low", "high", "sd_training", "num_units")}
     )
+
+
+def test_precision_of_a_rule_is_inferred_over_documents_that_hold_several_sentences():
+    """Ten documents of six sentences, in each of which a rule is always right or always wrong, are ten things."""
+    relations, units = ["a"] * 42 + ["b"] * 18, np.repeat(np.arange(10), 6)
+    of_documents, of_sentences = (
+        PartHits({"r": relations}, {"r": codes.tolist()}, Counter(relations), kind).columns("r", "a", LEVEL)
+        for codes, kind in ((units, "document"), (np.arange(60), "sentence"))
+    )
+    assert of_documents["precision"] == of_sentences["precision"] == 0.7
+    assert of_documents["support"] == 60
+    variance = 0.7 * 0.3 / 10 / (1 - 1 / 10)
+    num = 60 * 0.7 * 0.3 / (59 * variance) * (t.ppf(0.975, 59) / t.ppf(0.975, 9)) ** 2
+    assert 7 < num < 8, "Korn and Graubard's number of independent ones, of 60"
+    ends = [of_documents["precision_low"], of_documents["precision_high"]]
+    assert ends == pytest.approx([beta.ppf(0.025, 0.7 * num, 0.3 * num + 1), beta.ppf(0.975, 0.7 * num + 1, 0.3 * num)])
+    ends = [of_sentences["precision_low"], of_sentences["precision_high"]]
+    assert ends == pytest.approx([beta.ppf(0.025, 42, 19), beta.ppf(0.975, 43, 18)])
+
+
+def test_units_of_hits_are_documents_of_the_part(made):
+    """Of pairs of sentences in a document."""
+    rows = made["test"].to_pylist()
+    table = pa.Table.from_pylist([row | {"document": f"d{row['sentence'] // 2}"} for row in rows], READ)
+    hits = part_hits(Held(made | {"test": table}), "test", ["test_matches"])
+    assert hits.kind == "document"
+    assert hits.units["often"] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert part_hits(Held(made), "test", ["test_matches"]).kind == "sentence"
 
 
 # --- wiring: which part, which rules, which references --------------------------------------------------------------
