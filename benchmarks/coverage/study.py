@@ -12,7 +12,8 @@ from benchmarks.coverage import arithmetic
 from benchmarks.coverage.arithmetic import Method, Share
 from benchmarks.coverage.values import WHOLE, Values, arrays
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.statistics.intervals import DEFAULT_METHOD, FISHER, LINEAR, LOGIT, Interval, fisher
+from tiltmeter.operators.gender.direction import scale
+from tiltmeter.operators.statistics.intervals import DEFAULT_METHOD, LINEAR, Interval, fisher
 
 KINDS = {
     "pse": "PSE of an occupation",
@@ -24,7 +25,7 @@ KINDS = {
 
 _NUM_COMPARED = 32
 
-SCALES = {"pse": LINEAR, "bias": FISHER, "direct_bias": LOGIT}
+SCALES = {"pse": LINEAR, "bias": scale("bias"), "direct_bias": scale("direct_bias")}
 """That their intervals are made on; that of an effect size depends on the sizes of its sets."""
 
 

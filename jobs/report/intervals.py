@@ -32,7 +32,7 @@ _BESIDE = " The original corpus may lie outside of the interval of its replicas,
 _METHODS: dict[Method, str] = {
     "averaged": (
         "They lie around the mean of {num} bootstrap replicas, as wide as these spread, with Student's t for so many, "
-        "and reach to the number; around the number itself where it is a size, such as a direct bias or a share, or "
+        "and reach to the number; around the number itself where it is a size, such as a direct bias, or "
         "where resampling alone shifts it by more than the replicas spread"
     ),
     "centred": (

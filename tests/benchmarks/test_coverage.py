@@ -72,7 +72,8 @@ def test_percentiles_of_a_biased_estimator_fail_and_centred_intervals_do_not():
         for method in METHODS
     }
     assert held["percentile"] < 0.6
-    assert held["averaged"] < 0.6
+    # So large a shift is seen, and the interval lies around the estimate.
+    assert held["averaged"] > 0.9
     assert held["centred"] == pytest.approx(0.95, abs=0.012)
 
 
