@@ -30,7 +30,7 @@ SCALES = {
 }
 """Of what is not simply a cosine, a mean of cosines or a difference of such: means of their sizes, counts of sides, and
 means along the direction that the same words give, which noise makes larger; and shares of variance, which spread the
-less the smaller they are: simulated, intervals of the gap on log odds held 94 to 96 %, plainly around the estimate 90."""
+less the smaller they are: simulated, the gap was held in 94 to 96 % on log odds, and in 90 plainly around it."""
 
 _ROUNDING = 1e-12
 """Unit vectors of coinciding pairs differ by rounding only; below this singular value there is no direction."""
