@@ -1,0 +1,262 @@
+"""`sentiment_posterior`: groups of words, correlation with a lexicon, cues, and chains beside exact draws.
+
+Numbers of words, and classifiers with the texts near their borders, are made up as the last stages read them.
+"""
+
+from functools import lru_cache, partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from benchmarks.calibration.errors import done, holds
+from benchmarks.calibration.registry import Claim, Experiment, Outcome
+from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.jobs.sentiment.posterior import comparisons, cues
+from tiltmeter.jobs.sentiment.posterior.comparisons import MEASURES
+from tiltmeter.jobs.sentiment.posterior.config import Cues
+from tiltmeter.jobs.sentiment.posterior.cues import _Border
+from tiltmeter.jobs.sentiment.posterior.tables import GROUPS, LEXICON
+from tiltmeter.operators.sentiment.posterior.cues import border_texts, cue_responses, middle, one_way
+from tiltmeter.operators.sentiment.posterior.diagnostics import agreement, diagnosed
+from tiltmeter.operators.sentiment.posterior.networks import Network
+
+JOB = "sentiment_posterior"
+MEASURED = ("contrast",)
+Vectors = NDArray[np.float64]
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+PRIORS = ("standard", "texts")
+COMPARISONS = {"even": (6, 6, 1), "unlike": (4, 9, 1), "forms": (6, 6, 2)}
+"""Lemmas on either side, and forms of each."""
+
+
+def _grouped(repetition: int, spread: float) -> dict[str, Outcome]:
+    """Three comparisons under two priors; forms of a lemma share its value, and the smaller side spreads more."""
+    rng = np.random.default_rng([repetition, int(10 * spread)])
+    listed: dict[str, list[list[Any]]] = {}
+    effects: dict[str, float] = {}
+    for name, (first, second, forms) in COMPARISONS.items():
+        listed[name] = [[], []]
+        for place, (side, num) in enumerate((("first", first), ("second", second))):
+            words = [f"{'qx'[place]}{name}{'bcdfghjkl'[lemma]}a" for lemma in range(num)]
+            for word in words:
+                shared = rng.standard_normal() * (spread if name == "unlike" and not place else 1.0)
+                effects |= {
+                    form: shared + (0.3 * rng.standard_normal() if forms > 1 else 0.0)
+                    for form in (word, f"{word}s")[:forms]
+                }
+            listed[name][place] = [side, [form for word in words for form in (word, f"{word}s")[:forms]]]
+    words = pl.DataFrame({"word": list(effects), "count": rng.integers(5, 5000, len(effects))})
+    config = {"groups": listed, "lemmas": {}, "level": 0.95, "seed": 0}
+    outcome: dict[str, Outcome] = {}
+    for name, gap in (("null", 0.0), ("moved", 2.0)):
+        parts = []
+        for prior in PRIORS:
+            values = np.array([*effects.values()]) + 0.5 * rng.standard_normal(len(effects))
+            values += gap * words["word"].str.starts_with("q").to_numpy()
+            joined = words.with_columns(pl.Series(measure, values) for measure in MEASURES)
+            with patch.object(comparisons, "_COMPARED", MEASURED):
+                rows = list(comparisons._groups(joined, [joined], config))
+            parts.append(table_of([{"prior": prior, "sampler": "exact"} | row for row in rows], GROUPS))
+        rows = done(comparisons._correct, {}, {"groups": parts})["groups"].to_pylist()
+        if name == "null":
+            for row in rows[:6]:
+                if row["measure"] == "contrast":
+                    ends = holds(row, ("difference_low", "difference_high"), 0.0)
+                    outcome |= {row["comparison"]: row["p"], f"{row['comparison']} ends": ends}
+            outcome["p_holm"] = min(row["p_holm"] for row in rows if row["measure"] == "contrast")
+        else:
+            outcome["power"] = next(row["p_holm"] for row in rows if row["comparison"] == "even")
+    return outcome
+
+
+GAP = 1.0
+
+
+def _listed(repetition: int, lemmas: int) -> dict[str, Outcome]:
+    """Words of two polarities, half of them with a second form that shares all but a part of its value."""
+    rng = np.random.default_rng([repetition, lemmas, 1])
+    forms = 1 + np.arange(lemmas) // 2 % 2
+    codes = np.repeat(np.arange(lemmas), forms)
+    is_positive = codes % 2 == 0
+    values = (
+        rng.standard_normal(lemmas)[codes] * 0.9 + rng.standard_normal(codes.size) * np.sqrt(0.19) + GAP * is_positive
+    )
+    letters = "bcdfghjklmnpqrtvwz"
+    stems = [f"{letters[code // 18 % 18]}i{letters[code % 18]}o{letters[code // 324]}a" for code in range(lemmas)]
+    names = [
+        f"{stems[code]}{'s' if second else ''}"
+        for code, second in zip(codes, np.r_[False, codes[1:] == codes[:-1]], strict=True)
+    ]
+    polarity = np.where(is_positive, "positive", "negative")
+    part = pl.DataFrame({"word": names, "polarity": polarity, "status": "ok", **dict.fromkeys(MEASURES, values)})
+    with patch.object(comparisons, "MEASURES", MEASURED):
+        row, *_ = comparisons._lexicon([part, part], {"lemmas": {}, "level": 0.95, "seed": 0})
+    share = float(is_positive.mean())
+    truth = GAP * np.sqrt(share * (1 - share)) / np.sqrt(1.0 + GAP**2 * share * (1 - share))
+    return {"pearson": holds(table_of([row], LEXICON).to_pylist()[0], ("low", "high"), float(truth))}
+
+
+# --- cues -----------------------------------------------------------------------------------------------------------
+
+DIMENSIONS, POOL, NEAR, WORDS = 5, 240, 40, 4
+KNOWN = {"one": np.array([1.6, 0.4, 0.0, 0.0, 0.0]), "other": np.array([-2.4, 0.2, 0.0, 0.0, 0.0])}
+APART = {"one": np.array([0.0, 1.0, 0.0, 0.0, 0.0]), "other": np.array([0.0, -1.0, 0.0, 0.0, 0.0])}
+"""Cues that all classifiers take to different sides, and a pair of which each takes either to the one."""
+
+
+def _borders(rng: np.random.Generator, num: int, differing: float) -> list[_Border]:
+    """Trainings that differ, on the same texts."""
+    texts = rng.standard_normal((POOL, DIMENSIONS))
+    num_words = rng.integers(2, 2 * WORDS, POOL)
+    made = []
+    for _ in range(num):
+        slope = np.array([1.0, 0.0, 0.0, 0.0, 0.0]) + differing * rng.standard_normal(DIMENSIONS)
+        network = Network((slope[:, np.newaxis],), (0.1 * differing * rng.standard_normal(1),))
+        rows = border_texts(network, texts, NEAR)
+        made.append(_Border(network, rows, texts[rows], num_words[rows]))
+    return made
+
+
+@lru_cache
+def _truth(differing: float) -> tuple[float, float]:
+    """PSE and effect of very many trainings on very many texts."""
+    rng = np.random.default_rng(1)
+    responses = [
+        cue_responses(border.network, border.vectors, border.num_words, KNOWN["one"], KNOWN["other"])
+        for _ in range(1500)
+        for border in _borders(rng, 1, differing)
+    ]
+    flips = np.concatenate(one_way(responses) or [])
+    effect = float(np.mean([response.first.mean() - response.second.mean() for response in responses]))
+    return middle(flips[:, np.newaxis], 0.95).value, effect
+
+
+def _asked(repetition: int, classifiers: int, differing: float) -> dict[str, Outcome]:
+    rng = np.random.default_rng([repetition, classifiers])
+    borders = _borders(rng, classifiers, differing)
+    config = {"level": 0.95, "seed": 0, "cues": Cues()}
+    contents = [f"text {place}" for place in range(POOL)]
+    row, apart = (cues._row(borders, contents, known, ("one", "other"), config) for known in (KNOWN, APART))
+    pse, effect = _truth(differing)
+    return {
+        "pse": holds(row, ("pse_low", "pse_high"), pse),
+        "effect": holds(row, ("effect_low", "effect_high"), effect),
+        "power": row["p"],
+        "p": apart["p"],
+        "null effect": holds(apart, ("effect_low", "effect_high"), 0.0),
+    }
+
+
+# --- chains ---------------------------------------------------------------------------------------------------------
+
+
+def _chained(repetition: int, lag: float) -> dict[str, Outcome]:
+    """Autoregressive chains of what independent draws are of, and of what is half a deviation off."""
+    rng = np.random.default_rng([repetition, int(10 * lag)])
+    steps = rng.standard_normal((4, 1500)) * np.sqrt(1 - lag**2)
+    chains = np.empty_like(steps)
+    chains[:, 0] = rng.standard_normal(4)
+    for step in range(1, steps.shape[1]):
+        chains[:, step] = lag * chains[:, step - 1] + steps[:, step]
+    exact = rng.standard_normal(4000)
+    found = [agreement(chains + offset, diagnosed(chains + offset), exact).ks_p for offset in (0.0, 0.2)]
+    return {"ks_p": found[0], "power": found[1]}
+
+
+DEALT = "which lemmas are in which group has nothing to do with their values"
+
+
+def _group_claims(*, documented: bool) -> tuple[Claim, ...]:
+    claims = []
+    for name in COMPARISONS:
+        is_wide = documented and name == "unlike"
+        claims += [
+            Claim(name, "groups", ("p",), "size", "word (lemma)", f"{DEALT} ({name})", documented=is_wide),
+            Claim(
+                f"{name} ends",
+                "groups",
+                ("difference_low", "difference_high"),
+                "coverage",
+                "word (lemma)",
+                "0",
+                documented=is_wide,
+            ),
+        ]
+    claims.append(
+        Claim("p_holm", "groups", ("p_holm",), "size", "word (lemma)", f"{DEALT}, of all six", documented=documented)
+    )
+    claims.append(Claim("power", "groups", ("p", "p_holm"), "power", "word (lemma)", "two deviations apart", 0.3))
+    return tuple(claims)
+
+
+def _cue_claims(trainings: str) -> tuple[Claim, ...]:
+    unit = "text, training"
+    return (
+        Claim("pse", "cues", ("pse_low", "pse_high"), "coverage", unit, "of 1,500 trainings"),
+        Claim("effect", "cues", ("effect_low", "effect_high"), "coverage", unit, "of 1,500 trainings"),
+        Claim(
+            "null effect",
+            "cues",
+            ("effect_low", "effect_high"),
+            "coverage",
+            unit,
+            f"0, of {trainings} that lean either way",
+        ),
+        Claim("p", "cues", ("p",), "size", unit, f"{trainings} lean either way"),
+        Claim("power", "cues", ("p",), "power", unit, "cues of different sides", 0.5),
+    )
+
+
+EXPERIMENTS = [
+    Experiment(
+        "groups of 4 to 12 words", JOB, "stage", 400, partial(_grouped, spread=1.0), _group_claims(documented=False)
+    ),
+    Experiment(
+        "groups, 4 words of twice the spread",
+        JOB,
+        "stage",
+        400,
+        partial(_grouped, spread=2.0),
+        _group_claims(documented=True),
+    ),
+    Experiment(
+        "a lexicon of 60 lemmas, 90 words",
+        JOB,
+        "stage",
+        1000,
+        partial(_listed, lemmas=60),
+        (Claim("pearson", "lexicon", ("low", "high"), "coverage", "word (lemma)", "correlation of the population"),),
+    ),
+    Experiment(
+        "cues of 5 trainings",
+        JOB,
+        "stage",
+        1000,
+        partial(_asked, classifiers=5, differing=0.15),
+        _cue_claims("5 trainings"),
+    ),
+    Experiment(
+        "cues of 3 trainings",
+        JOB,
+        "stage",
+        1000,
+        partial(_asked, classifiers=3, differing=0.15),
+        _cue_claims("3 trainings"),
+    ),
+    Experiment(
+        "chains with a lag of 0.6",
+        JOB,
+        "operator",
+        1000,
+        partial(_chained, lag=0.6),
+        (
+            Claim("ks_p", "diagnostics", ("ks_p",), "size", "draw, thinned", "chains are of what exact draws are of"),
+            Claim("power", "diagnostics", ("ks_p",), "power", "draw, thinned", "a fifth of a deviation off", 0.9),
+        ),
+    ),
+]
