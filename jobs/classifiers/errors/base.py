@@ -66,13 +66,13 @@ def usable(rows: pa.Table) -> list[dict[str, Any]]:
     return [row for row in rows.to_pylist() if row["status"] == "ok"]
 
 
-def told(rows: pa.Table) -> list[dict[str, Any]]:
+def scorable(rows: pa.Table) -> list[dict[str, Any]]:
     """The rows of which something can be told: those that are ok, and those that lack no more than a label."""
     return [row for row in rows.to_pylist() if row["status"] in ("ok", "no_label")]
 
 
 def _given(store: Store, unit: Unit) -> Tables:
-    rows = told(store.read(unit.input("texts")))
+    rows = scorable(store.read(unit.input("texts")))
     classes = unit.config["classes"]
     if classes and rows:
         values = _checked(np.array([row["probabilities"] for row in rows], dtype=np.float64))
@@ -92,7 +92,7 @@ def _checked(probabilities: FloatArray) -> FloatArray:
 
 
 def _by_words(store: Store, unit: Unit) -> Tables:
-    base, rows = usable(store.read(unit.input("base"))), told(store.read(unit.input("texts")))
+    base, rows = usable(store.read(unit.input("base"))), scorable(store.read(unit.input("texts")))
     model = train_word_model([row["text"] for row in base], [row["label"] for row in base])
     yield (
         "predicted",
@@ -169,6 +169,6 @@ class _Predicting:
     def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
         classifier = trained_model(self.model).load(store, self.device)
         for unit in units:
-            rows = told(store.read(unit.input("texts")))
+            rows = scorable(store.read(unit.input("texts")))
             probabilities = predict(classifier, [row["text"] for row in rows])
             yield unit, [("predicted", _predicted(rows, probabilities, classifier.classes))]

@@ -152,9 +152,9 @@ def _precision(
         for size in sizes:
             weights = first_weights(values, size)
             parts = units.sums(weights * errors), units.sums(weights)
-            found = share_of_counts(*parts, level=config["level"], kind=units.kind)
+            precision = share_of_counts(*parts, level=config["level"], kind=units.kind)
             about = {"score": name, "split": split, "k": size, "num_units": min(kish(parts[1]), float(size))}
-            rows.append(about | {"precision": found.value, "low": found.low, "high": found.high})
+            rows.append(about | {"precision": precision.value, "low": precision.low, "high": precision.high})
     return pa.Table.from_pylist(rows)
 
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.errors.base import told
+from tiltmeter.jobs.classifiers.errors.base import scorable
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
 from tiltmeter.jobs.classifiers.errors.tables import FEATURES
 from tiltmeter.jobs.runtime.files import Files
@@ -83,9 +83,9 @@ def _count(store: Store, unit: Unit) -> Tables:
     config = unit.config
     rows = store.read(unit.input("texts")).slice(config["start"], config["size"])
     count = ReadableFeatures(config["lists"], _lexicon(store, unit), tags=config["tags"])
-    parsed = _parses(store, unit, {row["id"] for row in told(rows)})
+    parsed = _parses(store, unit, {row["id"] for row in scorable(rows)})
     made = []
-    for row in told(rows):
+    for row in scorable(rows):
         features = count(row["text"])
         num_tokens = max(features.num_tokens, 1)
         counts = {**features.counts, **parsed.get(row["id"], {})}

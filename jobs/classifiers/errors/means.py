@@ -36,7 +36,9 @@ def drawn_splits(refs: Iterable[TableRef], seed: int, **settings: Any) -> Scheme
     return {"paired_by": "items", "items": texts, "seed": seed, "operator": splits.VERSION, **settings}
 
 
-def mean_of_splits(name: str, values: FloatArray, test: float, units: float, level: float, scale: Scale) -> Row:
+def mean_of_splits(
+    name: str, values: FloatArray, test: float, units: float, level: float, scale: Scale, *, is_share: bool = False
+) -> Row:
     """The columns of a mean over splits with its interval, and its draws.
 
     Args:
@@ -46,8 +48,9 @@ def mean_of_splits(name: str, values: FloatArray, test: float, units: float, lev
         units: that decide the number in the test part of a split.
         level: nominal coverage.
         scale: of the mean.
+        is_share: whether it is a share of units.
     """
-    mean = mean_of(values, test, units, level, scale)
+    mean = mean_of(values, test, units, level, scale, is_share=is_share)
     columns = {name: mean.mean, f"{name}_low": mean.low, f"{name}_high": mean.high}
     return columns | draws_of(name, draws_of_mean(values, test))
 
@@ -113,7 +116,8 @@ class _Means:
         """The mean of each key over splits, with the band of a single one, and the splits."""
         for key, part in rows.group_by(keys, maintain_order=True):
             values = self.values(part, name)
-            mean = mean_of(values, self.test, average(part), self.level, LOGIT)
+            is_share = name == "precision" or "error_rate" in key
+            mean = mean_of(values, self.test, average(part), self.level, LOGIT, is_share=is_share)
             band = {f"{name}_band_low": mean.band_low, f"{name}_band_high": mean.band_high}
             ends = {"low": mean.low, "high": mean.high} | draws_of(name, draws_of_mean(values, self.test))
             yield dict(zip(keys, key, strict=True)) | {"split": ALL, name: mean.mean} | ends | band

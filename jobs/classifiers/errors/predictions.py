@@ -83,22 +83,22 @@ def _judge(store: Store, unit: Unit) -> Tables:
 
 def told_of(material: Material) -> pl.DataFrame:
     """What the model has said of each text, and how unsure it was."""
-    told, known = material.table.select("row", "predicted", "previous", "probabilities"), material.probabilities
+    guesses, known = material.table.select("row", "predicted", "previous", "probabilities"), material.probabilities
     if known is None:
-        return told
-    return told.with_columns(**{name: pl.Series(measure(known)) for name, measure in UNCERTAINTIES.items()})
+        return guesses
+    return guesses.with_columns(**{name: pl.Series(measure(known)) for name, measure in UNCERTAINTIES.items()})
 
 
-def predictions(texts: pa.Table, told: pl.DataFrame, scores: pl.DataFrame) -> pa.Table:
+def predictions(texts: pa.Table, guesses: pl.DataFrame, scores: pl.DataFrame) -> pa.Table:
     """The table ``predictions``: of every row of the file, what is known of it, or why nothing is.
 
     Args:
         texts: of the schema ``READ``.
-        told: of the texts of which the model has predicted something.
+        guesses: of the texts of which the model has predicted something.
         scores: their scores with reasons.
     """
     ranked = scores.sort("error_score", "row", descending=[True, False]).with_row_index("rank", offset=1)
-    judged = {row["row"]: row for row in told.join(ranked, on="row", how="left").to_dicts()}
+    judged = {row["row"]: row for row in guesses.join(ranked, on="row", how="left").to_dicts()}
     missing = failed("no_token", "the model reads no token of the text")
     rows = texts.select(["row", "status", "reason"]).to_pylist()
     return table_of(

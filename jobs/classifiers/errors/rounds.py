@@ -88,7 +88,7 @@ def _means(played: pl.DataFrame, settings: Mapping[str, Any]) -> Iterator[Row]:
     for (strategy, number), part in paired.group_by("strategy", "round", maintain_order=True):
         accuracy, random = (_by_seed(part, name, seeds) for name in ("accuracy", "random"))
         about = {"strategy": strategy, "round": number, "num_labels": part["num_labels"][0]}
-        about |= mean_of_splits("accuracy", accuracy, test, units, level, LOGIT)
+        about |= mean_of_splits("accuracy", accuracy, test, units, level, LOGIT, is_share=True)
         about |= mean_of_splits("over_random", accuracy - random, test, units, level, FISHER)
         yield about | {"errors_found": _mean(part["errors_found"].to_list()), "num_seeds": part.height}
 

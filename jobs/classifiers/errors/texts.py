@@ -117,11 +117,11 @@ def _halve(store: Store, unit: Unit) -> Tables:
     rows, seed = store.read(unit.input("texts")), unit.config["seed"]
     guesses = store.read(unit.input("predicted")).to_pydict()
     predicted = {row for row, name in zip(guesses["row"], guesses["predicted"], strict=True) if name is not None}
-    told = rows.select(["row", "status", "group"]).to_pylist()
-    used = [row for row in told if seed is not None and row["status"] == "ok" and row["row"] in predicted]
+    brief = rows.select(["row", "status", "group"]).to_pylist()
+    used = [row for row in brief if seed is not None and row["status"] == "ok" and row["row"] in predicted]
     half = halves([row["group"] for row in used], seed).tolist() if used and seed is not None else []
     names = {row["row"]: _HALVES[confirms] for row, confirms in zip(used, half, strict=True)}
-    column = pa.array([names.get(row["row"]) for row in told], pa.string())
+    column = pa.array([names.get(row["row"]) for row in brief], pa.string())
     yield "texts", pa.table([column if field.name == "half" else rows[field.name] for field in TEXTS], TEXTS)
 
 

@@ -10,7 +10,7 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.statistics.intervals import Scale
+from tiltmeter.operators.statistics.intervals import Scale, bootstrap_interval
 from tiltmeter.operators.statistics.splits import num_tested, repeated
 
 VERSION = "error_splits/2"
@@ -83,12 +83,13 @@ class Mean(NamedTuple):
     band_high: float
 
 
-def mean_of(values: NDArray[np.floating], test_share: float, units: float, level: float, scale: Scale) -> Mean:
-    """The mean of J splits with its interval (:func:`.repeated`), and the band of a single split.
+def mean_of(
+    values: NDArray[np.floating], test_share: float, units: float, level: float, scale: Scale, *, is_share: bool
+) -> Mean:
+    """The mean of J splits with its interval (:func:`.repeated`), and the band of a single split, by (1 + 1/J) s^2.
 
-    The band has (1 + 1/J) s^2, as the mean's interval has where splits test on half of the texts. Shares spread at
-    least as those of so many units; differences of what mostly agrees spread far less, so that units count for them
-    only where all splits agree.
+    A share spreads at least as one of so many units. An AUROC and differences of what mostly agrees spread less, so
+    that units count for them, and for all bands, only where all splits agree.
 
     Args:
         values: ``[splits]``; NaN is left out.
@@ -96,18 +97,22 @@ def mean_of(values: NDArray[np.floating], test_share: float, units: float, level
         units: that decide the measure in the test part of a split.
         level: nominal coverage.
         scale: of the measure, whose range neither leaves.
+        is_share: whether it is a share of units.
 
     >>> from tiltmeter.operators.statistics.intervals import LOGIT
-    >>> [round(value, 3) for value in mean_of(np.array([0.7, 0.8, 0.9]), 0.2, 100, 0.95, LOGIT)]
-    [0.8, 0.398, 0.96, 0.257, 0.979]
+    >>> [round(value, 3) for value in mean_of(np.array([0.7, 0.8, 0.9]), 0.2, 100, 0.95, LOGIT, is_share=True)]
+    [0.8, 0.398, 0.96, 0.12, 0.992]
     """
-    known = values[~np.isnan(values)]
-    if scale.low < 0.0 and known.size and np.ptp(known) > 0.0:
-        units = np.inf
-    in_all = num_tested(units / test_share, test_share, max(known.size, 1))
-    inner = repeated(values, test_share=test_share, tested_units=in_all, level=level, scale=scale)
-    outer = repeated(values, test_share=_HALF, tested_units=units, level=level, scale=scale)
-    return Mean(inner.mean, inner.low, inner.high, outer.low, outer.high)
+    known = np.asarray(values, dtype=np.float64)[~np.isnan(values)]
+    agree = known.size < 2 or float(np.ptp(known)) == 0.0
+    in_all = num_tested(units / test_share, test_share, max(known.size, 1)) if agree or is_share else np.inf
+    mean = repeated(known, test_share=test_share, tested_units=in_all, level=level, scale=scale)
+    if agree:
+        band = repeated(known, test_share=_HALF, tested_units=units, level=level, scale=scale)
+        return Mean(mean.mean, mean.low, mean.high, band.low, band.high)
+    spread = (1 + 1 / known.size) ** 0.5
+    low, high, _ = bootstrap_interval(mean.mean, known, level, "centred", scale, spread=spread)
+    return Mean(mean.mean, mean.low, mean.high, float(low), float(high))
 
 
 def _spread_of_mean(num: int, test_share: float) -> float:

@@ -73,11 +73,11 @@ def not_one(frames: Frames) -> str:
     untested = f"{plural(few.height, 'slice')} got no test: {few['reason'][0]}" if few.height else ""
     if not tested:
         return f"No slice could be tested. {untested}" if untested else "No slice could be tested"
-    found = (
+    sentence = (
         f"Of {plural(tested, 'slice')}, none is wrong more often than what the model says of its texts lets expect, "
         f"beyond chance; the least p is {number(float(slices['p_value'].drop_nulls().to_numpy().min()), 3)}"
     )
-    return f"{found}. {untested}" if untested else found
+    return f"{sentence}. {untested}" if untested else sentence
 
 
 def _versions(frames: Frames) -> Iterator[str]:
@@ -167,11 +167,11 @@ def scored_lead(frames: Frames) -> Lead:
     """What stands first on the page of texts that an earlier run's forest scores."""
     asked = "Which of these texts does the model get wrong, by the forest and the thresholds of an earlier run?"
     num = frames["predictions"].drop_nulls("error_score").height
-    found = [f"{plural(num, 'text')} {verb(num, 'have')} a score, a rank and reasons."]
+    sentences = [f"{plural(num, 'text')} {verb(num, 'have')} a score, a rank and reasons."]
     for row in frames["checks"].filter(promise="missed").to_dicts():
         share = percent(row["flagged_share"], 0)
-        found.append(f"To miss at most {percent(row['level'], 0)} of the errors, {share} of them are flagged.")
-    return Lead([Paragraph(asked)], [Bullets(found)], [Bullets(list(_like_before(frames["checks"])))])
+        sentences.append(f"To miss at most {percent(row['level'], 0)} of the errors, {share} of them are flagged.")
+    return Lead([Paragraph(asked)], [Bullets(sentences)], [Bullets(list(_like_before(frames["checks"])))])
 
 
 def _like_before(checks: pl.DataFrame) -> Iterator[str]:

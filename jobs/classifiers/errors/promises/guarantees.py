@@ -124,8 +124,8 @@ def flags(rows: IntArray, scores: FloatArray, promised: Sequence[Row]) -> pa.Tab
     made = []
     for row in promised:
         about = {name: pa.repeat(row[name], len(rows)) for name in ("promise", "level")}
-        told = {"row": pa.array(rows), "score": pa.array(scores), "is_flagged": pa.array(scores >= threshold_of(row))}
-        made.append(pa.table([(about | told)[field.name] for field in FLAGS], FLAGS))
+        part = {"row": pa.array(rows), "score": pa.array(scores), "is_flagged": pa.array(scores >= threshold_of(row))}
+        made.append(pa.table([(about | part)[field.name] for field in FLAGS], FLAGS))
     return pa.concat_tables(made) if made else FLAGS.empty_table()
 
 

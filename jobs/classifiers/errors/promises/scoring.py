@@ -54,8 +54,8 @@ def _score(store: Store, unit: Unit) -> Tables:
     rows = material.table["row"].to_numpy()
     scores = scored(made, names, rows, columns_named(material, names))
     is_error = material.table["predicted"] != material.table["label"]
-    told = told_of(material).with_columns(is_error=is_error)
-    yield "predictions", predictions(store.read(unit.input("texts")), told, pl.DataFrame(pl.from_arrow(scores)))
+    guesses = told_of(material).with_columns(is_error=is_error)
+    yield "predictions", predictions(store.read(unit.input("texts")), guesses, pl.DataFrame(pl.from_arrow(scores)))
     values = scores["error_score"].to_numpy()
     promised = read_records(files["guarantees"]["uri"], GUARANTEES.names).to_dicts()
     yield "flags", flags(rows, values, promised)

@@ -51,11 +51,11 @@ def rates_of(slices: Iterable[BoolArray], errors: BoolArray, units: Units, level
     if units.num == len(errors):  # the same, all at once
         counts = np.array([((inside & errors).sum(), inside.sum()) for inside in slices]).reshape(-1, 2)
         return clopper_pearson(counts[:, 0], counts[:, 1], level)
-    found = [
+    shares = [
         share_of_counts(units.sums(inside & errors), units.sums(inside), level=level, kind=units.kind)
         for inside in slices
     ]
-    return Rates(*(np.array([getattr(one, name) for one in found]) for name in ("value", "low", "high")))
+    return Rates(*(np.array([getattr(one, name) for one in shares]) for name in ("value", "low", "high")))
 
 
 def sliceline_score(

@@ -119,45 +119,66 @@ def test_trees_as_arrays_say_what_the_forest_says_and_why(wrong):
     assert reasons(["first", "again", "noise"], features, added)[high][0].split()[0] in ("first", "again")
 
 
+def share_of(values, test_share, units):
+    return mean_of(np.array(values), test_share, units, 0.95, LOGIT, is_share=True)
+
+
+def difference_of(values, test_share, units):
+    return mean_of(np.array(values), test_share, units, 0.95, FISHER, is_share=False)
+
+
 def test_the_mean_of_splits_by_hand():
-    """The score interval, with the variance of Nadeau and Bengio; the band has (1 + 1 / J) s^2."""
-    result = mean_of(np.array([0.6, 0.8]), 0.25, 1000.0, 0.95, LOGIT)
-    for name, spread in (("", 1 / 2 + 1 / 3), ("band_", 1 + 1 / 2)):
-        weight = 12.7062**2 * 0.02 * spread / 0.21  # t of one degree of freedom
-        middle, half = 0.7 + weight / 2, np.sqrt(weight * 0.21 + weight**2 / 4)
-        ends = (getattr(result, f"{name}low"), getattr(result, f"{name}high"))
-        assert ends == pytest.approx([(middle - half) / (1 + weight), (middle + half) / (1 + weight)], rel=1e-4)
-    assert np.isnan(mean_of(np.array([0.6]), 0.5, 10.0, 0.95, LOGIT).low)
+    """The score interval, with the variance of Nadeau and Bengio; the band has (1 + 1 / J) s^2 of logits."""
+    result = share_of([0.6, 0.8], 0.25, 1000.0)
+    weight = 12.7062**2 * 0.02 * (1 / 2 + 1 / 3) / 0.21  # t of one degree of freedom
+    middle, half = 0.7 + weight / 2, np.sqrt(weight * 0.21 + weight**2 / 4)
+    expected = [(middle - half) / (1 + weight), (middle + half) / (1 + weight)]
+    assert (result.low, result.high) == pytest.approx(expected, rel=1e-4)
+    logits = np.log([0.6 / 0.4, 0.8 / 0.2])
+    reach = 12.7062 * logits.std(ddof=1) * np.sqrt(1.5)
+    band = [1 / (1 + np.exp(-(np.log(0.7 / 0.3) + side * reach))) for side in (-1, 1)]
+    assert (result.band_low, result.band_high) == pytest.approx(band, rel=1e-4)
+    assert np.isnan(share_of([0.6], 0.5, 10.0).low)
 
 
 def test_splits_that_agree_are_as_sure_as_there_are_units():
-    few, many = (mean_of(np.ones(5), 0.2, units, 0.95, LOGIT) for units in (20.0, 2000.0))
+    few, many = (share_of([1.0] * 5, 0.2, units) for units in (20.0, 2000.0))
     assert (few.mean, few.high, few.band_high) == (1.0, 1.0, 1.0)
     assert few.band_low < few.low < many.low < 1.0
-    quantile = student.ppf(0.975, 4)
     in_all = 100 * (1 - 0.8**5)
-    assert few.low == pytest.approx(in_all / (in_all + quantile**2))
-    level = mean_of(np.zeros(5), 0.2, 20.0, 0.95, FISHER)
+    assert few.low == pytest.approx(in_all / (in_all + student.ppf(0.975, 4) ** 2))
+    level = difference_of([0.0] * 5, 0.2, 20.0)
     assert level.low < 0.0 == level.mean < level.high
+
+
+def test_a_share_of_splits_that_nearly_agree_spreads_as_one_of_its_units():
+    few, many = (share_of([0.99, 1.0, 1.0, 1.0, 1.0], 0.2, units) for units in (20.0, 2000.0))
+    assert few.low < many.low < 0.998 < many.high < few.high < 1.0
 
 
 def test_differences_of_what_mostly_agrees_are_as_wide_as_they_spread():
     """The variance of Nadeau and Bengio, by the score between -1 and 1; that of a share of 600 units is far larger."""
     values = np.array([0.02, 0.03, 0.04, 0.03, 0.03])
-    found = mean_of(values, 0.3, 180.0, 0.95, FISHER)
+    found = difference_of(values, 0.3, 180.0)
     reach = student.ppf(0.975, 4) * np.sqrt((1 / 5 + 3 / 7) * values.var(ddof=1))
     assert (found.low, found.high) == pytest.approx((0.03 - reach, 0.03 + reach), abs=2e-4)
 
 
+def test_the_band_of_splits_without_an_error_in_most_of_them_holds_none():
+    band = share_of([0.05, 0.0, 0.0, 0.05, 0.0, 0.0, 0.1, 0.0], 0.2, 20.0)
+    assert (band.band_low, band.band_high > 0.1) == (0.0, True)
+
+
 @pytest.mark.parametrize("values", [[0.97, 0.99, 0.8], [1.0, 0.98, 1.0], [1.0, 0.2], [0.0, 0.05]])
 def test_no_interval_or_band_of_a_share_leaves_its_range(values):
-    share = mean_of(np.array(values), 0.2, 50.0, 0.95, LOGIT)
-    assert 0 <= share.band_low <= share.low <= share.mean <= share.high <= share.band_high <= 1
+    share = share_of(values, 0.2, 50.0)
+    assert 0 <= share.band_low <= share.mean <= share.band_high <= 1
+    assert 0 <= share.low <= share.mean <= share.high <= 1
 
 
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=6), st.sampled_from([0.1, 0.2, 0.5]))
 def test_no_interval_of_a_difference_of_shares_leaves_its_range(values, test_share):
-    result = mean_of(np.array(values), test_share, 30.0, 0.95, FISHER)
+    result = difference_of(values, test_share, 30.0)
     assert -1 <= result.low <= result.mean <= result.high <= 1
     assert -1 <= result.band_low <= result.band_high <= 1
 
