@@ -4,7 +4,7 @@ This module imports torch, which takes seconds: import it where it is needed.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -106,7 +106,7 @@ def word_vectors(
         words: of which those are left out that have an unknown piece, or none.
         dimensions: at most.
     """
-    layer: nn.Embedding = model.get_input_embeddings()  # type: ignore[operator]
+    layer = cast(nn.Embedding, model.get_input_embeddings())
     embedding = layer.weight.detach().double().cpu().numpy()
     vectors = embedding - embedding.mean(axis=0)
     if dimensions < vectors.shape[1]:
