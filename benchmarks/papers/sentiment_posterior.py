@@ -122,10 +122,8 @@ def _words(ours: dict[str, Any]) -> Iterator[Figure]:
 
 def _rest(ours: dict[str, Any]) -> Iterator[Figure]:
     yield Figure("4.3", "AUC in cross-validation", "0.953", f"{ours['auc']:.3f}", "settings are not printed")
-    lag = "drops after lag 1"
-    yield Figure(
-        "figure 5", "autocorrelation of f(s) at lag 1", lag, _signed("{:.2f}, {:.2f}".format(*ours["lag_one"])), "–"
-    )
+    lag = _signed("f(s): {:.2f}, {:.2f}".format(*ours["lag_one"]))
+    yield Figure("figure 5", "autocorrelation at lag 1", "dimensions: drops after lag 1", lag, "f(s) is what matters")
     name = ours["names"]
     difference = _signed(f"{name['difference']:.4f} [{name['difference_low']:.4f}, {name['difference_high']:.4f}]")
     yield Figure(
@@ -133,7 +131,7 @@ def _rest(ours: dict[str, Any]) -> Iterator[Figure]:
         "d+ of female names less that of male ones",
         "above 0, “significantly”",
         f"{difference}, p = {name['p']:.2f}",
-        "words are the units, not draws",
+        "names of WEAT, theirs are of EEC; words are the units, not draws",
     )
 
 

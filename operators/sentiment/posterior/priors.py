@@ -1,8 +1,9 @@
 """Priors p0(s) of vectors that a classifier may be asked about.
 
-Liang and Acuna 2020 give no prior; their Table 1 gives it away as N(0, c I). That is far from any review: draws have
-norm sqrt(dimensions) and any direction. Beside it stand normal distributions with the moments of texts, of words and of
-bags of words, and the texts themselves.
+Liang and Acuna 2020 give no prior. Their Table 1 goes with any that is symmetric about 0, under which the mean angle to
+every word is a right one; N(0, I) is what a sampler without a prior has, and is taken here. It is far from any review:
+draws have norm sqrt(dimensions) and any direction. Beside it stand normal distributions with the moments of texts, of
+words and of bags of words, and the texts themselves.
 """
 
 from typing import Literal, NamedTuple
