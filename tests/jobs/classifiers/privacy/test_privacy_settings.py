@@ -23,6 +23,7 @@ FIVE = "data.bins={low: [1, 2.75], mid: [2.75, 3.25], high: [3.25, 5]}"
         (["data.bins={low: [1, 2], mid: [2, 4], high: [4, x]}"], "data.bins.high"),
         ([FIVE, "data.valence={sad: low}"], "data.valence: is for labels that are names, data.bins for ratings"),
         (["explanations.listed=[insults]"], "explanations.listed: there is no list 'insults'"),
+        (["intervals.interval=percentile"], "percentile: must be averaged or centred with data.group: of few groups"),
         (["splits.test=0.9"], "splits.development and splits.test add up"),
         (["models.vectors=x", "models.checkpoint=y"], "models.vectors=x: a checkpoint has its own"),
         (["lexicon.low=1"], "lexicon.low=1: must be less than"),
