@@ -20,7 +20,7 @@ def _interval(what: str) -> list[pa.Field]:
 
 def _band(name: str) -> list[pa.Field]:
     return [
-        number(f"{name}_band_low", f"lower end of what holds the {name} of one more split; null for a split"),
+        number(f"{name}_band_low", f"lower end of what holds the {name} of one more split; null for one, or few units"),
         number(f"{name}_band_high", f"upper end of what holds the {name} of one more split"),
     ]
 

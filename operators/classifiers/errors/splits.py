@@ -16,6 +16,7 @@ from tiltmeter.operators.statistics.splits import num_tested, repeated
 VERSION = "error_splits/2"
 
 _HALF = 0.5
+_MIN_UNITS = 5
 
 BALANCE, SPLIT = 0, 1
 """What is drawn; the second number of a key."""
@@ -89,7 +90,8 @@ def mean_of(
     """The mean of J splits with its interval (:func:`.repeated`), and the band of a single split, by (1 + 1/J) s^2.
 
     A share spreads at least as one of so many units. An AUROC and differences of what mostly agrees spread less, so
-    that units count for them, and for all bands, only where all splits agree.
+    that units count for them, and for all bands, only where all splits agree. Fewer than five units in a split give
+    these no band: it would hold the next one in 81 % of cases, of an AUROC of two errors.
 
     Args:
         values: ``[splits]``; NaN is left out.
@@ -107,6 +109,8 @@ def mean_of(
     agree = known.size < 2 or float(np.ptp(known)) == 0.0
     in_all = num_tested(units / test_share, test_share, max(known.size, 1)) if agree or is_share else np.inf
     mean = repeated(known, test_share=test_share, tested_units=in_all, level=level, scale=scale)
+    if not is_share and units < _MIN_UNITS:
+        return Mean(mean.mean, mean.low, mean.high, np.nan, np.nan)
     if agree:
         band = repeated(known, test_share=_HALF, tested_units=units, level=level, scale=scale)
         return Mean(mean.mean, mean.low, mean.high, band.low, band.high)

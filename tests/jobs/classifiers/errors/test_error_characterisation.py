@@ -4,11 +4,15 @@ import csv
 import random
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.classifiers.errors.page.words import in_words
+from tiltmeter.jobs.classifiers.errors.rounds import _means
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.operators.classifiers.errors.splits import mean_of
+from tiltmeter.operators.statistics.intervals import LOGIT
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.storage.errors import InputError
@@ -250,6 +254,27 @@ def test_slices_and_versions_count_users_and_not_texts(users):
     assert moved["num_moved"] <= 90
 
 
+def test_rates_are_confirmed_and_promised_by_the_users_of_the_other_half(users):
+    [first, *_] = users.rows("slices", leading=1)
+    group_of = {row["row"]: row["group"] for row in users.rows("texts", half="confirmation")}
+    wrong = {row["row"]: row["is_error"] for row in users.rows("predictions", status="ok")}
+    has = {name: {row["row"] for row in users.rows("features", feature=name)} for name in ("numbers", "greeting")}
+    inside = sorted(has["numbers"] & has["greeting"] & set(group_of))
+    ends = share(
+        np.array([wrong[row] for row in inside]), units_of([group_of[row] for row in inside], "user"), level=0.95
+    )
+    confirmed = [first[f"confirmed_{name}"] for name in ("rate", "low", "high")]
+    assert confirmed == pytest.approx([ends.value, ends.low, ends.high])
+    with_errors = {group_of[row] for row in group_of if wrong[row]}
+    for promise in users.rows("guarantees", promise="missed"):
+        assert promise["num_errors"] == len(with_errors) < sum(wrong[row] for row in group_of)
+        assert promise["num_calibration"] == len(group_of)
+    [strict, *_, loose] = users.rows("guarantees", promise="missed")
+    assert (strict["flags"], strict["status"]) == ("all", "too_few_units")
+    assert f'{len(with_errors)} of the unit "group with an error", and 77 are needed' in strict["reason"]
+    assert (loose["flags"], loose["status"]) == ("some", "ok")
+
+
 def test_few_users_get_no_test_and_are_told_how_many_are_needed(run_job, place, tmp_path):
     lines = (place / "texts.csv").read_text().splitlines()[:901]
     (tmp_path / "few.csv").write_text(
@@ -341,6 +366,24 @@ def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_job, tmp_p
     texts = {row["row"]: row["text"].split() for row in run.rows("texts")}
     for name, word in (("lexicon:anger", "late"), ("lexicon:joy", "kind")):
         assert {row for row, feature, _ in parsed if feature == name} == {row for row in texts if word in texts[row]}
+
+
+def test_seeds_of_rounds_share_texts():
+    """Intervals are those of splits that test on ``rounds.test`` of the groups."""
+    accuracies = [0.7, 0.72, 0.74, 0.7, 0.73]
+    played = pl.DataFrame(
+        [
+            {"round": 1, "num_labels": 50, "accuracy": value + 0.02 * (strategy == "errors"), "errors_found": 0.5}
+            | {"strategy": strategy, "seed": seed, "num_groups": 400}
+            for seed, value in enumerate(accuracies)
+            for strategy in ("errors", "random")
+        ]
+    )
+    rows = {row["strategy"]: row for row in _means(played, {"test": 0.3, "level": 0.9})}
+    mean = mean_of(np.array(accuracies), 0.3, 120.0, 0.9, LOGIT, is_share=True)
+    assert (rows["random"]["accuracy_low"], rows["random"]["accuracy_high"]) == (mean.low, mean.high)
+    gain = rows["errors"]
+    assert gain["over_random_low"] < 0.0 < gain["over_random_high"]  # all seeds agree, and 120 groups are few
 
 
 @pytest.mark.parametrize(

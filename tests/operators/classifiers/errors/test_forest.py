@@ -169,6 +169,12 @@ def test_the_band_of_splits_without_an_error_in_most_of_them_holds_none():
     assert (band.band_low, band.band_high > 0.1) == (0.0, True)
 
 
+def test_what_few_units_decide_has_no_band():
+    auroc = mean_of(np.array([0.6, 0.9, 0.8]), 0.2, 4.0, 0.95, LOGIT, is_share=False)
+    assert auroc.low < auroc.mean < auroc.high
+    assert np.isnan([auroc.band_low, auroc.band_high]).all()
+
+
 @pytest.mark.parametrize("values", [[0.97, 0.99, 0.8], [1.0, 0.98, 1.0], [1.0, 0.2], [0.0, 0.05]])
 def test_no_interval_or_band_of_a_share_leaves_its_range(values):
     share = share_of(values, 0.2, 50.0)
