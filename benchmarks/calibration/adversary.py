@@ -5,6 +5,7 @@ of the last stage: in each group either of the two ways flips more, by a coin, a
 controls differ among themselves.
 """
 
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
@@ -99,8 +100,13 @@ def _both_ways(
         luck = draws.random(groups.size)
         for number, replica in enumerate(replicas):
             columns = {"row": np.arange(groups.size), "is_flip": luck < chances * replica, "fall": chances}
-            same = {"victim": pl.lit("linear"), "direction": pl.lit(name), "control": control, "replica": number}
-            sizes = {"num_candidates": pl.lit(2, pl.Int32), "log10_size": draws.normal(1.0, 0.1)}
+            same: dict[str, Any] = {
+                "victim": pl.lit("linear"),
+                "direction": pl.lit(name),
+                "control": control,
+                "replica": number,
+            }
+            sizes: dict[str, Any] = {"num_candidates": pl.lit(2, pl.Int32), "log10_size": draws.normal(1.0, 0.1)}
             found.append(pl.DataFrame(columns).with_columns(**same, **sizes))
     return found
 
@@ -147,6 +153,21 @@ def _ranks(kind: str, truth: str, bound: float | None = None) -> tuple[Claim, ..
     return tuple(Claim(name, SUMMARY, (name,), cast(Any, kind), "direction", truth, bound) for name in RANKS)
 
 
+def _planted() -> tuple[Claim, ...]:
+    """At equal size, to which a line through controls of nearly one size leads, there is little to find."""
+    claims = _victims("power", PLANTED, 0.8)
+    return tuple(replace(claim, bound=0.2) if claim.name == "size_p_value" else claim for claim in claims)
+
+
+def _victims(kind: str, truth: str, bound: float | None = None) -> tuple[Claim, ...]:
+    """Ranks, and a side as the page names it: where both p-values are small."""
+    both = ("asymmetry_p_adjusted", "asymmetry_control_p")
+    return (
+        *_ranks(kind, truth, bound),
+        Claim("side", SUMMARY, both, cast(Any, kind), "text and direction", truth, bound),
+    )
+
+
 def _rated(unit: str) -> tuple[Claim, ...]:
     ends = [
         Claim(name, SUMMARY, (f"{name}_low", f"{name}_high"), "coverage", unit, "chances that were drawn")
@@ -161,22 +182,26 @@ def _experiment(name: str, repetitions: int, run: Any, claims: tuple[Claim, ...]
     return Experiment(f"{JOB}: {name}", JOB, "stage", repetitions, run, claims)
 
 
-_POWER = (*(Claim(name, SUMMARY, (name,), "power", "text", "to women flips 2.5 times as many", 0.5) for name in SIGNS),)
+MORE = "to women flips 2.5 times as many"
+_POWER = tuple(Claim(name, SUMMARY, (name,), "power", "group", MORE, 0.5) for name in (*SIGNS, "p_adjusted"))
 EXPERIMENTS = [
     _experiment(
-        "labels dealt anew", 200, partial(attacked, labels=drawn_labels, victim="linear"), _ranks("size", LABELS_DEALT)
+        "labels dealt anew",
+        200,
+        partial(attacked, labels=drawn_labels, victim="linear"),
+        _victims("size", LABELS_DEALT),
     ),
     _experiment(
         "gendered words masked",
         200,
         partial(attacked, labels=told_labels, victim="linear_masked"),
-        _ranks("size", MASKED),
+        _victims("size", MASKED),
     ),
     _experiment(
         "a planted word",
         40,
         partial(attacked, labels=planted_labels, victim="linear", planted=True),
-        _ranks("power", PLANTED, 0.8),
+        _planted(),
     ),
     _experiment("texts alone", 400, partial(rated, case=Case(80, 1.0)), _rated("text")),
     _experiment("20 groups of about 5", 400, partial(rated, case=Case(20, 5.0)), _rated("group")),
@@ -186,6 +211,6 @@ EXPERIMENTS = [
         "20 groups, more flips to women",
         200,
         partial(rated, case=Case(20, 5.0, 0, 1.5)),
-        (*_POWER, *_ranks("power", "to women flips 2.5 times as many", 0.5)),
+        (*_POWER, *_ranks("power", MORE, 0.5)),
     ),
 ]

@@ -42,8 +42,10 @@ from tiltmeter.storage.store.ledger import Finished, TableRef
 
 SUMMARY = "summary"
 RANKS = ("p_value", "fall_p_value", "size_p_value", "asymmetry_control_p")
-PAIRS = (("man", "woman"), ("father", "mother"), ("son", "daughter"), ("king", "queen"), ("brother", "sister"))
-PAIRS += (("husband", "wife"), ("male", "female"), ("he", "she"))
+PAIRS = (
+    *(("man", "woman"), ("father", "mother"), ("son", "daughter"), ("king", "queen"), ("brother", "sister")),
+    *(("husband", "wife"), ("male", "female"), ("he", "she")),
+)
 DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 VICTIMS, TRAINING, ATTACKED, CONTROLS = 5, 600, 16, 19
 SETTINGS = (
@@ -192,7 +194,7 @@ def chosen(number: int, planted: bool, config: GenderAdversaryRun) -> pa.Table:
 
 def drawn_labels(texts: Sequence[str], draws: np.random.Generator) -> NDArray[np.str_]:
     """Of three classes, whatever a text says: as if labels were dealt out anew."""
-    return draws.choice(np.array(["a", "b", "c"]), len(texts))
+    return np.array(["a", "b", "c"])[draws.integers(0, 3, len(texts))]
 
 
 def told_labels(texts: Sequence[str], draws: np.random.Generator) -> NDArray[np.str_]:
@@ -225,4 +227,5 @@ def attacked(repetition: int, labels: Labels, victim: str, *, planted: bool = Fa
     summary = evaluating.evaluate(runner, made.config, found, made.pairs, made.vectors)[SUMMARY]
     gender = "female" if planted or repetition % 2 else "male"
     [row] = pl.DataFrame(held.read(summary[0])).filter(direction=f"pair_to_{gender}", stratum="all").to_dicts()
-    return {name: row[name] for name in (*RANKS, "asymmetry_p")}
+    both = [row[name] for name in ("asymmetry_p_adjusted", "asymmetry_control_p")]
+    return {name: row[name] for name in RANKS} | {"side": 1.0 if None in both else max(both)}

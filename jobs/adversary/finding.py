@@ -1,6 +1,7 @@
 """Candidates for every word of the texts, along each direction and each of its controls."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ from tiltmeter.storage.vectors.files import read_embedding
 NEIGHBOURS = "neighbours"
 _OPERATORS = (adversary_candidates, adversary_constraints, adversary_controls, adversary_words, counter_fitting)
 _CONTROLS_OF_UNIT = 25
+_ROWS_AT_ONCE = 50_000
 _DEPTH = 4
 """Candidates along controls for each that a direction can have, of which those that are as frequent are taken."""
 
@@ -125,8 +127,15 @@ def _find(store: Store, unit: Unit) -> Tables:
         yield "pairs", table_of([_pair_row(one) for one in named], tables.PAIRS)
     else:
         named = [shift for kind in config["direction"].shifts for shift in _shifts(vocabulary, kind, config)]
-    rows = [*_along(vocabulary, words, named, config), *_neighbours(vocabulary, words, config)]
-    yield "near", pa.Table.from_pylist(rows, tables.NEAR)
+    yield "near", _table(chain(_along(vocabulary, words, named, config), _neighbours(vocabulary, words, config)))
+
+
+def _table(rows: Iterator[Row]) -> pa.Table:
+    """Rows of a part at a time: as they are, they take ten times their memory."""
+    parts = [tables.NEAR.empty_table()]
+    while some := list(islice(rows, _ROWS_AT_ONCE)):
+        parts.append(pa.Table.from_pylist(some, tables.NEAR))
+    return pa.concat_tables(parts).combine_chunks()
 
 
 class _Shift(NamedTuple):

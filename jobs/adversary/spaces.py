@@ -63,14 +63,22 @@ def _find(store: Store, unit: Unit) -> Tables:
     config = unit.config
     texts = [_Text(row["row"], row["text"].split()) for row in store.read(unit.input("part")).to_pylist()]
     options = _shifted(store, unit, texts)
-    if config["language_model"].ratio is not None:
-        options = options.join(_likely(store, unit, texts, options), on=["row", "position", "candidate"])
-    else:
-        options = options.with_columns(pl.lit(True).alias("is_likely"))
-    options = equalised(options, pl.DataFrame(store.read(unit.input("counts"))))
+    along = _judged(store, unit, texts, options.filter(control=-1))
+    places = along.filter(pl.col("is_likely"), replica=0).select("row", "position", "direction")
+    # Where nothing stands along the direction, nothing is asked of its controls.
+    beside = options.filter(pl.col("control") >= 0).join(places.unique(), on=places.columns, how="semi")
+    counts = pl.DataFrame(store.read(unit.input("counts")))
+    options = equalised(pl.concat([along, _judged(store, unit, texts, beside)]), counts)
     swaps = pl.DataFrame(list(_swaps(texts, config)), schema=options.schema, orient="row")
     every = pl.concat([options, swaps]).sort(_ORDER)
     yield "spaces", every.select(tables.SPACES.names).to_arrow().cast(tables.SPACES)
+
+
+def _judged(store: Store, unit: Unit, texts: Sequence[_Text], options: pl.DataFrame) -> pl.DataFrame:
+    """With what the language model says of each, if there is one."""
+    if unit.config["language_model"].ratio is None:
+        return options.with_columns(pl.lit(True).alias("is_likely"))
+    return options.join(_likely(store, unit, texts, options), on=["row", "position", "candidate"])
 
 
 def _shifted(store: Store, unit: Unit, texts: Sequence[_Text]) -> pl.DataFrame:
