@@ -47,9 +47,9 @@ def test_one_man_and_one_woman_are_two_people():
     said = doubts()
     [two] = [sentence for sentence in said if sentence.startswith("Within the corpus, the speakers are")]
     assert two == (
-        "Within the corpus, the speakers are 1 female and 1 male: numbers are of these 2 people, and say nothing of "
-        "others. An interval of the UAR of gender needs 4 of each gender, other intervals 4 in all, and a p-value 6 that "
-        "differ."
+        "Within the corpus, the speakers are 1 female and 1 male: numbers are of these 2 people, and say nothing "
+        "of others. An interval of the UAR of gender needs 4 of each gender, other intervals 4 in all, and a p-value 6 "
+        "that differ."
     )
     assert any("EP and EG compare what speaks for different things" in sentence for sentence in said)
     assert "In the other corpus, 8 units and 1 test of a measure allow no p after Holm below 0.0078." in said
