@@ -30,7 +30,7 @@ def _compared(first: Any, second: Any, clusters: list[str] | None) -> list[dict[
     items = [str(place) for place in range(first.shape[1])]
     sides = [
         pl.DataFrame(
-            {"item": items, "cluster": clusters or [None] * len(items)},
+            {"item": items, "cluster": clusters if clusters else pl.Series([None] * len(items), dtype=pl.String)},
             schema={"item": pl.String, "cluster": pl.String},
         ).with_columns(pl.Series(f"score_{place}", scores) for place, scores in enumerate(side))
         for side in (first, second)

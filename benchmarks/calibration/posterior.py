@@ -50,15 +50,15 @@ def _grouped(repetition: int, spread: float) -> dict[str, Outcome]:
                     for form in (word, f"{word}s")[:forms]
                 }
             listed[name][place] = [side, [form for word in words for form in (word, f"{word}s")[:forms]]]
-    words = pl.DataFrame({"word": list(effects), "count": rng.integers(5, 5000, len(effects))})
+    frame = pl.DataFrame({"word": list(effects), "count": rng.integers(5, 5000, len(effects))})
     config = {"groups": listed, "lemmas": {}, "level": 0.95, "seed": 0}
     outcome: dict[str, Outcome] = {}
     for name, gap in (("null", 0.0), ("moved", 2.0)):
         parts = []
         for prior in PRIORS:
             values = np.array([*effects.values()]) + 0.5 * rng.standard_normal(len(effects))
-            values += gap * words["word"].str.starts_with("q").to_numpy()
-            joined = words.with_columns(pl.Series(measure, values) for measure in MEASURES)
+            values += gap * frame["word"].str.starts_with("q").to_numpy()
+            joined = frame.with_columns(pl.Series(measure, values) for measure in MEASURES)
             with patch.object(comparisons, "_COMPARED", MEASURED):
                 rows = list(comparisons._groups(joined, [joined], config))
             parts.append(table_of([{"prior": prior, "sampler": "exact"} | row for row in rows], GROUPS))

@@ -144,7 +144,7 @@ def _raw(repetition: int) -> dict[str, Outcome]:
     [first, second] = rating._with_intervals(
         pl.DataFrame([names | row for row in rows], infer_schema_length=None), config
     )
-    change = rating._change(*rows, config)
+    change = rating._change(rows[0], rows[1], config)
     before, after = _expected()
     ends = ("raw_score_low", "raw_score_high")
     return {

@@ -87,7 +87,7 @@ def mean_tests(
     """
     for first, second in combinations(range(num_cells), 2):
         chosen = np.flatnonzero((cells == first) | (cells == second))
-        parts = Origins(*(None if names is None else [names[place] for place in chosen] for names in origins))
+        parts = Origins(*(None if names is None else [names[place] for place in chosen.tolist()] for names in origins))
         yield _test(np.asarray(scores[chosen], np.float64), cells[chosen] == first, parts, seed, about)
 
 
