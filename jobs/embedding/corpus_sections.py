@@ -1,7 +1,5 @@
 """The sections of a report that every job with corpora has: what was read, its words, its training."""
 
-from typing import Any
-
 import polars as pl
 
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
@@ -46,30 +44,32 @@ def _drawn(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
     return " or ".join(f"{unit} (of {some(names)})" for unit, names in units.items())
 
 
-def _on_drawing(row: dict[str, Any], embedding: EmbeddingConfig) -> list[Block]:
+def _on_drawing(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> list[Block]:
     """What is to be said of the documents that were drawn, or of those that there were too few of."""
-    num, lines = row["num_articles"], row["num_lines"]
-    several = (
-        f"{row['corpus']}: its documents have {wording.number(lines / max(num, 1), 1)} lines on average, and lines of "
-        "one document say the same things again"
-    )
-    if embedding.resampling.is_too_few(num, lines):
-        text = (
-            f"{several}. {plural(num, 'document')} {verb(num, 'be')} too few to draw from, so that its numbers have "
-            f"no intervals: {MIN_DOCUMENTS} are needed, and {ADVISED_DOCUMENTS} advised. With "
-            "embedding.resampling.unit=line there are intervals, for other lines of these documents and no more."
+    too_few, few, chosen = [], [], []
+    for row in corpora.to_dicts():
+        num, lines = row["num_articles"], row["num_lines"]
+        named = (
+            f"{row['corpus']} ({plural(num, 'document')} of {wording.number(lines / max(num, 1), 1)} lines on average)"
         )
-        return [Paragraph(text, "warning")]
-    if embedding.resampling.of(num, lines).unit == "line":
-        return []
-    if num < ADVISED_DOCUMENTS:
+        if embedding.resampling.is_too_few(num, lines):
+            too_few.append(named)
+        elif embedding.resampling.of(num, lines).unit == "document":
+            (few if num < ADVISED_DOCUMENTS else chosen).append(named)
+    texts = {
+        f"Numbers have no intervals in {some(too_few)}: lines of one document say the same things again, and these are "
+        f"too few documents to draw from. {MIN_DOCUMENTS} are needed, and {ADVISED_DOCUMENTS} advised. With "
+        "embedding.resampling.unit=line there are intervals, for other lines of these documents and no more.": too_few,
+        f"Whole documents are drawn in {some(few)}; from {ADVISED_DOCUMENTS} on, intervals hold as often as they say.": few,
+    }
+    blocks: list[Block] = [Paragraph(text, "warning") for text, names in texts.items() if names]
+    if chosen and embedding.resampling.unit == "auto":
         text = (
-            f"{row['corpus']}: replicas draw whole documents, of which there are {num}; from {ADVISED_DOCUMENTS} on, "
-            "intervals hold as often as they say."
+            f"Lines of one document say the same things again, so that whole documents are drawn in {some(chosen)}; "
+            "embedding.resampling.unit=line draws lines."
         )
-        return [Paragraph(text, "warning")]
-    chosen = f"{several}, so that whole documents are drawn; embedding.resampling.unit=line draws lines."
-    return [Paragraph(chosen)] if embedding.resampling.unit == "auto" else []
+        blocks.append(Paragraph(text))
+    return blocks
 
 
 def _starts(embedding: EmbeddingConfig) -> str:
@@ -96,7 +96,7 @@ def doubts(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> list[Block]:
     """The warnings of corpora, such as that they are too small, and whether lines or documents were drawn."""
     warned = corpora.filter(pl.col("warning") != "").to_dicts()
     warnings = [Paragraph(f"{row['corpus']}: {row['warning']}.", "warning") for row in warned]
-    return [*warnings, *(block for row in corpora.to_dicts() for block in _on_drawing(row, embedding))]
+    return [*warnings, *_on_drawing(corpora, embedding)]
 
 
 def corpora(rows: pl.DataFrame) -> list[Section]:

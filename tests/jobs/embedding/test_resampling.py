@@ -100,8 +100,8 @@ def test_numbers_of_a_few_documents_have_no_intervals(
             run = run_job(*settings, f"embedding.resampling.unit={unit}", f"run_dir={folder}/{unit}")
             [rows[num, unit]] = run.rows("associations")
             page = (run.path / "report.html").read_text()
-            assert ("5 documents are too few to draw from" in page) == (num == 5 and unit == "auto")
-            assert ("replicas draw whole documents, of which there are 6" in page) == (num == 6 and unit == "auto")
+            assert ("Numbers have no intervals in" in page) == (num == 5 and unit == "auto")
+            assert ("(6 documents of 10.0 lines on average); from 20 on" in page) == (num == 6 and unit == "auto")
     assert {row["status"] for row in rows.values()} == {"ok"}
     drawn = {key: row["num_replicas"] for key, row in rows.items()}
     assert drawn == {(5, "auto"): 0, (5, "line"): 2, (6, "auto"): 2, (6, "line"): 2}
