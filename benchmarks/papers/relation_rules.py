@@ -76,7 +76,14 @@ def _language() -> Iterator[Figure]:
     num_surface = sum(isinstance(rule.rule, SurfaceRule) for rule in read_back)
     yield compared("section 4", "surface rules that parse and print back", 4528, num_surface, digits=0)
     num_trees = len(read_back) - num_surface
-    yield compared("section 4", "dependency rules that do", 169, num_trees, digits=0, otherwise="the print differs from the release")
+    yield compared(
+        "section 4",
+        "dependency rules that do",
+        169,
+        num_trees,
+        digits=0,
+        otherwise="the print differs from the release",
+    )
     yield Figure("", "released rules that are not understood", _NOT_PRINTED, str(len(others)), "")
     vocabulary = {token for text in texts for token in published_tokens(text.pattern)}
     size = len(vocabulary) + _NUM_SPECIAL
@@ -94,7 +101,9 @@ def _rows() -> Iterator[Figure]:
     right, hits = (sum(bool(row) for row in training), sum(row is not None for row in training))
     yield Figure("", "precision of the rules in training, %", _NOT_PRINTED, f"{100 * right / hits:.1f}", "")
     num_test = sum(bool(row) for row in _mappings("test"))
-    yield compared("section 4", "test rows with a rule", 750, num_test, digits=0, otherwise="the print differs from the release")
+    yield compared(
+        "section 4", "test rows with a rule", 750, num_test, digits=0, otherwise="the print differs from the release"
+    )
 
 
 def _floors() -> Iterator[Figure]:

@@ -14,6 +14,7 @@ from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.relations.rules.grammar import LANGUAGE, NamedRule
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.supervision import rule_relation
+from tiltmeter.operators.statistics import means
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 
@@ -48,7 +49,7 @@ def judge_rules(
     inputs = {split: [parts[split]] for split in ("training", "test")}
     inputs |= {f"{split}_new": [finished.tables["matches"] for finished in group] for split, group in done.items()}
     inputs["timeouts"] = [finished.tables["timeouts"] for group in done.values() for finished in group]
-    settings = {"level": config.job.level, "share": config.rules.share}
+    settings = {"operator": means.VERSION, "level": config.job.level, "share": config.rules.share}
     unit = Unit("judged_rules/3", "rules", settings, {**inputs, "written": list(written), **evidence})
     [judged] = runner.run_whole(Stage("judge rules", each(_judge), {"rules": [unit]}))["rules"]
     return {name: [judged.tables[name]] for name in ("explanations", "rules")}

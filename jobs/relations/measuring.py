@@ -14,6 +14,7 @@ from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.relations import evaluation, supervision, written_measures
+from tiltmeter.operators.statistics import means
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _MEASURED = ("development", "test")
@@ -31,7 +32,7 @@ def measure(
     refs = {variant: done.tables["predicted"] for variant, done in models.items() if "predicted" in done.tables}
     names = {variant: f"predicted {variant.model} {variant.share} {variant.seed}" for variant in refs}
     settings = {
-        "operators": [evaluation.VERSION, supervision.VERSION, written_measures.VERSION],
+        "operators": [evaluation.VERSION, supervision.VERSION, written_measures.VERSION, means.VERSION],
         "share": config.rules.share,
         "seed": config.seed,
         "level": config.job.level,

@@ -25,6 +25,7 @@ from tiltmeter.operators.relations.rules.printing import printed
 from tiltmeter.operators.relations.supervision import rule_relation
 from tiltmeter.operators.relations.synthetic import synthetic_rules
 from tiltmeter.operators.relations.tagged import tag_rule
+from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.storage.relations.rules import read_rules
@@ -55,7 +56,7 @@ def count_rules(
     inputs = {"rules": [rules]}
     for split in SPLITS:
         inputs |= {split: [parts[split]], f"{split}_matches": list(matches[split])}
-    settings = {"level": config.job.level, "share": config.rules.share}
+    settings = {"operator": means.VERSION, "level": config.job.level, "share": config.rules.share}
     unit = Unit("counted_rules/3", "rules", settings, inputs)
     return runner.run_whole(Stage("count rules", each(_count), {"rules": [unit]}))["rules"][0].tables["rules"]
 
@@ -148,8 +149,7 @@ class PartHits(NamedTuple):
 
     def columns(self, rule: str, relation: str, level: float) -> Row:
         """Support, precision with its interval, and recall of a rule that stands for a relation."""
-        found = self.relations.get(rule, ())
-        right = np.array([one == relation for one in found], dtype=np.bool_)
+        right = np.array([one == relation for one in self.relations.get(rule, ())], dtype=np.bool_)
         precision = share(right, units_of(np.array(self.units.get(rule, ()), dtype=np.int64), self.kind), level=level)
         ends = {"precision": precision.value, "precision_low": precision.low, "precision_high": precision.high}
         gold = self.golds[relation]

@@ -77,21 +77,21 @@ class Scoring:
         for (model, decoder), answers in groups.items():
             for one in shares_of(answers, part.units.kind, self.seed, self.num_resamples):
                 scheme = drawn_texts([part.unit_digests[place] for place in one.drawn], self.seed, _WRITTEN)
-                found = one.statistic.inferred(one.units, self.level, _DIFFERENCE if one.measure in FALLS else LOGIT)
+                inferred = one.statistic.inferred(one.units, self.level, _DIFFERENCE if one.measure in FALLS else LOGIT)
                 more = {"decoder": decoder, "floor": one.floor, "num": one.num, "sd_training": one.statistic.spread}
                 yield (
                     _keys(part, model, ALL, one.measure)
-                    | _numbers(found, one.estimate, scheme, one.units.num, part.units.kind)
+                    | _numbers(inferred, one.estimate, scheme, one.units.num, part.units.kind)
                     | more
                 )
 
     def curve(self, part: Part, share: float) -> Iterator[Row]:
         """Of the joint models of a share."""
         counts = self._counts(part, "joint", share)
-        values, found = self._estimates(part, counts), statistics(counts)
+        values, measured = self._estimates(part, counts), statistics(counts)
         for name in MEASURES:
-            numbers = self._measured(part, found[ALL, name], values[ALL, name])
-            yield {"share": share, "measure": name, "sd_training": found[ALL, name].spread} | numbers
+            numbers = self._measured(part, measured[ALL, name], values[ALL, name])
+            yield {"share": share, "measure": name, "sd_training": measured[ALL, name].spread} | numbers
 
     def _counts(self, part: Part, model: str, share: float) -> list[Counts]:
         return [part.counts(part.predicted(variant)) for variant in part.chosen(model, share)]
@@ -104,9 +104,9 @@ class Scoring:
         return drawn_texts(part.unit_digests, self.seed, part.split)
 
     def _measured(self, part: Part, statistic: Statistic, estimate: Estimate) -> Row:
-        found = statistic.inferred(each(part.units.num, part.units.kind), self.level)
+        inferred = statistic.inferred(each(part.units.num, part.units.kind), self.level)
         num = int(np.count_nonzero(statistic.weights))
-        return _numbers(found, estimate, self._scheme(part), num, part.units.kind)
+        return _numbers(inferred, estimate, self._scheme(part), num, part.units.kind)
 
     def _calibration(self, part: Part) -> Iterator[Row]:
         """Of the joint models, for instances with a rule and without."""
@@ -130,21 +130,21 @@ class Scoring:
         for name in (name for name in counted if name != "joint"):
             one, other = (made[model][ALL, "f1"] for model in ("joint", name))
             estimate = Estimate(one.value - other.value, one.resamples - other.resamples, one.num_texts)
-            found = f1_difference(joint, counted[name], part.units.kind, self.level)
+            inferred = f1_difference(joint, counted[name], part.units.kind, self.level)
             sides = [*joint, *counted[name]]
             num = int(np.count_nonzero(np.sum([side.gold + side.predicted for side in sides], axis=(0, 2))))
-            numbers = _numbers(found, estimate, self._scheme(part), num, part.units.kind)
-            keys = _keys(part, f"joint - {name}", ALL, "f1") | {"num": len(part.rows), "p_value": found.p}
+            numbers = _numbers(inferred, estimate, self._scheme(part), num, part.units.kind)
+            keys = _keys(part, f"joint - {name}", ALL, "f1") | {"num": len(part.rows), "p_value": inferred.p}
             rows.append(keys | numbers)
         adjusted = holm(np.array([row["p_value"] for row in rows])).tolist()
         yield from (row | {"p_adjusted": p_value} for row, p_value in zip(rows, adjusted, strict=True))
 
 
-def _numbers(found: Inferred, estimate: Estimate, scheme: Scheme, num_units: int, kind: str) -> Row:
+def _numbers(inferred: Inferred, estimate: Estimate, scheme: Scheme, num_units: int, kind: str) -> Row:
     """Value, interval and draws of a number that rests on so many units."""
-    made = {"value": found.value, "low": found.low, "high": found.high, "unit": kind, "num_units": num_units}
-    if found.too_few is not None:
-        return made | failed("too_few_units", found.reason)
+    made = {"value": inferred.value, "low": inferred.low, "high": inferred.high, "unit": kind, "num_units": num_units}
+    if inferred.too_few is not None:
+        return made | failed("too_few_units", inferred.reason)
     return made | drawn("value", spread_out(estimate), scheme, num_units) | OK
 
 

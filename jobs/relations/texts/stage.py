@@ -19,6 +19,7 @@ from tiltmeter.jobs.runtime.rows import Row, failed, table_of
 from tiltmeter.operators.relations import plain_text
 from tiltmeter.operators.relations.rules.grammar import LANGUAGE, DependencyRule
 from tiltmeter.operators.relations.rules.parsing import parsed
+from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.means import share_of_counts
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
@@ -65,7 +66,13 @@ def _reduced(
 ) -> dict[str, list[TableRef]]:
     inputs: dict[str, list[TableRef]] = {"rules": list(rules)}
     inputs |= {part: [unit.tables[part] for unit in done] for part in ("counts", "examples", "timeouts", "totals")}
-    settings = {"level": config.job.level, "examples": config.texts.examples, "corpus": name, "has_facts": has_facts}
+    settings = {
+        "operator": means.VERSION,
+        "level": config.job.level,
+        "examples": config.texts.examples,
+        "corpus": name,
+        "has_facts": has_facts,
+    }
     unit = Unit("text_rules/2", "rules in texts", settings, inputs)
     [reduced] = runner.run_whole(Stage("count in texts", each(_count), {name: [unit]}))[name]
     return {table: [reduced.tables[table]] for table in ("rules", "texts", "text_matches")}
