@@ -56,13 +56,16 @@ def _on_drawing(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> list[Block
             too_few.append(named)
         elif embedding.resampling.of(num, lines).unit == "document":
             (few if num < ADVISED_DOCUMENTS else chosen).append(named)
-    texts = {
+    without_intervals = (
         f"Numbers have no intervals in {some(too_few)}: lines of one document say the same things again, and these are "
         f"too few documents to draw from. {MIN_DOCUMENTS} are needed, and {ADVISED_DOCUMENTS} advised. With "
-        "embedding.resampling.unit=line there are intervals, for other lines of these documents and no more.": too_few,
-        f"Whole documents are drawn in {some(few)}; from {ADVISED_DOCUMENTS} on, intervals hold as often as they say.": few,
-    }
-    blocks: list[Block] = [Paragraph(text, "warning") for text, names in texts.items() if names]
+        "embedding.resampling.unit=line there are intervals, for other lines of these documents and no more."
+    )
+    rough = (
+        f"Whole documents are drawn in {some(few)}; from {ADVISED_DOCUMENTS} on, intervals hold as often as they say."
+    )
+    warnings = {without_intervals: too_few, rough: few}
+    blocks: list[Block] = [Paragraph(text, "warning") for text, names in warnings.items() if names]
     if chosen and embedding.resampling.unit == "auto":
         text = (
             f"Lines of one document say the same things again, so that whole documents are drawn in {some(chosen)}; "
