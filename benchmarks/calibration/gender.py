@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.calibration.embedding import (
+    FEW_REPLICAS,
     Truths,
     Words,
     coverage,
@@ -142,12 +143,15 @@ def _p_of_lists(repetition: int, shift: float) -> Any:
     return next(row["p"] for row in table.to_pylist() if row["score"] == "bias")
 
 
-_CLAIMS = tuple(coverage(table, columns) for table, turns in _TURNS.items() for columns in turns)
+def _claims(bound: float | None = None) -> tuple[Claim, ...]:
+    return tuple(coverage(table, columns, bound) for table, turns in _TURNS.items() for columns in turns)
+
+
 _P = ("gender_sets", ("p",))
 
 EXPERIMENTS = [
-    Experiment("gender_survey: 8 replicas", JOB, "stage", 200, partial(_replicas, 8), _CLAIMS),
-    Experiment("gender_survey: 32 replicas", JOB, "stage", 200, partial(_replicas, 32), _CLAIMS),
+    Experiment("gender_survey: 8 replicas", JOB, "stage", 200, partial(_replicas, 8), _claims(FEW_REPLICAS)),
+    Experiment("gender_survey: 32 replicas", JOB, "stage", 200, partial(_replicas, 32), _claims()),
     Experiment(
         "gender_survey: two lists of words",
         JOB,
@@ -156,7 +160,7 @@ EXPERIMENTS = [
         _dealt,
         (
             Claim("p", *_P, "size", "word", "two lists dealt from one by chance"),
-            Claim("power", *_P, "power", "word", "ten words 0.9 standard deviations on one side", 0.5),
+            Claim("power", *_P, "power", "word", "ten words 0.9 standard deviations on one side", 0.35),
         ),
     ),
 ]

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.calibration.embedding import (
+    FEW_REPLICAS,
     NOISE,
     NUMERIC,
     Words,
@@ -163,7 +164,7 @@ def _pooled(num_pairs: int, num: int, repetition: int) -> dict[str, Outcome]:
 def _chance(repetition: int) -> dict[str, Outcome]:
     """Occupations of each corpus anew, that lean to no side, or by their shares."""
     found: dict[str, Outcome] = {}
-    for what, lean in (("by chance", 0.0), ("leaning", 1.5)):
+    for what, lean in (("by chance", 0.0), ("leaning", 3.0)):
         rng = np.random.default_rng([repetition, 73])
         occupations = rng.standard_normal((NUM_OCCUPATIONS, DIMS))
         occupations[:, 0] += lean * np.linspace(1.0, -1.0, NUM_OCCUPATIONS)
@@ -224,9 +225,9 @@ EXPERIMENTS = [
             "stage",
             400,
             partial(_replicas, num),
-            tuple(coverage(table, [name]) for table, name in _PLAIN),
+            tuple(coverage(table, [name], bound) for table, name in _PLAIN),
         )
-        for num in (8, 32)
+        for num, bound in ((8, FEW_REPLICAS), (32, None))
     ),
     Experiment("psychophysics: widths, 32 replicas", JOB, "stage", 400, partial(_widths, 32), _WIDTHS),
     Experiment("psychophysics: eight pairs of cues", JOB, "stage", 200, partial(_pooled, 8, 16), _cue_claims()),
