@@ -32,8 +32,8 @@ from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 _AUDITED = 4 * BLOCK_ROWS
 _NAMED = 1000
 _STRETCHED = 400
-_LEVEL = 1e-3
-"""A wrong release has p-values far below it; a right one is given away a thousand times before it is denied once."""
+_LEVEL = 1e-5
+"""A wrong release has p-values far below it; a right one is given away 100,000 times before it is denied once."""
 _SLACK = 1 + 1e-9
 
 
