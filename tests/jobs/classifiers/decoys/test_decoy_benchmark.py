@@ -303,7 +303,7 @@ def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run
 
 
 def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_job, benchmark, reviews, tmp_path):
-    """Sixty people of four reviews each; setup I, by chance alone."""
+    """Sixty people of four reviews each; setup I, by chance alone, and setup IV."""
     path = next(setting for setting in reviews if setting.startswith("data.path=")).removeprefix("data.path=")
     with open(path, newline="") as file:
         heading, *rows = csv.reader(file)
@@ -317,12 +317,16 @@ def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_job, ben
     ):
         run_job(*by_person, "intervals.interval=percentile")
     outcome = run_job(
-        *(*by_person, "setups=[identify_and_trust]", "~decoys.movie", "explanations.methods=[random]"),
+        *(*by_person, "setups=[identify_and_trust, data_contamination]", "~decoys.movie"),
+        *("explanations.methods=[random]", "contamination.orders=[loss]", "contamination.share=0.4"),
         *("models.training.max_epochs=1", f"run_dir={place}/spoken"),
     )
     [row] = outcome.rows("decoys")
     nums = {draw["column"]: json.loads(draw["scheme"])["num_items"] for draw in outcome.rows("draws")}
     num_explained = len({line["sentence"] for line in outcome.rows("attributions")})
     assert 4 * nums["accuracy_decoy"] >= num_explained > 2 * nums["accuracy_decoy"]
+    assert nums["gain"] == nums["accuracy_decoy"], "of the people whose reviews are tested"
+    [labels] = outcome.rows("contamination")
+    assert nums["uncovered"] < labels["num_flipped"], "some people have two flipped labels"
     assert row["accuracy_decoy_low"] < row["accuracy_decoy"] < row["accuracy_decoy_high"]
     assert {stage["name"] for stage in outcome.record["stages"]} >= {"divide texts", "evaluate", "detect"}

@@ -10,7 +10,12 @@ from tiltmeter.jobs.classifiers.decoys.page import _intervals
 @pytest.mark.parametrize(
     ("interval", "group", "number", "sentence"),
     [
-        ("centred", None, 3, "accuracies and falls of one training over texts; what it takes to find a decoy, and what"),
+        (
+            "centred",
+            None,
+            3,
+            "accuracies and falls of one training over texts; what it takes to find a decoy, and what",
+        ),
         ("centred", "who", 3, "over groups by who, whose texts are drawn together; what it takes to find a decoy"),
         ("centred", None, 3, "over pools of instances and the 3 models that differ in their random numbers alone"),
         ("centred", None, 1, "over pools of instances of this one training"),
