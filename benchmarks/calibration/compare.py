@@ -130,9 +130,9 @@ def _replicas(repetition: int, num: int) -> dict[str, Outcome]:
 COIN = "in every cluster either system is as likely to be ahead"
 
 
-def _claims(power: float, *, exact: bool) -> tuple[Claim, ...]:
+def _claims(power: float, *, exact: bool, few: bool = False) -> tuple[Claim, ...]:
     claims = [
-        Claim("difference", "systems", ENDS, "coverage", "cluster", "0"),
+        Claim("difference", "systems", ENDS, "coverage", "cluster", "0", documented=few),
         Claim("p", "systems", ("p",), "size", "cluster", COIN),
         Claim("q", "systems", ("q",), "size", "cluster", COIN),
         Claim("power", "systems", ("p", "q"), "power", "cluster", "one system is ahead in most clusters", power),
@@ -177,15 +177,15 @@ EXPERIMENTS = [
         "stage",
         1000,
         partial(_systems, units=8, size=10, share=1.0, is_right=True),
-        _claims(0.7, exact=True),
+        _claims(0.7, exact=True, few=True),
     ),
     Experiment(
-        "20 clusters, scores that are no shares",
+        "12 clusters, scores that are no shares",
         JOB,
         "stage",
         1000,
-        partial(_systems, units=20, size=10, share=0.9, is_right=False),
-        _claims(0.6, exact=False),
+        partial(_systems, units=12, size=10, share=0.95, is_right=False),
+        _claims(0.6, exact=False, few=True),
     ),
     Experiment(
         "nights on 150 texts, three in ten outcomes drawn anew",

@@ -31,13 +31,14 @@ SYSTEMS = pa.schema(
         number("second", "mean score of the second system"),
         number("difference", "second less first"),
         *interval("difference", "interval of difference, paired by item, over clusters"),
-        number("p", "two-sided, of a difference of 0: Student's t over clusters; null with fewer than 6 that differ"),
+        number(
+            "p",
+            "two-sided, by signs of clusters: either system is as likely to be ahead in each; null if under 6 differ",
+        ),
         number("q", "p adjusted for the number of scores, by Benjamini and Hochberg"),
         count("first_only", "items that the first system alone gets right; null unless all scores are 0 or 1", "items"),
         count("second_only", "items that the second system alone gets right", "items"),
-        number(
-            "mcnemar_p", "two-sided and exact, by the signs of clusters: either system is as likely to be ahead in each"
-        ),
+        number("mcnemar_p", "p, which is that of McNemar's exact test where all scores are 0 or 1; null elsewhere"),
         STATUS,
         REASON,
     ]
@@ -192,4 +193,4 @@ def _row(both: pl.DataFrame, units: Units, logs: Logs, place: int) -> Row:
         "first_only": found.first_only,
         "second_only": found.second_only,
         "mcnemar_p": found.mcnemar_p,
-    } | (failed("too_few_units", found.too_few.reason) if found.too_few else OK)
+    } | (failed("too_few_units", found.difference.reason) if found.difference.too_few else OK)

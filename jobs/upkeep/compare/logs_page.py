@@ -33,14 +33,13 @@ def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
         p_value("q"),
         count("first_only", "first alone right"),
         count("second_only", "second alone right"),
-        p_value("mcnemar_p", "McNemar's p"),
         optional(text("reason")),
     )
     unit = f"All items with one {logs.cluster} are one unit" if logs.cluster else "Every item is a unit"
     sure = (
-        f"{unit}. p is of a difference of 0, by Student's t over units; McNemar's exact test draws the signs of units, "
-        "as if in each either system were as likely to be ahead. Neither is given where fewer than 6 units differ, as "
-        "no such test could reach 0.05. A system is said to be higher or lower where its interval excludes 0 and q, p "
+        f"{unit}. p draws the signs of units, as if in each either system were as likely to be ahead; of scores that "
+        "are 0 or 1 that is McNemar's exact test. None is given where fewer than 6 units differ, as it could not reach "
+        "0.05. A system is said to be higher or lower where its interval excludes 0 and q, p "
         f"corrected for {plural(systems.height, 'score')} after Benjamini and Hochberg, is at most 0.05."
     )
     return Body(
@@ -61,8 +60,7 @@ def _finding(row: Row) -> str:
     verdict = ("higher" if row["difference"] > 0.0 else "lower") if is_known else "neither clearly higher nor lower"
     means = f"{wording.number(row['second'], 3)} against {wording.number(row['first'], 3)}"
     clusters = f" in {plural(row['num_clusters'], 'cluster')}" if row["num_clusters"] < row["num_items"] else ""
-    exact = "" if row["mcnemar_p"] is None else f"; McNemar's {p_equals(row['mcnemar_p'])}"
-    tested = f"{p_equals(row['p'])}{exact}" if row["p"] is not None else f"no p-value: {row['reason']}"
+    tested = p_equals(row["p"]) if row["p"] is not None else f"no p-value: {row['reason']}"
     return (
         f"{row['score']}: the second system is {verdict}, {means} on {plural(row['num_items'], 'item')}{clusters}: "
         f"difference {wording.estimate(row, 'difference')}, {tested}."
