@@ -231,7 +231,9 @@ EXPERIMENTS = [
     ),
     Experiment("psychophysics: widths, 32 replicas", JOB, "stage", 400, partial(_widths, 32), _WIDTHS),
     Experiment("psychophysics: eight pairs of cues", JOB, "stage", 200, partial(_pooled, 8, 16), _cue_claims()),
-    Experiment("psychophysics: two pairs of cues", JOB, "stage", 200, partial(_pooled, 2, 16), _cue_claims(0.85)),
+    Experiment(
+        "psychophysics: two pairs of cues", JOB, "stage", 200, partial(_pooled, 2, 16), _cue_claims(FEW_REPLICAS)
+    ),
     Experiment("psychophysics: shares dealt by chance", JOB, "stage", 400, _chance, _PS),
 ]
 
