@@ -22,7 +22,7 @@ NUM_CORPORA = 1000
 
 FEW_REPLICAS = 0.895
 """Least coverage with 8 replicas: resampling may shift a number by up to a standard deviation before its interval moves
-around it, which costs 4 to 6 points, and so few replicas don't tell (``intervals``): the bound of documented methods."""
+around it, which costs 4 to 6 points, and so few replicas don't tell: the bound of documented methods."""
 
 PAPERS = (
     "percentiles of the replicas, as the papers have them: no side rests on them, and docs/how_sure.md says how often "
