@@ -1,57 +1,63 @@
-"""Lantavos and Sushil 2019: the steps of both printed examples, by our greedy pass on the printed probabilities.
+"""Lantavos and Sushil 2019: their one empirical claim, by their search and by ours, on real tweets.
 
-The victim and its vectors are not to be had, so that probabilities are given and the pass has to take the steps: at
-each place the printed replacement, and not another one that lowers the probability by less than a twentieth.
+They found "substantially more label-altering replacements for male to female alterations than the opposite" (the last
+sentence of their results, before the examples), and give no rates. Their tweets and vectors are not to be had; ours are
+those of Davidson et al. 2017, which they name too, and vectors of film reviews. What a run found is recorded beside
+this module; the docs have its command:
+
+    python -m benchmarks.papers.gender_adversary <run directory>
+
+The steps of both printed examples are in ``tests/operators/classifiers/adversary/test_search.py``: their victim can't
+be asked, and one that is made of the printed probabilities shows nothing but the order of the search.
 """
 
-import numpy as np
+import argparse
+import json
+from pathlib import Path
+from typing import Any
 
-from benchmarks.papers.figures import Figure, compared
-from tiltmeter.operators.classifiers.adversary.constraints import is_inflection
-from tiltmeter.operators.classifiers.adversary.search import greedy
-from tiltmeter.operators.classifiers.adversary.spaces import Choices, Queries
-from tiltmeter.operators.compute.arrays import FloatArray
+import polars as pl
+
+from benchmarks.papers.figures import Figure
 
 TITLE = "Lantavos and Sushil 2019, Detecting gender bias of language-processing models by altering gendered words"
 PAGE = "gender_adversary"
 DATA_FILES: list[str] = []
 
-_EXAMPLES = {
-    1: (0.8101, [("beautiful", "gorgeous", 0.7518), ("Brilliant", "fabulous", 0.6997)]),
-    2: (
-        0.7146,
-        [
-            ("picture", "pictures", 0.6703),
-            ("ugly", "unattractive", 0.5279),
-            ("damn", "darn", 0.2588),
-            ("ugly", "unattractive", 0.1596),
-            ("girl", "teen", 0.1208),
-            ("magnet", "pin", 0.0962),
-        ],
-    ),
-}
+_RECORD = Path(__file__).with_suffix(".json")
+_SEARCHES = {"greedy": "released search", "ladder": "proven search"}
+_COLUMNS = ("flip_rate", "num_texts", "asymmetry", "asymmetry_p")
 
 
 def figures() -> list[Figure]:
-    """The probability of the first verdict after each step; the second example flips at its third and goes on."""
-    rows = []
-    for number, (before, steps) in _EXAMPLES.items():
-        values = {
-            place: value for place, choice, value in greedy(_queries(before, steps), [2] * len(steps)) if choice == 1
-        }
-        for place, (word, other, printed) in enumerate(steps):
-            remark = ", its plural" if is_inflection(word, other) else ""
-            figure = f"step {place + 1}, {word} to {other}{remark}"
-            rows.append(compared(f"example {number}", figure, printed, values.get(place, np.nan), digits=4))
-    return rows
+    """Shares of the tweets whose label changes towards women and towards men, by search."""
+    record = json.loads(_RECORD.read_text(encoding="utf-8"))
+    return [_figure(name, record[search]) for search, name in _SEARCHES.items()]
 
 
-def _queries(before: float, steps: list[tuple[str, str, float]]) -> Queries:
-    after = np.array([printed for *_, printed in steps])
-    factors = after / np.array([before, *after[:-1]])
+def _figure(name: str, row: dict[str, Any]) -> Figure:
+    ours = f"{row['flip_rate']:.1%} against {row['flip_rate'] - row['asymmetry']:.1%} of {row['num_texts']:,}"
+    return Figure(
+        "results", f"labels changed to female against to male, {name}", "substantially more", ours, _verdict(row)
+    )
 
-    def victim(choices: Choices) -> FloatArray:
-        p = before * np.prod(np.where(choices == 1, factors, np.where(choices == 2, 0.96, 1.0)), axis=1)
-        return np.column_stack([p, 1.0 - p])
 
-    return Queries(victim, 0)
+def _verdict(row: dict[str, Any]) -> str:
+    """By signs of texts, whether it is these texts alone; whether it is any two directions, controls would say."""
+    p_value = row["asymmetry_p"]
+    if p_value is None or p_value > 0.05:
+        return "not seen: " + ("too few differ" if p_value is None else f"p = {p_value:.2g}")
+    return f"{'seen' if row['asymmetry'] > 0.0 else 'the reverse'} in these tweets: p = {p_value:.2g}"
+
+
+def record(run_dir: Path) -> None:
+    """Keep what a run found."""
+    rows = pl.read_parquet(run_dir / "summary.parquet").filter(direction="pair_to_female", stratum="all")
+    found = {row["search"]: {name: row[name] for name in _COLUMNS} for row in rows.iter_rows(named=True)}
+    _RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run_dir", type=Path)
+    record(parser.parse_args().run_dir)
