@@ -79,10 +79,10 @@ def mean_tests(
         seed, about: key of the deals.
 
     >>> scores, cells = np.arange(12.0), np.arange(12) // 6
-    >>> [round(found.p, 4) for found in mean_tests(scores, cells, 2, Origins(), seed=0, about=0)]
+    >>> [round(inferred.p, 4) for inferred in mean_tests(scores, cells, 2, Origins(), seed=0, about=0)]
     [0.0022]
     >>> frames = [place % 6 for place in range(12)]
-    >>> [found.p for found in mean_tests(scores, cells, 2, Origins(frames=frames), seed=0, about=0)]
+    >>> [inferred.p for inferred in mean_tests(scores, cells, 2, Origins(frames=frames), seed=0, about=0)]
     [0.03125]
     """
     for first, second in combinations(range(num_cells), 2):
@@ -131,5 +131,5 @@ def _between(scores: FloatArray, is_first: BoolArray, units: Units, seed: int, a
             return MeanTest(float("nan"), units.kind, units.num, TooFew(0, 2, "value that differs"))
         return MeanTest(float(two_sample_t(cells.of(1), cells.of(0)).p), units.kind, units.num, None)
     draws = _DRAWS if units.num <= _MANY else _FEWER_DRAWS
-    found = two_groups(scores, units, side, level=_LEVEL, seed=seed, about=about, num_draws=draws)
-    return MeanTest(found.p, units.kind, units.num, found.too_few)
+    inferred = two_groups(scores, units, side, level=_LEVEL, seed=seed, about=about, num_draws=draws)
+    return MeanTest(inferred.p, units.kind, units.num, inferred.too_few)

@@ -45,12 +45,12 @@ def paired_items(
 
     >>> from tiltmeter.operators.statistics.units import each
     >>> first, second = np.array([1.0] * 7 + [0.0, 1.0]), np.array([0.0] * 7 + [1.0, 1.0])
-    >>> found = paired_items(first, second, each(9, "item"))
-    >>> found.first_only, found.second_only, found.mcnemar_p
+    >>> inferred = paired_items(first, second, each(9, "item"))
+    >>> inferred.first_only, inferred.second_only, inferred.mcnemar_p
     (7, 1, 0.0703125)
     """
     are_right = bool(np.isin([first, second], (0.0, 1.0)).all())
-    found = paired(second, first, units, level=level, scale=FISHER if are_right else LINEAR)
+    inferred = paired(second, first, units, level=level, scale=FISHER if are_right else LINEAR)
     if not are_right:
-        return PairedItems(found, None, None, None)
-    return PairedItems(found, int((first > second).sum()), int((second > first).sum()), found.p)
+        return PairedItems(inferred, None, None, None)
+    return PairedItems(inferred, int((first > second).sum()), int((second > first).sum()), inferred.p)

@@ -250,15 +250,15 @@ def _side(name: str, words: Sequence[str], rows: Mapping[str, int], lemmas: Mapp
 def _difference(name: str, values: Sequence[FloatArray], config: Mapping[str, Any]) -> Row:
     first, second = values
     about = document_key(f"groups {name}")
-    found = group_difference(first, second, level=config["level"], seed=config["seed"], about=about)
+    inferred = group_difference(first, second, level=config["level"], seed=config["seed"], about=about)
     return {
-        "difference": found.value,
-        "difference_low": found.low,
-        "difference_high": found.high,
-        "p": found.p,
+        "difference": inferred.value,
+        "difference_low": inferred.low,
+        "difference_high": inferred.high,
+        "p": inferred.p,
         "num_first": int(np.isfinite(first).sum()),
         "num_second": int(np.isfinite(second).sum()),
-    } | (failed("too_few_words", found.reason) if found.too_few else OK)
+    } | (failed("too_few_words", inferred.reason) if inferred.too_few else OK)
 
 
 def _group_draws(name: str, sides: Sequence[_Side], values: Sequence[FloatArray], seed: int) -> Row:

@@ -122,16 +122,16 @@ def _row(
 
 def _shares(responses: Sequence[CueResponses], borders: Sequence[_Border], level: float) -> Row:
     """What there is whatever the directions."""
-    found = effect(responses, [border.rows for border in borders], level)
+    inferred = effect(responses, [border.rows for border in borders], level)
     return {
         "num_texts": sum(border.rows.size for border in borders),
         "share_towards_first": [response.towards_first for response in responses],
         "positive_first": float(np.concatenate([response.first for response in responses]).mean()),
         "positive_second": float(np.concatenate([response.second for response in responses]).mean()),
-        "effect": found.value,
-        "effect_low": found.low,
-        "effect_high": found.high,
-        "p": found.p,
+        "effect": inferred.value,
+        "effect_low": inferred.low,
+        "effect_high": inferred.high,
+        "p": inferred.p,
     }
 
 
@@ -143,16 +143,16 @@ def _middle(flips: FloatArray, texts: Sequence[str], about: str, config: Row) ->
         texts: that have a flip. Runs with the same ones near their borders draw them alike.
         about: what resamples are keyed by.
     """
-    found = middle(flips, config["level"])
+    inferred = middle(flips, config["level"])
     known = flips[np.isfinite(flips)]
     row: Row = {"num_flips": known.size, "num_outside": int(((known < 0.0) | (known > 1.0)).sum())}
-    if not 0.0 <= found.value <= 1.0:
+    if not 0.0 <= inferred.value <= 1.0:
         why = "no mixture of the cues makes half of the texts positive: the line through both ends has to be prolonged"
-        return row | {"pse_extrapolated": found.value} | failed("outside", why)
-    row |= {"pse": found.value, "pse_low": found.low, "pse_high": found.high}
+        return row | {"pse_extrapolated": inferred.value} | failed("outside", why)
+    row |= {"pse": inferred.value, "pse_low": inferred.low, "pse_high": inferred.high}
     row["jnd"] = float(curve(flips.reshape(1, -1)).jnd[0])
-    if found.too_few:
-        return row | failed("too_few_units", found.reason)
+    if inferred.too_few:
+        return row | failed("too_few_units", inferred.reason)
     generator = keyed_generator(config["seed"], Stream.RESAMPLING, document_key(about))
     middles = np.concatenate([curve(block).pse for block in resampled_flips(flips, generator, MOST_DRAWS)])
     scheme = {**drawn_texts(texts, config["seed"], about), "operator": cues.VERSION}

@@ -133,9 +133,9 @@ def _add_unmeasured(findings: Findings, key: Row, reason: str, config: RawScoreC
 
 def _rate_group(rows: pl.DataFrame, key: Row, columns: Sequence[str], settings: _Settings, findings: Findings) -> None:
     config, seed, decimals = settings
-    told, design = rows.drop_nulls(columns), config.design_of(key["group"])
-    scored = told.drop_nulls("sentiment")
-    parts = {str(name): part for (name,), part in told.group_by("dataset", maintain_order=True)}
+    known, design = rows.drop_nulls(columns), config.design_of(key["group"])
+    scored = known.drop_nulls("sentiment")
+    parts = {str(name): part for (name,), part in known.group_by("dataset", maintain_order=True)}
     abouts = {name: [key["group"], name, key["protected"]] for name in parts}
     datasets = [
         dataset_of(part, columns, abouts[name], decimals, config.keyed_by, design)
@@ -170,7 +170,7 @@ def _dependence(
     if design is not None:
         has_emotion = any(part["emotion"].count() for part in parts.values())
         return {"is_confounded": has_emotion and design == "confounded", "design": design}
-    tests = [found for name, part in parts.items() if (found := tested_dependence(part, columns, seed, abouts[name]))]
+    tests = [tested for name, part in parts.items() if (tested := tested_dependence(part, columns, seed, abouts[name]))]
     p = holm(np.array([p for p, _ in tests]))
     least = float(np.nanmin(p)) if np.isfinite(p).any() else float("nan")
     row = {"is_confounded": least <= ALPHA, "design": TESTED, "dependence_p": least}
@@ -225,9 +225,9 @@ def _tests(datasets: Sequence[Dataset], config: RawScoreConfig, seed: int) -> _T
             sides = [_side(samples, data.values, cell, side) for side, cell in ((1, first), (2, second))]
             t, df, p = (float(part[number]) for part in tested)
             num = int(samples.num[first] + samples.num[second])
-            found = MeanTest(p, "text", num, None) if by_unit is None else by_unit[number]
-            yielded = _counted(t, df, p, config.rules) | _by_unit(found)
-            rows.append({"dataset": data.name, **sides[0], **sides[1], **yielded})
+            test = MeanTest(p, "text", num, None) if by_unit is None else by_unit[number]
+            numbers = _counted(t, df, p, config.rules) | _by_unit(test)
+            rows.append({"dataset": data.name, **sides[0], **sides[1], **numbers})
     p_values = np.array([row["p_value"] for row in rows], dtype=np.float64)
     for name, adjusted in (("p_holm", holm(p_values)), ("p_benjamini_hochberg", benjamini_hochberg(p_values))):
         for row, p in zip(rows, adjusted, strict=True):
@@ -249,11 +249,11 @@ def _counted(t: float, df: float, p: float, rules: Convention) -> Row:
     return {"t": t, "degrees_of_freedom": df, **rejected}
 
 
-def _by_unit(found: MeanTest) -> Row:
-    row = {"p_value": found.p, "unit": found.kind, "num_units": found.num_units}
-    if not np.isnan(found.p):
+def _by_unit(test: MeanTest) -> Row:
+    row = {"p_value": test.p, "unit": test.kind, "num_units": test.num_units}
+    if not np.isnan(test.p):
         return row | _OK
-    reason = found.too_few.reason if found.too_few else "a test needs 2 scores of either value"
+    reason = test.too_few.reason if test.too_few else "a test needs 2 scores of either value"
     return row | {"status": "too_few", "reason": reason}
 
 

@@ -179,18 +179,18 @@ def _check_items(first: pl.DataFrame, second: pl.DataFrame) -> None:
 
 def _row(both: pl.DataFrame, units: Units, logs: Logs, place: int) -> Row:
     first, second = (both[f"score_{place}{ending}"].to_numpy() for ending in ("", "_second"))
-    found = paired_items(first, second, units, logs.level)
+    comparison = paired_items(first, second, units, logs.level)
     return {
         "score": logs.score[place],
         "num_items": first.size,
         "num_clusters": units.num,
         "first": float(first.mean()),
         "second": float(second.mean()),
-        "difference": found.difference.value,
-        "difference_low": found.difference.low,
-        "difference_high": found.difference.high,
-        "p": found.difference.p,
-        "first_only": found.first_only,
-        "second_only": found.second_only,
-        "mcnemar_p": found.mcnemar_p,
-    } | (failed("too_few_units", found.difference.reason) if found.difference.too_few else OK)
+        "difference": comparison.difference.value,
+        "difference_low": comparison.difference.low,
+        "difference_high": comparison.difference.high,
+        "p": comparison.difference.p,
+        "first_only": comparison.first_only,
+        "second_only": comparison.second_only,
+        "mcnemar_p": comparison.mcnemar_p,
+    } | (failed("too_few_units", comparison.difference.reason) if comparison.difference.too_few else OK)

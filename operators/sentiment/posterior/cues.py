@@ -112,8 +112,8 @@ def middle(flips: FloatArray, level: float) -> Inferred:
         flips: ``[texts, classifiers]``; NaN where a text is not near the border of a classifier.
         level: nominal coverage.
 
-    >>> found = middle(np.arange(40.0)[:, np.newaxis] / 40, 0.95)
-    >>> found.value, found.low, found.high
+    >>> inferred = middle(np.arange(40.0)[:, np.newaxis] / 40, 0.95)
+    >>> inferred.value, inferred.low, inferred.high
     (0.475, 0.325, 0.65)
     """
     texts, columns = np.nonzero(np.isfinite(flips))
@@ -124,10 +124,10 @@ def middle(flips: FloatArray, level: float) -> Inferred:
         np.bincount(columns, None, flips.shape[1]), 1
     )
     shares = by_classifier[np.isfinite(flips).any(axis=0)]
-    found = mean(below.astype(np.float64), units_of(texts, "text"), level=level, scale=LOGIT, seeds=shares)
+    inferred = mean(below.astype(np.float64), units_of(texts, "text"), level=level, scale=LOGIT, seeds=shares)
     ordered = np.sort(values)
-    ends = [np.nan if np.isnan(end) else ordered[_rank(end, values.size)] for end in (found.low, found.high)]
-    return found._replace(value=pse, low=float(ends[0]), high=float(ends[1]), p=float("nan"))
+    ends = [np.nan if np.isnan(end) else ordered[_rank(end, values.size)] for end in (inferred.low, inferred.high)]
+    return inferred._replace(value=pse, low=float(ends[0]), high=float(ends[1]), p=float("nan"))
 
 
 def _rank(share: float, num: int) -> int:
@@ -150,10 +150,12 @@ def effect(responses: Sequence[CueResponses], rows: Sequence[IntArray], level: f
     units = units_of(np.concatenate(list(rows)), "text")
     shares = np.array([move.mean() for move in moves])
     every = np.concatenate(moves)
-    found = mean(every, units, level=level, scale=FISHER, seeds=shares)
-    if found.variance == 0.0 and found.value != 0.0:  # all texts move: no less than what signs of texts could show
-        found = found._replace(p=2.0 ** (1 - min(int(np.count_nonzero(units.sums(every))), _MOST_SIGNS)))
-    return found
+    inferred = mean(every, units, level=level, scale=FISHER, seeds=shares)
+    if (
+        inferred.variance == 0.0 and inferred.value != 0.0
+    ):  # all texts move: no less than what signs of texts could show
+        inferred = inferred._replace(p=2.0 ** (1 - min(int(np.count_nonzero(units.sums(every))), _MOST_SIGNS)))
+    return inferred
 
 
 def resampled_flips(flips: FloatArray, generator: np.random.Generator, num: int) -> Iterator[FloatArray]:

@@ -86,8 +86,8 @@ def lexicon_agreement(
     if abs(both.pearson) < 1.0:
         x, y = _standardised(values), _standardised(is_positive.astype(np.float64))
         influence = (x * y - both.pearson * (x**2 + y**2) / 2.0) / (1.0 - both.pearson**2)
-        found = influenced(float(np.arctanh(both.pearson)), influence, units, level=level)
-        low, high = (float(np.tanh(end)) for end in (found.low, found.high))
+        inferred = influenced(float(np.arctanh(both.pearson)), influence, units, level=level)
+        low, high = (float(np.tanh(end)) for end in (inferred.low, inferred.high))
     return LexiconAgreement(both.pearson, low, high, both.spearman, area(values, is_positive), both.num)
 
 

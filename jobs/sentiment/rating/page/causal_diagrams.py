@@ -104,9 +104,9 @@ def meaning(model: CausalModel, groups: Sequence[str]) -> str:
     """What the model of these groups means, and which measure follows."""
     either = " or ".join(model.attributes)
     if model.confounding:
-        how = _BY_TEST if model.is_tested else ""
+        source = _BY_TEST if model.is_tested else ""
         why = (
-            f"the emotion depends on {listed(model.confounding)}{how}, so mean sentiment differs between the values "
+            f"the emotion depends on {listed(model.confounding)}{source}, so mean sentiment differs between the values "
             "even for a system without bias. The question is how far that distorts what emotion does to sentiment"
         )
     elif model.is_tested:
