@@ -26,7 +26,7 @@ DATA_FILES: list[str] = []
 
 _RECORD = Path(__file__).with_suffix(".json")
 _SEARCHES = {"greedy": "released search", "ladder": "proven search"}
-_COLUMNS = ("flip_rate", "num_texts", "asymmetry", "asymmetry_p")
+_COLUMNS = ("flip_rate", "num_texts", "asymmetry", "asymmetry_p", "asymmetry_control_p")
 
 
 def figures() -> list[Figure]:
@@ -43,11 +43,14 @@ def _figure(name: str, row: dict[str, Any]) -> Figure:
 
 
 def _verdict(row: dict[str, Any]) -> str:
-    """By signs of texts, whether it is these texts alone; whether it is any two directions, controls would say."""
-    p_value = row["asymmetry_p"]
+    """By signs of texts, whether it is these texts alone; and by controls, whether it is any two directions."""
+    p_value, beside = row["asymmetry_p"], row["asymmetry_control_p"]
     if p_value is None or p_value > 0.05:
         return "not seen: " + ("too few differ" if p_value is None else f"p = {p_value:.2g}")
-    return f"{'seen' if row['asymmetry'] > 0.0 else 'the reverse'} in these tweets: p = {p_value:.2g}"
+    if beside is None:
+        return f"in these tweets, p = {p_value:.2g}; without controls"
+    said = f"in these tweets, p = {p_value:.2g}; among controls p = {beside:.2g}"
+    return f"seen {said}" if beside <= 0.05 else f"not shown: {said}"
 
 
 def record(run_dir: Path) -> None:

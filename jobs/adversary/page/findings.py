@@ -13,6 +13,7 @@ Row = Mapping[str, Any]
 _GENDERS = {"female": "women", "male": "men"}
 _POINTS = 100.0
 _ROUNDING = 1e-9
+_FEWER = 0.95
 
 
 def direction_label(direction: str) -> str:
@@ -75,10 +76,21 @@ def _meaning(row: Row, num_controls: int, num_tests: int) -> str:
         if not _reaches(least):
             return f"{beside} no p-value could have been below {least:.2g}, so that nothing could have been shown."
         return f"{beside} p could have come down to {least:.2g}: that is no evidence that gender matters."
+    if _has_more_chances(row) and not _reaches(row["size_p_value"]):
+        beside = f"at equal size {p_equals(row['size_p_value'])}"
+        return (
+            f"But its controls have fewer words to choose from, and {beside}: that is no evidence that gender matters."
+        )
     share = (row["definitional_share"] or 0.0) + (row["associated_share"] or 0.0)
     if share <= 0.5:
         return f"But only {percent(share, 0)} of the fall lies on replacements that change or suggest gender."
     return f"Gender matters: {percent(share, 0)} of the fall lies on replacements that change or suggest it."
+
+
+def _has_more_chances(row: Row) -> bool:
+    """Whether controls lack words, so that they have clearly fewer than the direction."""
+    beside = row.get("mean_control_candidates")
+    return beside is not None and beside < _FEWER * row["mean_candidates"]
 
 
 def asymmetries(summary: pl.DataFrame) -> Iterator[str]:
@@ -161,10 +173,7 @@ def doubts(summary: pl.DataFrame, num_controls: int) -> Iterator[str]:
         )
     if num_open:
         yield f"Of {plural(num_open, 'text')} it is open whether a flip was missed; all others are proven."
-    unequal = rows.drop_nulls("mean_control_candidates").filter(
-        pl.col("mean_control_candidates") < 0.95 * pl.col("mean_candidates")
-    )
-    if unequal.height:
+    if any(map(_has_more_chances, rows.iter_rows(named=True))):
         yield (
             "Some controls find fewer words than the direction beside them has, and so have fewer chances; read the "
             "excess at equal size."

@@ -42,6 +42,15 @@ def test_gender_is_named_only_where_the_adjusted_p_value_and_the_shares_say_so()
     assert "Gender matters: 90%" in next(headline(sure.with_columns(definitional_share=0.8), 99))
 
 
+@pytest.mark.parametrize(("at_equal_size", "named"), [(0.6, False), (0.05, True)])
+def test_where_controls_lack_words_gender_is_named_at_equal_size_only(at_equal_size, named):
+    sure = SUMMARY.with_columns(p_adjusted=pl.when(P_ADJUSTED).then(0.01), definitional_share=0.8)
+    fewer = sure.with_columns(mean_control_candidates=0.9 * pl.col("mean_candidates"), size_p_value=at_equal_size)
+    sentence = next(headline(fewer, 99))
+    assert ("Gender matters" in sentence) == named
+    assert ("controls have fewer words to choose from, and at equal size p" in sentence) != named
+
+
 @pytest.mark.parametrize(
     ("by_texts", "adjusted", "control", "named"),
     [(0.001, 0.002, 0.02, True), (0.001, 0.06, 0.02, False), (0.001, 0.002, 0.06, False), (0.001, 0.002, None, False)],
