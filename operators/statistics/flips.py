@@ -8,6 +8,7 @@ Eliasziw and Donner 1991 and of McNemar over items are 6 to 11 % and 32 to 39 % 
 No p-value lies below 2^(1 - K) with K units that differ, and below six of these none is given: it could not be 0.05.
 """
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -122,10 +123,7 @@ def flip_max_t(
     order = np.argsort(-sized, kind="stable")[: int(tested.sum())]
     hits = np.zeros(order.size, dtype=np.int64)
     standardised = signal[:, order] / scale[order]
-    for start in range(0, num_draws, _AT_ONCE):
-        signs = np.stack(
-            [_signs(len(signal), seed, about, draw) for draw in range(start, min(start + _AT_ONCE, num_draws))]
-        )
+    for signs in _signs(len(signal), seed, about, num_draws):
         drawn = signs @ standardised
         largest = np.maximum.accumulate((np.abs(drawn) if sides == 2 else drawn)[:, ::-1], axis=1)[:, ::-1]
         hits += (largest >= sized[order] - _ROUNDING).sum(axis=0)
@@ -134,9 +132,12 @@ def flip_max_t(
     return MaxT(statistic, p_values, num_units)
 
 
-def _signs(num_units: int, seed: int, about: int, draw: int) -> FloatArray:
-    bits = keyed_generator(seed, Stream.SIGN_FLIP, about, draw).integers(0, 2, num_units, dtype=np.int8)
-    return np.asarray(2.0 * bits - 1.0)
+def _signs(num_units: int, seed: int, about: int, num_draws: int) -> Iterator[FloatArray]:
+    """Blocks of ``[draws, units]``."""
+    generator = keyed_generator(seed, Stream.SIGN_FLIP, about)
+    for start in range(0, num_draws, _AT_ONCE):
+        bits = generator.integers(0, 2, (min(_AT_ONCE, num_draws - start), num_units), dtype=np.int8)
+        yield np.asarray(2.0 * bits - 1.0)
 
 
 def _whole_p(sums: IntArray) -> float:
@@ -181,8 +182,5 @@ def _drawn_p(sums: FloatArray) -> float:
         return float((np.abs(signs @ sums) >= reached).mean())
     if num > _MOST_DRAWN:
         return float(2.0 * ndtr(-observed / np.sqrt(np.square(sums).sum())))
-    hits = 0
-    for start in range(0, _NUM_DRAWN, _AT_ONCE):
-        signs = np.stack([_signs(num, 0, num, draw) for draw in range(start, min(start + _AT_ONCE, _NUM_DRAWN))])
-        hits += int((np.abs(signs @ sums) >= reached).sum())
-    return (hits + 1) / (_NUM_DRAWN + 1)
+    drawn = (np.abs(signs @ sums) >= reached for signs in _signs(num, 0, num, _NUM_DRAWN))
+    return (sum(int(block.sum()) for block in drawn) + 1) / (_NUM_DRAWN + 1)
