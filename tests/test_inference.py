@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import tiltmeter
-from tiltmeter.operators.statistics import flips, groups, means, units
+from tiltmeter.operators.statistics import flips, means, units
+from tiltmeter.operators.statistics.designs import groups
 
 SOURCES = Path(tiltmeter.__file__).parent
 TAILS = {

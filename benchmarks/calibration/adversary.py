@@ -199,7 +199,7 @@ EXPERIMENTS = [
     ),
     _experiment(
         "a planted word",
-        40,
+        200,
         partial(attacked, labels=planted_labels, victim="linear", planted=True),
         _planted(),
     ),

@@ -27,7 +27,7 @@ from tiltmeter.jobs.classifiers.errors.texts import halves
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
-from tiltmeter.operators.statistics.thresholds import one_per_unit
+from tiltmeter.operators.statistics.designs.thresholds import one_per_unit
 from tiltmeter.operators.statistics.units import Units, each, units_of
 from tiltmeter.storage.store.ledger import Unit
 
@@ -515,7 +515,7 @@ EXPERIMENTS = [
     Experiment("slices: texts alone", JOB, "stage", 400, _slices_alone, _of_slices("text", 0.5)),
     Experiment("slices: groups of 5", JOB, "stage", 400, _slices_of_five, _of_slices("group", 0.5)),
     Experiment("slices: groups of 20", JOB, "stage", 400, _slices_of_twenty, _of_slices("group", 0.5)),
-    Experiment("slices: eight groups that explore", JOB, "stage", 400, _slices_of_few, _of_slices("group", 0.0)),
+    Experiment("slices: eight groups that explore", JOB, "stage", 400, _slices_of_few, _of_slices("group", 0.06)),
     Experiment("versions: texts alone", JOB, "stage", 400, _versions_alone, _of_versions("text", 0.5)),
     Experiment("versions: groups of 10", JOB, "stage", 400, _versions_of_groups, _of_versions("group", 0.5)),
     Experiment("promises: texts alone", JOB, "stage", 2000, _promises_alone, _of_promises("text")),

@@ -18,7 +18,7 @@ from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
 from tiltmeter.operators.classifiers.adversary.words import GenderedWords, gendered_words
 from tiltmeter.operators.embedding.counter_fitting import CounterFittingConfig
-from tiltmeter.operators.statistics.controls import controls_needed
+from tiltmeter.operators.statistics.designs.controls import controls_needed
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 

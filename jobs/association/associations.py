@@ -14,7 +14,7 @@ from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, vectors_of
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.operators.association import scores as association
-from tiltmeter.operators.statistics import permutation
+from tiltmeter.operators.statistics.partitions import permutation
 from tiltmeter.operators.text.wordsets import Association, WordSets
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 

@@ -15,7 +15,7 @@ from tiltmeter.operators.association.scores import Statistic, associations, effe
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
-from tiltmeter.operators.statistics.permutation import MAX_WORDS, monte_carlo_p_value, permutation_p_value
+from tiltmeter.operators.statistics.partitions.permutation import MAX_WORDS, monte_carlo_p_value, permutation_p_value
 from tiltmeter.operators.text.wordsets import Association
 
 SIDES = ("target_x", "target_y", "attribute_a", "attribute_b")

@@ -153,12 +153,12 @@ def mean_of_texts(
         seeds: ``[models]``, the mean by each of several that differ in their random numbers; None: of one model.
     """
     drawn, intervals = resampled_texts(texts, name, config, units), config["intervals"]
-    found = mean(values, units, level=intervals.level, scale=scale, seeds=seeds)
-    return with_interval(name, found, resampled_by(values, drawn, units), intervals, scale, drawn.scheme)
+    result = mean(values, units, level=intervals.level, scale=scale, seeds=seeds)
+    return with_interval(name, result, resampled_by(values, drawn, units), intervals, scale, drawn.scheme)
 
 
 def with_interval(
-    name: str, found: Inferred, estimate: Estimate, intervals: ResampleSettings, scale: Scale, scheme: Scheme | None
+    name: str, result: Inferred, estimate: Estimate, intervals: ResampleSettings, scale: Scale, scheme: Scheme | None
 ) -> Row:
     """A number and the ends of its interval, and its draws for :func:`.draws.with_draws`.
 
@@ -170,7 +170,7 @@ def with_interval(
         scale: of the number.
         scheme: of the resamples; None where nobody knows.
     """
-    low, high = found.low, found.high
+    low, high = result.low, result.high
     if intervals.interval not in HOLDS_ITS_ESTIMATE:
         low, high = (float(end) for end in intervals.over(estimate, scale)[:2])
     ends = with_ends(name, float(estimate.value), low, high)

@@ -38,9 +38,9 @@ def spread(name: str, whose: str, unit: str = "") -> list[pa.Field]:
     ]
 
 
-def shift(name: str, of: str) -> pa.Field:
+def shift(name: str, subject: str) -> pa.Field:
     """What resampling alone does to a number."""
-    sentence = f"mean of the replicas less {of}, on the scale of the interval: what resampling alone does to it"
+    sentence = f"mean of the replicas less {subject}, on the scale of the interval: what resampling alone does to it"
     return number(f"{name}_shift", sentence, "standard deviations of the replicas")
 
 

@@ -46,7 +46,9 @@ def _drawn(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
 
 def _on_drawing(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> list[Block]:
     """What is to be said of the documents that were drawn, or of those that there were too few of."""
-    too_few, few, chosen = [], [], []
+    too_few: list[str] = []
+    few: list[str] = []
+    chosen: list[str] = []
     for row in corpora.to_dicts():
         num, lines = row["num_articles"], row["num_lines"]
         named = (

@@ -33,8 +33,9 @@ from tiltmeter.operators.psychophysics import pooling
 from tiltmeter.operators.psychophysics.forced_choice import flip_points, response_curve
 from tiltmeter.operators.psychophysics.pooling import Pooled, over_combinations, pooled
 from tiltmeter.operators.psychophysics.resamples import psychometrics_of
-from tiltmeter.operators.statistics import correlation, permutation
+from tiltmeter.operators.statistics import correlation
 from tiltmeter.operators.statistics.intervals import shift
+from tiltmeter.operators.statistics.partitions import permutation
 from tiltmeter.operators.statistics.replicas import Replicated
 from tiltmeter.operators.text.wordsets import Pairs
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

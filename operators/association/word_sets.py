@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.association.scores import Statistic, associations, effect_size, weat_score
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
-from tiltmeter.operators.statistics.permutation import permutation_p_value
+from tiltmeter.operators.statistics.partitions.permutation import permutation_p_value
 
 _WITH_REPLICAS = 3
 """Axes of vectors ``[replicas, words, dims]``."""

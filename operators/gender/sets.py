@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.statistics.groups import two_groups
+from tiltmeter.operators.statistics.designs.groups import two_groups
 from tiltmeter.operators.statistics.two_samples import Moments, TTest, two_sample_t
 from tiltmeter.operators.statistics.units import Inferred, each
 
@@ -50,7 +50,7 @@ def compare_sets(original: NDArray[np.floating], modified: NDArray[np.floating])
 
 
 def dealt(original: NDArray[np.floating], modified: NDArray[np.floating], *, level: float, seed: int) -> Inferred:
-    """Whether two sets were dealt from one by chance: the labels of words are dealt again (:mod:`.statistics.groups`).
+    """Whether two sets were dealt from one by chance: the labels of words are dealt again (:mod:`.designs.groups`).
 
     Words that share a corpus and its direction vary together, whichever set they are in. A deal moves all of them
     alike, so that p speaks of these words in this corpus; a word that is in both sets makes it larger, not smaller.

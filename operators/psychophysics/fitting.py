@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, Estimate, response_curve
 from tiltmeter.operators.psychophysics.rows import checked_rows, extremes, mean_and_sd
-from tiltmeter.operators.statistics.sigmoid import Sigmoid, sigmoid_regression
+from tiltmeter.operators.psychophysics.sigmoid import Sigmoid, sigmoid_regression
 
 GRID: FloatArray = np.linspace(-1.4625, 1.4625, 40)
 """Where :func:`fitted` reads the curve, in sample standard deviations from the mean; see there."""

@@ -4,7 +4,7 @@ Lakkaraju et al. 2023 take texts for independent (:mod:`.statistics.two_samples`
 template or of one conversation are not. Here the unit is
 
 name           of sentences made from templates: the mean score of each name, where both values have four or more. Null:
-               which names have which value has nothing to do with their means (:mod:`.statistics.groups`)
+               which names have which value has nothing to do with their means (:mod:`.designs.groups`)
 frame          else, of such sentences: a template with its emotion word, in which both values come. Null: within each
                frame either value is as likely to have the higher mean (:mod:`.statistics.flips`). It says nothing of
                other names
@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.statistics.designs.groups import MIN_SIDE, two_groups
 from tiltmeter.operators.statistics.flips import flips
-from tiltmeter.operators.statistics.groups import MIN_SIDE, two_groups
 from tiltmeter.operators.statistics.two_samples import moments, two_sample_t
 from tiltmeter.operators.statistics.units import TooFew, Units, each, units_of
 

@@ -22,7 +22,7 @@ from tiltmeter.operators.statistics.intervals import (
     percentile_interval,
 )
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
-from tiltmeter.operators.statistics.permutation import monte_carlo_p_value, permutation_p_value
+from tiltmeter.operators.statistics.partitions.permutation import monte_carlo_p_value, permutation_p_value
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.operators.statistics.text_intervals import resampled_interval
 from tiltmeter.operators.statistics.two_samples import pairwise_tests

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.flips import MIN_UNITS, flips
-from tiltmeter.operators.statistics.groups import two_groups
 from tiltmeter.operators.statistics.intervals import LINEAR, LOGIT, Scale, check_level
 from tiltmeter.operators.statistics.text_intervals import is_bounded, score_interval
 from tiltmeter.operators.statistics.units import Inferred, TooFew, Units, kish
@@ -79,9 +78,9 @@ def paired(
     """
     differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     known = ~np.isnan(differences)
-    found = mean(differences, units, level=level, scale=scale)
+    result = mean(differences, units, level=level, scale=scale)
     p, too_few = flips(differences[known], units.part(known))
-    return found._replace(p=p, too_few=found.too_few or too_few)
+    return result._replace(p=p, too_few=result.too_few or too_few)
 
 
 def influenced(
@@ -172,19 +171,19 @@ def share_of_counts(hits: NDArray[np.generic], sizes: NDArray[np.generic], *, le
 
     check_level(level)
     kept = np.asarray(sizes) > 0
-    found, counts = np.asarray(hits, dtype=np.float64)[kept], np.asarray(sizes, dtype=np.float64)[kept]
+    result, counts = np.asarray(hits, dtype=np.float64)[kept], np.asarray(sizes, dtype=np.float64)[kept]
     total, effective = float(counts.sum()), kish(counts)
-    value = float(found.sum()) / total if total else _NAN
+    value = float(result.sum()) / total if total else _NAN
     if effective < MIN_SHARE:
-        return Inferred(value, _NAN, _NAN, _NAN, _NAN, found.size, too_few=TooFew(effective, MIN_SHARE, kind))
-    variance = float((np.square(found - value * counts) / (1.0 - counts / total)).sum()) / total**2
+        return Inferred(value, _NAN, _NAN, _NAN, _NAN, result.size, too_few=TooFew(effective, MIN_SHARE, kind))
+    variance = float((np.square(result - value * counts) / (1.0 - counts / total)).sum()) / total**2
     num = _independent(value, variance, total, effective, level)
-    if min(np.count_nonzero(found), np.count_nonzero(counts - found)) < _FEW:
+    if min(np.count_nonzero(result), np.count_nonzero(counts - result)) < _FEW:
         num = min(num, effective)
     tail, hit = (1.0 - level) / 2.0, value * num
     low = float(betaincinv(hit, num - hit + 1.0, tail)) if value > 0.0 else 0.0
     high = float(betaincinv(hit + 1.0, num - hit, 1.0 - tail)) if value < 1.0 else 1.0
-    return Inferred(value, min(low, value), max(high, value), variance, effective - 1.0, found.size)
+    return Inferred(value, min(low, value), max(high, value), variance, effective - 1.0, result.size)
 
 
 def _independent(value: float, variance: float, total: float, effective: float, level: float) -> float:
@@ -265,10 +264,10 @@ def f1_difference(first: Counts, second: Counts, units: Units, *, level: float, 
     """
     (one, u_one, w_one), (other, u_other, w_other) = _f1_parts(first), _f1_parts(second)
     value = float(one.mean() - other.mean())
-    found = influenced(value, u_one - u_other, units, level=level, weights=w_one + w_other, least=least)
-    if np.isnan(found.variance):
-        return found
-    variance, df = with_seeds(*with_seeds(found.variance, found.df, one), other)
+    result = influenced(value, u_one - u_other, units, level=level, weights=w_one + w_other, least=least)
+    if np.isnan(result.variance):
+        return result
+    variance, df = with_seeds(*with_seeds(result.variance, result.df, one), other)
     low, high, too_few = _ends(value, variance, df, units.num, level, LINEAR, units.kind)
     p = _student_p(value, variance, df) if variance > 0.0 else _NAN
     return Inferred(value, max(low, -1.0), min(high, 1.0), variance, df, units.num, p, too_few)
@@ -370,6 +369,5 @@ __all__ = [
     "ratio",
     "share",
     "share_of_counts",
-    "two_groups",
     "with_seeds",
 ]

@@ -43,22 +43,13 @@ class Convention(NamedTuple):
     offset: float
     decimals: int | None = None
 
-    def rounded(self, scores: FloatArray) -> FloatArray:
-        """Scores as they are tested.
-
-        >>> PUBLISHED.rounded(np.array([1 / 3, -0.006])), DEFINITION.rounded(np.array([0.123456]))
-        (array([ 0.33, -0.01]), array([0.123456]))
-        """
-        return scores if self.decimals is None else np.round(scores, self.decimals)
-
 
 DEFINITION = Convention((1.0, 0.8, 0.6), (0.05, 0.30, 0.40), "welch", 0.0)
 """As the paper defines it."""
 
-PUBLISHED = Convention((1.0, 0.7, 0.6), (0.025, 0.15, 0.20), "pooled", 1e-4, decimals=2)
+PUBLISHED = Convention((1.0, 0.7, 0.6), (0.025, 0.15, 0.20), "pooled", 1e-4)
 """As the program computes it that was published with the paper (github.com/ai4society/causal-sas-rating): it halves an
-alpha that is halved already, so that what it calls 95, 70 and 60 % are 97.5, 85 and 80 %. The scores of its TextBlob
-and of its random system have two decimals."""
+alpha that is halved already, so that what it calls 95, 70 and 60 % are 97.5, 85 and 80 %."""
 
 
 class Coded(NamedTuple):

@@ -118,12 +118,12 @@ def _changeable(
     row: Row = {"num_changeable": int(able.sum())}
     if not able.any():
         return row
-    found = share(is_flip[able], stratum.units.part(able), level=config["level"])
-    row |= with_ends("changeable_rate", found.value, found.low, found.high)
+    outcome = share(is_flip[able], stratum.units.part(able), level=config["level"])
+    row |= with_ends("changeable_rate", outcome.value, outcome.low, outcome.high)
     chances = stratum.counts @ able
-    if math.isnan(found.low) or not chances.all():
+    if math.isnan(outcome.low) or not chances.all():
         return row
-    return row | drawn("changeable_rate", stratum.counts @ is_flip / chances, stratum.scheme, found.num_units)
+    return row | drawn("changeable_rate", stratum.counts @ is_flip / chances, stratum.scheme, outcome.num_units)
 
 
 def _attacks(victim: Victim, direction: str, search: str, members: BoolArray) -> pl.DataFrame:

@@ -24,7 +24,8 @@ from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.classifiers.adversary import controls as adversary_controls
 from tiltmeter.operators.classifiers.adversary import rates as adversary_rates
-from tiltmeter.operators.statistics import controls, flips, means, multiplicity, resampling
+from tiltmeter.operators.statistics import flips, means, multiplicity, resampling
+from tiltmeter.operators.statistics.designs import controls
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 

@@ -80,13 +80,13 @@ class _Evaluating:
         test = [row for row in store.read(unit.input("texts")).to_pylist() if row["part"] == "test"]
         groups = {row["row"]: row.get("group") for row in test}
         probes = [row | {"group": groups[row["row"]]} for row in store.read(unit.input("probes")).to_pylist()]
-        found = {
+        outcome = {
             kind: answered(trained_model(unit.input(kind)).load(store, self.device), [*test, *probes], self.max_tokens)
             for kind in ("original", "decoyed")
         }
-        rights = {kind: (these.is_right[: len(test)], these.is_right[len(test) :]) for kind, these in found.items()}
+        rights = {kind: (these.is_right[: len(test)], these.is_right[len(test) :]) for kind, these in outcome.items()}
         [measures] = store.read(unit.input("measures")).to_pylist()
-        num_unread = int((~found["original"].is_read[: len(test)]).sum())
+        num_unread = int((~outcome["original"].is_read[: len(test)]).sum())
         row = measures | {"num_unread": num_unread} | adoption_row(unit.config, test, probes, rights)
         yield from with_draws({"decoys": ([row], tables.DECOYS)}, None, pa.Table.from_pylist)
 
@@ -143,9 +143,9 @@ def _fall(config: Row, probes: Sequence[Row], lost: FloatArray) -> dict[str, Any
     if result is None:
         return {"adopted": None} | failed("no_decoy_rows", _NO_DECOY_ROWS)
     scheme = drawn_texts([*texts, units.codes.tolist()], config["seed"], config["decoy"], intervals.keyed_by)
-    row = with_interval("fall", result.found, result.estimate, intervals, FISHER, scheme)
+    row = with_interval("fall", result.inferred, result.estimate, intervals, FISHER, scheme)
     if row["fall_low"] is None:
-        return row | {"adopted": None} | failed("too_few_units", result.found.reason)
+        return row | {"adopted": None} | failed("too_few_units", result.inferred.reason)
     is_adopted = bool(row["fall_low"] > intervals.min_fall)
     return row | {"adopted": is_adopted} | (OK if is_adopted else failed("not_adopted", _NOT_ADOPTED))
 
@@ -158,5 +158,5 @@ def _accuracy(name: str, right: BoolArray, config: Row, texts: Sequence[Row]) ->
     """With its interval; nothing without a text."""
     if not len(right):
         return {}
-    said = [row["text"] for row in texts]
-    return mean_of_texts(name, right.astype(np.float64), config, LOGIT, said, units_of_texts(texts))
+    sentence = [row["text"] for row in texts]
+    return mean_of_texts(name, right.astype(np.float64), config, LOGIT, sentence, units_of_texts(texts))

@@ -173,10 +173,10 @@ def _pools(rows: Sequence[Mapping[str, Any]], seed: int, num: int, size: int) ->
     pools = _filled(test, size)[:num]
     if len(pools) < 2:
         units = units_of_texts(test)
-        of = "" if units.kind == "text" else f" of {units.num} groups, of which none is in two pools"
+        subject = "" if units.kind == "text" else f" of {units.num} groups, of which none is in two pools"
         raise ValueError(
-            f"{len(test)} test texts{of}: must be at least two times explanations.pool_size={size}; lower it, or set "
-            "data.test to a file with more"
+            f"{len(test)} test texts{subject}: must be at least two times explanations.pool_size={size}; lower it, or "
+            "set data.test to a file with more"
         )
     for number, part in enumerate(pools):
         sentences = [{"sentence": row["row"], "text": row["text"], "gold": row["label"]} for row in part]

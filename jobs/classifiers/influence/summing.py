@@ -96,10 +96,10 @@ class _Summing:
         counts = _counts(store.read(unit.input("vocabulary")).to_pylist())
         flags = [row for ref in unit.inputs["flags"] for row in store.read(ref).to_pylist()]
         kept = [row for row in flags if row["step"] == "changeable"]
-        told, taught = _told(kept, counts, config), self.teachers[config["teacher"]]
+        answers, taught = _student_answers(kept, counts, config), self.teachers[config["teacher"]]
         is_whole = bool(kept) and kept[0]["teacher"] is not None
-        asked = _Whole(store, unit, taught, told, kept) if is_whole else _Asked(store, unit, taught, told)
-        pairs = _Pairs(told, asked, counts, config)
+        asked = _Whole(store, unit, taught, answers, kept) if is_whole else _Asked(store, unit, taught, answers)
+        pairs = _Pairs(answers, asked, counts, config)
         rows = [pairs.row(pair) for pair in product(config["control"], config["probe"])]
         for name, adjusted in (("p_value", "p_holm"), ("p_random", "p_random_holm")):
             values = holm(np.array([row.get(name, np.nan) for row in rows]))
@@ -119,7 +119,7 @@ def _counts(vocabulary: Sequence[Row]) -> dict[str, tuple[int, bool]]:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _StudentAnswers:
     """What the student says of the contexts that the filter leaves.
 
     Attributes:
@@ -137,10 +137,12 @@ class _Told:
     words: Mapping[str, int]
 
 
-def _told(flags: Sequence[Row], counts: Mapping[str, tuple[int, bool]], config: Mapping[str, Any]) -> _Told:
+def _student_answers(
+    flags: Sequence[Row], counts: Mapping[str, tuple[int, bool]], config: Mapping[str, Any]
+) -> _StudentAnswers:
     asked = dict.fromkeys((*config["control"], *config["probe"]))
     known = [word for word in asked if counts.get(word.casefold(), (0, False))[1]]
-    return _Told(
+    return _StudentAnswers(
         np.array([row["context"] for row in flags], np.int64),
         units_of(np.array([row["cluster"] for row in flags], np.int64), config["unit"]),
         np.array([row["student"] for row in flags], bool).reshape(len(flags), len(known)),
@@ -156,10 +158,10 @@ class _Asked:
         rows: that it judges, of the contexts that the filter leaves.
     """
 
-    def __init__(self, store: Store, unit: Unit, taught: TaughtBy, told: _Told) -> None:
-        self._store, self._unit, self._taught, self._told = store, unit, taught, told
+    def __init__(self, store: Store, unit: Unit, taught: TaughtBy, answers: _StudentAnswers) -> None:
+        self._store, self._unit, self._taught, self._student = store, unit, taught, answers
         self._said: dict[tuple[bytes, str], BoolArray] = {}
-        self.rows = _sample(told.units, unit.config) if told.rows.size else told.rows
+        self.rows = _sample(answers.units, unit.config) if answers.rows.size else answers.rows
 
     @cached_property
     def _teacher(self) -> Teacher:
@@ -167,13 +169,13 @@ class _Asked:
 
     @cached_property
     def _contexts(self) -> dict[int, Row]:
-        wanted = set(self._told.rows.tolist())
+        wanted = set(self._student.rows.tolist())
         rows = (row for ref in self._unit.inputs["contexts"] for row in self._store.read(ref).to_pylist())
         return {row["context"]: row for row in rows if row["context"] in wanted}
 
     def contexts(self, rows: IntArray) -> list[Context]:
         """Those of these numbers."""
-        return [context_of(self._contexts[row]) for row in self._told.rows[rows].tolist()]
+        return [context_of(self._contexts[row]) for row in self._student.rows[rows].tolist()]
 
     def positive(self, rows: IntArray, word: str) -> BoolArray:
         """Whether it says so of contexts with a word."""
@@ -193,14 +195,16 @@ class _Asked:
 class _Whole(_Asked):
     """A teacher that judged all words in all contexts."""
 
-    def __init__(self, store: Store, unit: Unit, taught: TaughtBy, told: _Told, flags: Sequence[Row]) -> None:
-        super().__init__(store, unit, taught, told)
-        self.rows = np.arange(told.rows.size)
+    def __init__(
+        self, store: Store, unit: Unit, taught: TaughtBy, answers: _StudentAnswers, flags: Sequence[Row]
+    ) -> None:
+        super().__init__(store, unit, taught, answers)
+        self.rows = np.arange(answers.rows.size)
         self._positive = np.array([row["teacher"] for row in flags], bool)
         self._random = np.array([row["random"] for row in flags], bool)
 
     def positive(self, rows: IntArray, word: str) -> BoolArray:
-        return np.asarray(self._positive[rows, self._told.words[word]])
+        return np.asarray(self._positive[rows, self._student.words[word]])
 
     def shares(self) -> FloatArray:
         return np.asarray(self._random.mean(axis=0))
@@ -218,51 +222,51 @@ def _sample(units: Units, config: Mapping[str, Any]) -> IntArray:
 class _Pairs:
     """Rows of pairs of a control and a probe."""
 
-    told: _Told
+    student: _StudentAnswers
     asked: _Asked
     counts: Mapping[str, tuple[int, bool]]
     config: Mapping[str, Any]
 
     def row(self, pair: tuple[str, str]) -> Row:
-        told, config = self.told, self.config
+        answers, config = self.student, self.config
         count = {word: self.counts.get(word.casefold(), (0, False))[0] for word in pair}
         row: Row = {"model": config["teacher"], "control": pair[0], "probe": pair[1], "part_of_speech": config["tag"]}
-        row |= {"count_control": count[pair[0]], "count_probe": count[pair[1]], "num_contexts": int(told.rows.size)}
-        if unknown := [word for word in pair if word not in told.words]:
+        row |= {"count_control": count[pair[0]], "count_probe": count[pair[1]], "num_contexts": int(answers.rows.size)}
+        if unknown := [word for word in pair if word not in answers.words]:
             reason = f"the teacher has no vector of its own for {unknown[0]!r}, and would judge any such word alike"
             return row | failed("unknown_word", reason)
-        if told.rows.size < 2:
+        if answers.rows.size < 2:
             return row | _NO_CONTEXTS
-        student = Answers(*(told.positive[:, told.words[word]] for word in pair))
+        student = Answers(*(answers.positive[:, answers.words[word]] for word in pair))
         truth = Answers(*(self.asked.positive(self.asked.rows, word) for word in pair))
         level = config["intervals"].level
-        found = probes.sampled_probe(student, self.asked.rows, truth, told.units, level=level)
+        result = probes.sampled_probe(student, self.asked.rows, truth, answers.units, level=level)
         shares = self.asked.shares()
         row |= {
             "student_rate": float(student.forward.mean()),
             "student_rate_reversed": float(student.backward.mean()),
-            "num_clusters": told.units.num,
+            "num_clusters": answers.units.num,
             "num_checked": int(self.asked.rows.size),
-            "num_differing": found.num_differing,
-            "rate": found.rate.value,
-            "low": found.rate.low,
-            "high": found.rate.high,
-            "rate_reversed": found.rate_reversed,
-            "difference": found.difference.value,
-            "difference_low": found.difference.low,
-            "difference_high": found.difference.high,
-            "p_value": found.difference.p,
+            "num_differing": result.num_differing,
+            "rate": result.rate.value,
+            "low": result.rate.low,
+            "high": result.rate.high,
+            "rate_reversed": result.rate_reversed,
+            "difference": result.difference.value,
+            "difference_low": result.difference.low,
+            "difference_high": result.difference.high,
+            "p_value": result.difference.p,
             "num_random": int(shares.size),
             "p_random": probes.unusual(float(truth.differences.mean()), shares),
         }
-        drawn = self._draws(truth) if truth.control.size == told.rows.size else {}
-        lacking = found.difference.too_few
-        status = failed(found.difference.status, lacking.reason) if lacking else OK
+        drawn = self._draws(truth) if truth.control.size == answers.rows.size else {}
+        lacking = result.difference.too_few
+        status = failed(result.difference.status, lacking.reason) if lacking else OK
         return row | self._claims(pair, student) | drawn | status
 
     def _draws(self, truth: Answers) -> Row:
         """Where the teacher judged every context."""
-        units, config = self.told.units, self.config
+        units, config = self.student.units, self.config
         about, intervals = f"{config['teacher']}\nprobes", config["intervals"]
         places = [[context.text, context.place] for context in self.asked.contexts(np.arange(units.codes.size))]
         keys = intervals.cluster_keys(places, units.codes)
@@ -277,13 +281,13 @@ class _Pairs:
     def _claims(self, pair: tuple[str, str], student: Answers) -> Row:
         """The student's surest contexts that are positive with the control and not with the probe, by the teacher."""
         claimed = np.flatnonzero(student.forward)
-        columns = [self.told.words[word] for word in pair]
-        sureness = expit(self.told.odds[claimed, columns[0]]) * expit(-self.told.odds[claimed, columns[1]])
+        columns = [self.student.words[word] for word in pair]
+        sureness = expit(self.student.odds[claimed, columns[0]]) * expit(-self.student.odds[claimed, columns[1]])
         rows = claimed[np.argsort(-sureness, kind="stable")[: self.config["most_claims"]]]
         if not rows.size:
             return {"num_claims": 0}
         truth = Answers(*(self.asked.positive(rows, word) for word in pair))
-        joint = share(truth.forward, self.told.units.part(rows), level=self.config["intervals"].level)
+        joint = share(truth.forward, self.student.units.part(rows), level=self.config["intervals"].level)
         return {
             "num_claims": int(rows.size),
             "accuracy_control": float(truth.control.mean()),

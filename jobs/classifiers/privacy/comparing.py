@@ -66,13 +66,13 @@ def _pairs(model: str, others: Mapping[str, Estimates]) -> Iterator[tuple[str, s
 
 def _comparison(about: Row, difference: TextValues, config: Mapping[str, Any]) -> Row:
     scale = DIFFERENCE_SCALES[about["measure"]]
-    found = difference.inferred(config, scale)
-    row = difference.columns("difference", found, config, scale)
+    result = difference.inferred(config, scale)
+    row = difference.columns("difference", result, config, scale)
     if row["difference"] is None:
         return row | failed("no_value", "the measure has no value: see models")
-    p, too_few = difference.spoken.p_of_none(found)
+    p, too_few = difference.spoken.p_of_none(result)
     seeds = difference.spoken.seeds
-    row |= {"p": p, "num_units": found.num_units, "sd_training": seeds.std(ddof=1) if seeds.size > 1 else np.nan}
+    row |= {"p": p, "num_units": result.num_units, "sd_training": seeds.std(ddof=1) if seeds.size > 1 else np.nan}
     expected = EXPECTED.get((about["model"], about["against"], about["measure"]))
     is_sure = row["difference_low"] is not None
     row |= {"expected": expected, "found": _is_found(expected, row) if expected and is_sure else None}

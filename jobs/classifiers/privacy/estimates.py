@@ -80,13 +80,13 @@ class TextValues(NamedTuple):
         """The measure with its interval."""
         return self.spoken.inferred(config["intervals"].level, scale)
 
-    def columns(self, name: str, found: Inferred, config: Mapping[str, Any], scale: Scale) -> Row:
+    def columns(self, name: str, result: Inferred, config: Mapping[str, Any], scale: Scale) -> Row:
         """The measure, the ends of its interval and its draws."""
-        values, units = self.spoken.influence + found.value, self.spoken.units
+        values, units = self.spoken.influence + result.value, self.spoken.units
         weights = self.spoken.weights
         num = None if weights is None else kish(units.sums(weights))
-        estimate = resampled_by(values, self.drawn, units, num)._replace(value=found.value)
-        return with_interval(name, found, estimate, config["intervals"], scale, self.drawn.scheme)
+        estimate = resampled_by(values, self.drawn, units, num)._replace(value=result.value)
+        return with_interval(name, result, estimate, config["intervals"], scale, self.drawn.scheme)
 
 
 Estimates = Mapping[tuple[int | None, str], TextValues]
@@ -138,8 +138,10 @@ def _recalls(
     cells = np.unique(np.column_stack([*numbers.values()]), axis=0, return_inverse=True)[1]
     units = speakers(first["sentence"].to_list(), texts)
     has_speakers = units.kind == "speaker"
-    said = [[texts[number].text, *cell] for number, *cell in first.select("sentence", "valence", "gender").iter_rows()]
-    drawn = resampled_texts(said, corpus, config, units, None if has_speakers else cells)
+    sentence = [
+        [texts[number].text, *cell] for number, *cell in first.select("sentence", "valence", "gender").iter_rows()
+    ]
+    drawn = resampled_texts(sentence, corpus, config, units, None if has_speakers else cells)
     for name, classes in numbers.items():
         right = (rows[f"found_{name}"] == rows[name]).to_numpy().reshape(len(seeds), -1)
         shares = np.stack([weighted_recalls(is_right, classes) for is_right in right])
@@ -157,8 +159,8 @@ def _recalls(
 
 def resampled_sentences(sentences: Sequence[int], corpus: str, texts: Texts, config: Mapping[str, Any]) -> Resampled:
     """Resamples of the explained sentences of a corpus, or of whoever said them."""
-    said = [texts[number].text for number in sentences]
-    return resampled_texts(said, f"{corpus} explained", config, speakers(sentences, texts))
+    sentence = [texts[number].text for number in sentences]
+    return resampled_texts(sentence, f"{corpus} explained", config, speakers(sentences, texts))
 
 
 def seeds_of(rows: pl.DataFrame, name: str) -> NDArray[np.float64]:

@@ -186,7 +186,7 @@ def control_noise(
     settings: dict[str, Any] = {"operators": operators, "seed": config.seed}
     settings |= {"intervals": config.intervals, "words": config.models.noise.words}
     about = noisy.texts.select("sentence", "noise", "valence", "gender")
-    said = [select_said(texts), select_said(noisy.texts)]
+    sentences = [select_said(texts), select_said(noisy.texts)]
     units = {
         name: [
             Unit(
@@ -195,7 +195,7 @@ def control_noise(
                 {"model": name, **settings},
                 {
                     "texts": [about],
-                    "said": said,
+                    "said": sentences,
                     "attributions": [ref.select("sentence", "position", "word", "attribution") for ref in refs],
                 },
             )
@@ -215,8 +215,8 @@ def _control(store: Store, unit: Unit) -> Tables:
             for sentence, lines in groupby(store.read(ref).to_pylist(), lambda line: line["sentence"])
         ]
     )
-    said = said_texts(store, unit.inputs["said"])
-    yield from with_draws({"noise": (list(noise_rows(samples, said, unit.config)), tables.NOISE)}, None)
+    sentences = said_texts(store, unit.inputs["said"])
+    yield from with_draws({"noise": (list(noise_rows(samples, sentences, unit.config)), tables.NOISE)}, None)
 
 
 def _sample(text: Row, lines: Sequence[Row]) -> Row:
@@ -258,8 +258,8 @@ def _row(seed: Any, word: str | None, rows: pl.DataFrame, texts: Texts, config: 
     why = OK
     for name in _MEASURES:
         measure = TextValues(Spoken(by_seed[name], mean_of_seeds(by_seed[name]), units), drawn)
-        found = measure.inferred(config, LOGIT)
-        row |= measure.columns(name, found, config, LOGIT)
-        why = failed("too_few_units", found.reason) if found.too_few else OK
+        result = measure.inferred(config, LOGIT)
+        row |= measure.columns(name, result, config, LOGIT)
+        why = failed("too_few_units", result.reason) if result.too_few else OK
     is_above = None if row["share_low"] is None else bool(row["share_low"] > even)
     return row | {"even_share": even, "highlighted": is_above, "num_units": units.num, **why}

@@ -111,21 +111,21 @@ def _model_rows(
     num_rows = frames["outcomes"].filter(corpus=corpus)["sentence"].n_unique() if "outcomes" in frames else None
     for seed in sorted(seeds, key=lambda seed: -1 if seed is None else seed):
         row: Row = {"model": config["model"], "seed": seed, "corpus": corpus, "num_rows": num_rows}
-        found = {
+        result = {
             name: values[seed, name].inferred(config, SCALES[name])
             for name in tables.MEASURES
             if (seed, name) in values
         }
-        for name, these in found.items():
+        for name, these in result.items():
             row |= values[seed, name].columns(name, these, config, SCALES[name])
         part = samples if seed is None else samples.filter(seed=seed)
         row |= {"num_explained": part.filter(status="ok")["sentence"].n_unique()}
         row |= _why(part, "ep", tables.EP_STATUSES) | _why(part, "eg", tables.EG_STATUSES)
-        row |= {"num_units": found["listed_share"].num_units}
+        row |= {"num_units": result["listed_share"].num_units}
         if row["listed_share"] is None:
             yield row | failed("no_attribution", "no sentence has an attribution other than 0")
             continue
-        reasons = [these.reason for name, these in found.items() if row[name] is not None and np.isnan(these.variance)]
+        reasons = [these.reason for name, these in result.items() if row[name] is not None and np.isnan(these.variance)]
         yield row | (failed("too_few_units", reasons[0]) if reasons else OK)
 
 

@@ -89,9 +89,9 @@ def _shares(frames: Frames, corpus: str, sentences: NDArray[np.int64]) -> dict[t
 def _change(shares: FloatArray, other: FloatArray, drawn: Resampled, units: Units, config: Mapping[str, Any]) -> Row:
     by_seed = shares - other
     difference = TextValues(Spoken(by_seed, by_seed.mean(axis=0), units), drawn)
-    found = difference.inferred(config, FISHER)
-    row = difference.columns("change", found, config, FISHER)
+    result = difference.inferred(config, FISHER)
+    row = difference.columns("change", result, config, FISHER)
     is_less = None if row["change_high"] is None else bool(row["change_high"] < 0)
     is_stopped = is_less and bool(shares.mean() <= _STOPPED * other.mean())
-    why = failed("too_few_units", found.reason) if is_less is None else OK
+    why = failed("too_few_units", result.reason) if is_less is None else OK
     return {"share_general": float(other.mean()), **row, "stopped": is_stopped, **why}

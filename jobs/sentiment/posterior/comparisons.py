@@ -34,7 +34,7 @@ from tiltmeter.operators.sentiment.posterior.groups import (
 )
 from tiltmeter.operators.sentiment.posterior.seeds import error_of_mean, largest_z, spread
 from tiltmeter.operators.statistics import correlation, means, multiplicity, resampling
-from tiltmeter.operators.statistics import groups as dealing
+from tiltmeter.operators.statistics.designs import groups as dealing
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.operators.statistics.units import Units, kish

@@ -17,7 +17,8 @@ from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated
 from tiltmeter.operators.sentiment import deconfounding, mean_tests, ranking, rejection
 from tiltmeter.operators.sentiment.ranking import Cut, complete_order, partial_order
 from tiltmeter.operators.sentiment.rejection import largest_score
-from tiltmeter.operators.statistics import flips, groups, multiplicity, resampling, two_samples
+from tiltmeter.operators.statistics import flips, multiplicity, resampling, two_samples
+from tiltmeter.operators.statistics.designs import groups
 from tiltmeter.operators.statistics.intervals import LINEAR, Scale
 from tiltmeter.operators.statistics.resampling import Estimate
 from tiltmeter.operators.statistics.text_intervals import cut, resampled_interval

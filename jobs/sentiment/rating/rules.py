@@ -16,7 +16,7 @@ from tiltmeter.operators.statistics.two_samples import DEFINITION, PUBLISHED, Co
 _Alphas = Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(min_length=3, max_length=3)]
 _Weights = Annotated[tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...], Field(min_length=3, max_length=3)]
 
-_CONVENTIONS = {"definition": DEFINITION, "published": PUBLISHED._replace(decimals=None)}
+_CONVENTIONS = {"definition": DEFINITION, "published": PUBLISHED}
 _PUBLISHED_DECIMALS: Mapping[str, int] = {"textblob": 2, "random": 2}
 """Of systems by kind, in the program that was published with the paper; its GRU's are thirds, unrounded."""
 

@@ -112,8 +112,8 @@ def shifted_candidates(
         bases = vectors[rows].astype(np.float64)
         blocks.append(_of_block(table, bases, moved, (top, exclude), _Crossings(crossings, places)))
     ranked, cosines, num_excluded = (np.concatenate(part, axis=1) for part in zip(*blocks, strict=True))
-    found = ranked.astype(np.int64)
-    chosen = np.where(found == NONE, NONE, taken[np.maximum(found, 0)])
+    result = ranked.astype(np.int64)
+    chosen = np.where(result == NONE, NONE, taken[np.maximum(result, 0)])
     return Candidates(chosen, cosines, num_excluded[:, :, 0].astype(np.int64))
 
 

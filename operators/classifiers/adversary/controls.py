@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.statistics.controls import rank_p
+from tiltmeter.operators.statistics.designs.controls import rank_p
 from tiltmeter.operators.statistics.flips import flips
 from tiltmeter.operators.statistics.units import TooFew, Units
 

@@ -27,11 +27,11 @@ VERSION = "decoy_adoption/3"
 
 class Fall(NamedTuple):
     """Attributes:
-    found: the fall, as above, with its interval.
+    inferred: the fall, as above, with its interval.
     estimate: the same with its resamples.
     """
 
-    found: Inferred
+    inferred: Inferred
     estimate: Estimate
 
 
@@ -71,13 +71,13 @@ def fall(
     else:
         codes = np.split(units.codes, [first.size])
         sides = [
-            _Side(values, Units(own, units.num, units.kind))
-            for values, own in zip((first, -second), codes, strict=True)
+            _Side(values, Units(separate, units.num, units.kind))
+            for values, separate in zip((first, -second), codes, strict=True)
         ]
     value = float(sum(side.mean for side in sides))
     fewest = min(sides, key=lambda side: side.effective)
     total = sum(side.values.size for side in sides)
-    found = influenced(
+    result = influenced(
         value,
         np.concatenate([(side.values - side.mean) * (total / side.values.size) for side in sides]),
         Units(np.concatenate([side.units.codes for side in sides]), units.num, units.kind),
@@ -93,7 +93,7 @@ def fall(
     counts = np.concatenate(list(resampled_counts(strata, seed, about, intervals.num_resamples, keys=keys)))
     with np.errstate(invalid="ignore"):
         resamples = sum(side.means(counts) for side in sides)
-    return Fall(found, Estimate(value, np.asarray(resamples), fewest.effective))
+    return Fall(result, Estimate(value, np.asarray(resamples), fewest.effective))
 
 
 class _Side(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
-from tiltmeter.operators.statistics.thresholds import Promise, miss_threshold, most_share, one_per_unit
+from tiltmeter.operators.statistics.designs.thresholds import Promise, miss_threshold, most_share, one_per_unit
 from tiltmeter.operators.statistics.units import Units
 
 VERSION = "flagging_guarantees/2"

@@ -10,8 +10,8 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.statistics.designs.splits import num_tested, repeated
 from tiltmeter.operators.statistics.intervals import Scale, bootstrap_interval
-from tiltmeter.operators.statistics.splits import num_tested, repeated
 
 VERSION = "error_splits/2"
 

@@ -77,9 +77,9 @@ class SampledClusters:
         if self._intervals.interval != DEFAULT_METHOD:
             return self._interval(estimate, scale)
         units, level = units_of(clusters, self._kind), self._intervals.level
-        found = share(values, units, level=level) if scale is LOGIT else mean(values, units, level=level, scale=scale)
-        resamples = np.empty(0) if np.isnan(found.low) else spread_out(estimate)
-        return Rate(found.value, found.low, found.high, resamples, found.too_few)
+        result = share(values, units, level=level) if scale is LOGIT else mean(values, units, level=level, scale=scale)
+        resamples = np.empty(0) if np.isnan(result.low) else spread_out(estimate)
+        return Rate(result.value, result.low, result.high, resamples, result.too_few)
 
     def binned_gap(self, gaps: FloatArray, bins: IntArray, clusters: IntArray) -> Rate:
         """The sum over bins of the size of what gaps there add up to, by the number of texts.

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.statistics.designs.groups import MIN_SIDE
 from tiltmeter.operators.statistics.flips import flips
-from tiltmeter.operators.statistics.groups import MIN_SIDE
 from tiltmeter.operators.statistics.intervals import Scale
 from tiltmeter.operators.statistics.means import influenced
 from tiltmeter.operators.statistics.units import Inferred, TooFew, Units

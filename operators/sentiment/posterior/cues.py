@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.psychophysics.forced_choice import curve
 from tiltmeter.operators.sentiment.posterior.networks import Network, scores
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.means import mean
@@ -118,7 +117,7 @@ def middle(flips: FloatArray, level: float) -> Inferred:
     """
     texts, columns = np.nonzero(np.isfinite(flips))
     values = flips[texts, columns]
-    pse = float(curve(values[np.newaxis]).pse[0])
+    pse = float(np.quantile(values, 0.5, method="inverted_cdf"))
     below = values <= pse
     by_classifier = np.bincount(columns, below, flips.shape[1]) / np.maximum(
         np.bincount(columns, None, flips.shape[1]), 1

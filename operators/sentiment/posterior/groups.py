@@ -2,7 +2,7 @@
 
 Ten thousand draws are no ten thousand observations of a name: a test over draws finds every difference that the
 vectors happen to have. Forms of one lemma (*girl*, *girls*) are one unit, as their vectors are near each other. The
-labels of units are dealt anew for p-values of groups (:mod:`.statistics.groups`), and intervals are over units: of a
+labels of units are dealt anew for p-values of groups (:mod:`.designs.groups`), and intervals are over units: of a
 correlation, by what each word contributes to it (:mod:`.statistics.means`) on Fisher's scale. Resamples of units (Efron
 1979) spread as these intervals say: with them, the numbers of two runs on the same words are held against each other
 word by word.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.sentiment.posterior.training import area
 from tiltmeter.operators.statistics.correlation import correlation
-from tiltmeter.operators.statistics.groups import two_groups
+from tiltmeter.operators.statistics.designs.groups import two_groups
 from tiltmeter.operators.statistics.means import influenced
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_mean
 from tiltmeter.operators.statistics.text_intervals import spread_out

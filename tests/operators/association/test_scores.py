@@ -17,7 +17,7 @@ from tiltmeter.operators.association.scores import (
     wefat,
 )
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
-from tiltmeter.operators.statistics.permutation import Alternative, permutation_p_value
+from tiltmeter.operators.statistics.partitions.permutation import Alternative, permutation_p_value
 
 _PLAIN: dict[Statistic, Callable[[Sequence[float]], float]] = {
     "mean": statistics.fmean,

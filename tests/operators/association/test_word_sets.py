@@ -5,7 +5,7 @@ from tiltmeter.operators.association import weat
 from tiltmeter.operators.association.covariance import precision
 from tiltmeter.operators.association.scores import associations, effect_size, weat_score
 from tiltmeter.operators.embedding.similarity import pairwise
-from tiltmeter.operators.statistics.permutation import permutation_p_value
+from tiltmeter.operators.statistics.partitions.permutation import permutation_p_value
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_training_ends_when_the_weighted_loss_stops_falling_and_the_best_weights
     losses = [epoch.development_loss for epoch in history]
     best = int(np.argmin(losses))
     assert len(history) == best + 4 < 40
-    assert 0 < best
+    assert best > 0
     assert losses[-1] > losses[best] + 0.05
     logits = torch.from_numpy(outputs(network, READ_HELD_OUT).logits["label"])
     gold = torch.from_numpy(held_out)

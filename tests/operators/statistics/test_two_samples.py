@@ -126,18 +126,6 @@ def test_pairs_are_in_the_order_of_combinations() -> None:
     np.testing.assert_allclose(found.t, [(a - b) / 0.1 / np.sqrt(2) for a, b in combinations(means, 2)])
 
 
-def test_rounded_scores_of_the_published_convention_by_hand() -> None:
-    """Means 0.123 and 0.121 of scores that do not vary: in two decimals both are 0.12."""
-    scores = np.array([0.123, 0.123, 0.121, 0.121])
-    exact, published = (
-        pairwise_tests(moments(rules.rounded(scores), np.array([0, 0, 1, 1]), 2), rules)
-        for rules in (PUBLISHED._replace(decimals=None), PUBLISHED)
-    )
-    assert exact.t[0] == pytest.approx(0.002 / 0.0001)
-    assert (published.t[0], published.p[0]) == (0.0, 1.0)
-    assert DEFINITION.rounded(scores) is scores
-
-
 def test_sides_that_do_not_vary() -> None:
     found = compared([0.1] * 3, [0.1] * 7, [0.2] * 2)
     np.testing.assert_array_equal(found.t, [0, -np.inf, -np.inf])

@@ -383,8 +383,8 @@ def _mean_of_models(
     name: str, by_model: FloatArray, config: Mapping[str, Any], scale: Scale, texts: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Of ``[models, texts]``, with an interval for other texts, of other groups, and models that are trained again."""
-    said, seeds = [row["text"] for row in texts], by_model.mean(axis=1)
-    return mean_of_texts(name, by_model.mean(axis=0), config, scale, said, units_of_texts(texts), seeds)
+    sentence, seeds = [row["text"] for row in texts], by_model.mean(axis=1)
+    return mean_of_texts(name, by_model.mean(axis=0), config, scale, sentence, units_of_texts(texts), seeds)
 
 
 def _uncovered(

@@ -45,8 +45,8 @@ class PoolResample:
         """
         values, seeds = by_model.mean(axis=0), by_model.mean(axis=1)
         estimate = Estimate(float(self.mean(values)), self.means(values), self._num_pools)
-        found = mean(_rounded(values), self._units, level=self._intervals.level, scale=scale, seeds=_rounded(seeds))
-        return with_interval(name, found, estimate, self._intervals, scale, self._scheme)
+        result = mean(_rounded(values), self._units, level=self._intervals.level, scale=scale, seeds=_rounded(seeds))
+        return with_interval(name, result, estimate, self._intervals, scale, self._scheme)
 
 
 def pool_names(pools: Sequence[TableRef]) -> list[str]:

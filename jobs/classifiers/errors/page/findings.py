@@ -13,7 +13,7 @@ from tiltmeter.jobs.report.sides import Lean
 from tiltmeter.jobs.report.wording import SIGNIFICANCE, listed, number, p_equals, percent, plural, verb
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.runtime.rows import Row
-from tiltmeter.operators.statistics.splits import ADVISED_SPLITS
+from tiltmeter.operators.statistics.designs.splits import ADVISED_SPLITS
 
 _MOST = 8
 _UNLIKE = 0.01

@@ -26,8 +26,8 @@ from tiltmeter.operators.classifiers.errors.guarantees import (
 from tiltmeter.operators.classifiers.errors.splits import is_tested
 from tiltmeter.operators.classifiers.errors.trees import trees_of
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.statistics import thresholds
-from tiltmeter.operators.statistics.thresholds import errors_needed
+from tiltmeter.operators.statistics.designs import thresholds
+from tiltmeter.operators.statistics.designs.thresholds import errors_needed
 from tiltmeter.operators.statistics.units import TooFew, Units
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 

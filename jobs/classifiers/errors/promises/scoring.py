@@ -18,8 +18,8 @@ from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.operators.classifiers.errors import trees
 from tiltmeter.operators.classifiers.errors.guarantees import MISSED, flagged
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
-from tiltmeter.operators.statistics import thresholds
-from tiltmeter.operators.statistics.thresholds import Promise, exchangeable_p, one_per_unit
+from tiltmeter.operators.statistics.designs import thresholds
+from tiltmeter.operators.statistics.designs.thresholds import Promise, exchangeable_p, one_per_unit
 from tiltmeter.operators.statistics.units import Units
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records import read_records

@@ -15,8 +15,8 @@ from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.sides import Lean, on_sides
 from tiltmeter.jobs.report.wording import estimate, listed, number, plural, quoted, significant
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.operators.statistics.designs.groups import MIN_SIDE
 from tiltmeter.operators.statistics.flips import MIN_UNITS
-from tiltmeter.operators.statistics.groups import MIN_SIDE
 from tiltmeter.operators.statistics.intervals import HOLDS_ITS_ESTIMATE
 from tiltmeter.operators.statistics.means import MIN_KISH
 from tiltmeter.operators.statistics.multiplicity import least_possible
@@ -171,10 +171,10 @@ def _stopped(frames: Frames) -> Iterator[str]:
 def _noise(frames: Frames) -> Iterator[str]:
     """Whether explanations show what is known to be so."""
     for row in noise_of(frames, "ArtNoise"):
-        how = {True: "highlight", False: "do not highlight", None: "can't be shown, by so few, to highlight"}
-        found = how[row["highlighted"]]
+        method = {True: "highlight", False: "do not highlight", None: "can't be shown, by so few, to highlight"}
+        result = method[row["highlighted"]]
         yield (
-            f"Explanations {found} the artificial words that ArtNoise learnt: {estimate(row, 'share')} of its "
+            f"Explanations {result} the artificial words that ArtNoise learnt: {estimate(row, 'share')} of its "
             f"attribution falls on them, where {number(row['even_share'], 3)} would if all words had as much."
         )
 
@@ -189,7 +189,7 @@ def noise_of(frames: Frames, model: str) -> Sequence[Row]:
 
 def _intervals(frames: Frames, config: PrivacyMetricsRun) -> str:
     made = config.intervals
-    of = (
+    subject = (
         "texts, as nothing says who speaks"
         if config.data.group is None
         else "speakers, whose texts are not independent"
@@ -201,7 +201,7 @@ def _intervals(frames: Frames, config: PrivacyMetricsRun) -> str:
     seeds = f"and over {num} trainings that differ in their seed" if num > 1 else "of this one training"
     return (
         f"Intervals at a nominal {100 * made.level:g}% are of Student's t, between two borders of a score test, over "
-        f"{of}, {seeds}."
+        f"{subject}, {seeds}."
     )
 
 

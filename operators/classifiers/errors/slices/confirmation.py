@@ -8,9 +8,9 @@ import numpy as np
 from tiltmeter.operators.classifiers.errors.slices.group_flips import group_scores
 from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, rows_with
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.statistics.designs.one_sided import positive_p
 from tiltmeter.operators.statistics.means import mean, share_of_counts
 from tiltmeter.operators.statistics.multiplicity import holm
-from tiltmeter.operators.statistics.one_sided import positive_p
 from tiltmeter.operators.statistics.shares import Rates, clopper_pearson
 from tiltmeter.operators.statistics.text_intervals import between
 from tiltmeter.operators.statistics.units import Inferred, Units

@@ -19,9 +19,9 @@ def found(falls, others, *, is_paired, units=None):
 
 def test_accuracy_that_is_lost_elsewhere_as_well_is_no_fall():
     lost = np.ones(60)
-    assert found(lost, np.zeros(60), is_paired=True).found.low > 0.8
-    assert found(lost, lost, is_paired=False).found.value == 0.0
-    assert found(lost, lost, is_paired=False).found.low < 0.0
+    assert found(lost, np.zeros(60), is_paired=True).inferred.low > 0.8
+    assert found(lost, lost, is_paired=False).inferred.value == 0.0
+    assert found(lost, lost, is_paired=False).inferred.low < 0.0
     assert found(np.empty(0), lost, is_paired=False) is None
 
 
@@ -45,12 +45,12 @@ def test_texts_of_one_group_count_once(is_paired):
     assert (result.variance**0.5, result.df) == (pytest.approx(by_person), pytest.approx(5.0))
     assert estimate.num_texts == pytest.approx(6.0)
     assert estimate.resamples.std() == pytest.approx(by_person * (5 / 6) ** 0.5, rel=0.05)
-    of_texts = found(falls, np.zeros(30), is_paired=is_paired).found
+    of_texts = found(falls, np.zeros(30), is_paired=is_paired).inferred
     assert result.low < 0.0 < of_texts.low
 
 
 def test_three_people_say_nothing_of_others():
     units = units_of(np.repeat(np.arange(3), 20), "group")
-    result = found(np.ones(60), np.zeros(60), is_paired=True, units=units).found
+    result = found(np.ones(60), np.zeros(60), is_paired=True, units=units).inferred
     assert (result.value, result.status, result.low != result.low) == (1.0, "too_few_units", True)
     assert '3 of the unit "group", and 4 are needed' in result.reason

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tiltmeter.operators.statistics.groups import two_groups
+from tiltmeter.operators.statistics.designs.groups import two_groups
 from tiltmeter.operators.statistics.units import each, units_of
 
 
@@ -53,3 +53,9 @@ def test_values_that_are_all_the_same_say_nothing():
     found = two_groups(np.ones(8), each(8, "word"), np.arange(8) < 4, level=0.95, seed=0, about=0)
     assert np.isnan(found.p)
     assert found.status == "too_few_units"
+
+
+def test_sides_without_spread_that_differ_have_the_p_of_their_deals_and_no_interval():
+    found = two_groups(np.repeat([1.0, 0.0], 4), each(8, "word"), np.arange(8) < 4, level=0.95, seed=0, about=0)
+    assert found.p == pytest.approx(2 / 70)
+    assert np.isnan(found.low)

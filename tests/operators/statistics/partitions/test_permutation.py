@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tiltmeter.operators.statistics import permutation, subset_sums
-from tiltmeter.operators.statistics.permutation import PValue, monte_carlo_p_value, permutation_p_value
+from tiltmeter.operators.statistics.partitions import permutation, subset_sums
+from tiltmeter.operators.statistics.partitions.permutation import PValue, monte_carlo_p_value, permutation_p_value
 
 seeds = st.integers(0, 2**32 - 1)
 whole_numbers = st.lists(st.integers(-30, 30), min_size=1, max_size=6).map(np.array)

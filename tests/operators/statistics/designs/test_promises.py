@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tiltmeter.operators.statistics.controls import controls_needed, rank_p
-from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
-from tiltmeter.operators.statistics.multiplicity import holm
-from tiltmeter.operators.statistics.splits import num_tested, repeated
-from tiltmeter.operators.statistics.thresholds import (
+from tiltmeter.operators.statistics.designs.controls import controls_needed, rank_p
+from tiltmeter.operators.statistics.designs.splits import num_tested, repeated
+from tiltmeter.operators.statistics.designs.thresholds import (
     Promise,
     errors_needed,
     exchangeable_p,
@@ -16,6 +14,8 @@ from tiltmeter.operators.statistics.thresholds import (
     most_share,
     one_per_unit,
 )
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
+from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.units import units_of
 
 

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
-from tiltmeter.operators.statistics import subset_sums
+from tiltmeter.operators.statistics.partitions import subset_sums
+from tiltmeter.operators.statistics.partitions.subset_sums import Bounds
 from tiltmeter.operators.statistics.shares import clopper_pearson
-from tiltmeter.operators.statistics.subset_sums import Bounds
 
 VERSION = "permutation/1"
 

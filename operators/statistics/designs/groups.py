@@ -77,14 +77,17 @@ def _tested(value: float, means: FloatArray, side: BoolArray, level: float, deal
 
     first, second = (float(part.var(ddof=1)) / part.size for part in (means[side], means[~side]))
     variance = first + second
-    if variance <= 0.0:
-        return Inferred(value, _NAN, _NAN, 0.0, _NAN, side.size, too_few=TooFew(0.0, 2, "value that differs"))
-    df = variance**2 / (first**2 / (side.sum() - 1) + second**2 / ((~side).sum() - 1))
-    reach = float(stdtrit(df, (1.0 + level) / 2.0)) * variance**0.5
+    lacking = TooFew(0.0, 2, "value that differs from others on its side")
+    if variance <= 0.0 and value == 0.0:
+        return Inferred(value, _NAN, _NAN, 0.0, _NAN, side.size, too_few=lacking)
     labels, is_complete = deals
     observed = _studentised(means, side[np.newaxis])[0]
     hits = int((_studentised(means, labels) >= observed * (1.0 - _ROUNDING)).sum())
     p = hits / len(labels) if is_complete else (hits + 1) / (len(labels) + 1)
+    if variance <= 0.0:
+        return Inferred(value, _NAN, _NAN, 0.0, _NAN, side.size, p, lacking)
+    df = variance**2 / (first**2 / (side.sum() - 1) + second**2 / ((~side).sum() - 1))
+    reach = float(stdtrit(df, (1.0 + level) / 2.0)) * variance**0.5
     return Inferred(value, value - reach, value + reach, variance, float(df), side.size, p)
 
 

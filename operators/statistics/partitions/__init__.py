@@ -1,0 +1,1 @@
+"""p-values over the partitions of two sets, exact or between certified bounds."""
