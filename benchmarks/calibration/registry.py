@@ -59,10 +59,11 @@ class Claim:
             return self.bound
         if self.kind == "power":
             raise ValueError(f"{self.name}: a power needs a bound")
-        if self.documented:
-            return _DOCUMENTED if self.kind == "size" else 1.0 - _DOCUMENTED
         bounds = _SIZES if self.kind == "size" else _COVERAGES
-        return bounds[max((known for known in bounds if known <= repetitions), default=min(bounds))]
+        usual = bounds[max((known for known in bounds if known <= repetitions), default=min(bounds))]
+        if not self.documented:
+            return usual
+        return max(_DOCUMENTED, usual) if self.kind == "size" else min(1.0 - _DOCUMENTED, usual)
 
     def counts(self, outcome: float | bool) -> bool:
         """Whether a repetition is one of the share."""
