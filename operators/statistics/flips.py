@@ -143,8 +143,9 @@ def _signs(num_units: int, seed: int, about: int, num_draws: int) -> Iterator[Fl
 def _whole_p(sums: IntArray) -> float:
     from scipy.special import bdtr
 
-    sizes, counts = np.unique(np.abs(sums), return_counts=True)
-    observed = abs(int(sums.sum()))
+    unit = int(np.gcd.reduce(sums))
+    sizes, counts = np.unique(np.abs(sums) // unit, return_counts=True)
+    observed = abs(int(sums.sum())) // unit
     if sizes.size == 1:
         num, size = int(counts[0]), int(sizes[0])
         return min(1.0, 2.0 * float(bdtr((num - observed // size) // 2, num, 0.5)))

@@ -34,6 +34,7 @@ def test_a_fault_changes_no_table(name, number, scene, undisturbed, record_prope
     check_account(it, fault, len(before), len(again), total)
 
 
+@pytest.mark.slow
 def test_faults_one_upon_the_other_change_no_table(scene, undisturbed):
     it, total = scene("one upon the other"), len(undisturbed.rows())
     it.start()

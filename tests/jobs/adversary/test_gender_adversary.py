@@ -234,7 +234,12 @@ def test_intervals_are_by_author_and_of_texts_that_can_change(attacked):
 
 
 @pytest.mark.parametrize(
-    ("setting", "paired_by"), [("candidates.top=1", "items"), ("max_texts=40", "unpaired"), ("seed=1", "unpaired")]
+    ("setting", "paired_by"),
+    [
+        ("candidates.top=1", "items"),
+        ("max_texts=40", "unpaired"),
+        pytest.param("seed=1", "unpaired", marks=pytest.mark.slow),
+    ],
 )
 def test_a_later_run_is_judged_text_by_text_if_its_texts_are_the_same(
     attacked, run_job, adversary, tmp_path, setting, paired_by

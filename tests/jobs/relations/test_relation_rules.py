@@ -237,6 +237,7 @@ def test_a_later_run_on_the_same_sentences_is_judged_sentence_by_sentence(ruled,
 # --- layouts --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_worker_gives_the_tables_of_two(ruled, run_job, tmp_path):
     run = run_job(*SMALL, f"store={tmp_path}/store", f"run_dir={tmp_path}/run", "cluster.num_cpus=1")
     assert run.digests == ruled.digests

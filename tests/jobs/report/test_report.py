@@ -29,6 +29,7 @@ CORPUS = {
     "corpus": TAGGED,
     "language": "en",
     "num_articles": 1234,
+    "num_lines": 1234,
     "num_tokens": 98765,
     "num_words": 432,
     "warning": "",

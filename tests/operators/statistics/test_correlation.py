@@ -3,7 +3,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import average, leaves_list
 from scipy.stats import pearsonr, rankdata, spearmanr
@@ -113,6 +113,7 @@ def test_no_p_value_is_less_than_orders_can_show() -> None:
     assert correlation(np.arange(400.0), np.arange(400.0)).pearson_p > 0
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 30))
 def test_agrees_with_scipy_over_the_items_both_have(seed: int, items: int) -> None:
     x, y = _with_holes(seed, (2, items))
@@ -164,6 +165,7 @@ def test_columns_may_be_nearly_constant_large_or_small() -> None:
         np.testing.assert_allclose(correlation(column, y), expected)
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 100), st.floats(-100, 100))
 def test_scale_and_origin_do_not_matter_but_the_sign_does(seed: int, scale: float, shift: float) -> None:
     x, y = np.random.default_rng(seed).normal(size=(2, 9))
@@ -174,6 +176,7 @@ def test_scale_and_origin_do_not_matter_but_the_sign_does(seed: int, scale: floa
     np.testing.assert_allclose(opposite, found * np.array([-1, 1, -1, 1, 1]), rtol=1e-9)
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_order_of_the_items_does_not_matter_nor_does_growth_to_ranks(seed: int) -> None:
     x, y = _with_holes(seed, (2, 15))

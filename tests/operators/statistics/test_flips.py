@@ -49,8 +49,8 @@ def test_no_p_lies_below_what_signs_can_show():
     mixed = np.tile([3, 1, 7, 2], 25)
     assert flip_p(mixed) == 2.0**-99
     # By FFT, chances as small as these are rounding alone.
-    large = np.tile(np.arange(1, 101) * 100, 10)
-    assert flip_p(large) >= 2.0**-999
+    large = np.tile(np.arange(1, 101) * 100, 3)
+    assert flip_p(large) >= 2.0**-299
 
 
 def test_drawn_signs_agree_with_exact_ones():
