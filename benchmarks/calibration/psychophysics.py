@@ -222,7 +222,7 @@ EXPERIMENTS = [
             f"psychophysics: {num} replicas",
             JOB,
             "stage",
-            400,
+            1000,
             partial(_replicas, num),
             tuple(coverage(table, [name], documented=num < 32) for table, name in _PLAIN),
         )
