@@ -263,6 +263,7 @@ def test_a_text_that_is_alone_has_neither_interval_nor_draws(attacked, run_job, 
     assert "draws" not in run.published
 
 
+@pytest.mark.slow
 def test_replicas_in_files_have_to_be_the_same_for_what_depends_on_them(run_job, adversary, write_vectors, tmp_path):
     words, vectors = words_and_vectors()
     draws = np.random.default_rng(0)
@@ -317,6 +318,7 @@ def test_a_kill_at_a_random_moment_changes_no_table(attacked, tiltmeter, outcome
     assert outcome_of(tmp_path / "run").digests == attacked.digests
 
 
+@pytest.mark.slow
 def test_replicas_of_an_embedding_that_is_trained_are_searched_too(run_job, labelled, one_corpus, tmp_path):
     sentences = [row["text"] for row in csv.DictReader(labelled.open())]
     corpus = tmp_path / "corpus.txt"
