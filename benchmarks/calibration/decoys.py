@@ -292,7 +292,7 @@ EXPERIMENTS = [
     _experiment("adoption, 20 groups", 1000, adoption(Texts(20, 10), 0.3), _claims("group", "decoys", _ADOPTION)),
     _experiment("adoption, 8 groups", 1000, adoption(Texts(8, 15), 0.3), _claims("group", "decoys", _ADOPTION)),
     _experiment(
-        "adoption, 20 groups, texts without the decoy are others",
+        "adoption, 20 groups, other texts without the decoy",
         1000,
         adoption(Texts(20, 10, is_paired=False), 0.3),
         _claims("group", "decoys", _ADOPTION),
