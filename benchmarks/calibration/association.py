@@ -17,7 +17,7 @@ from benchmarks.calibration.embedding import (
     tested_p,
     truths,
 )
-from benchmarks.calibration.errors import done
+from benchmarks.calibration.made import done
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.association import associations, word_associations
 from tiltmeter.jobs.association.config import AssociationConfig

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from benchmarks.calibration.errors import holds
+from benchmarks.calibration.made import holds
 from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome
 from tiltmeter.jobs.changes.differences import Draws, _groups, _judgement, corrected
 from tiltmeter.jobs.changes.tables import DIFFERENCES

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.calibration import made as made_up
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.adopting import adoption_row
@@ -19,7 +20,6 @@ from tiltmeter.jobs.classifiers.decoys.detecting import _sum_up as detected
 from tiltmeter.jobs.classifiers.decoys.setups import contaminating, improving
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
-from tiltmeter.storage.store.ledger import Unit
 
 JOB = "decoy_benchmark"
 CONFIG = {
@@ -50,20 +50,9 @@ def share_truth(level: float, spread: float) -> float:
     return float(share(spread * np.random.default_rng(9).standard_normal(_TRUTH), level).mean())
 
 
-class _Held:
-    def __init__(self, held: Mapping[str, pa.Table]) -> None:
-        self._held = held
-
-    def read(self, name: str) -> pa.Table:
-        return self._held[name]
-
-
-def done(work: Callable[..., Any], config: Mapping[str, Any], inputs: Mapping[str, list[pa.Table]]) -> dict[str, Any]:
-    """What the work of a stage makes of tables."""
-    held = {f"{role} {at}": table for role, these in inputs.items() for at, table in enumerate(these)}
-    names = {role: [f"{role} {at}" for at in range(len(these))] for role, these in inputs.items()}
-    unit = Unit("made/1", "made", dict(config), names)  # type: ignore[arg-type]
-    return {name: table.to_pylist() for name, table in work(_Held(held), unit)}
+def done(work: Any, config: Mapping[str, Any], inputs: Mapping[str, list[pa.Table]]) -> dict[str, Any]:
+    """Rows that the work of a stage makes of tables."""
+    return {name: table.to_pylist() for name, table in made_up.done(work, config, inputs).items()}
 
 
 # --- adoption -------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.errors import holds
+from benchmarks.calibration.made import holds
 from benchmarks.calibration.registry import Claim, Exemption, Outcome
 from tiltmeter.jobs.embedding.vectors.selection import vector_column
 

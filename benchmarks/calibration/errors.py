@@ -4,7 +4,6 @@ Tables as the last stages read them are made up, and the stages' own work is don
 deviation of 0.2, ten features are of the group (what its texts are about) and five of the text.
 """
 
-from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks.calibration.made import Held, done, holds
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.classifiers.errors import means, rounds
 from tiltmeter.jobs.classifiers.errors.base import PREDICTED
@@ -29,31 +29,12 @@ from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
 from tiltmeter.operators.statistics.designs.thresholds import one_per_unit
 from tiltmeter.operators.statistics.units import Units, each, units_of
-from tiltmeter.storage.store.ledger import Unit
 
 JOB = "error_characterisation"
 LEVEL, SEED, DRAWS = 0.95, 0, 499
 BASE, PLANTED = 0.3, 0.25
 _MEAN = float(np.clip(BASE + 0.2 * np.random.default_rng(0).standard_normal(1_000_000), 0.0, 1.0).mean())
 NAMES = tuple(f"g{number}" for number in range(10)) + tuple(f"t{number}" for number in range(5))
-
-
-class Held:
-    """In place of a store: tables by their names, which stand for references."""
-
-    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        self._tables = tables
-
-    def read(self, name: str) -> pa.Table:
-        """A table."""
-        return self._tables[name]
-
-
-def done(work: Any, config: Mapping[str, Any], inputs: Mapping[str, Sequence[pa.Table]]) -> dict[str, pa.Table]:
-    """What the work of a stage makes of tables."""
-    names = {role: [f"{role} {place}" for place in range(len(tables))] for role, tables in inputs.items()}
-    held = {name: table for role, tables in inputs.items() for name, table in zip(names[role], tables, strict=True)}
-    return dict(work(Held(held), Unit("made/1", "made", dict(config), names)))  # type: ignore[arg-type]
 
 
 class Texts(NamedTuple):
@@ -134,12 +115,6 @@ def least(table: pa.Table, column: str) -> float | None:
     """The smallest p of a run; None without one."""
     known = [value for value in table[column].to_pylist() if value is not None]
     return min(known) if known else None
-
-
-def holds(row: Mapping[str, Any], names: tuple[str, str], truth: float) -> bool | None:
-    """Whether an interval holds it."""
-    low, high = (row.get(name) for name in names)
-    return None if low is None or high is None else bool(low <= truth <= high)
 
 
 def row_of(table: pa.Table, slice_: str) -> dict[str, Any] | None:

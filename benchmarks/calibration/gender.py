@@ -18,7 +18,7 @@ from benchmarks.calibration.embedding import (
     percentiles,
     truths,
 )
-from benchmarks.calibration.errors import done
+from benchmarks.calibration.made import done
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.gender import genders, languages, sets
 from tiltmeter.jobs.gender.config import GenderConfig

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from benchmarks.calibration.errors import done, holds
+from benchmarks.calibration.made import done, holds
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.classifiers.influence import evaluating
 from tiltmeter.jobs.classifiers.influence.config import Masking

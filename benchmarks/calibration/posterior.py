@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks.calibration.errors import done, holds
+from benchmarks.calibration.made import done, holds
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.jobs.sentiment.posterior import comparisons, cues

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from benchmarks.calibration.made import Held
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.comparing import adjusted
@@ -146,14 +147,6 @@ def _stacked(frames: list[dict[str, Any]], model: str, schema: pa.Schema) -> pa.
     return pa.concat_tables(parts)
 
 
-class _Held:
-    def __init__(self, held: Mapping[str, pa.Table]) -> None:
-        self._held = held
-
-    def read(self, name: str) -> pa.Table:
-        return self._held[name]
-
-
 def summed(repetition: int, case: Case) -> dict[str, list[dict[str, Any]]]:
     """Rows of the stage that sums up, of a model and General, and of that which adjusts."""
     made = world(repetition, case)
@@ -178,7 +171,7 @@ def summed(repetition: int, case: Case) -> dict[str, list[dict[str, Any]]]:
     )
     config = {"model": MODEL, "seed": 0, "intervals": INTERVALS}
     unit = Unit("made/1", "made", config, {name: [name] for name in held})  # type: ignore[list-item]
-    made_tables = {name: table.to_pylist() for name, table in _sum_up(_Held(held), unit)}  # type: ignore[arg-type]
+    made_tables = {name: table.to_pylist() for name, table in _sum_up(Held(held), unit)}  # type: ignore[arg-type]
     return made_tables | {"orderings": adjusted(made_tables["orderings"])}
 
 

@@ -20,7 +20,7 @@ from benchmarks.calibration.embedding import (
     tested_p,
     truths,
 )
-from benchmarks.calibration.errors import done, holds
+from benchmarks.calibration.made import done, holds
 from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome
 from tiltmeter.jobs.psychophysics import psychometrics
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig

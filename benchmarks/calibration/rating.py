@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks.calibration.errors import holds
+from benchmarks.calibration.made import holds
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.sentiment.rating import rating, tables
 from tiltmeter.jobs.sentiment.rating.rows import Findings, rate

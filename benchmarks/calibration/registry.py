@@ -18,7 +18,7 @@ Outcome = float | bool | None
 Run = Callable[[int], Mapping[str, Outcome]]
 
 ALPHA = 0.05
-FRAME = ("registry", "running", "tables", "__main__")
+FRAME = ("made", "registry", "running", "tables", "__main__")
 
 # With 200 columns of true size 5 % a joint false alarm of 1 %, by the binomial distribution.
 _SIZES = {2000: 0.07, 1000: 0.08, 400: 0.098, 200: 0.12}

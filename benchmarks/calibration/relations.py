@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.errors import done, holds
+from benchmarks.calibration.made import done, holds
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.relations import measuring, rules
 from tiltmeter.jobs.relations.tables import (
