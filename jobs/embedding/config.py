@@ -201,8 +201,10 @@ def _check_slices(corpus: CorpusConfig) -> None:
         raise ValueError(
             f"corpus.{asked[0]}: says how slices are made, and none are: set corpus.slices=<field>, or leave it out"
         )
-    if corpus.slice_by == "month" and corpus.slice_cuts:
-        raise ValueError("corpus.slice_cuts: are numbers or years, and months are neither: set corpus.slice_by=year")
+    if corpus.slice_by in ("decade", "quarter", "month") and corpus.slice_cuts:
+        raise ValueError(
+            f"corpus.slice_cuts: are numbers or years, and {corpus.slice_by}s are neither: set corpus.slice_by=year"
+        )
     if corpus.slices is not None and corpus.format in ("text", "wikiextractor"):
         raise ValueError(
             f"corpus.slices={corpus.slices}: documents of corpus.format={corpus.format} have no fields to be cut by; "

@@ -5,17 +5,23 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 from typing import Literal
 
-VERSION = "slicing/1"
+VERSION = "slicing/2"
 
-By = Literal["value", "year", "month"]
+By = Literal["value", "decade", "year", "quarter", "month"]
 
 _YEAR = re.compile(r"(?<!\d)([12]\d{3})(?!\d)")
 _MONTH = re.compile(r"(?<!\d)([12]\d{3})-(0[1-9]|1[0-2])(?!\d)")
 _COMPACT = re.compile(r"([12]\d{3})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\d{6})?Z?")
 """A date as whole numbers, such as 20260501 or MediaWiki's 20260501123000."""
+
+_PARTS = {"quarter": 4, "month": 12}
+"""Of a year."""
+
+_ISO = re.compile(r"(?<!\d)([12]\d{3})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class Slicing:
 
     Attributes:
         field: of the documents; a list in it puts a document into the slice of each of its items.
-        by: ``value``: a slice for each value; ``year`` or ``month``: of the date that the value is.
+        by: ``value``: a slice for each value; ``decade``, ``year``, ``quarter`` or ``month``: of the date that it is.
         cuts: numbers between which slices lie, each in the slice above it; none: every number is a slice of its own.
         values: names of the slices that are kept; none: all.
     """
@@ -39,6 +45,8 @@ class Slicing:
 
         >>> Slicing("born", by="year").names("May 1, 1899"), Slicing("born", by="month").names("18990501")
         (('1899',), ('1899-05',))
+        >>> Slicing("born", by="decade").names(1899), Slicing("born", by="quarter").names("1899-05-01")
+        (('1890s',), ('1899-Q2',))
         >>> Slicing("born", by="year", cuts=(1900, 1950)).names("1899-05-01")
         ('below 1900',)
         >>> Slicing("topics").names(["law", " art ", "law", ""]), Slicing("topics").names(None)
@@ -53,6 +61,11 @@ class Slicing:
             text = _date(text, self.by)
         return _range(text, self.cuts) if self.cuts and text else text
 
+    def is_impossible(self, value: object) -> bool:
+        """Whether dates are asked for, and one of them does not exist, such as 2026-02-30."""
+        values = value if isinstance(value, list | tuple) else [value]
+        return self.by != "value" and not all(_exists(_text(item)) for item in values)
+
     def places(self, names: Sequence[str]) -> list[float] | None:
         """Where slices lie in their order: years, numbers, or the number of a range; None where they have no order.
 
@@ -64,8 +77,10 @@ class Slicing:
         if self.cuts:
             order = _ranges(self.cuts)
             return [float(order.index(name)) for name in names]
-        if self.by == "month":
-            return [int(name[:4]) + (int(name[5:]) - 1) / 12 for name in names]
+        if self.by in _PARTS:
+            return [int(name[:4]) + (int(name[5:].removeprefix("Q")) - 1) / _PARTS[self.by] for name in names]
+        if self.by == "decade":
+            return [float(name.removesuffix("s")) for name in names]
         numbers = [_number(name) for name in names]
         return [number for number in numbers if number is not None] if None not in numbers else None
 
@@ -81,10 +96,22 @@ def _text(value: object) -> str:
 
 def _date(text: str, by: By) -> str:
     compact = _COMPACT.fullmatch(text)
-    if compact:
-        return compact[1] if by == "year" else f"{compact[1]}-{compact[2]}"
-    date = (_YEAR if by == "year" else _MONTH).search(text)
-    return date[0] if date else ""
+    match = compact or (_YEAR if by in ("decade", "year") else _MONTH).search(text)
+    if not match or not _exists(text):
+        return ""
+    year = match[1]
+    if by in ("decade", "year"):
+        return year if by == "year" else f"{year[:3]}0s"
+    return f"{year}-{match[2]}" if by == "month" else f"{year}-Q{(int(match[2]) + 2) // 3}"
+
+
+def _exists(text: str) -> bool:
+    """Whether a text holds no date in figures that the calendar lacks."""
+    match = _COMPACT.fullmatch(text) or _ISO.search(text)
+    try:
+        return match is None or bool(date(*(int(part or 1) for part in match.group(1, 2, 3))))
+    except ValueError:
+        return False
 
 
 def _range(text: str, cuts: Sequence[float]) -> str:

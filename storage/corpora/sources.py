@@ -65,7 +65,7 @@ class CorpusConfig:
         format: ``auto`` looks at the content; plain text must be named, since anything might be that.
         download: copy files from web servers into the store first.
         slices: a field of the documents by which the corpus is cut; each slice is a corpus called ``<name>/<value>``.
-        slice_by: whether a slice is a value of the field, or the year or month of the date that it is.
+        slice_by: whether a slice is a value of the field, or the decade, year, quarter or month of the date that it is.
         slice_cuts: numbers, or years, between which slices lie; none: each number is a slice.
         slice_values: the slices that are kept; none: all.
     """
@@ -76,7 +76,7 @@ class CorpusConfig:
     format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "parquet", "text"] = "auto"
     download: bool = False
     slices: Annotated[str, Field(min_length=1)] | None = None
-    slice_by: Literal["value", "year", "month"] = "value"
+    slice_by: Literal["value", "decade", "year", "quarter", "month"] = "value"
     slice_cuts: Annotated[tuple[_Finite, ...], pydantic.AfterValidator(_rising)] = ()
     slice_values: tuple[_Value, ...] = ()
 

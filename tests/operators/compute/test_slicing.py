@@ -20,6 +20,12 @@ from tiltmeter.operators.compute.slicing import Slicing
         ("123456", "", ""),
         ("someday", "", ""),
         (None, "", ""),
+        ("2019-02-30", "", ""),
+        ("20190230", "", ""),
+        ("2019-13-01T00:00:00Z", "", ""),
+        ("2020-02-29", "2020", "2020-02"),
+        ("2019-7", "2019", ""),
+        ("2001-2002-2003", "2001", ""),
     ],
 )
 def test_years_and_months_of_dates(value, year, month):
@@ -44,6 +50,24 @@ def test_values_as_names(value, names):
     assert Slicing("field").names(value) == names
 
 
+@pytest.mark.parametrize(
+    ("value", "decade", "quarter"),
+    [
+        ("2019-05-01", "2010s", "2019-Q2"),
+        ("20001231", "2000s", "2000-Q4"),
+        (1999, "1990s", None),
+        ("May 1, 1900", "1900s", None),
+        ("2019-02-30", None, None),
+        ("", None, None),
+    ],
+)
+def test_decades_and_quarters_of_dates(value, decade, quarter):
+    assert Slicing("date", "decade").names(value) == ((decade,) if decade else ())
+    assert Slicing("date", "quarter").names(value) == ((quarter,) if quarter else ())
+    assert Slicing("date", "decade").is_impossible([value, None]) is (value == "2019-02-30")
+    assert not Slicing("date").is_impossible(value)
+
+
 @given(
     st.floats(allow_nan=False, allow_infinity=False),
     st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=5, unique=True).map(sorted),
@@ -57,5 +81,7 @@ def test_a_number_is_in_one_range_whose_place_counts_the_cuts_up_to_it(number, c
 def test_places_are_those_of_years_months_and_numbers_and_of_nothing_else():
     assert Slicing("d", "year").places(["2001", "1999"]) == [2001.0, 1999.0]
     assert Slicing("d", "month").places(["2001-01", "1999-07"]) == [2001.0, 1999.5]
+    assert Slicing("d", "quarter").places(["2001-Q1", "1999-Q4"]) == [2001.0, 1999.75]
+    assert Slicing("d", "decade").places(["2010s", "1990s"]) == [2010.0, 1990.0]
     assert Slicing("n").places(["-3", "0.5"]) == [-3.0, 0.5]
     assert Slicing("n").places(["-3", "law"]) is None
