@@ -24,6 +24,7 @@ from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, asked, reco
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.provenance import RECORDED_PACKAGES, peak_memory_bytes, provenance
+from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.errors import LimitExceeded, StorageError
 from tiltmeter.storage.files.redaction import redacted_text, redacted_values
 from tiltmeter.storage.store.identity import digest
@@ -42,7 +43,10 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         UnitsFailed: if units failed; ``run.json`` then names them with their tracebacks.
         ConfigError, InputError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
     """
-    store, sources = Store(config.store), job.find_sources(config)
+    store = Store(config.store)
+    with collected() as bad:
+        sources = job.find_sources(config)
+    bad.check(config.reading.max_bad_share)
     settings = recorded_settings(config, store.name)
     console = Console()
     with opened(_run_directory(config, store)) as directory:
@@ -54,6 +58,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         with _outcome_printed(run), _recorded(run):
             directory.write_text("config.yaml", yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
             directory.record["inputs"] = redacted_values(sources.record())
+            run.leave_out(bad)
             with workers, run.runner.display if job.has_units else nullcontext():
                 _do(job, run)
             if job.has_units:

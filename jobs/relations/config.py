@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
 
-from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig
+from tiltmeter.jobs.embedding.corpus.reading import Cutting
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.operators.relations.induction import Induction
 from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
@@ -195,7 +195,7 @@ class UnlabelledTexts:
     facts: _Path | None = None
     most_between: Annotated[int, Field(ge=0, le=100)] = 10
     examples: Annotated[int, Field(ge=0, le=1000)] = 3
-    reading: ReadingConfig = ReadingConfig()
+    reading: Cutting = Cutting()
 
     @property
     def corpus(self) -> CorpusConfig | None:

@@ -11,13 +11,13 @@ from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.changes.history import history
 from tiltmeter.jobs.changes.past_runs import run_under_way
 from tiltmeter.jobs.report.changes import changes_since
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Page, Paragraph, Section, render
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Page, Paragraph, Part, Section, render
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.missing import missing_results
 from tiltmeter.jobs.report.run_log import run_log
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable, published_tables
-from tiltmeter.jobs.runtime.wording import plural
+from tiltmeter.jobs.runtime.wording import left_out_sentences, plural
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def write_report(run: Run[Any, Any], make_page: MakePage) -> Lead:
     body = make_page(run, Frames({name: table.rows for name, table in published.items()}))
     configuration = (directory.path / "config.yaml").read_text(encoding="utf-8")
     failures = [failure for group in run.runner.failures.values() for failure in group]
-    page = compose(body, published, run.runner.records, configuration, failures, _changes(run))
+    stages, left_out = run.runner.records, left_out_sentences(directory.record.get("left_out", []))
+    page = compose(body, published, stages, configuration, failures, _changes(run), left_out)
     directory.write_text("report.html", render(page))
     return body.lead
 
@@ -61,6 +62,7 @@ def compose(
     configuration: str,
     failures: Sequence[Failure] = (),
     changes: Sequence[Section] = (),
+    left_out: Sequence[str] = (),
 ) -> Page:
     """What a job shows, and what stands on every page.
 
@@ -70,10 +72,11 @@ def compose(
         configuration: the resolved config as text.
         failures: units that could not be done; the page says what is missing for them.
         changes: since the last run that asked the same.
+        left_out: what was left out of the files that were read, in sentences.
     """
     schemas = {name: table.schema for name, table in published.items()}
     sections = [*body.sections, *changes, *missing_results(published), run_log(stages, configuration, schemas)]
-    return Page(body.title, body.facts, [*_failed(failures), *body.lead.parts], sections)
+    return Page(body.title, body.facts, [*_failed(failures), *body.lead.parts, *_left_out(left_out)], sections)
 
 
 def _changes(run: Run[Any, Any]) -> list[Section]:
@@ -83,6 +86,10 @@ def _changes(run: Run[Any, Any]) -> list[Section]:
         return []
     past = history(store, entry.run, run_under_way(run.directory, entry.run.settings))
     return [changes_since(pl.DataFrame(past.changes()), past.num_tables, past.since)]
+
+
+def _left_out(sentences: Sequence[str]) -> list[Part]:
+    return [Part("What was left out of the files", [Bullets(sentences)])] if sentences else []
 
 
 def _failed(failures: Sequence[Failure]) -> list[Block]:

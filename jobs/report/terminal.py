@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph, Part
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.jobs.runtime.wording import plural
+from tiltmeter.jobs.runtime.wording import left_out_sentences, plural
 
 _MOST_ROWS = 40
 
@@ -21,6 +21,8 @@ def print_outcome(run: Run[Any, Any]) -> None:
         for part in run.lead._replace(question=()).parts:
             _print_part(run.console, part)
     record = run.directory.record
+    for sentence in left_out_sentences(record.get("left_out", [])):
+        run.console.print(Text(sentence), soft_wrap=True)
     units = record["units"]
     counts = f"{plural(units['done'], 'unit')} done, {units['reused']} reused, {units['failed']} failed"
     done = counts if record.get("stages") else "done"

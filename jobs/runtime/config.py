@@ -47,6 +47,17 @@ class Place(NamedTuple):
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class CommonReading:
+    """How the files of a job are read.
+
+    Attributes:
+        max_bad_share: of a file's records that may be bad, where more than ten are; they are left out and counted.
+    """
+
+    max_bad_share: Annotated[float, Field(ge=0, le=1)] = 0.01
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class CommonConfig:
     """Where a run takes place and what it leaves where.
 
@@ -64,6 +75,7 @@ class CommonConfig:
     run_dir: Annotated[str, Field(min_length=1)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     series: str | None = None
+    reading: CommonReading = CommonReading()
 
     @classmethod
     def arranged(cls, composed: Mapping[str, Any], overrides: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG003

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.store.ledger import TableRef
 from tiltmeter.storage.store.runs import RunDirectory
 from tiltmeter.storage.store.streaming import pieces
@@ -32,6 +33,7 @@ class Run(Generic[Config, Found]):
         sources: what it starts from, found before any work.
         published: what each published table is made of.
         lead: what its page says first, for the terminal; None before there is a page.
+        bad_records: those of its files that were left out so far.
     """
 
     config: Config
@@ -41,6 +43,12 @@ class Run(Generic[Config, Found]):
     console: Console
     published: dict[str, list[TableRef]] = field(default_factory=dict)
     lead: Any = None
+    bad_records: BadRecords = field(default_factory=BadRecords)
+
+    def leave_out(self, bad: BadRecords) -> None:
+        """Count records that were left out, for ``run.json``, the page, the terminal and the mail of a night."""
+        self.bad_records.merge(bad)
+        self.directory.record["left_out"] = self.bad_records.rows()
 
     def publish(self, name: str, refs: Sequence[TableRef]) -> None:
         """Publish tables of one schema, one after the other, as the table ``name``."""

@@ -1,6 +1,8 @@
 """Words that the whole of `jobs` writes alike: on pages, on a terminal, in tables of changes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
 
 _VERBS = {"be": ("is", "are"), "have": ("has", "have"), "do": ("does", "do"), "go": ("goes", "go")}
 """Of one and of any other number of things; the others take an s."""
@@ -41,3 +43,27 @@ def verb(num: int, infinitive: str) -> str:
     """
     singular, others = _VERBS.get(infinitive, (f"{infinitive}s", infinitive))
     return singular if num == 1 else others
+
+
+def left_out_sentences(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What was left out of files, a sentence for each reason.
+
+    Args:
+        rows: ``left_out`` of ``run.json``, of the fields of ``storage.bad_records.LeftOut``.
+
+    >>> row = {"file": "a.csv", "reason": "empty text", "kind": "empty", "num": 2, "first": "row 7"}
+    >>> left_out_sentences([row, row | {"file": "b.csv"}, row | {"kind": "kept", "reason": "no title", "num": 1}])
+    ['4 records left out: empty text; first in a.csv, row 7; 2 files', '1 record kept: no title; first in a.csv, row 7']
+    """
+    sentences = []
+    by_reason = sorted(rows, key=_reason)
+    for (kind, reason), group in groupby(by_reason, _reason):
+        files = [*group]
+        count = f"{plural(sum(row['num'] for row in files), 'record')} {'kept' if kind == 'kept' else 'left out'}"
+        others = f"; {len(files):,} files" if len(files) > 1 else ""
+        sentences.append(f"{count}: {reason}; first in {files[0]['file']}, {files[0]['first']}{others}")
+    return sentences
+
+
+def _reason(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["kind"], row["reason"]

@@ -30,6 +30,7 @@ from tiltmeter.jobs.embedding.corpus.vocabulary import (
     vocabulary_stage,
     words_stage,
 )
+from tiltmeter.jobs.runtime.config import CommonReading
 from tiltmeter.operators.compute import slicing
 from tiltmeter.operators.text import wikitext
 from tiltmeter.storage.corpora.corpora import Source, Span, read_pages, split
@@ -44,8 +45,8 @@ _MEMORY_PER_DOCUMENT_BYTE = 20
 """Of a document in one line, whose words are all in memory at once while it is tokenised; longer ones are refused."""
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class ReadingConfig:
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Cutting:
     """How work on corpora is cut; no effect on results.
 
     Attributes:
@@ -57,6 +58,11 @@ class ReadingConfig:
 
     span_megabytes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 64.0
     shard_megabytes: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 4.0
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class ReadingConfig(Cutting, CommonReading):
+    """How corpora are read."""
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.corpus.reading import read_lines
+from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig, read_lines
 from tiltmeter.jobs.relations.config import RelationRulesRun
 from tiltmeter.jobs.relations.matching import read_timeouts
 from tiltmeter.jobs.relations.sources import RelationSources
@@ -43,7 +44,8 @@ def run_over_texts(
         return {}
     lists = read_lists(runner, sources.lists)
     texts, workers = config.texts, config.cluster
-    documents = read_lines(runner, [sources.texts], texts.reading, workers.worker_data_bytes)
+    reading = ReadingConfig(**asdict(texts.reading), max_bad_share=config.reading.max_bad_share)
+    documents = read_lines(runner, [sources.texts], reading, workers.worker_data_bytes)
     settings = {"operators": [plain_text.VERSION, LANGUAGE], "most_between": texts.most_between}
     settings |= {"examples": texts.examples, "seed": config.seed}
     inputs = {name: [ref] for name, ref in lists.items()} | {"rules": list(rules), "models": list(models)}

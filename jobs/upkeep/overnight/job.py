@@ -11,7 +11,7 @@ from tiltmeter.jobs.changes.differences import Limits, corrected, limits_of
 from tiltmeter.jobs.changes.history import History, as_past_run, history
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.runtime.wording import plural
+from tiltmeter.jobs.runtime.wording import left_out_sentences, plural
 from tiltmeter.jobs.upkeep.overnight import tables
 from tiltmeter.jobs.upkeep.overnight.child import Ended, run_job
 from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_jobs
@@ -100,6 +100,7 @@ def _row(listed: ListedJob, ended: Ended, past: History, changes: pa.Table) -> d
         "compared_with": past.since,
         "num_changes": changes.num_rows if past.since else None,
         "num_beyond": pc.sum(changes["beyond"]).as_py() or 0 if past.since else None,
+        "left_out": "\n".join(left_out_sentences(ended.record.get("left_out", []))),
         "run_dir": str(ended.run_dir),
     }
 

@@ -39,8 +39,9 @@ def sentences(jobs: Rows, gates: Rows) -> list[str]:
     ]
     failed = [f"{row['name']}: {row['sentence']}" for row in gates if row["verdict"] == "failed"]
     reasons = [f"{row['name']} {row['status']}: {row['reason']}" for row in jobs if row["status"] != "ok"]
+    left_out = [f"{row['name']}: {line}." for row in jobs for line in row["left_out"].splitlines()]
     headline = str(failure).partition(": ")[0] if failed and not reasons else str(failure or "all jobs succeeded")
-    return [f"{headline[0].upper()}{headline[1:]}.", *reasons, *failed, *moved]
+    return [f"{headline[0].upper()}{headline[1:]}.", *reasons, *failed, *moved, *left_out]
 
 
 def outcome(path: Path, jobs: Rows, gates: Rows) -> dict[str, Any]:

@@ -81,7 +81,9 @@ def _by_job(jobs: pl.DataFrame) -> Grid:
 
 def _reasons(jobs: pl.DataFrame) -> list[Block]:
     failed = jobs.filter(pl.col("status") != "ok")
-    return [Paragraph(f"{row['name']}: {row['reason']}", "warning") for row in failed.to_dicts()]
+    left_out = [f"{row['name']}: {line}" for row in jobs.to_dicts() for line in row["left_out"].splitlines()]
+    reasons = [Paragraph(f"{row['name']}: {row['reason']}", "warning") for row in failed.to_dicts()]
+    return [*reasons, *([Bullets(left_out)] if left_out else [])]
 
 
 def _failed_gates(gates: pl.DataFrame) -> Iterator[Block]:

@@ -21,6 +21,7 @@ JOBS = pa.schema(
         column("compared_with", pa.string(), "when its last successful run before this one started; null: none"),
         column("num_changes", pa.int64(), "rows that it has in the table changes; null: not compared", "rows"),
         column("num_beyond", pa.int64(), "numbers that moved beyond their interval; null: not compared", "numbers"),
+        column("left_out", pa.string(), "records of its files that it left out, in sentences; empty: none"),
         column("run_dir", pa.string(), "where its tables and its report are"),
     ]
 )

@@ -7,7 +7,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.catalogue import job, names
-from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading, ConfigError
 from tiltmeter.jobs.runtime.settings.known import meant
 
 _CHOICE, _OF = "job", "job.of"
@@ -56,6 +56,7 @@ class PlanRun(CommonConfig):
             # A run begins by removing what is in its directory, where results of the planned job may lie.
             run_dir=config.run_dir and f"{config.run_dir.rstrip('/')}{_SUFFIX}",
             seed=config.seed,
+            reading=CommonReading(max_bad_share=config.reading.max_bad_share),
         )
 
 

@@ -54,3 +54,9 @@ def test_the_last_lines_are_the_counts_and_the_directory_in_one_piece(record, co
     *_, first, last = printed(None, record).splitlines()
     assert first == counts
     assert last == f"run directory: /runs/{'a' * 100}"
+
+
+def test_what_was_left_out_of_files_stands_before_the_counts():
+    row = {"file": "[a].csv", "reason": "no number", "kind": "bad", "num": 3, "first": "line 7, column 'age'"}
+    *_, first, _, _ = printed(None, DONE | {"left_out": [row]}).splitlines()
+    assert first == "3 records left out: no number; first in [a].csv, line 7, column 'age'"

@@ -71,6 +71,7 @@ def test_the_text_says_each_thing_once(gates):
         "1 of 1 gate failed.",
         "bias: tests: d of model en, word a went from 1 to 9.",
     ]
+    assert sentences(NIGHT, [])[-1] == "lost: 3 records left out: no JSON; first in a.csv, line 7."
 
 
 def test_a_night_whose_gate_fails_ends_with_a_status_of_its_own(configured, joining, outcome_of, webhook, tmp_path):

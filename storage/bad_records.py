@@ -1,0 +1,118 @@
+"""Records that readers leave out: counted by file and reason, with the first place of each."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from tiltmeter.storage.errors import InputError
+
+SETTING = "reading.max_bad_share"
+MOST_BAD = 10
+"""Bad records that a file may have, whatever their share."""
+
+Kind = Literal["bad", "empty", "kept"]
+"""``bad`` and ``empty`` records are left out, of which only bad ones count against a file; a ``kept`` one lacks a value
+that it can do without, such as a title."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Records of one file with one reason.
+
+    Attributes:
+        file: its name, without credentials.
+        reason: a short phrase that is the same for all, such as ``no JSON``; it holds no part of a record.
+        num: how many.
+        first: where in the file the first is, such as ``line 12, column 'title'``.
+    """
+
+    file: str
+    reason: str
+    kind: Kind
+    num: int
+    first: str
+
+
+@dataclass
+class BadRecords:
+    """Records that were left out, of any number of files.
+
+    >>> bad = BadRecords()
+    >>> bad.read("a.jsonl", 400)
+    >>> for line in range(3, 23):
+    ...     bad.add("a.jsonl", "no JSON", f"line {line}")
+    >>> bad.check(0.05)
+    >>> bad.rows()[0]["num"], bad.rows()[0]["first"]
+    (20, 'line 3')
+    """
+
+    num_records: dict[str, int] = field(default_factory=dict)
+    left_out: dict[tuple[str, str, Kind], LeftOut] = field(default_factory=dict)
+
+    def read(self, file: str, num_records: int) -> None:
+        """Note that so many records of a file, bad ones among them, were read besides those noted before."""
+        self.num_records[file] = self.num_records.get(file, 0) + num_records
+
+    def add(self, file: str, reason: str, first: str, num: int = 1, kind: Kind = "bad") -> None:
+        """Count records; of those with one reason, the place that is given first stays."""
+        key = (file, reason, kind)
+        known = self.left_out.get(key, LeftOut(file, reason, kind, 0, first))
+        self.left_out[key] = replace(known, num=known.num + num)
+
+    def merge(self, later: "BadRecords") -> None:
+        """Add what was read of later records, or of other files."""
+        for file, num_records in later.num_records.items():
+            self.read(file, num_records)
+        self.add_rows(later.rows())
+
+    def add_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add what :meth:`rows` gave, such as from a table or from JSON."""
+        for row in rows:
+            self.add(row["file"], row["reason"], row["first"], row["num"], row["kind"])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A plain row for each file and reason, with the names of :class:`LeftOut`, in the order of their first use."""
+        return [asdict(left_out) for left_out in self.left_out.values()]
+
+    def check(self, max_share: float) -> None:
+        """Refuse the first file of which more than ten records and more than this share are bad.
+
+        Raises:
+            InputError: naming it, its reasons and their first places.
+        """
+        for file, num_records in self.num_records.items():
+            bad = [row for row in self.left_out.values() if row.file == file and row.kind == "bad"]
+            num_bad = sum(row.num for row in bad)
+            if num_bad > max(MOST_BAD, max_share * num_records):
+                reasons = "; ".join(f"{row.reason} ({row.num:,}, first at {row.first})" for row in bad)
+                raise InputError(
+                    f"{file}: {num_bad:,} of {num_records:,} records are bad ({100 * num_bad / num_records:.3g}%), "
+                    f"more than {SETTING}={max_share:g} allows: {reasons}; repair the file, or raise {SETTING}"
+                )
+
+
+_COLLECTED: ContextVar[BadRecords | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collected() -> Iterator[BadRecords]:
+    """What is left out of the files that are looked through inside of the block."""
+    bad = BadRecords()
+    token = _COLLECTED.set(bad)
+    try:
+        yield bad
+    finally:
+        _COLLECTED.reset(token)
+
+
+def collect(bad: BadRecords) -> None:
+    """Hand on what was left out of whole files, in place of what was handed on of the same files before."""
+    collection = _COLLECTED.get()
+    if collection is None:
+        return
+    for file in bad.num_records:
+        collection.num_records.pop(file, None)
+        collection.left_out = {key: row for key, row in collection.left_out.items() if key[0] != file}
+    collection.merge(bad)
