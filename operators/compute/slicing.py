@@ -2,10 +2,11 @@
 
 import math
 import re
+import unicodedata
 from bisect import bisect_right
+from calendar import monthrange
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import pairwise
 from typing import Literal
 
@@ -56,7 +57,7 @@ class Slicing:
         return tuple(dict.fromkeys(name for item in values if (name := self._name(item))))
 
     def _name(self, value: object) -> str:
-        text = _text(value)
+        text = slice_name(value)
         if self.by != "value":
             text = _date(text, self.by)
         return _range(text, self.cuts) if self.cuts and text else text
@@ -64,7 +65,7 @@ class Slicing:
     def is_impossible(self, value: object) -> bool:
         """Whether dates are asked for, and one of them does not exist, such as 2026-02-30."""
         values = value if isinstance(value, list | tuple) else [value]
-        return self.by != "value" and not all(_exists(_text(item)) for item in values)
+        return self.by != "value" and not all(_exists(slice_name(item)) for item in values)
 
     def places(self, names: Sequence[str]) -> list[float] | None:
         """Where slices lie in their order: years, numbers, or the number of a range; None where they have no order.
@@ -85,13 +86,17 @@ class Slicing:
         return [number for number in numbers if number is not None] if None not in numbers else None
 
 
-def _text(value: object) -> str:
-    """A value as the name of a slice; nothing for what has none."""
+def slice_name(value: object) -> str:
+    """A value as the name of a slice, in normal form C; nothing for what has none.
+
+    >>> slice_name(" cafe\u0301\u00a0bar"), slice_name(2.0), slice_name(None)
+    ('café bar', '2', '')
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
         return repr(value).removesuffix(".0") if math.isfinite(value) else ""
-    return " ".join(str(value).split()) if isinstance(value, str | int) else ""
+    return unicodedata.normalize("NFC", " ".join(str(value).split())) if isinstance(value, str | int) else ""
 
 
 def _date(text: str, by: By) -> str:
@@ -108,10 +113,10 @@ def _date(text: str, by: By) -> str:
 def _exists(text: str) -> bool:
     """Whether a text holds no date in figures that the calendar lacks."""
     match = _COMPACT.fullmatch(text) or _ISO.search(text)
-    try:
-        return match is None or bool(date(*(int(part or 1) for part in match.group(1, 2, 3))))
-    except ValueError:
-        return False
+    if match is None:
+        return True
+    year, month, day = (int(part or 1) for part in match.group(1, 2, 3))
+    return 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
 
 
 def _range(text: str, cuts: Sequence[float]) -> str:
