@@ -9,6 +9,7 @@ import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
 
 from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig
+from tiltmeter.jobs.embedding.corpus.texts import check_language
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
 from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
@@ -120,6 +121,12 @@ class EmbeddingsRun(CommonConfig):
     def _slices_can_be_made(self) -> Self:
         for corpus in self.corpora:
             _check_slices(corpus)
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _words_can_be_told(self) -> Self:
+        for corpus in self.corpora:
+            check_language(corpus)
         return self
 
     @pydantic.model_validator(mode="after")

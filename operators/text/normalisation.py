@@ -39,10 +39,12 @@ def _compatible(codes: Iterable[int]) -> dict[int, str]:
     return {code: form for code, form in forms.items() if form != chr(code)}
 
 
-# Invisible: soft hyphens, directions, byte-order marks, interlinear and language tags, shapes of one character.
+# Invisible: soft hyphens, directions, byte-order marks, word and grapheme joiners, fillers, interlinear and language
+# tags, shapes of one character. A zero-width space is none of them: it stands between words, as all spaces do.
 _INVISIBLE = _points(
-    (0xAD, 0xAD), (0x61C, 0x61C), (0x180B, 0x180F), (0x200E, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064),
-    (0x2066, 0x206F), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB), (0xE0001, 0xE007F), (0xE0100, 0xE01EF),
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200E, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064), (0x2066, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F),
+    (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF9, 0xFFFB), (0xE0001, 0xE007F), (0xE0100, 0xE01EF),
 )  # fmt: skip
 
 # Latin ligatures come from typesetting, full-width letters and digits from East Asian fonts. Raised and lowered digits
@@ -55,7 +57,8 @@ _LATIN_FORMS = _points(
 # Arabic, Farsi and Urdu pages write the same numbers in three sets of digits: ASCII, the one all languages share.
 _DIGITS = {chr(zero + value): str(value) for zero in (0x660, 0x6F0) for value in range(10)} | {"٫": ".", "٬": ","}
 
-_EVERYWHERE: Table = _nothing(_INVISIBLE) | _compatible(_LATIN_FORMS) | _table({"’‘ʼ＇": "'"}) | _table(_DIGITS)
+_APOSTROPHES: Table = _table({"’‘‛ʼ＇": "'"})
+_EVERYWHERE: Table = _nothing(_INVISIBLE) | _compatible(_LATIN_FORMS) | _APOSTROPHES | _table(_DIGITS)
 
 _WITHOUT_JOINERS: Table = _table({_JOINER + _NON_JOINER: None})
 """Latin and Arabic text uses them to stop a ligature; Chinese not at all."""
@@ -93,6 +96,25 @@ _MARKS = rf"[\p{{M}}{_JOINER}{_NON_JOINER}]*"
 _JOINERS = regex.compile(
     rf"((?<=[{_IN_WORDS}]{_MARKS})[{_JOINER}{_NON_JOINER}]+(?={_MARKS}[{_IN_WORDS}]))|[{_JOINER}{_NON_JOINER}]+"
 )
+
+
+_DOTS = regex.compile(r"(?<=\p{Soft_Dotted}[^\P{M}\p{ccc=230}]*)\u0307+")
+_FINAL_SIGMA = regex.compile(r"(?<=\p{L}\p{M}*)σ(?![\p{L}\p{M}])")
+
+
+def _turkic_lower(text: str) -> str:
+    return unicodedata.normalize("NFC", text).replace("İ", "i").replace("I", "ı").lower()
+
+
+def _final_sigma(text: str) -> str:
+    """Python's lower case takes the sigma before a full stop for an inner one where no space follows."""
+    return _FINAL_SIGMA.sub("ς", text)
+
+
+def _composed(text: str) -> str:
+    """Normal form C in which an i has one dot: Unicode's small İ has two, and Lithuanian may write them out."""
+    text = unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", _DOTS.sub("", text)) if "\u0307" in text else text
 
 
 def _hamza_on_yeh(text: str) -> str:
@@ -158,6 +180,7 @@ _OTHERS = _Rules({}, (_joiners_inside_words,))
 
 _LANGUAGES: Mapping[str, _Rules] = {
     **dict.fromkeys(("en", "simple", "es", "de", "fr", "wo"), _Rules(_WITHOUT_JOINERS)),
+    **dict.fromkeys(("el", "grc"), _Rules(_WITHOUT_JOINERS, (_final_sigma,))),
     "zh": _Rules(_WITHOUT_JOINERS, (_simplified,)),
     "ar": _Rules(_arabic_script(_ARABIC) | _WITHOUT_JOINERS, (), (_hamza_on_yeh,)),
     "fa": _Rules(_arabic_script(_FARSI) | _NON_JOINER_SLIPS, (_visible_non_joiners,), (_hamza_on_yeh,)),
@@ -165,10 +188,37 @@ _LANGUAGES: Mapping[str, _Rules] = {
 }
 
 
+# Crimean Tatar, Gagauz and Zazaki have the letters of Turkish.
+_LOWER: Mapping[str, Rewrite] = dict.fromkeys(("tr", "az", "crh", "gag", "diq", "zza"), _turkic_lower)
+_COMPARED = _nothing(_INVISIBLE) | _APOSTROPHES | _WITHOUT_JOINERS
+
+
+def straightened(text: str) -> str:
+    """A text with straight apostrophes and as many characters.
+
+    >>> straightened("don’t")
+    "don't"
+    """
+    return text.translate(_APOSTROPHES)
+
+
+def folded(text: str) -> str:
+    """What is compared where no language is given: without case, normal form, invisible characters and kinds of
+    apostrophes; the German Maße and Masse are one.
+
+    >>> [folded(word) for word in ("Don’t", "CAFE\u0301", "İstanbul", "nu\u00adrse")]
+    ["don't", 'café', 'istanbul', 'nurse']
+    """
+    if text.isascii():
+        return text.lower()
+    return _composed(unicodedata.normalize("NFC", text).casefold().translate(_COMPARED))
+
+
 class Normalizer:
     """The one spelling of any text of a language, in Unicode normal form C; doing it twice changes nothing more.
 
-    Case is folded by ``str.lower`` and not ``str.casefold``, which would write the German Maße and Masse alike.
+    Case is folded by the language's own rules, where it has some (the Turkish ı is the small I), else by ``str.lower``
+    and not ``str.casefold``, which would write the German Maße and Masse alike. Everywhere İ and i are one letter.
 
     Args:
         language: primary code, for example ``"fa"``; for a language not named here only what holds everywhere applies.
@@ -180,15 +230,15 @@ class Normalizer:
 
     def __init__(self, language: str, fold_case: bool) -> None:
         self._rules = _LANGUAGES.get(language, _OTHERS)
-        self._fold_case = fold_case
+        self._lower = _LOWER.get(language, str.lower) if fold_case else None
         self._letters = _EVERYWHERE | self._rules.letters
         # A search by the standard library costs a tenth of what str.translate does, and most lines hold nothing.
         self._unusual = _any_of(self._letters)
 
     def __call__(self, text: str) -> str:
         """Normalise one line."""
-        if self._fold_case:
-            text = text.lower()
+        if self._lower:
+            text = self._lower(text)
         if text.isascii():
             return text
         text = unicodedata.normalize("NFC", text)
@@ -199,4 +249,4 @@ class Normalizer:
         for rewrite in self._rules.rewrites:
             text = rewrite(text)
         # What stood between a letter and its mark may be gone.
-        return unicodedata.normalize("NFC", text)
+        return _composed(text)

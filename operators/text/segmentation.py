@@ -8,6 +8,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 
+import polars as pl
 import regex
 
 Segmenter = Callable[[str], list[str]]
@@ -15,7 +16,7 @@ Segmenter = Callable[[str], list[str]]
 _LETTER = r"\p{WB=ALetter}\p{WB=Hebrew_Letter}"
 _DIGIT = r"\p{WB=Numeric}"
 _KATAKANA = r"\p{WB=Katakana}"
-_MARK = r"\p{M}\u200c\u200d"
+_MARK = r"\p{M}\p{WB=Format}\u200c\u200d"
 _MARKS = rf"[{_MARK}]*+"
 
 # Differences from the annex:
@@ -59,7 +60,7 @@ def unicode_words(text: str) -> list[str]:
     """Words between Unicode's default boundaries that begin with a letter or digit, in order.
 
     An apostrophe between letters belongs to the word. A character of a script without spaces (Chinese, Japanese
-    except katakana, Thai, Lao, Khmer, Burmese) is a word of its own: segment such text beforehand.
+    except katakana, Thai, Lao, Khmer, Burmese) is a word of its own; see :func:`unsegmented_share`.
 
     >>> unicode_words("it isn't in a_b: e.g. 3.14 m2, Σωκράτης.Ο l'été")
     ['it', "isn't", 'in', 'a', 'b', 'e.g', '3.14', 'm2', 'Σωκράτης', 'Ο', "l'été"]
@@ -108,9 +109,74 @@ def chinese_words(text: str) -> list[str]:
     return words
 
 
+_SPACED = "spaced"
+_WITHOUT_SPACES = {
+    *("th", "lo", "km", "my", "ja", "nod", "tts", "khb", "shn", "mnw", "ksw"),
+    *("yue", "wuu", "gan", "hsn", "lzh"),  # Chinese beside zh
+}
+_SPACED_WORDS = regex.compile(rf"[\p{{L}}\p{{N}}](?:'?[\p{{L}}\p{{N}}{_MARK}])*+")
+_UNSEGMENTED = (
+    r"^[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tai_Tham}\p{New_Tai_Lue}\p{Tai_Le}\p{Tai_Viet}\p{Hiragana}%s]\p{M}*$"
+)
+
+
+SEGMENTATION_ADVICE = (
+    "put a space, or one of no width, between its words (ICU and PyThaiNLP can), and add -spaced to the code of its "
+    "language, as in th-spaced; for Chinese, zh has a dictionary"
+)
+
+
+def spaced_words(text: str) -> list[str]:
+    """Words of a text whose spaces, of any width, stand between all words, in any script.
+
+    >>> spaced_words("ผู้หญิง กิน\u200bข้าว, OK")
+    ['ผู้หญิง', 'กิน', 'ข้าว', 'OK']
+    """
+    return _SPACED_WORDS.findall(text)
+
+
+def unsegmented_share(words: pl.Series, counts: pl.Series, language: str) -> float:
+    """Share of running words that are a single character of a script without spaces, which no dictionary was asked for.
+
+    >>> unsegmented_share(pl.Series(["ผู้", "ห", "nurse"]), pl.Series([2, 1, 1]), "en")
+    0.75
+    """
+    pattern = _UNSEGMENTED % ("" if _primary(language) == "zh" else r"\p{Han}")
+    total = counts.sum()
+    return counts.filter(words.str.contains(pattern)).sum() / total if total else 0.0
+
+
+def spaced(language: str) -> str:
+    """The code that says of a language without spaces that its words are told apart already; another stays as it is.
+
+    >>> spaced("th"), spaced("en")
+    ('th-spaced', 'en')
+    """
+    return f"{language}-{_SPACED}" if language in _WITHOUT_SPACES else language
+
+
+def _primary(language: str) -> str:
+    return re.split("[-_]", language.lower())[0]
+
+
 _LANGUAGES: Mapping[str, Segmenter] = {"fr": french_words, "zh": chinese_words}
 
 
 def segmenter(language: str) -> Segmenter:
-    """How the words of a language are told apart; ``language`` is its primary code, for example ``"fr"``."""
-    return _LANGUAGES.get(language, unicode_words)
+    """How the words of a language are told apart.
+
+    Args:
+        language: its code, for example ``"fr"``; ``"th-spaced"`` for Thai that has spaces between its words.
+
+    Raises:
+        ValueError: for a language that is written without spaces between words, unless they were put there.
+    """
+    primary = _primary(language)
+    if language.lower().split("-")[1:] == [_SPACED]:
+        return spaced_words
+    if primary in _WITHOUT_SPACES:
+        raise ValueError(
+            f"{language} is written without spaces between words, and no dictionary of it is here, so that each "
+            f"character would count as a word: {SEGMENTATION_ADVICE}"
+        )
+    return _LANGUAGES.get(primary, unicode_words)

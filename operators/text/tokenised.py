@@ -14,6 +14,7 @@ import regex
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.batching import longest_input
+from tiltmeter.operators.text.normalisation import straightened
 from tiltmeter.operators.text.segmentation import unicode_words
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 NO_WORD = -1
 """In place of the number of a word: a special token, or one of nothing but space."""
 
-_OTHERS = regex.compile(r"\S+")
+_OTHERS = regex.compile(r"[^\s\u200b]*[^\s\p{Default_Ignorable_Code_Point}][^\s\u200b]*")
+"""Runs without a space, of any width, in which something is seen."""
 
 Spans = list[tuple[int, int]]
 
@@ -54,7 +56,7 @@ def word_spans(text: str) -> Spans:
     """
     spans: Spans = []
     place = 0
-    for word in unicode_words(text := text.replace("’", "'")):
+    for word in unicode_words(text := straightened(text)):
         start = text.index(word, place)
         spans += [*_others(text, place, start), (start, start + len(word))]
         place = start + len(word)

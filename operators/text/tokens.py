@@ -11,7 +11,7 @@ from tiltmeter.operators.text.normalisation import Normalizer
 from tiltmeter.operators.text.phrases import join_phrases, phrase_index
 from tiltmeter.operators.text.segmentation import segmenter
 
-VERSION = "tokens/2"
+VERSION = "tokens/3"
 """Raised whenever :class:`Tokenizer` would cut or spell any word differently."""
 
 _LIBRARIES = {"zh": ("rjieba", "OpenCC")}
@@ -24,7 +24,8 @@ class Tokenizer:
     """Words of one language: normalisation, word boundaries, phrases; used alike for text and for word lists.
 
     Args:
-        language: language code, as Wikipedia's; what follows a hyphen (``zh-yue``) changes nothing here.
+        language: language code, as Wikipedia's; what follows a hyphen (``pt-br``) changes nothing here.
+            ``-spaced`` alone says that spaces were put between the words of a script that has none.
         fold_case: write text and lists in lower case. Without it both keep their case: "Arzt" is found as "Arzt", and
             a noun at the start of a sentence is told from a verb, but sentence-initial words are told from the others.
         phrases: terms of several words that count as one word, in any spelling; entries of one word are no phrases.
@@ -34,7 +35,7 @@ class Tokenizer:
             tables and libraries that this language uses.
 
     Raises:
-        ValueError: for a language that is no code, and for a phrase without any word.
+        ValueError: for a language that is no code, or has no spaces between words; for a phrase without any word.
 
     >>> wolof = Tokenizer("wo", phrases=["Doom ju jigéen"])
     >>> wolof("Am na benn doom ju jigéen.")
@@ -50,7 +51,7 @@ class Tokenizer:
             )
         primary = regex.split("[-_]", language.lower())[0]
         self._normalize = Normalizer(primary, fold_case)
-        self._segment = segmenter(primary)
+        self._segment = segmenter(language)
         terms = sorted({term for phrase in phrases if " " in (term := self.entry(phrase))})
         self._phrases = phrase_index(terms)
         libraries = ("regex", *_LIBRARIES.get(primary, ()))

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tiltmeter.operators.compute.slicing import Slicing
+from tiltmeter.operators.compute.slicing import Slicing, slice_name
+from tiltmeter.operators.text.segmentation import segmenter
 from tiltmeter.operators.text.spelling import normalised, phrases
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.operators.text.wordsets import WordSets, word_lists
@@ -52,7 +53,20 @@ class Text:
         corpus = self.corpus
         if corpus.slices is None:
             return None
-        return Slicing(corpus.slices, corpus.slice_by, corpus.slice_cuts, corpus.slice_values)
+        values = tuple(map(slice_name, corpus.slice_values))
+        return Slicing(corpus.slices, corpus.slice_by, corpus.slice_cuts, values)
+
+
+def check_language(corpus: CorpusConfig) -> None:
+    """Refuse a language whose words can't be told apart.
+
+    Raises:
+        WordSetError: saying what to do.
+    """
+    try:
+        segmenter(corpus.language)
+    except ValueError as error:
+        raise WordSetError(f"corpus.language={corpus.language}, of {corpus.name}: {error}") from error
 
 
 def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool, store: str) -> Text:
@@ -62,8 +76,9 @@ def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool
 
     Raises:
         InputError: if there is no readable file.
-        WordSetError: for word lists that normalisation makes meaningless.
+        WordSetError: for word lists that normalisation makes meaningless; for a language whose words can't be told.
     """
+    check_language(corpus)
     sources = find_sources(downloaded(corpus, store))
     plain = Tokenizer(corpus.language, fold_case)
     if wordset is None:

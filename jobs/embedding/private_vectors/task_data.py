@@ -8,6 +8,7 @@ import numpy as np
 
 from tiltmeter.operators.compute.arrays import BoolArray, IntArray
 from tiltmeter.operators.embedding.private_release.utility import Occurrences, occurrences
+from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.records import read_records
 
@@ -54,7 +55,7 @@ def read_task(config: Mapping[str, Any], vocabulary: Sequence[str]) -> TaskData:
     column, label = config["columns"]
     parts = [read_records(file["uri"], [column, label]) for file in config["files"]]
     rows = {word: row for row, word in enumerate(vocabulary)}
-    tokenizer = Tokenizer(config["language"])
+    tokenizer = Tokenizer(spaced(config["language"]))
     texts, labels, is_test = [], [], []
     for number, part in enumerate(parts):
         records = part.head(config["limit"]) if config["limit"] else part

@@ -25,6 +25,7 @@ from tiltmeter.operators.embedding.private_release.mechanisms import Specificati
 from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.intervals import LOGIT
 from tiltmeter.operators.statistics.units import units_of
+from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -74,7 +75,7 @@ def _unit(
         "task": config.utility.tasks[task].kind,
         "files": [file.identity for file in sources.tasks[task]],
         "columns": (config.utility.tasks[task].text, config.utility.tasks[task].label),
-        "tokens": Tokenizer(config.embedding.language).identity,
+        "tokens": Tokenizer(spaced(config.embedding.language)).identity,
         "noise": noise.VERSION,
         "language": config.embedding.language,
         "limit": config.utility.limit,

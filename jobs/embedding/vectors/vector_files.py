@@ -13,6 +13,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.vectors.selection import Selection, neighbours, vectors_table
 from tiltmeter.operators.association import covariance
+from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files
 from tiltmeter.storage.errors import InputError
@@ -125,7 +126,7 @@ def read_vector_files(
 
 
 def _spellings(words: Sequence[str], language: str) -> _Spellings:
-    plain, folded = Tokenizer(language, fold_case=False), Tokenizer(language, fold_case=True)
+    plain, folded = (Tokenizer(spaced(language), fold_case) for fold_case in (False, True))
     return _Spellings(
         {word: _with_underscores(word, _entry(plain, word)) for word in words},
         {word: _with_underscores(word.lower(), _entry(folded, word)) for word in words},
