@@ -2,16 +2,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 TESTS = $(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder
 threads = OMP_NUM_THREADS=$(1) OPENBLAS_NUM_THREADS=$(1) NUMBA_NUM_THREADS=$(1)
+# Compiled once for all the processes that tests start, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
 # numba's cache does not notice a change in another file's function; a folder per state of the files with kernels does.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell grep -lr --include='*.py' numba operators | sort | xargs cat | cksum | cut -d ' ' -f 1)
 
-.PHONY: survey test lint faults processors calibration bench lock clean
+.PHONY: survey test lint faults fuzz processors calibration bench lock clean
 
 survey: .venv/ready ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
 
+# Three processes share the cores: threads of each would wait for the others' more than they compute.
 test: .venv/ready ## what CI runs, after lint
-	$(TESTS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TESTS)
 
 processors: .venv/ready ## the tests with the instructions of other processors, on one and two threads
 	ATEN_CPU_CAPABILITY=default NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(call threads,1) $(TESTS)
@@ -28,6 +31,9 @@ lint: .venv/ready
 
 faults: .venv/ready ## faults, attacks, layouts, commands of the docs at full size, properties at random: an hour or more
 	$(BIN)/pytest -m "slow or hypothesis" --hypothesis-profile random
+
+fuzz: .venv/ready ## every reader on 10,000 mutated files, twenty minutes or more
+	$(BIN)/python -m tests.fuzz.trying
 
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
 	$(BIN)/python -m benchmarks.bootstrap

@@ -49,5 +49,5 @@ def redacted_values(node: Any) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """What an error says, or its kind if it says nothing; libraries quote the URI that they were given."""
-    return redacted_text(str(error)) or type(error).__name__
+    """What an error says, in one line, or its kind if it says nothing; libraries quote the URI that they were given."""
+    return redacted_text(" ".join(str(error).split())) or type(error).__name__

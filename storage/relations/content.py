@@ -69,7 +69,7 @@ def yaml_of(text: str, uri: str) -> Any:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{redacted(uri)} is not YAML: {error}") from error
+        raise InputError(f"{redacted(uri)} is not YAML: {' '.join(str(error).split())}") from error
 
 
 def checked(adapter: pydantic.TypeAdapter[_T], value: Any, uri: str, where: str) -> _T:

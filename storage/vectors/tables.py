@@ -13,7 +13,7 @@ from pyarrow import fs
 
 from tiltmeter.storage.corpora.packed import check_parquet
 from tiltmeter.storage.files.files import opened, resolve
-from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.files.redaction import reason, redacted
 from tiltmeter.storage.store.tables import column
 from tiltmeter.storage.vectors.embedding import EmbeddingFile, EmbeddingFileError, Rows, unpacked
 from tiltmeter.storage.vectors.gensim_files import read_gensim
@@ -36,7 +36,7 @@ def read_parquet(path: str) -> EmbeddingFile:
             _refuse_other_columns(path, parquet)
             table = parquet.read([WORD, VECTOR])
         except pa.ArrowException as error:
-            raise EmbeddingFileError(f"{redacted(path)}: cannot be read: {error}") from error
+            raise EmbeddingFileError(f"{redacted(path)}: cannot be read: {reason(error)}") from error
     table = table.filter(table[VECTOR].is_valid())
     if table[WORD].null_count:
         raise EmbeddingFileError(f"{redacted(path)}: {table[WORD].null_count} rows have a vector and no word")

@@ -181,8 +181,9 @@ def _bad_number(rows: Rows, texts: pa.StringArray, dimensions: int) -> Embedding
 
 
 def _is_number(field: bytes) -> bool:
+    """As Arrow reads numbers: Python reads 1_000, too."""
     try:
-        float(field)
-    except ValueError:
+        pa.scalar(field).cast(pa.string()).cast(pa.float32())
+    except pa.ArrowInvalid:
         return False
     return True
