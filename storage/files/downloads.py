@@ -15,6 +15,7 @@ from pyarrow import fs
 
 from tiltmeter.storage.errors import InputError, StorageError
 from tiltmeter.storage.files.files import resolve, uri_of
+from tiltmeter.storage.files.links import unlinked
 from tiltmeter.storage.files.redaction import reason, redacted
 from tiltmeter.storage.files.web import WebError, ask, opened_stream, version_of
 
@@ -49,11 +50,11 @@ def copy_of(url: str, store: str) -> str:
 
     Raises:
         InputError: if the file is missing, its size is not announced, or the connection keeps breaking.
-        StorageError: if the store can't be written.
+        StorageError: if the store can't be written, or a part of the copy's path in it is a symbolic link.
     """
     remote = _remote(url)
     filesystem, root = resolve(store)
-    place = _place(root, remote)
+    place = _place(filesystem, root, remote)
     if not _is_whole(filesystem, place, remote):
         try:
             if isinstance(filesystem, fs.LocalFileSystem):
@@ -73,7 +74,7 @@ def has_copy(url: str, store: str) -> bool:
     """
     remote = _remote(url)
     filesystem, root = resolve(store)
-    return _is_whole(filesystem, _place(root, remote), remote)
+    return _is_whole(filesystem, _place(filesystem, root, remote), remote)
 
 
 def _remote(url: str) -> _Remote:
@@ -86,8 +87,12 @@ def _remote(url: str) -> _Remote:
     return _Remote(url, asked.num_bytes, asked.version)
 
 
-def _place(root: str, remote: _Remote) -> str:
-    return f"{root}/downloads/{_digest(remote)}/{_name(remote.url)}"
+def _place(filesystem: fs.FileSystem, root: str, remote: _Remote) -> str:
+    inside = f"downloads/{_digest(remote)}/{_name(remote.url)}"
+    if isinstance(filesystem, fs.LocalFileSystem):
+        unlinked(root, f"{inside}.partial")
+        return unlinked(root, inside)
+    return f"{root}/{inside}"
 
 
 def _digest(remote: _Remote) -> str:

@@ -51,12 +51,12 @@ def enter(
 
     Raises:
         ValueError: if a name leads out of the account's folder.
-        StorageError: if the store can't be written, or an entry can't be read.
+        StorageError: if the store can't be written, an entry can't be read, or it or the account is a symbolic link.
     """
     for name in (account, entry):
         if not _PLAIN.fullmatch(name):
             raise ValueError(f"{name!r}: must be letters, digits, dots, hyphens and underscores")
-    folder = f"{store.path}/{ACCOUNTS}/{account}"
+    folder = store.inside(f"{ACCOUNTS}/{account}")
     entries, new = _entries(store, folder), _Entry(amount, is_confirmed=False)
     if entry in entries and entries[entry].is_confirmed:
         return Balance(_amounts(entries), is_new=False)
@@ -101,7 +101,7 @@ def _read_all(store: Store, folder: str) -> Iterator[tuple[str, _Entry]]:
         if file.is_file and file.path.endswith((_ENDING, _CLAIM)):
             # A claim may be taken back before it is read.
             with suppress(FileNotFoundError):
-                yield _entry(store, file.path)
+                yield _entry(store, store.inside(file.path.removeprefix(f"{store.path}/")))
 
 
 def _entry(store: Store, path: str) -> tuple[str, _Entry]:

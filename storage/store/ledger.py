@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from pyarrow import fs
 
 from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.arrays import read_state, write_state
 from tiltmeter.storage.files.filesystems import (
     SETTING,
     delete_file,
@@ -28,13 +30,13 @@ from tiltmeter.storage.files.filesystems import (
     read_bytes,
     read_file,
 )
+from tiltmeter.storage.files.links import unlinked
 from tiltmeter.storage.files.retries import is_transient, with_retries
 from tiltmeter.storage.store import partial_files
 from tiltmeter.storage.store.identity import column_digests, digest
 from tiltmeter.storage.store.partial_files import FENCES, sweep_partial_files
 from tiltmeter.storage.store.probes import sweep_probes
 from tiltmeter.storage.store.tables import write_bytes, write_file, write_table
-from tiltmeter.storage.store.unit_states import read_state, write_state
 
 T = TypeVar("T")
 
@@ -49,6 +51,19 @@ ACCOUNTS = "accounts"
 
 _UNFENCED = ("registry", "runs", ACCOUNTS)
 """Folders in which a run writes for itself."""
+
+FOLDERS = (*_FENCED, *_UNFENCED, "downloads")
+
+MARK = "tiltmeter-store.json"
+"""File that says that a folder is a store, and of which format."""
+
+_UNIT = rf"(?P<place>{_PLAIN}/{_PLAIN}/[0-9a-f]{{32}})"
+_FILES = {
+    "ledger": re.compile(rf"{_UNIT}\.json"),
+    "states": re.compile(rf"{_UNIT}\.npz"),
+    "units": re.compile(rf"{_UNIT}/{_PLAIN}\.parquet"),
+}
+"""What files of units are called in each folder."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +147,8 @@ class Store:
     it is there. The ledger row is written last: data without a row is redone. ``states/<operator>/<digest>.npz`` is how
     far a long unit has come. On a local disk the data is read-only, because the run directories share it.
     What workers have half written lies in ``.fences`` of these folders (see :mod:`.partial_files`). Transient errors,
-    as of a server that is away, are waited for (see :mod:`.files.retries`).
+    as of a server that is away, are waited for (see :mod:`.files.retries`). The root may be a symbolic link; none is
+    followed below it, and what has not the name, the depth and the content of our files is never removed.
 
     Args:
         root: a local path, which may begin with ``~``, or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
@@ -149,6 +165,7 @@ class Store:
     def __init__(self, root: str, fence: str | None = None) -> None:
         self._fence = fence
         self.filesystem, self.path = filesystem_of(root)
+        self._is_on_disk = isinstance(self.filesystem, fs.LocalFileSystem)
         # Workers have working directories of their own: they must receive an absolute path.
         scheme, is_uri, _ = root.partition("://")
         self.root = root if is_uri else self.path
@@ -159,6 +176,34 @@ class Store:
     def local_path(self) -> Path | None:
         """The root as a local path, or None for an object store."""
         return Path(self.path) if isinstance(self.filesystem, fs.LocalFileSystem) else None
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it says of itself that it is a store; nothing is removed from others. See :mod:`.marks`."""
+        [mark] = file_information(self.filesystem, [self.inside(MARK)])
+        return bool(mark.is_file)
+
+    def inside(self, place: str) -> str:
+        """Path of something in the store.
+
+        Raises:
+            StorageError: if a part of it is a symbolic link.
+        """
+        return unlinked(self.path, place) if self._is_on_disk else f"{self.path}/{place}"
+
+    def unit_files(self, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
+        """Files of units in ``ledger``, ``states`` or ``units``, each with the unit's place.
+
+        They have the names and the depth of such files, and are no links; what is in them is not looked at.
+
+        Raises:
+            StorageError: if the folder is a link, or the store does not answer.
+        """
+        below = self.inside(folder)
+        for file in files_below(self.filesystem, below):
+            match = _FILES[folder].fullmatch(file.path.removeprefix(f"{below}/"))
+            if match and file.is_file and not (self._is_on_disk and os.path.islink(file.path)):
+                yield match["place"], file
 
     def find(self, unit: Unit) -> Finished | None:
         """The ledger's row of a unit, or None when the unit is to be done.
@@ -178,7 +223,7 @@ class Store:
             StorageError: if the store does not answer.
         """
         try:
-            finished = _from_row(read_bytes(self.filesystem, self._ledger_path(place)))
+            finished = finished_of(read_bytes(self.filesystem, self._ledger_path(place)))
         except FileNotFoundError:
             return None
         return finished if finished and self._has_all(finished) else None
@@ -338,36 +383,38 @@ class Store:
             raise StorageError.writing(self.path, error, SETTING) from error
 
     def sweep(self) -> int:
-        """Remove what killed processes left half-written, and states of finished units; returns their number."""
-        states = [file.path for file in files_below(self.filesystem, f"{self.path}/states") if file.is_file]
-        rows = [self._ledger_path(self._place_of(state)) for state in states]
-        finished = [row.is_file for row in file_information(self.filesystem, rows)]
-        outlived = list(compress(states, finished))
+        """Remove what killed processes left half-written, and states of finished units; returns their number.
+
+        Nothing goes that is not in a marked store.
+        """
+        if not self.is_marked:
+            return 0
+        states = list(self.unit_files("states"))
+        rows = file_information(self.filesystem, [self._ledger_path(place) for place, _ in states])
+        outlived = list(compress([state.path for _, state in states], [row.is_file for row in rows]))
         for state in outlived:
             delete_file(self.filesystem, state)
         num_partial = sweep_partial_files(self._folders(*_FENCED, *_UNFENCED)) if self.local_path else 0
         return len(outlived) + num_partial + sweep_probes(self.filesystem, self.path)
 
     def _folders(self, *names: str) -> list[Path]:
-        return [Path(self.path) / name for name in names]
+        return [Path(self.inside(f"{name}/{FENCES}")).parent for name in names]
 
     def _fence_in(self, folder: str) -> str | None:
-        return f"{self.path}/{folder}/{FENCES}/{self._fence}" if self._fence else None
+        return self.inside(f"{folder}/{FENCES}/{self._fence}") if self._fence else None
 
     def _table_path(self, place: str, name: str) -> str:
-        return f"{self.path}/units/{place}/{name}.parquet"
+        return self.inside(f"units/{place}/{name}.parquet")
 
     def _ledger_path(self, place: str) -> str:
-        return f"{self.path}/ledger/{place}.json"
+        return self.inside(f"ledger/{place}.json")
 
     def _state_path(self, place: str) -> str:
-        return f"{self.path}/states/{place}.npz"
-
-    def _place_of(self, state: str) -> str:
-        return state.removeprefix(f"{self.path}/states/").removesuffix(".npz")
+        return self.inside(f"states/{place}.npz")
 
 
-def _from_row(content: bytes) -> Finished | None:
+def finished_of(content: bytes) -> Finished | None:
+    """What a row of the ledger says, or None if it is none."""
     try:
         row = json.loads(content)
         return Finished(**row | {"tables": {name: TableRef(**ref) for name, ref in row["tables"].items()}})

@@ -2,18 +2,22 @@
 
 A file lies beside its place under the name of the process that writes it, or in a fence. A fence is a folder of the
 process that has others write, and ends with its work: whoever outlives that can begin no file there, and leaves none.
-Processes on other machines see that it is alive by its renewal.
+Either is locked meanwhile; where locks don't reach, its renewal shows that a fence is alive.
 """
 
 import os
 import re
-import shutil
+import stat
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import IO
 
+from tiltmeter.storage.files.locks import examined, lock, locked_folder
 from tiltmeter.storage.store import processes
 from tiltmeter.storage.store.processes import Process
 
@@ -23,11 +27,43 @@ FENCES = ".fences"
 _REMOVED = ".removed"
 _BESIDE = re.compile(rf".*\.({processes.NAME})-[0-9a-f]{{8}}\.partial")
 _FENCE = re.compile(rf"({processes.NAME})-[0-9a-f]{{8}}(?:{re.escape(_REMOVED)})?")
+_FENCED = re.compile(r"[0-9a-f]{32}")
 
 
 def temporary_path(path: str, fence: str | None = None) -> str:
     """Where to write a file until it is whole: in a fence, or else beside its place."""
     return f"{fence}/{uuid.uuid4().hex}" if fence else f"{path}.{_new_name()}.partial"
+
+
+@contextmanager
+def partial_file(path: str, mode: int, fence: str | None = None) -> Iterator[IO[bytes]]:
+    """A file to write, and to move to its path when it is whole; it is gone after the ``with`` block if it was not.
+
+    Args:
+        path: its place.
+        mode: of the file.
+        fence: the folder to write in; None: beside its place.
+
+    Raises:
+        OSError: if it can't be made.
+    """
+    temporary = temporary_path(path, fence)
+    try:
+        # A mode given at creation heeds the umask, which a later chmod would not.
+        with _locked_file(temporary, partial(os.open, mode=mode)) as sink:
+            yield sink
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _locked_file(path: str, opener: Callable[[str, int], int]) -> IO[bytes]:
+    while True:
+        sink = open(path, "xb", opener=opener)  # noqa: SIM115
+        lock(sink.fileno())
+        if os.fstat(sink.fileno()).st_nlink:
+            return sink
+        # Somebody took it for abandoned before it was locked.
+        sink.close()
 
 
 @contextmanager
@@ -40,8 +76,8 @@ def fenced(folders: Iterable[Path]) -> Iterator[str]:
     name = _new_name()
     with ExitStack() as fences:
         for folder in folders:
+            fences.callback(os.close, locked_folder(folder / FENCES / name))
             fences.callback(_remove_fence, folder / FENCES / name)
-            (folder / FENCES / name).mkdir(parents=True)
         yield name
 
 
@@ -55,44 +91,43 @@ def renew_fence(folders: Iterable[Path], name: str) -> None:
         os.utime(folder / FENCES / name)
 
 
-def sweep_partial_files(folders: Iterable[Path]) -> int:
+def sweep_partial_files(folders: Iterable[Path], *, is_recursive: bool = True) -> int:
     """Remove what processes left half-written when they were killed; returns the number of files.
 
-    What :meth:`.Process.is_alive` takes for alive keeps its files; one on another machine is seen by when it wrote, or
-    renewed its fence, last.
+    What :meth:`.Process.is_alive` takes for alive keeps its files; where locks don't reach, by when it wrote, or
+    renewed its fence, last. Links are neither followed nor removed.
+
+    Args:
+        folders: to look through; one that is a link is left out.
+        is_recursive: at any depth, or in the folders themselves alone.
     """
-    return sum(_sweep_files(folder) + _sweep_fences(folder / FENCES) for folder in folders)
+    places = [folder for folder in folders if not folder.is_symlink()]
+    return sum(_sweep_files(folder, is_recursive) + _sweep_fences(folder / FENCES) for folder in places)
 
 
-def _sweep_files(folder: Path) -> int:
-    num_removed = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            match, path = _BESIDE.fullmatch(name), Path(place, name)
-            if match and _is_abandoned(match[1], path):
-                path.unlink(missing_ok=True)
-                num_removed += 1
-    return num_removed
+def _sweep_files(folder: Path, is_recursive: bool) -> int:
+    levels = os.walk(folder)
+    files = (Path(place, name) for place, _, names in (levels if is_recursive else islice(levels, 1)) for name in names)
+    return sum(_swept(path, match[1], Path.unlink) for path in files if (match := _BESIDE.fullmatch(path.name)))
 
 
 def _sweep_fences(folder: Path) -> int:
-    names = next(os.walk(folder), ("", [], []))[1]
-    return sum(_remove_fence(folder / name) for name in names if _is_abandoned_fence(folder / name))
+    names = [] if folder.is_symlink() else next(os.walk(folder), ("", [], []))[1]
+    matches = ((folder / name, _FENCE.fullmatch(name)) for name in names)
+    return sum(_swept(fence, match[1], _remove_fence) for fence, match in matches if match)
 
 
-def _is_abandoned_fence(fence: Path) -> bool:
-    match = _FENCE.fullmatch(fence.name)
-    if match is None or fence.is_symlink():
-        return False
-    return fence.suffix == _REMOVED or _is_abandoned(match[1], fence)
-
-
-def _is_abandoned(process: str, path: Path) -> bool:
-    try:
-        seen = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
-    except FileNotFoundError:
-        return False
-    return not Process.named(process).is_alive(seen)
+def _swept(path: Path, process: str, remove: Callable[[Path], int | None]) -> int:
+    """Remove what is abandoned; returns the number of files that it was."""
+    # Nobody locks it between a look and its removal.
+    with examined(path) as is_locked, suppress(FileNotFoundError):
+        state = path.lstat()
+        seen = datetime.fromtimestamp(state.st_mtime, UTC)
+        is_abandoned = path.suffix == _REMOVED or not Process.named(process).is_alive(seen, is_locked)
+        if is_abandoned and not stat.S_ISLNK(state.st_mode):
+            num_files = remove(path)
+            return 1 if num_files is None else num_files
+    return 0
 
 
 def _remove_fence(fence: Path) -> int:
@@ -101,10 +136,13 @@ def _remove_fence(fence: Path) -> int:
     removed = fence if fence.suffix == _REMOVED else fence.with_name(fence.name + _REMOVED)
     with suppress(FileNotFoundError):
         fence.rename(removed)
-    num_files = sum(len(names) for _, _, names in os.walk(removed))
-    # A server may keep what is still open: the next run removes it.
-    shutil.rmtree(removed, ignore_errors=True)
-    return num_files
+    files = [path for path in (removed.iterdir() if removed.exists() else ()) if _FENCED.fullmatch(path.name)]
+    for path in files:
+        path.unlink(missing_ok=True)
+    # What others have put there stays, and what a server keeps that is still open: the next run removes that.
+    with suppress(OSError):
+        removed.rmdir()
+    return len(files)
 
 
 def _new_name() -> str:

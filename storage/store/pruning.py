@@ -4,15 +4,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from pyarrow import fs
 
-from tiltmeter.storage.files.filesystems import delete_file, files_below
-from tiltmeter.storage.store.ledger import Store
-from tiltmeter.storage.store.partial_files import FENCES
+from tiltmeter.storage.files.filesystems import delete_file, read_bytes, read_file
+from tiltmeter.storage.store.ledger import Store, finished_of
 from tiltmeter.storage.store.registry import RegisteredRun
 
 _FOLDERS = ("ledger", "states", "units")
+_BEGINNINGS = {".parquet": b"PAR1", ".npz": b"PK"}
 
 
 @dataclass(frozen=True)
@@ -35,21 +36,16 @@ class StoredUnit:
 
 
 def stored_units(store: Store) -> list[StoredUnit]:
-    """Every unit of which a store has anything, by place."""
+    """Every unit of which a store has anything, by place.
+
+    Raises:
+        StorageError: if a folder of the store is a symbolic link.
+    """
     by_place: dict[str, list[fs.FileInfo]] = defaultdict(list)
     for folder in _FOLDERS:
-        below = f"{store.path}/{folder}"
-        for file in files_below(store.filesystem, below):
-            inside = file.path.removeprefix(f"{below}/")
-            if file.is_file and not inside.startswith(f"{FENCES}/"):
-                by_place[_place(inside, folder)].append(file)
+        for place, file in store.unit_files(folder):
+            by_place[place].append(file)
     return [_unit(store, place, files) for place, files in sorted(by_place.items())]
-
-
-def _place(inside: str, folder: str) -> str:
-    """Of a file's path in one of the three folders; of a unit, it is a folder, elsewhere a name with a suffix."""
-    parent, _, name = inside.rpartition("/")
-    return parent if folder == "units" else f"{parent}/{name.partition('.')[0]}"
 
 
 def _unit(store: Store, place: str, files: Iterable[fs.FileInfo]) -> StoredUnit:
@@ -64,10 +60,30 @@ def _unit(store: Store, place: str, files: Iterable[fs.FileInfo]) -> StoredUnit:
     )
 
 
-def remove(store: Store, unit: StoredUnit) -> None:
-    """Remove a unit, its ledger row first: a removal that breaks off leaves a unit that counts as not done."""
+def _is_ours(store: Store, place: str, file: str) -> bool:
+    try:
+        if file.endswith(".json"):
+            row = finished_of(read_bytes(store.filesystem, file))
+            return row is not None and row.place == place
+        beginning = _BEGINNINGS[Path(file).suffix]
+        return bool(read_file(store.filesystem, file, lambda source: source.read(len(beginning))) == beginning)
+    except FileNotFoundError:
+        return True
+
+
+def remove(store: Store, unit: StoredUnit) -> list[str]:
+    """Remove a unit, its ledger row first: a removal that breaks off leaves a unit that counts as not done.
+
+    What has not the content of our files stays; its paths are returned.
+
+    Raises:
+        StorageError: if a file can't be removed, or a symbolic link has come in the way of it.
+    """
+    foreign = [file for file in unit.files if not _is_ours(store, unit.place, file)]
     for file in unit.files:
-        delete_file(store.filesystem, file)
+        if file not in foreign:
+            delete_file(store.filesystem, store.inside(file.removeprefix(f"{store.path}/")))
+    return foreign
 
 
 def kept_runs(runs: Iterable[RegisteredRun], num_kept: int) -> list[RegisteredRun]:

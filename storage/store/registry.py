@@ -2,19 +2,22 @@
 
 import dataclasses
 import json
+import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
+from tiltmeter.storage.files.locks import examined, locked_folder
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.processes import Process
 from tiltmeter.storage.store.tables import with_labels, write_bytes
@@ -24,7 +27,19 @@ _PLAIN = re.compile(r"\w[\w.-]*")
 _UNITS = re.compile(r"units-\d+\.txt")
 _KEY_PARTS = 3
 
-Status = Literal["running", "succeeded", "failed"]
+_COUNT = re.compile(r"# (\d+) units")
+"""First line of a list of units, by which one that was cut is told."""
+
+_PRUNERS = ".pruning"
+"""Folder that a process has locked while it prunes."""
+
+_OF_A_RUN = (
+    "it is what the register knows of one run. Removing its folder is safe: the run directory keeps the results; units "
+    "that no other run uses then go with the next job=prune job.remove=true, and are done again if they are asked for"
+)
+_OF_A_PRUNING = "it says who prunes the store. Removing it is safe if no job=prune is at work"
+
+Status = Literal["running", "succeeded", "failed", "interrupted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +75,6 @@ class RegisteredRun:
         """What it shares with the runs that ask the same."""
         return self.key.split("/")[1]
 
-    @property
-    def is_at_work(self) -> bool:
-        """Whether it is running, and not the trace of a run that was killed."""
-        return self.status == "running" and self.process.is_alive(self.started)
-
     def read(self, store: Store, name: str) -> pa.Table:
         """A table that it published.
 
@@ -83,7 +93,7 @@ class Registry:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._root = f"{store.path}/registry"
+        self._root = store.inside("registry")
 
     def enter(self, job: str, series: str, *, run_dir: str, settings: Mapping[str, Any]) -> "Entry":
         """Enter a run that begins.
@@ -94,10 +104,12 @@ class Registry:
         started = datetime.now(UTC)
         key = f"{job}/{series}/{started:%Y-%m-%dT%H-%M-%S-%fZ}-{uuid.uuid4().hex[:8]}"
         entry = Entry(self, RegisteredRun(key, Process.current(), run_dir, started, settings))
+        entry.closing.enter_context(self._locked(key))
         self._write(f"{key}/run.json", _to_json(entry.run))
         # In this order: whichever of a run and a pruning comes second sees the other.
         if pruner := self._pruner():
             self.forget(entry.run)
+            entry.closing.close()
             raise self._busy(pruner)
         return entry
 
@@ -119,13 +131,47 @@ class Registry:
         """The places of all units that a run named."""
         files = files_below(self._store.filesystem, f"{self._root}/{run.key}", self._root)
         listed = [file.path for file in files if _UNITS.fullmatch(file.base_name)]
-        lines = (read_bytes(self._store.filesystem, path).decode().split("\n") for path in listed)
-        return set(chain.from_iterable(lines)) - {""}
+        return set(chain.from_iterable(self._places(path) for path in listed))
+
+    def _places(self, path: str) -> list[str]:
+        """The units that a file lists."""
+        content = read_bytes(self._store.filesystem, path)
+        try:
+            first, *places = content.decode().split("\n")
+            if counted := _COUNT.fullmatch(first):
+                if int(counted[1]) != len(places):
+                    raise ValueError(f"{len(places)} units of {counted[1]}")
+                return places
+        except ValueError as error:
+            raise _damaged(path, error, _OF_A_RUN) from error
+        # Lists of earlier versions begin with the first unit.
+        return [place for place in (first, *places) if place]
 
     def forget(self, run: RegisteredRun) -> None:
-        """Remove a run from the register; its directory stays."""
+        """Remove a run from the register; its directory stays, and so does what others have put there."""
         for file in files_below(self._store.filesystem, f"{self._root}/{run.key}", self._root):
-            delete_file(self._store.filesystem, file.path)
+            if file.base_name == "run.json" or _UNITS.fullmatch(file.base_name):
+                delete_file(self._store.filesystem, file.path)
+
+    def is_at_work(self, run: RegisteredRun) -> bool:
+        """Whether a run is running, and not the trace of one that was killed."""
+        if run.status != "running":
+            return False
+        with self._examined(run.key) as is_locked:
+            return run.process.is_alive(run.started, is_locked)
+
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[None]:
+        """Keep a folder locked, which tells whoever looks at it that this process is at work."""
+        descriptor = locked_folder(Path(self._path(name))) if self._store.local_path else None
+        try:
+            yield
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def _examined(self, name: str) -> AbstractContextManager[bool | None]:
+        return examined(self._path(name)) if self._store.local_path else nullcontext()
 
     @contextmanager
     def pruning(self) -> Iterator[None]:
@@ -136,27 +182,40 @@ class Registry:
         """
         if pruner := self._pruner():
             raise self._busy(pruner)
-        self._write(_MARK, json.dumps(dataclasses.asdict(Process.current())))
-        try:
-            if busy := [run for run in self.runs() if run.is_at_work]:
-                listed = ", ".join(f"{run.job} on {run.process.host} into {run.run_dir}" for run in busy)
-                raise StorageError(f"store={self._store.name}: units can't be removed while runs are at work: {listed}")
-            yield
-        finally:
-            delete_file(self._store.filesystem, f"{self._root}/{_MARK}")
+        with self._locked(_PRUNERS):
+            self._write(_MARK, json.dumps(dataclasses.asdict(Process.current())))
+            try:
+                if busy := [run for run in self.runs() if self.is_at_work(run)]:
+                    raise self._at_work(busy)
+                yield
+            finally:
+                delete_file(self._store.filesystem, self._path(_MARK))
+
+    def _at_work(self, runs: Sequence[RegisteredRun]) -> StorageError:
+        listed = ", ".join(f"{run.job} on {run.process.host} into {run.run_dir}" for run in runs)
+        return StorageError(
+            f"store={self._store.name}: units can't be removed while runs are at work: {listed}; if it is known to be "
+            f"dead, remove {self._root}/{runs[0].key}"
+        )
 
     def _run(self, name: str, row: dict[str, Any]) -> RegisteredRun:
         try:
             # Where a run lies is its key, whatever the file says: a key is a folder that is removed.
             return _from_json(row | {"key": name.removesuffix("/run.json")})
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise _damaged(f"{self._root}/{name}", error) from error
+            raise _damaged(f"{self._root}/{name}", error, _OF_A_RUN) from error
 
     def _pruner(self) -> Process | None:
         """The process that prunes the store; one on another machine may have died."""
         mark = self._read(_MARK)
-        pruner = Process(**mark) if mark else None
-        return pruner if pruner and pruner.is_alive(datetime.now(UTC)) else None
+        if mark is None:
+            return None
+        try:
+            pruner = Process(**mark)
+        except TypeError as error:
+            raise _damaged(self._path(_MARK), error, _OF_A_PRUNING) from error
+        with self._examined(_PRUNERS) as is_locked:
+            return pruner if pruner.is_alive(datetime.now(UTC), is_locked) else None
 
     def _busy(self, pruner: Process) -> StorageError:
         return StorageError(
@@ -165,41 +224,48 @@ class Registry:
         )
 
     def _write(self, name: str, text: str) -> None:
-        write_bytes(self._store.filesystem, f"{self._root}/{name}", text.encode(), setting=SETTING)
+        write_bytes(self._store.filesystem, self._path(name), text.encode(), setting=SETTING)
+
+    def _path(self, name: str) -> str:
+        return self._store.inside(f"registry/{name}")
 
     def _read(self, name: str) -> dict[str, Any] | None:
-        path = f"{self._root}/{name}"
+        path = self._path(name)
         try:
             return dict(json.loads(read_bytes(self._store.filesystem, path)))
         except FileNotFoundError:
             return None
         except (RecursionError, TypeError, ValueError) as error:
-            raise _damaged(path, error) from error
+            raise _damaged(path, error, _OF_A_PRUNING if name == _MARK else _OF_A_RUN) from error
 
 
 @dataclass
 class Entry:
-    """The register's entry of a run at work."""
+    """The register's entry of a run at work; ``closing`` is what ends with it."""
 
     registry: Registry
     run: RegisteredRun
+    closing: ExitStack = field(default_factory=ExitStack)
     _num_stages: int = 0
 
     def uses(self, places: Iterable[str]) -> None:
         """Name units before they are looked for."""
-        listed = "\n".join(sorted(set(places)))
-        self.registry._write(f"{self.run.key}/units-{self._num_stages:03d}.txt", listed)
+        listed = sorted(set(places))
+        text = "\n".join([f"# {len(listed)} units", *listed])
+        self.registry._write(f"{self.run.key}/units-{self._num_stages:03d}.txt", text)
         self._num_stages += 1
 
     def has_earlier_run(self) -> bool:
         """Whether a run that began earlier is at work on the same."""
         others = self.registry.runs(self.run.job, self.run.series)
-        return any(other.is_at_work and other.started < self.run.started for other in others)
+        return any(other.started < self.run.started and self.registry.is_at_work(other) for other in others)
 
     def end(self, status: Status, record: Mapping[str, Any], tables: Mapping[str, Sequence[TableRef]]) -> None:
         """Note how the run ended, and what it published."""
         self.run = dataclasses.replace(self.run, status=status, record=record, tables=tables)
         self.registry._write(f"{self.run.key}/run.json", _to_json(self.run))
+        if status != "running":
+            self.closing.close()
 
 
 def is_series(name: str) -> bool:
@@ -211,8 +277,8 @@ def is_series(name: str) -> bool:
     return bool(_PLAIN.fullmatch(name))
 
 
-def _damaged(path: str, error: Exception) -> StorageError:
-    return StorageError(f"{path}: is damaged ({error}); remove it, and with it what it says of a run")
+def _damaged(path: str, error: Exception, safety: str) -> StorageError:
+    return StorageError(f"{path}: is damaged ({error}); {safety}")
 
 
 def _to_json(run: RegisteredRun) -> str:

@@ -18,6 +18,7 @@ from pyarrow import fs
 
 from tiltmeter.storage.errors import Refusal, StorageError
 from tiltmeter.storage.files.files import in_utf8
+from tiltmeter.storage.files.links import unlinked
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.local_copies import fetch
@@ -29,6 +30,7 @@ _LOCK = ".lock"
 _EXPORTS = "exports"
 _PLAIN_NAME = r"\w[\w.-]*"
 _RECORD = "run.json"
+_PAGES = ("config.yaml", "report.html")
 _SETTING = "run_dir=<path>"
 
 
@@ -59,11 +61,11 @@ class RunDirectory:
             entries: what else to record.
 
         Raises:
-            StorageError: if the directory holds the record of another program, or something else in a table's place;
-                nothing is removed then.
+            StorageError: if the directory holds the record of another program, or something else in the place of a
+                table or another file of a run; nothing is removed then.
         """
-        self._clear()
         self.tables = {name: {} for name in tables}
+        self._clear()
         self.write_record(status="running", job=job, versions=versions, **entries)
 
     def write_table(self, name: str, table: pa.Table) -> None:
@@ -102,12 +104,26 @@ class RunDirectory:
         }
 
     def export(self, name: str) -> Path:
-        """Where to write a file beside the tables; it is noted first, so that the next run removes it."""
-        folder = self.path / _EXPORTS
-        with _errors_naming(folder):
-            folder.mkdir(exist_ok=True)
-        self.write_record(exports=[*self.record.get("exports", []), name])
-        return folder / name
+        """Where to write a file beside the tables; it is noted first, so that the next run removes it.
+
+        Raises:
+            StorageError: if something that is not of this run lies there.
+        """
+        place, exports = self.inside(f"{_EXPORTS}/{name}"), self.record.get("exports", [])
+        if name not in exports and place.exists():
+            raise _foreign(self.path, f"{_EXPORTS}/{name}")
+        with _errors_naming(place.parent):
+            place.parent.mkdir(exist_ok=True)
+        self.write_record(exports=[*exports, name])
+        return place
+
+    def inside(self, place: str) -> Path:
+        """Path of something in the directory.
+
+        Raises:
+            StorageError: if a part of it is a symbolic link.
+        """
+        return Path(unlinked(self.path, place))
 
     def export_bytes(self, name: str, content: bytes) -> None:
         """Write a file beside the tables."""
@@ -127,9 +143,17 @@ class RunDirectory:
             if not _is_plain_folder(self.path / _EXPORTS):
                 raise _foreign(self.path, _EXPORTS)
             published = _published(self.path)
-            sweep_partial_files([self.path])
+            existing = (place for place in self._places() if os.path.lexists(place))
+            if foreign := next((place for place in existing if place not in published), None):
+                raise _foreign(self.path, foreign.name)
+            sweep_partial_files([self.path, self.path / _EXPORTS], is_recursive=False)
             for target in published:
                 shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+
+    def _places(self) -> list[Path]:
+        """Where this run is going to write."""
+        tables = [f"{name}{ending}" for name in self.tables for ending in ("", ".parquet", ".partial")]
+        return [self.path / name for name in (*_PAGES, *tables)]
 
 
 @contextmanager
@@ -211,7 +235,7 @@ def _published(path: Path) -> list[Path]:
     for place in existing:
         if not (_is_plain_file(place) if place in files else _holds_parts_only(place)):
             raise _foreign(path, place.name)
-    return [*existing, path / "config.yaml", path / "report.html", path / _RECORD]
+    return [*existing, *(path / name for name in _PAGES), path / _RECORD]
 
 
 def _foreign(path: Path, name: str) -> StorageError:

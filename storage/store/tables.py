@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from pyarrow import fs
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import with_retries
-from tiltmeter.storage.store.partial_files import temporary_path
+from tiltmeter.storage.store.partial_files import partial_file
 
 
 def column(name: str, kind: pa.DataType, sentence: str, unit: str = "", *, key: bool = False) -> pa.Field:
@@ -189,15 +188,10 @@ def _upload(filesystem: fs.FileSystem, path: str, content: IO[bytes]) -> int:
 
 def _write_and_rename(path: str, write: Writer, mode: int, fence: str | None) -> int:
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    temporary = temporary_path(path, fence)
-    try:
-        # A mode given at creation heeds the umask, which a later chmod would not.
-        with open(temporary, "xb", opener=partial(os.open, mode=mode)) as sink:
-            write(sink)
-            sink.flush()
-            os.fsync(sink.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with partial_file(path, mode, fence) as sink:
+        write(sink)
+        sink.flush()
+        os.fsync(sink.fileno())
+        # While it is open it is locked, and nobody takes it for abandoned.
+        os.replace(sink.name, path)
     return os.stat(path).st_size

@@ -2,18 +2,28 @@
 
 import json
 import os
+from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import fs
 from pydantic import ValidationError
 
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
 from tiltmeter.storage.errors import InputError, StorageError
-from tiltmeter.storage.files.downloads import _name
+from tiltmeter.storage.files.downloads import _digest, _name, _place, _Remote
+from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.marks import open_store, require_store
+from tiltmeter.storage.store.partial_files import sweep_partial_files
+from tiltmeter.storage.store.processes import Process
 from tiltmeter.storage.store.pruning import remove, stored_units
 from tiltmeter.storage.store.registry import Registry
-from tiltmeter.storage.store.runs import RunDirectoryBusy
+from tiltmeter.storage.store.runs import RunDirectoryBusy, opened
+
+TABLE = pa.table({"n": [1, 2]})
 
 NAMES = ["../../outside", "/etc", "a/b", "..", ".", "a\0b", "a\n", "\n", " ", "-rf", "a" * 300 + "/"]
 UNFIT = [*NAMES, ""]
@@ -105,26 +115,107 @@ def test_links_in_place_of_files_are_not_followed(begin, run_dir, outside, name)
     assert not (folder / name).is_symlink()
 
 
+@pytest.mark.parametrize("name", ["config.yaml", "report.html", "words.parquet", "words"])
+def test_files_that_no_run_has_written_are_not_replaced(begin, tmp_path, name):
+    (tmp_path / name).write_text("years of work")
+    for _ in range(2):
+        with pytest.raises(StorageError, match=f"its {name} is not one of ours; choose an empty run_dir"):
+            begin(tmp_path)
+    assert (tmp_path / name).read_text() == "years of work"
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "linked folder"])
+def test_exports_replace_nothing_and_follow_no_link(tmp_path, outside, kind):
+    with opened(tmp_path / "run") as run:
+        run.begin([], job="survey", versions={})
+        exports = tmp_path / "run/exports"
+        if kind == "linked folder":
+            exports.symlink_to(outside)
+        else:
+            run.export_bytes("mine.csv", b"1")
+            run.export_bytes("mine.csv", b"2")
+            place = exports / "thesis.json"
+            place.symlink_to(outside / "thesis.json") if kind == "link" else place.write_text("years of work")
+        with pytest.raises(StorageError, match="is not one of ours" if kind == "file" else "is a symbolic link"):
+            run.export_bytes("thesis.json", b"")
+
+
 # --- the store ------------------------------------------------------------------------------------------------------
 
 
-def test_a_unit_that_a_link_has_replaced_leads_no_removal_outside(store, done, outside):
+def test_links_among_the_units_are_left_alone(store, done, outside):
+    unit, finished = done
     (store.local_path / "units/evil").symlink_to(outside)
-    (store.local_path / "states").symlink_to(store.local_path / "units")
-    (store.local_path / "ledger/thesis.json").symlink_to(outside / "thesis.json")
-    for unit in stored_units(store):
-        remove(store, unit)
-    assert not [path for path in (store.local_path / "units").rglob("*.parquet") if path.parent.name != "evil"]
+    (store.local_path / "units/count/1/0123456789abcdef0123456789abcdef").symlink_to(outside)
+    (store.local_path / "ledger/count/1/0123456789abcdef0123456789abcdef.json").symlink_to(outside / "thesis.json")
+    [stored] = stored_units(store)
+    assert stored.place == unit.place
+    assert remove(store, stored) == []
+    assert not Path(store.location(finished.tables["numbers"])).exists()
+    assert len([path for path in store.local_path.rglob("*") if path.is_symlink()]) == 3
 
 
-def test_a_store_on_another_disk_is_pruned(tmp_path, store, done):
-    """The owner may have laid a folder elsewhere."""
-    (tmp_path / "disk").mkdir()
-    (store.local_path / "units").rename(tmp_path / "disk/units")
-    (store.local_path / "units").symlink_to(tmp_path / "disk/units")
-    [unit] = stored_units(store)
-    assert unit.place == done[0].place
-    assert len(unit.files) == 2
+@pytest.mark.parametrize(
+    "place", ["units", "units/count", "units/{place}", "units/{place}/numbers.parquet", "ledger/count"]
+)
+def test_no_unit_is_read_or_written_where_a_link_leads(store, done, tmp_path, place):
+    unit, finished = done
+    link = store.local_path / place.format(place=unit.place)
+    link.rename(tmp_path / "elsewhere")
+    link.symlink_to(tmp_path / "elsewhere")
+    before = sorted(tmp_path.rglob("*"))
+    uses = [lambda: store.find(unit), lambda: store.commit(unit, [("numbers", TABLE)])]
+    for use in [*uses, *([lambda: store.read(finished.tables["numbers"])] if "units" in place else [])]:
+        with pytest.raises(StorageError, match=f"{link}: is a symbolic link"):
+            use()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["units", "ledger", "states", "registry", "runs", "accounts", "downloads"])
+def test_a_store_one_of_whose_folders_is_a_link_is_refused(store, outside, name):
+    open_store(store)
+    (store.local_path / name).symlink_to(outside)
+    for use in (open_store, require_store):
+        with pytest.raises(StorageError, match=f"/{name}: is a symbolic link"):
+            use(store)
+
+
+@pytest.mark.parametrize("place", [".fences", ".fences/{fence}"])
+def test_no_fence_is_where_a_link_leads(store, outside, place):
+    fence = f"{replace(Process.current(), number=2**22 + 1).name}-0123abcd"
+    link = store.local_path / "units" / place.format(fence=fence)
+    (outside / fence).mkdir()
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside)
+    assert sweep_partial_files([link.parent.parent, link.parent]) == 0
+    (outside / fence).rmdir()
+    if link.name == ".fences":
+        with pytest.raises(StorageError, match=r"/units/\.fences: is a symbolic link"):
+            store.fenced().__enter__()
+
+
+def test_a_copy_of_a_download_is_not_written_where_a_link_leads(tmp_path, outside):
+    remote = _Remote("http://127.0.0.1:1/a.txt", 3, None)
+    for name in ("a.txt", "a.txt.partial"):
+        place = tmp_path / "downloads" / _digest(remote) / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(outside / "thesis.json")
+        with pytest.raises(StorageError, match="is a symbolic link"):
+            _place(fs.LocalFileSystem(), str(tmp_path), remote)
+        place.unlink()
+
+
+def test_a_store_and_a_run_directory_may_be_links_themselves(begin, store, done, tmp_path):
+    for name in ("store", "run"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / f"{name} here").symlink_to(tmp_path / name)
+    linked = Store(str(tmp_path / "store here"))
+    open_store(linked)
+    [unit] = stored_units(linked)
+    assert linked.find_at(unit.place) == done[1]
+    assert (remove(linked, unit), stored_units(store)) == ([], [])
+    begin(tmp_path / "run here")
+    begin(tmp_path / "run here")
 
 
 @pytest.mark.parametrize("key", ["../../../outside/a/b", "../../outside", "/etc", ""])

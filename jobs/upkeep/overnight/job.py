@@ -26,6 +26,10 @@ from tiltmeter.storage.store.runs import read_run_table
 
 def run(run: Run[OvernightRun, JobList]) -> None:
     """Run each job as a process of its own, compare those that succeeded, judge them by the gates; publish tables."""
+    for listed in run.sources.jobs:
+        # None of them may be a link to somewhere else.
+        for place in (f"exports/{listed.name}.log", f"runs/{listed.name}"):
+            run.directory.inside(place)
     nights = [_night(run, listed) for listed in run.sources.jobs]
     comparisons = [past.comparison for _, _, past in nights if past.comparison]
     limits = limits_of([p_values for comparison in comparisons for p_values in comparison.p_values])
@@ -69,7 +73,7 @@ def _differences(nights: Sequence[_Night]) -> pa.Table:
 def _run(run: Run[OvernightRun, JobList], listed: ListedJob) -> Ended:
     config, directory = run.config, run.directory
     log = directory.export(f"{listed.name}.log")
-    run_dir = directory.path / "runs" / listed.name
+    run_dir = directory.inside(f"runs/{listed.name}")
     return run_job(listed, run.runner.store.root, run_dir, config.cluster, log, config.job.max_hours)
 
 

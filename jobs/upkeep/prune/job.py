@@ -9,11 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from tiltmeter.jobs.report.wording import some
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.upkeep.prune.config import PruneRun
 from tiltmeter.jobs.upkeep.prune.tables import RUNS, TABLES, UNITS
+from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.marks import OF_EARLIER_VERSION, open_store, require_store
 from tiltmeter.storage.store.pruning import StoredUnit, kept_runs, remove, stored_units
 from tiltmeter.storage.store.registry import RegisteredRun, Registry
 
@@ -27,8 +30,13 @@ class NoSources:
         return {}
 
 
-def find_nothing(_: PruneRun) -> NoSources:
-    """There is nothing to look for."""
+def find_nothing(config: PruneRun) -> NoSources:
+    """There is nothing to look for; the store is to be one.
+
+    Raises:
+        StorageError: if it is none.
+    """
+    require_store(Store(config.store))
     return NoSources()
 
 
@@ -37,26 +45,32 @@ def run(run: Run[PruneRun, NoSources]) -> None:
 
     Raises:
         ConfigError: for a series to forget that the store does not have.
-        StorageError: if units are to be removed while a run is at work.
+        StorageError: if units are to be removed while a run is at work, or a folder of the store is a symbolic link.
     """
     config, store = run.config.job, run.runner.store
+    if config.remove and open_store(store):
+        run.console.print(f"store={store.name}: {OF_EARLIER_VERSION}", soft_wrap=True, highlight=False, markup=False)
     registry = Registry(store)
     with registry.pruning() if config.remove else nullcontext():
         runs = {entry: registry.units(entry) for entry in registry.runs()}
         kept = _kept(runs, config.keep, config.forget)
         num_uses = Counter(chain.from_iterable(runs[entry] for entry in kept))
         units = stored_units(store)
+        unused = [unit for unit in units if unit.place not in num_uses]
         run.directory.write_table("runs", _runs(runs, kept))
         run.directory.write_table("units", _units(units, num_uses, "removed" if config.remove else "unused"))
         if config.remove:
             store.sweep()
             # The table was written first: it says what went, even of a removal that breaks off.
-            for unit in units:
-                if unit.place not in num_uses:
-                    remove(store, unit)
+            if left := [*chain.from_iterable(remove(store, unit) for unit in unused)]:
+                run.console.print(_foreign(left), soft_wrap=True, highlight=False, markup=False)
             for entry in runs:
                 if entry not in kept:
                     registry.forget(entry)
+
+
+def _foreign(files: Sequence[str]) -> str:
+    return f"left alone, as they have the names of files of units and another content: {some(files)}"
 
 
 def _kept(runs: Iterable[RegisteredRun], num_kept: int, forget: Sequence[str]) -> set[RegisteredRun]:

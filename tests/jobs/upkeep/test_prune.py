@@ -1,6 +1,7 @@
 """What is listed, and what is removed when told to."""
 
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -60,10 +61,29 @@ def test_units_of_kept_runs_stay_and_the_others_are_listed_until_they_are_remove
         in capsys.readouterr().out
     )
     assert all(store.find(unit) for unit in (old, shared, new, of_none))
+    mine = Path(store.location(store.find(old).tables["numbers"])).with_name("thesis.parquet")
+    mine.write_text("years of work")
     removed = prune("job.remove=true")
     assert {row["place"] for row in removed.rows("units", action="removed")} == {old.place, of_none.place}
     assert [bool(store.find(unit)) for unit in (old, shared, new, of_none)] == [False, True, True, False]
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"store={store.name}: a store of an earlier version; its mark, tiltmeter-store.json, was added" in out
+    assert f"left alone, as they have the names of files of units and another content: {mine}" in out
+    assert mine.exists()
     assert [row["status"] for row in prune().rows("runs")] == ["failed", "succeeded"]
+
+
+@pytest.mark.parametrize("remove", ["true", "false"])
+def test_a_folder_that_is_no_store_is_refused_and_left_as_it_was(store, prune, tmp_path, remove):
+    names = ["units/metric/a.txt", "ledger/2025/q1.xlsx", "states/ny.csv"]
+    for name in names:
+        path = store.local_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text("precious")
+    with pytest.raises(StorageError, match=r"is not a store: .*, but \w+; nothing was removed"):
+        prune(f"job.remove={remove}")
+    assert {str(path.relative_to(store.path)) for path in store.local_path.rglob("*.*")} == set(names)
+    assert not (tmp_path / "run").exists()
 
 
 def test_more_runs_are_kept_or_a_series_forgotten(store, prune):

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store import accounts
 from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.marks import open_store
 from tiltmeter.storage.store.processes import Process
 
 
@@ -22,7 +24,9 @@ def enter(store, account, entry, amount, limit):
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(str(tmp_path))
+    store = Store(str(tmp_path))
+    open_store(store)
+    return store
 
 
 def test_entries_add_up_until_the_limit(store):
@@ -105,7 +109,7 @@ def test_an_entry_that_a_death_left_unconfirmed_counts_and_allows_nothing_by_its
 def test_what_a_killed_process_has_half_written_stops_nothing_and_goes(store, tmp_path):
     enter(store, "people", "a", 1.0, 9.0)
     path = f"{store.path}/accounts/people/b.json"
-    half = Path(f"{path}.{Process(Process.current().host, 2**22 + 1, 1.0).name}-0123abcd.partial")
+    half = Path(f"{path}.{replace(Process.current(), number=2**22 + 1).name}-0123abcd.partial")
     half.write_bytes(b"")
     assert enter(store, "people", "b", 1.0, 9.0) == (2.0, True)
     assert store.sweep() == 1
@@ -138,3 +142,12 @@ def test_who_is_turned_down_takes_back_nothing_that_another_has_entered(store, t
     assert enter(store, "people", "c", 6.0, 10.0) is None
     assert enter(store, "people", "a", 6.0, 10.0) == (6.0, False)
     assert enter(store, "people", "b", 4.0, 10.0) == (10.0, True)
+
+
+@pytest.mark.parametrize("place", ["accounts", "accounts/people", "accounts/people/a.json"])
+def test_an_account_that_a_link_has_replaced_is_not_begun_anew(store, tmp_path, place):
+    enter(store, "people", "a", 2.0, 3.0)
+    (tmp_path / place).rename(tmp_path / "elsewhere")
+    (tmp_path / place).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match=rf"/{place}: is a symbolic link"):
+        enter(store, "people", "b", 2.0, 3.0)

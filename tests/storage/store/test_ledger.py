@@ -13,6 +13,7 @@ import pytest
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import Retries
 from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.marks import open_store
 from tiltmeter.storage.store.tables import column, documentation
 
 TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
@@ -315,6 +316,8 @@ def test_states_of_finished_units_are_swept(store):
     store.commit(done, [("words", TABLE)])
     for unit in (done, undone):
         Store(store.path).save_state(unit, {"n": np.arange(3)})
+    assert store.sweep() == 0
+    open_store(store)
     assert store.sweep() == 1
     assert [path for path in files(store) if path.startswith("states")] == [f"states/{undone.place}.npz"]
 

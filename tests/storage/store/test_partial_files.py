@@ -4,7 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from pyarrow import fs
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import files_below
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store import partial_files, processes
+from tiltmeter.storage.store.ledger import MARK, Store, Unit
+from tiltmeter.storage.store.marks import open_store
 from tiltmeter.storage.store.partial_files import sweep_partial_files, temporary_path
 from tiltmeter.storage.store.processes import ABANDONED, Process
 from tiltmeter.storage.store.pruning import stored_units
@@ -49,7 +52,9 @@ with Store(sys.argv[1]).fenced() as fence:
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(str(tmp_path / "store"))
+    store = Store(str(tmp_path / "store"))
+    open_store(store)
+    return store
 
 
 def killed(script, *arguments):
@@ -60,7 +65,8 @@ def killed(script, *arguments):
 
 
 def files(store):
-    return sorted(str(path.relative_to(store.path)) for path in Path(store.path).rglob("*") if path.is_file())
+    paths = [path for path in Path(store.path).rglob("*") if path.is_file() and path.name != MARK]
+    return sorted(str(path.relative_to(store.path)) for path in paths)
 
 
 def fence_in(store, folder, name):
@@ -73,26 +79,29 @@ def test_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
         pass
     long_ago = datetime.now(UTC).timestamp() - ABANDONED.total_seconds() - 60
     swept = [
-        Process(current.host, dead.pid, current.created),
-        Process(current.host, os.getpid(), current.created - 1),
+        replace(current, number=dead.pid),
+        replace(current, created=current.created - 1),
         Process("elsewhere.long-ago", os.getpid(), current.created),
+        Process("elsewhere", os.getpid(), current.created, "0a1b.7"),
     ]
     kept = [current, Process("elsewhere", dead.pid, current.created), Process(f"x-{current.host}", 1, 2.5)]
-    paths = [tmp_path / f"{process.host}.parquet.{process.name}-0123abcd.partial" for process in (*swept, *kept)]
+    paths = [
+        tmp_path / f"{number}.parquet.{process.name}-0123abcd.partial" for number, process in enumerate([*swept, *kept])
+    ]
     for path in paths:
         path.touch()
     os.utime(paths[2], (long_ago, long_ago))
     others = [tmp_path / "downloaded.partial", tmp_path / f"a.{swept[0].name}-0123abcd.parquet"]
     for path in others:
         path.touch()
-    assert sweep_partial_files([tmp_path]) == 3
-    assert sorted(tmp_path.iterdir()) == sorted([*paths[3:], *others])
+    assert sweep_partial_files([tmp_path]) == 4
+    assert sorted(tmp_path.iterdir()) == sorted([*paths[4:], *others])
 
 
 def test_a_process_that_nobody_has_asked_how_it_ended_is_dead():
     """Its number stays taken, for ever where the first process of a container asks for none."""
     process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-    named = Process(Process.current().host, process.pid, Process.of(process.pid).created)
+    named = replace(Process.current(), number=process.pid, created=processes._created(str(process.pid)))
     assert named.is_alive(datetime.now(UTC))
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -122,15 +131,16 @@ def test_what_a_killed_process_has_half_written_is_swept_wherever_it_lies(store,
 @pytest.mark.parametrize("kind", ["disk", "bucket"])
 def test_probes_of_killed_processes_are_swept_and_others_stay(kind, tmp_path, request):
     store = Store(str(tmp_path) if kind == "disk" else request.getfixturevalue("s3_bucket").uri("probes"))
+    open_store(store)
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         pass
     alive = Process.current()
-    swept, kept = (f"probe-{process.name}-{'0' * 16}" for process in (Process(alive.host, dead.pid, 1.5), alive))
+    swept, kept = (f"probe-{process.name}-{'0' * 16}" for process in (replace(alive, number=dead.pid), alive))
     for name in (swept, f"{swept}-node", f"{swept}.{alive.name}-0123abcd.partial", kept, "probe-7", f"runs/{swept}"):
         write_bytes(store.filesystem, f"{store.path}/{name}", b"", setting="")
     assert store.sweep() == 3
     left = [file.path.removeprefix(f"{store.path}/") for file in files_below(store.filesystem, store.path)]
-    assert sorted(set(left) - {"runs"}) == sorted([kept, "probe-7", f"runs/{swept}"])
+    assert sorted(set(left) - {"runs"}) == sorted([kept, MARK, "probe-7", f"runs/{swept}"])
 
 
 # --- fences ---------------------------------------------------------------------------------------------------------
@@ -206,7 +216,8 @@ def test_a_fence_of_another_machine_stays_while_it_is_renewed(store, monkeypatch
     with store.fenced() as fence:
         worker = Store(store.path, fence)
         fences = [Path(fence_in(store, folder, fence)) for folder in ("units", "ledger", "states")]
-        monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
+        monkeypatch.setattr(processes, "_space", lambda: "0a1b.7")
+        monkeypatch.setattr(partial_files, "examined", lambda _: nullcontext())
         for path in fences:
             os.utime(path, (0, 0))
         store.renew(fence)
@@ -224,28 +235,34 @@ def test_a_fence_of_another_machine_stays_while_it_is_renewed(store, monkeypatch
 def test_a_removal_of_a_fence_that_broke_off_is_taken_up(store):
     removed = Path(fence_in(store, "units", f"{Process.current().name}-0123abcd.removed"))
     removed.mkdir(parents=True)
-    (removed / "half").touch()
+    for name in ("0" * 32, "thesis"):
+        (removed / name).touch()
     assert store.sweep() == 1
+    assert [path.name for path in removed.iterdir()] == ["thesis"]
+    (removed / "thesis").unlink()
+    assert store.sweep() == 0
     assert not removed.exists()
 
 
 def test_what_is_no_fence_is_left_alone(store, tmp_path):
-    fences, outside, host = Path(fence_in(store, "units", "")), tmp_path / "outside", Process.current().host
+    fences, outside = Path(fence_in(store, "units", "")), tmp_path / "outside"
     outside.mkdir()
     (outside / "thesis").touch()
     (fences / "notes").mkdir(parents=True)
     (fences / f"{Process('elsewhere', 1, 2.5).name}-0123abcd").mkdir()
-    (fences / f"{Process(host, os.getpid(), 2.5).name}-0123abcd").symlink_to(outside)
+    (fences / f"{replace(Process.current(), created=2.5).name}-0123abcd").symlink_to(outside)
     before = sorted(fences.rglob("*"))
     assert store.sweep() == 0
     assert sorted(fences.rglob("*")) == before
     assert (outside / "thesis").exists()
 
 
-def test_units_may_lie_on_another_disk_than_the_rest_of_the_store(store, small_disk):
+def test_units_may_lie_on_another_disk_than_the_rest_of_the_store(store, small_disk, request):
     disk = small_disk("3m")
-    store.local_path.mkdir()
-    (store.local_path / "units").symlink_to(disk)
+    (store.local_path / "units").mkdir()
+    mounted = subprocess.run(["mount", "--bind", disk, store.local_path / "units"], check=False)
+    assert mounted.returncode == 0
+    request.addfinalizer(lambda: subprocess.run(["umount", store.local_path / "units"], check=True))
     with store.fenced() as fence:
         done = Store(store.path, fence).commit(UNIT, [("words", TABLE)])
     assert store.read(done.tables["words"]) == TABLE

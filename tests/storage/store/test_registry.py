@@ -32,13 +32,14 @@ def begin(registry, job="survey", series="nightly"):
 def ended_process():
     """A process of this machine that is over."""
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        return Process(Process.current().host, process.pid, 0.0)
+        return dataclasses.replace(Process.current(), number=process.pid)
 
 
 def belongs_to(registry, entry, process):
     """Let an entry be that of another process."""
     entry.run = dataclasses.replace(entry.run, process=process)
     entry.end("running", {}, {})
+    entry.closing.close()
 
 
 def test_a_run_is_remembered_with_its_units_and_tables(store, registry):
@@ -46,10 +47,11 @@ def test_a_run_is_remembered_with_its_units_and_tables(store, registry):
     done = store.commit(Unit("count/1", "", {}), [("numbers", pa.table({"n": [1, 2]}))])
     entry.uses([done.place, done.place])
     entry.uses(["other/1/b", "other/1/a"])
-    assert [run.is_at_work for run in registry.runs()] == [True]
+    assert [registry.is_at_work(run) for run in registry.runs()] == [True]
     entry.end("succeeded", {"status": "succeeded"}, {"numbers": [done.tables["numbers"]] * 2})
     [run] = registry.runs("survey", "nightly")
-    assert (run.job, run.series, run.status, run.is_at_work) == ("survey", "nightly", "succeeded", False)
+    assert (run.job, run.series, run.status) == ("survey", "nightly", "succeeded")
+    assert not registry.is_at_work(run)
     assert (run.run_dir, run.settings, run.record) == ("/runs/1", {"seed": 0}, {"status": "succeeded"})
     assert registry.units(run) == {done.place, "other/1/a", "other/1/b"}
     assert run.read(store, "numbers")["n"].to_pylist() == [1, 2, 1, 2]
@@ -70,9 +72,9 @@ def test_a_killed_run_is_not_at_work_nor_one_on_a_machine_that_was_not_heard_of_
     killed, elsewhere = begin(registry), begin(registry)
     belongs_to(registry, killed, ended_process())
     belongs_to(registry, elsewhere, Process("another", 1, 0.0))
-    assert [run.is_at_work for run in registry.runs()] == [True, False]
+    assert [registry.is_at_work(run) for run in registry.runs()] == [True, False]
     long_ago = datetime.now(UTC) - ABANDONED - timedelta(seconds=1)
-    assert not dataclasses.replace(elsewhere.run, started=long_ago).is_at_work
+    assert not registry.is_at_work(dataclasses.replace(elsewhere.run, started=long_ago))
 
 
 def test_the_number_of_a_process_that_is_over_may_be_given_again(registry):

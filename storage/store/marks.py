@@ -1,0 +1,93 @@
+"""The mark of a store: a file that says that a folder is one, and without which nothing is removed from it."""
+
+import json
+from collections.abc import Iterator
+
+from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.files.filesystems import SETTING, files_below, read_bytes
+from tiltmeter.storage.store.ledger import FOLDERS, MARK, Store
+from tiltmeter.storage.store.tables import write_bytes
+
+FORMAT = 1
+"""Of stores that this version makes and reads."""
+
+OF_EARLIER_VERSION = f"a store of an earlier version; its mark, {MARK}, was added"
+"""What a run says of it."""
+
+_ENTRIES = (("registry", "/run.json", "key"), ("ledger", ".json", "place"))
+"""Files by which a store of an earlier version is known: each says itself, under this key, where it lies."""
+
+
+def open_store(store: Store) -> bool:
+    """Mark a store that has no mark; returns whether it is one of an earlier version, which had none.
+
+    A run may use any folder: what lies there and has not the name, the depth and the content of our files stays.
+
+    Raises:
+        StorageError: if the store can't be written, is of a later format, or one of its folders is a symbolic link.
+    """
+    _check(store)
+    if store.is_marked:
+        return False
+    is_of_earlier_version = _holds_entries(store)
+    content = json.dumps({"format": FORMAT, "made_by": "tiltmeter"}) + "\n"
+    write_bytes(store.filesystem, store.inside(MARK), content.encode(), setting=SETTING)
+    return is_of_earlier_version
+
+
+def require_store(store: Store) -> None:
+    """Make sure that a folder is a store, or one of an earlier version, or that nothing is there yet.
+
+    Raises:
+        StorageError: if it is none; or as for :func:`open_store`.
+    """
+    _check(store)
+    if not store.is_marked and not _holds_entries(store):
+        files = files_below(store.filesystem, store.path, is_recursive=False)
+        # The directory of a run that has just begun may be in it.
+        if foreign := next((file.base_name for file in files if file.base_name != "runs"), None):
+            raise StorageError(
+                f"store={store.name}: is not a store: it has neither {MARK} nor a finished unit or a run in its "
+                f"register, but {foreign}; nothing was removed. Choose a store with {SETTING}"
+            )
+
+
+def _check(store: Store) -> None:
+    for folder in FOLDERS:
+        store.inside(folder)
+    if not store.is_marked:
+        return
+    path = store.inside(MARK)
+    try:
+        number = int(json.loads(read_bytes(store.filesystem, path))["format"])
+    except (RecursionError, TypeError, ValueError, LookupError) as error:
+        raise StorageError(
+            f"{path}: is damaged ({error}); it may safely be removed if the folder is a store: the next run writes it"
+        ) from error
+    if number > FORMAT:
+        raise StorageError(
+            f"store={store.name}: is of format {number}, and this version of Tiltmeter knows formats up to {FORMAT}; "
+            f"use a later version, or choose another place with {SETTING}"
+        )
+
+
+def _holds_entries(store: Store) -> bool:
+    return any(place == content for place, content in _entries(store))
+
+
+def _entries(store: Store) -> Iterator[tuple[str, object]]:
+    """Where files lie that look like entries of the ledger or the register, and where they say that they lie."""
+    for folder, ending, key in _ENTRIES:
+        below = store.inside(folder)
+        for file in files_below(store.filesystem, below):
+            if file.is_file and file.path.endswith(ending):
+                content = _json(read_bytes(store.filesystem, file.path))
+                place = file.path.removeprefix(f"{below}/").removesuffix(ending)
+                yield place, content.get(key) if isinstance(content, dict) else None
+
+
+def _json(content: bytes) -> object:
+    try:
+        return json.loads(content)
+    except (RecursionError, ValueError):
+        return None

@@ -1,0 +1,111 @@
+"""What is taken for a store, and that nothing else loses a file."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.store.ledger import MARK, Store, Unit
+from tiltmeter.storage.store.marks import open_store, require_store
+from tiltmeter.storage.store.pruning import remove, stored_units
+from tiltmeter.storage.store.registry import Registry
+from tiltmeter.storage.store.tables import write_bytes
+
+DIGEST = "0123456789abcdef" * 2
+
+
+@pytest.fixture(params=["disk", "bucket"])
+def store(request, tmp_path):
+    if request.param == "disk":
+        return Store(str(tmp_path / "store"))
+    return Store(request.getfixturevalue("s3_bucket").uri(f"marks/{tmp_path.name}"))
+
+
+def put(store, *places, content=b"years of work"):
+    for place in places:
+        write_bytes(store.filesystem, f"{store.path}/{place}", content, setting="")
+
+
+def commit(store):
+    unit = Unit("count/1", "", {})
+    store.commit(unit, [("numbers", pa.table({"n": [1]}))])
+    return unit
+
+
+def test_an_empty_folder_becomes_a_store(store):
+    require_store(store)
+    assert not store.is_marked
+    assert not open_store(store)
+    assert store.is_marked
+    require_store(store)
+    assert not open_store(store)
+
+
+@pytest.mark.parametrize("write", [commit, lambda store: Registry(store).enter("survey", "a", run_dir="", settings={})])
+def test_a_store_of_an_earlier_version_is_known_by_a_unit_or_a_run(store, write):
+    put(store, "notes.txt", "ledger/2025/q1.json")
+    write(store)
+    require_store(store)
+    assert [open_store(store), open_store(store)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("place", "content"),
+    [
+        ("holiday.jpg", ""),
+        ("ledger/2025/q1.json", "{}"),
+        (f"ledger/count/1/{DIGEST}.json", '{"place": "elsewhere"}'),
+        (f"ledger/count/1/{DIGEST}.json", "[" * 100_000),
+        ("registry/a/b/c/run.json", '{"key": 1}'),
+        (f"units/count/1/{DIGEST}/a.parquet", "PAR1"),
+    ],
+)
+def test_any_other_folder_is_none(store, place, content):
+    put(store, place, content=content.encode())
+    with pytest.raises(StorageError, match=rf"is not a store: it has neither {MARK} nor .*nothing was removed"):
+        require_store(store)
+    assert not open_store(store)
+
+
+def test_what_has_not_name_depth_and_content_of_a_unit_stays_in_a_store(store):
+    open_store(store)
+    place = commit(store).place
+    foreign = [
+        *("units/metric/a.txt", "units/count/1/a.parquet", "ledger/2025/q1.json", "states/ny.npz", "states/a/1/b.npz"),
+        *(f"units/count/1/{DIGEST}/a/b.parquet", f"units/a/count/1/{DIGEST}/b.parquet", f"units/{place}/notes.txt"),
+    ]
+    same_names = [f"units/{place}/thesis.parquet", f"ledger/count/1/{DIGEST}.json", f"states/count/1/{DIGEST}.npz"]
+    put(store, *foreign, *same_names)
+    left = [path for unit in stored_units(store) for path in remove(store, unit)]
+    assert sorted(left) == sorted(f"{store.path}/{name}" for name in same_names)
+    assert store.find_at(place) is None
+    assert [unit.place for unit in stored_units(store)] == sorted([f"count/1/{DIGEST}", place])
+    assert all(file.is_file for file in store.filesystem.get_file_info([f"{store.path}/{name}" for name in foreign]))
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "x"}'])
+def test_a_damaged_mark_is_named(tmp_path, content):
+    (tmp_path / MARK).write_text(content)
+    with pytest.raises(StorageError, match=rf"{MARK}: is damaged .*may safely be removed if the folder is a store"):
+        open_store(Store(str(tmp_path)))
+
+
+def test_a_store_of_a_later_format_is_refused(tmp_path):
+    (tmp_path / MARK).write_text(json.dumps({"format": 2}))
+    with pytest.raises(StorageError, match="is of format 2, and this version of Tiltmeter knows formats up to 1"):
+        require_store(Store(str(tmp_path)))
+
+
+def test_a_run_in_a_folder_of_others_removes_nothing_of_theirs(tmp_path):
+    names = ["units/metric/a.txt", "ledger/2025/q1.xlsx", "states/ny.csv", "states/count/1/x.npz", "registry/a.json"]
+    store = Store(str(tmp_path))
+    put(store, *names)
+    entry = Registry(store).enter("survey", "a", run_dir="", settings={})
+    open_store(store)
+    put(store, f"registry/{entry.run.key}/notes.txt")
+    store.sweep()
+    Registry(store).forget(entry.run)
+    left = {str(path.relative_to(tmp_path)) for path in Path(tmp_path).rglob("*") if path.is_file()}
+    assert left == {*names, MARK, f"registry/{entry.run.key}/notes.txt"}
