@@ -14,7 +14,17 @@ from tiltmeter.jobs.association.findings import (
     preferred,
     with_effect,
 )
-from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, of_model, sentences, split, why_nothing
+from tiltmeter.jobs.report.findings import (
+    by_model,
+    each_model,
+    folded,
+    joined,
+    labelled,
+    of_model,
+    sentences,
+    split,
+    why_nothing,
+)
 from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, listed, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import isolated, number, phrase, stars
@@ -58,7 +68,7 @@ _METHODS = {
 def findings(frames: Frames) -> list[Block]:
     """Which association tests point to a side, by the similarity and statistic that WEAT is defined with."""
     usual = preferred(frames["associations"])
-    models = by_model(usual) or {"": usual}
+    models = by_model(usual, frames) or {"": usual}
     texts = {label: association_findings(part, in_short=len(models) > 1) for label, part in models.items()}
     return [Bullets(sentences(texts))]
 
@@ -71,7 +81,7 @@ def sections(frames: Frames) -> list[Section]:
 
 def _tests(frames: Frames) -> Section:
     rows, title = frames["associations"], "Association tests"
-    blocks = folded({label: _tables(frames, part) for label, part in by_model(rows).items()}, "tests one by one")
+    blocks = folded(each_model(rows, frames, partial(_tables, frames)), "tests one by one")
     results = with_effect(rows)
     if results.is_empty():
         return Section("associations", title, [Paragraph(why_nothing(rows, "association test")), *blocks])
@@ -80,16 +90,18 @@ def _tests(frames: Frames) -> Section:
         "In the word embedding association test (WEAT, Caliskan et al. 2017), an effect size d above 0 says that the "
         f"first targets go with the first attributes, and the second with the second. {p_values}{gaps}"
     )
-    return Section("associations", title, [Paragraph(text), _chart(results), *_in_short(frames), *blocks])
+    return Section("associations", title, [Paragraph(text), _chart(results, frames), *_in_short(frames), *blocks])
 
 
-def _chart(rows: pl.DataFrame) -> Chart:
+def _chart(rows: pl.DataFrame, frames: Frames) -> Chart:
     """Of each similarity and statistic where there is one model; else of each model, by the usual ones."""
     usual = preferred(rows)
     parts, question = by_model(usual), "Model"
     if len(parts) == 1:
         # The usual combination comes first, and keeps its place.
-        parts, question = combinations(usual) | combinations(rows), "Similarity, statistic"
+        first = {label: combinations(part) for label, part in by_model(usual, frames).items()}
+        rest = {label: combinations(part) for label, part in by_model(rows, frames).items()}
+        parts, question = joined(first) | joined(rest), "Similarity, statistic"
     return Chart(
         f"Dot plot of the effect sizes of {usual['test'].n_unique()} association tests, with their intervals around or "
         "beside 0.",
@@ -171,7 +183,7 @@ def _starred(rows: pl.DataFrame) -> list[str]:
 
 def _in_short(frames: Frames) -> list[Block]:
     """Where there are several models, their tests by the usual similarity and statistic."""
-    models = by_model(frames["association_summary"]) if "association_summary" in frames else {}
+    models = by_model(frames["association_summary"], frames) if "association_summary" in frames else {}
     usual = {label: preferred(part) for label, part in models.items()}
     return [_summary(labelled(usual), "model")] if len(models) > 1 else []
 
@@ -206,12 +218,15 @@ def _words(frames: Frames) -> Section:
         "of attributes it is nearer to: the effect size d is the difference of its mean similarities to them, in "
         "standard deviations of its similarities to all of them."
     )
-    charts = _against_women(results.drop_nulls("percent_women"))
+    charts = _against_women(results.drop_nulls("percent_women"), frames)
     return Section("wefat", title, [Paragraph(text), charts, *_correlations(frames)])
 
 
-def _against_women(rows: pl.DataFrame) -> Block:
-    tests = {label: split(part, "test", "similarity", label="{}, {}".format) for label, part in by_model(rows).items()}
+def _against_women(rows: pl.DataFrame, frames: Frames) -> Block:
+    tests = {
+        label: split(part, "test", "similarity", label="{}, {}".format)
+        for label, part in by_model(rows, frames).items()
+    }
     parts = {label: part for label, part in joined(tests).items() if part.height >= _MIN_WORDS}
     if not parts:
         few = f"Fewer than {_MIN_WORDS} words that are measured have a known share of women to hold against."
@@ -221,7 +236,7 @@ def _against_women(rows: pl.DataFrame) -> Block:
         "If the vectors follow the labour market, the dots rise from left to right where the positive side is the "
         "female one, and fall where it is the male one.",
         {label: effects_and_women(part) for label, part in parts.items()},
-        "Show",
+        "Test",
     )
 
 
@@ -233,4 +248,4 @@ def _correlations(frames: Frames) -> list[Block]:
         "Correlation of the effect size with the share of women, with its interval where there are replicas; "
         "p-values are two-sided."
     )
-    return [grid(caption, labelled(by_model(rows)), "model", "similarity", *CORRELATIONS)]
+    return [grid(caption, labelled(by_model(rows, frames)), "model", "similarity", *CORRELATIONS)]

@@ -104,6 +104,12 @@ def doubts(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> list[Block]:
     return [*warnings, *_on_drawing(corpora, embedding)]
 
 
+def left_out(slices: pl.DataFrame | None) -> list[Block]:
+    """A warning of each corpus that is too small to be measured, as the table ``corpus_slices`` says."""
+    rows = [] if slices is None else slices.filter(pl.col("whole") == pl.col("corpus"), status="too_small").to_dicts()
+    return [Paragraph(f"{row['corpus']} ({row['language']}) is left out: {row['reason']}.", "warning") for row in rows]
+
+
 def corpora(rows: pl.DataFrame) -> list[Section]:
     """A table of several corpora; nothing of one, which the lead tells of."""
     if rows.height == 1:

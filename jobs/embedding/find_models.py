@@ -11,12 +11,11 @@ from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import each
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
 from tiltmeter.jobs.embedding.corpus.counting import keyed, tiling_of
-from tiltmeter.jobs.embedding.corpus.slices import check_any_large
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings, extent, resampling_of
 from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.embedding.trained import publish_slices, read, train
+from tiltmeter.jobs.embedding.trained import publish_slices, read, train, without_small
 from tiltmeter.jobs.embedding.vectors.encoding import encode
 from tiltmeter.jobs.embedding.vectors.models import Model, Needs
 from tiltmeter.jobs.embedding.vectors.selection import VERSION, Selection, select
@@ -79,11 +78,12 @@ def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         for name, corpus in everything.tokenised.items()
     }
     problems = {name: _lack(run, corpus, needs.lists(wordsets[name])) for name, corpus in everything.tokenised.items()}
-    small = {name: reason for name, reason in problems.items() if reason and everything.tokenised[name].text.slice}
-    _check_coverage([problem for name, problem in problems.items() if name not in small])
-    check_any_large(small, len(problems))
-    corpora = {name: corpus for name, corpus in everything.tokenised.items() if name not in small}
-    publish_slices(run, replace(everything, tokenised=corpora, small={**everything.small, **small}))
+    lacking = {name: reason for name, reason in problems.items() if reason}
+    if len(lacking) == len(problems) and not everything.cuts:
+        _check_coverage([*lacking.values()])
+    large = without_small(everything, lacking)
+    corpora = large.tokenised
+    publish_slices(run, large)
     embeddings = train(run, corpora)
     units = {
         name: _select_units(name, corpora[name], trained, needs.selection(wordsets[name]))
@@ -134,7 +134,7 @@ def replica_scheme(
 
 def _lack(run: Run[EmbeddingsRun, Sources], corpus: TokenisedCorpus, lists: Mapping[str, Sequence[str]]) -> str:
     """Why word lists can't measure anything in a corpus; nothing if they can."""
-    where = f"the vocabulary of {corpus.vocabulary.num_rows} words"
+    where = f"the vocabulary of {corpus.vocabulary.num_rows} words of {corpus.text.name} ({corpus.language})"
     return _uncovered(run.runner.store, [corpus.vocabulary], where, lists, corpus.language)
 
 

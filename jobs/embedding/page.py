@@ -8,7 +8,7 @@ from typing import cast
 import polars as pl
 
 from tiltmeter.jobs.embedding.config import Embedding, EmbeddingsRun, has_replicas
-from tiltmeter.jobs.embedding.corpus_sections import corpora, doubts, trained, training, word_lists
+from tiltmeter.jobs.embedding.corpus_sections import corpora, doubts, left_out, trained, training, word_lists
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
 from tiltmeter.jobs.embedding.slice_sections import Compared, slice_sections
 from tiltmeter.jobs.embedding.sources import Sources
@@ -109,7 +109,8 @@ def _origin(embedding: Embedding, frames: Frames) -> str:
 
 def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) -> list[Block]:
     """What to take with care, and what intervals say."""
-    blocks = doubts(frames["corpora"], config.embedding) if isinstance(config.embedding, EmbeddingConfig) else []
+    blocks = left_out(frames.get("corpus_slices"))
+    blocks += doubts(frames["corpora"], config.embedding) if isinstance(config.embedding, EmbeddingConfig) else []
     blocks += [block for measure in measures for block in measure.doubts]
     if measures and has_replicas(config.embedding):
         num_replicas = max(cast(int, measure.rows["num_replicas"].max() or 0) for measure in measures)

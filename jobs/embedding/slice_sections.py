@@ -53,10 +53,11 @@ class Compared:
 
 def slice_sections(frames: Frames, compared: Sequence[Compared]) -> list[Section]:
     """What slices are there, and their numbers beside each other; nothing for corpora of different languages."""
-    slices = frames.get("corpus_slices")
-    charts = [chart for group in _groups(frames, slices) for chart in _charts(group, compared)]
+    slices = frames["corpus_slices"].filter(pl.col("field") != "") if "corpus_slices" in frames else None
+    groups = _groups(frames, slices)
+    charts = [chart for group in groups for chart in _charts(_named(group, len(groups) > 1), compared)]
     blocks: list[Block] = [Paragraph(_HOW), *charts] if charts else []
-    table = [] if slices is None else [_table(slices)]
+    table = [] if slices is None or slices.is_empty() else [_table(slices)]
     title = "The slices beside each other" if table else "Corpora of one language beside each other"
     return [Section("slices", title, [*blocks, *table])] if blocks or table else []
 
@@ -74,6 +75,15 @@ def _groups(frames: Frames, slices: pl.DataFrame | None) -> list[pl.DataFrame]:
     return [group for group in groups if group.height > 1]
 
 
+def _named(group: pl.DataFrame, is_one_of_several: bool) -> pl.DataFrame:
+    """The group with ``title``, what its corpora are slices of or their language; names have that too if asked for."""
+    whole, language = group["whole"][0], group["language"][0]
+    title = f"slices of {whole} ({language})" if whole else f"corpora in {language}"
+    name = pl.col("model") if whole else pl.format("{} ({})", "name", "language")
+    name = name if is_one_of_several else pl.col("name")
+    return group.with_columns(name=name, title=pl.lit(title), tick="name")
+
+
 def _charts(group: pl.DataFrame, compared: Sequence[Compared]) -> list[Chart]:
     parts = [(numbers, _numbers(group, numbers)) for numbers in compared]
     return [_chart(group, numbers, rows) for numbers, rows in parts if rows.drop_nulls("value").height]
@@ -85,20 +95,20 @@ def _numbers(group: pl.DataFrame, numbers: Compared) -> pl.DataFrame:
     rows = numbers.rows.select("model", label=numbers.label, **values)
     measured = rows.filter(pl.col("model").is_in(group["model"].implode()) & pl.col("value").is_not_null())
     labels = measured.select("label").unique(maintain_order=True)
-    every = labels.head(_MOST_LABELS).join(group.select("model", "name", "place"), how="cross")
+    every = labels.head(_MOST_LABELS).join(group.select("model", "name", "tick", "place"), how="cross")
     return every.join(rows, on=["model", "label"], how="left", maintain_order="left")
 
 
 def _chart(group: pl.DataFrame, numbers: Compared, rows: pl.DataFrame) -> Chart:
-    what = f"{numbers.title} in {group.height} corpora, with intervals."
+    title = f"{numbers.title}: {group.height} {group['title'][0]}"
     if group["place"].null_count() == 0:
         figures = {label: _over(part, numbers) for label, part in split(rows, "label").items()}
-        return Chart(f"Line chart: {what}", f"{numbers.title}. {_INTERVALS}; a gap has no result.", figures)
+        return Chart(f"Line chart: {title}.", f"{title}. {_INTERVALS}; a gap has no result.", figures)
     if group.height <= _MOST_BESIDE:
         figures = {numbers.title: _beside(rows, numbers, group["name"].to_list())}
     else:
         figures = {label: _below(part, numbers) for label, part in split(rows, "label").items()}
-    return Chart(f"Dot plot: {what}", f"{numbers.title}. {_INTERVALS}.", figures)
+    return Chart(f"Dot plot: {title}.", f"{title}. {_INTERVALS}.", figures)
 
 
 def _over(rows: pl.DataFrame, numbers: Compared) -> Figure:
@@ -122,9 +132,9 @@ def _stems(rows: pl.DataFrame) -> Trace:
 
 def _ticks(rows: pl.DataFrame, most: int = 8) -> tuple[list[float], list[str]]:
     """Places and names of some slices, from the first to the last."""
-    known = rows.select("place", "name").unique(maintain_order=True)
+    known = rows.select("place", "tick").unique(maintain_order=True)
     chosen = known[np.unique(np.linspace(0, known.height - 1, min(most, known.height)).round().astype(int)).tolist()]
-    return chosen["place"].to_list(), chosen["name"].to_list()
+    return chosen["place"].to_list(), chosen["tick"].to_list()
 
 
 def _beside(rows: pl.DataFrame, numbers: Compared, names: Sequence[str]) -> Figure:

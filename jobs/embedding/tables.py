@@ -35,15 +35,16 @@ CORPUS_SLICES = pa.schema(
         CORPUS,
         LANGUAGE,
         column("whole", pa.string(), "name of the corpus that it is a slice of"),
-        column("field", pa.string(), "field of the documents by which that is cut"),
-        column("value", pa.string(), "the slice's value of it; null for documents that are in no slice"),
+        column("field", pa.string(), "field of the documents by which that is cut; empty if it is not"),
+        column("value", pa.string(), "the slice's value of it; null for documents in no slice and a whole corpus"),
         number("place", "a year, a number, or that of a range: the slices' order; null where they have none"),
         column("num_documents", pa.int64(), "documents that were read", "pages"),
         STATUS,
         REASON,
     ]
 )
-"""Of corpora that are cut; the name of a slice is its corpus's and its value, such as ``letters/1999``."""
+"""Of corpora that are cut, and of others that are too small to be measured; the name of a slice is its corpus's and its
+value, such as ``letters/1999``."""
 
 VOCABULARY = pa.schema(
     [

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 import polars as pl
 
 from tiltmeter.jobs.gender.tables import TABLES
-from tiltmeter.jobs.report.findings import measured, split, why_nothing
+from tiltmeter.jobs.report.findings import furthest, measured, split, why_nothing
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.sides import OPEN_ORDER, Lean, contradictory, estimate_of, on_sides
 from tiltmeter.jobs.report.wording import estimate, listed, plural, verb
@@ -63,6 +63,9 @@ def labelled(frames: Tables) -> dict[str, pl.DataFrame]:
     item = pl.when(list="defining").then(_pair("item")).otherwise("item")
     tables["gender_words"] = tables["gender_words"].with_columns(item=item)
     tables["gender_pairs"] = tables["gender_pairs"].with_columns(_pair("pair"))
+    if "corpora" in frames:
+        corpora = frames["corpora"].select("language", model="corpus").join(keyed, on=["model", "language"], how="anti")
+        tables["without_lists"] = corpora.select(label=pl.format("{}, {}", name, "model"))
     if "language_correlation" in frames:
         tables["language_correlation"] = _with_labels(frames["language_correlation"], keyed)
     return tables
@@ -112,6 +115,8 @@ def main_findings(tables: Tables) -> Iterator[str]:
         return
     for row in languages.filter(pl.col("status") != "ok").to_dicts():
         yield f"Nothing can be said of professions in {row['label']}: {row['reason']}."
+    if "without_lists" in tables and (labels := tables["without_lists"]["label"].to_list()):
+        yield f"The word set has no gendered words of {listed(labels)}, where nothing was measured."
     yield from _direct_bias(measured(languages))
     if professions.height:
         yield _sides(professions)
@@ -126,7 +131,7 @@ def _direct_bias(languages: pl.DataFrame) -> Iterator[str]:
     ordered = languages.drop_nulls("direct_bias").sort("direct_bias", maintain_order=True).to_dicts()
     if len(ordered) == 1:
         [row] = ordered
-        yield f"Direct bias is {estimate(row, 'direct_bias')} over {_professions(row)}. {caution}"
+        yield f"Direct bias in {row['label']} is {estimate(row, 'direct_bias')} over {_professions(row)}. {caution}"
     if len(ordered) > 1:
         low, high = ordered[0], ordered[-1]
         yield (
@@ -148,15 +153,19 @@ def _overlap(low: Row, high: Row) -> str:
 
 def _sides(professions: pl.DataFrame) -> str:
     """How many of the measured professions lie on either side of the gender direction."""
-    num = professions["label"].n_unique()
-    counted = f", counted once for each of {num} {kind(professions)}s," if num > 1 else ""
-    what = f"Of {plural(professions.height, 'measured profession')}{counted}"
+    labels = professions["label"].unique(maintain_order=True)
+    counted = f" in {labels[0]}"
+    if labels.len() > 1:
+        counted = f", counted once for each of {labels.len()} {kind(professions)}s"
+    what = f"Of {plural(professions.height, 'measured profession')}{counted},"
     if not professions["bias_low"].count():
         return f"{what} none can be put on a side of the gender direction: without replicas there are no intervals."
-    above, below, neither, doubtful, _ = (rows.height for rows in on_sides(professions, BIAS))
+    above, below, neither, doubtful, _ = on_sides(professions, BIAS)
+    named = profession_in(labels.len())
     return (
-        f"{what} {above} {verb(above, 'lie')} on the female side and {below} on the male side of the gender direction "
-        f"with their whole interval; for {neither} it includes 0{contradictory('for', doubtful)}."
+        f"{what} {above.height} {verb(above.height, 'lie')} on the female side{furthest(above, 'bias', named)} and "
+        f"{below.height} on the male side{furthest(below, 'bias', named)} of the gender direction with their whole "
+        f"interval; for {neither.height} it includes 0{contradictory('for', doubtful.height)}."
     )
 
 
@@ -188,9 +197,9 @@ def most_alike(correlations: pl.DataFrame, what: str = "language") -> Iterator[s
         )
 
 
-def profession_in(languages: pl.DataFrame) -> Callable[[Row], str]:
-    """How the row of a profession is called, with its language where there are several."""
-    has_several = languages.height > 1
+def profession_in(num_labels: int) -> Callable[[Row], str]:
+    """How the row of a profession is called, with its language or model where the page has several."""
+    has_several = num_labels > 1
     return lambda row: f"{row['profession']} in {row['label']}" if has_several else row["profession"]
 
 
@@ -198,9 +207,8 @@ def outside(languages: pl.DataFrame) -> str:
     """The languages whose direct bias is not in its interval, which percentiles allow; empty where there are none."""
     known = measured(languages)
     labels = [row["label"] for row in known.to_dicts() if estimate_of(row, "direct_bias").is_outside]
-    where = f" in {len(labels)} of {known.height} {kind(languages)}s: {listed(labels)}" if known.height > 1 else ""
-    text = f"Direct bias of the original corpus lies outside of its interval{where}."
-    return text if labels else ""
+    where = f" in {len(labels)} of {known.height} {kind(languages)}s:" if known.height > 1 else " in"
+    return f"Direct bias of the original corpus lies outside of its interval{where} {listed(labels)}." if labels else ""
 
 
 def other_weights(rows: pl.DataFrame) -> list[str]:
@@ -255,7 +263,10 @@ def on_pairs(strongest: pl.DataFrame) -> str:
         doubts = dict.fromkeys(CONTRADICTORY, ", a number outside of its interval")
         doubt = (doubts | {"neither": ", an interval that includes 0"}).get(CHANGE.side(row), "")
         change = estimate(row, "change", 4)
-        return f"The pair that matters most is {row['pair']}: without it direct bias changes by {change}{doubt}."
+        return (
+            f"The pair that matters most in {row['label']} is {row['pair']}: without it direct bias changes by "
+            f"{change}{doubt}."
+        )
     num_sided = on_sides(strongest, CHANGE).leaning.height
     counts = strongest.group_by("pair").len("num").sort("num", "pair", descending=[True, False])
     named = ", ".join(f"{pair} ({num})" for pair, num in counts.rows())

@@ -15,7 +15,7 @@ from tiltmeter.jobs.gender.findings import (
     with_direction,
 )
 from tiltmeter.jobs.gender.sections import sections
-from tiltmeter.jobs.report.findings import measured
+from tiltmeter.jobs.report.findings import labels_of, measured
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import NamedSides
 from tiltmeter.jobs.report.wording import plural
@@ -31,7 +31,7 @@ def measures(frames: Frames) -> list[Measure]:
     tables = labelled(frames)
     languages = tables["gender_languages"]
     professions = measured(tables["gender_professions"])
-    sides = NamedSides("bias", professions, BIAS, profession_in(languages), original="bias")
+    sides = NamedSides("bias", professions, BIAS, profession_in(len(labels_of(languages, frames))), original="bias")
     findings = [Bullets(list(main_findings(tables)))]
     shown = {"direct_bias": ("Direct bias", None), "mean_bias": ("Mean bias", 0.0)}
     compared = [

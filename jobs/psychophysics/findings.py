@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tiltmeter.jobs.report.findings import measured, split, why_nothing
+from tiltmeter.jobs.report.findings import furthest, measured, split, why_nothing
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.sides import Lean, contradictory, on_sides
 from tiltmeter.jobs.report.wording import estimate, isolated, p_equals, plural, quoted, significant
@@ -50,22 +50,26 @@ def occupation_findings(rows: pl.DataFrame) -> list[str]:
 
 def _with_gender_pairs(rows: pl.DataFrame) -> str:
     results = measured(rows)
-    above, below, neither, doubtful, _ = (part.height for part in on_sides(results, PSE))
+    above, below, neither, doubtful, _ = on_sides(results, PSE)
     return (
-        f"with {_num_of(results, rows, 'gender cue pair', 'cue_1', 'cue_2')}. In {above} of these "
+        f"with {_num_of(results, rows, 'gender cue pair', 'cue_1', 'cue_2')}. In {above.height} of these "
         f"{plural(results.height, 'combination')} the interval of the PSE lies above 0.5, on the female "
-        f"side, and in {below} below, on the male side; in {neither} it includes 0.5 and names no side"
-        f"{contradictory('in', doubtful)}."
+        f"side{_named(above)}, and in {below.height} below, on the male side{_named(below)}; in {neither.height} it "
+        f"includes 0.5 and names no side{contradictory('in', doubtful.height)}."
     )
 
 
+def _named(rows: pl.DataFrame) -> str:
+    return furthest(rows, "pse", lambda row: quoted(row["word"]), 0.5)
+
+
 def _with_pair(label: str, results: pl.DataFrame) -> str:
-    above, below, _, doubtful, _ = (part.height for part in on_sides(results, PSE))
+    above, below, _, doubtful, _ = on_sides(results, PSE)
     cue_1, cue_2 = results.select("cue_1", "cue_2").row(0)
     return (
-        f"With the cue pair {label}, the interval of the PSE lies on the side of {quoted(cue_1)} for {above} of "
-        f"{plural(results.height, 'occupation')} and on that of {quoted(cue_2)} for {below}"
-        f"{contradictory('for', doubtful)}."
+        f"With the cue pair {label}, the interval of the PSE lies on the side of {quoted(cue_1)} for {above.height} of "
+        f"{plural(results.height, 'occupation')}{_named(above)} and on that of {quoted(cue_2)} for {below.height}"
+        f"{_named(below)}{contradictory('for', doubtful.height)}."
     )
 
 
@@ -81,11 +85,12 @@ def pooled_findings(rows: pl.DataFrame) -> list[str]:
     words = [f"{quoted(row['word'])} (PSE {estimate(row, 'pse')})" for row in results.to_dicts()]
     if results.height == 1:
         return [f"Pooled over the gender cue pairs, it is {words[0]}."]
-    above, below, _, doubtful, _ = (part.height for part in on_sides(results, POOLED))
+    above, below, _, doubtful, _ = on_sides(results, POOLED)
     text = (
         f"Pooled over the gender cue pairs, PSE is highest for {words[-1]} and lowest for {words[0]}. With its whole "
-        f"interval, for this corpus drawn again and for other cue words, it lies above 0.5 for {above} of "
-        f"{plural(results.height, 'occupation')} and below for {below}{contradictory('for', doubtful)}."
+        f"interval, for this corpus drawn again and for other cue words, it lies above 0.5 for "
+        f"{above.height} of {plural(results.height, 'occupation')}{_named(above)} and below for {below.height}"
+        f"{_named(below)}{contradictory('for', doubtful.height)}."
     )
     return [text]
 

@@ -33,7 +33,7 @@ def measures(frames: Frames) -> list[Measure]:
         "PSE",
         results,
         PSE,
-        in_model(results, lambda row: f"{row['word']} ({cue_pair(row['cue_1'], row['cue_2'])})"),
+        in_model(results, lambda row: f"{row['word']} ({cue_pair(row['cue_1'], row['cue_2'])})", frames),
         dispute=" The original corpus itself may flip on the other side of 0.5.",
         note=_OTHER_INTERVALS,
     )

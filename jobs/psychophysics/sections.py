@@ -16,6 +16,7 @@ from tiltmeter.jobs.psychophysics.findings import (
 from tiltmeter.jobs.psychophysics.validation_sections import comparison, validation
 from tiltmeter.jobs.report.findings import (
     by_model,
+    each_model,
     folded,
     joined,
     measured,
@@ -34,13 +35,13 @@ _NUM_ENDS = 3
 
 def findings(frames: Frames) -> list[Block]:
     """What stands out, in sentences; of several models, what all cue pairs say of each, and the rest folded."""
-    models = by_model(frames["psychometrics"]) or {"": frames["psychometrics"]}
+    models = by_model(frames["psychometrics"], frames) or {"": frames["psychometrics"]}
     pooled = {label: _over_all_pairs(part, frames) for label, part in models.items()}
     single = {label: occupation_findings(part) for label, part in models.items()}
     if len(models) == 1:
         return [Bullets(sentences(pooled) + sentences(single))]
     short = {label: [" ".join(pooled[label] or single[label])] for label in models}
-    rest = {label: [Bullets(texts)] for label, texts in single.items()}
+    rest = {label: [Bullets(texts)] if models[label].height else [] for label, texts in single.items()}
     return [Bullets(sentences(short)), *folded(rest, "cue pair by cue pair")]
 
 
@@ -52,7 +53,7 @@ def _over_all_pairs(rows: pl.DataFrame, frames: Frames) -> list[str]:
 def sections(frames: Frames) -> list[Section]:
     """What was measured, one section per question; where nothing was measured, it says why."""
     rows, title = frames["psychometrics"], "PSE and JND of the occupations"
-    parts = joined({label: by_cue_pair(part) for label, part in by_model(rows).items()})
+    parts = joined({label: by_cue_pair(part) for label, part in by_model(rows, frames).items()})
     if not parts:
         return [Section("occupations", title, [Paragraph(why_nothing(rows, "occupation"))])]
     return [
@@ -109,7 +110,8 @@ def _pooled(frames: Frames) -> list[Section]:
     if "pooled_psychometrics" not in frames:
         return []
     rows = frames["pooled_psychometrics"]
-    models = by_model(measured(rows))
+    known = measured(rows)
+    models = {label: part for label, part in by_model(known, frames).items() if part.height}
     title = "PSE over all gender cue pairs"
     if not models:
         return [Section("pooled", title, [Paragraph(why_nothing(rows, "occupation with gender cue pairs"))])]
@@ -129,8 +131,8 @@ def _pooled(frames: Frames) -> list[Section]:
         {label: pooled_dots(part) for label, part in models.items()},
         "Model",
     )
-    deviations = {label: _deviations(part) for label, part in models.items()}
-    ends = {label: both_ends(part, of_model(frames["psychometrics"], part)) for label, part in models.items()}
+    deviations = each_model(known, frames, _deviations)
+    ends = each_model(known, frames, lambda part: both_ends(part, of_model(frames["psychometrics"], part)))
     blocks = [Paragraph(text), *paragraphs(deviations), chart, *folded(ends, "occupations at both ends")]
     return [Section("pooled", title, blocks)]
 

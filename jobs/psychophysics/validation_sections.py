@@ -7,7 +7,16 @@ import polars as pl
 from tiltmeter.jobs.association.findings import CORRELATIONS
 from tiltmeter.jobs.psychophysics.figures import pse_and_effects, pse_and_women
 from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair, over_all_pairs, why_unsure
-from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, of_model, paragraphs
+from tiltmeter.jobs.report.findings import (
+    by_model,
+    each_model,
+    folded,
+    joined,
+    labelled,
+    measured,
+    of_model,
+    paragraphs,
+)
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.sides import OPEN_ORDER, estimate_of
@@ -33,7 +42,7 @@ def validation(frames: Frames) -> list[Section]:
         return []
     rows = frames["validation"].filter(pl.col("measure").is_in(["pse", "jnd"]) & (pl.col("against") != "wefat"))
     nothing = "The word set has no shares of women and men, so there is nothing to hold PSE and JND against."
-    blocks = [Paragraph(nothing)] if rows.is_empty() else _labour_market(by_model(rows), frames)
+    blocks = [Paragraph(nothing)] if rows.is_empty() else _labour_market(by_model(rows, frames), frames)
     return [Section("validation", "PSE, JND and the labour market", blocks)]
 
 
@@ -48,7 +57,9 @@ def _labour_market(models: Mapping[str, pl.DataFrame], frames: Frames) -> list[B
     )
     pair = cell("cue pair", lambda row: cue_pair(row["cue_1"], row["cue_2"]) if row["cue_1"] else _POOLED)
     pooled = _grids(labelled(models).filter(pl.col("cue_1").is_null()), "model") if len(models) > 1 else []
-    single = folded({label: _grids(part, pair) for label, part in models.items()}, "cue pairs one by one")
+    single = folded(
+        {label: _grids(part, pair) if part.height else [] for label, part in models.items()}, "cue pairs one by one"
+    )
     return [Paragraph(text), *pooled, *single, _share_of_women(frames)]
 
 
@@ -58,7 +69,7 @@ def _grids(rows: pl.DataFrame, name: Column | str) -> list[Grid]:
 
 
 def _share_of_women(frames: Frames) -> Block:
-    gender = by_model(frames["psychometrics"].filter("is_gender"))
+    gender = by_model(frames["psychometrics"].filter("is_gender"), frames)
     pooled = by_model(measured(frames["pooled_psychometrics"])) if "pooled_psychometrics" in frames else {}
     pairs = {
         label: ({_POOLED: pooled[label]} if label in pooled else {}) | by_cue_pair(part)
@@ -73,7 +84,7 @@ def _share_of_women(frames: Frames) -> Block:
         "The share of women is 1 − p, so signs are the opposite of those above: if the vectors followed the labour "
         "market, the dots would rise from left to right.",
         {label: pse_and_women(part) for label, part in parts.items()},
-        "Show",
+        "Cue pair",
     )
 
 
@@ -85,11 +96,8 @@ def comparison(frames: Frames) -> list[Section]:
     """PSE beside WEFAT and WEAT with the same cues, which Liang and Acuna 2020 left open; none without such rows."""
     if "validation" not in frames:
         return []
-    texts = {label: _comparison(part, frames) for label, part in by_model(frames["validation"]).items()}
-    blocks = [
-        *paragraphs({label: sentences for label, sentences in texts.items() if sentences}),
-        *_pse_and_effects(frames),
-    ]
+    texts = each_model(frames["validation"], frames, lambda part: _comparison(part, frames))
+    blocks = [*(paragraphs(texts) if any(texts.values()) else []), *_pse_and_effects(frames)]
     return [Section("comparison", "How PSE compares with WEAT and WEFAT", blocks)] if blocks else []
 
 
@@ -155,7 +163,7 @@ def _pse_and_effects(frames: Frames) -> list[Block]:
     keys = ["model", "language", "word"]
     effects = measured(frames["word_associations"]).filter(similarity="cosine").drop_nulls("effect_size")
     first = effects.unique(keys, keep="first", maintain_order=True).select(*keys, "attribute_a", "effect_size")
-    parts = _shown(by_model(measured(frames["pooled_psychometrics"]).join(first, on=keys)))
+    parts = _shown(by_model(measured(frames["pooled_psychometrics"]).join(first, on=keys), frames))
     if not parts:
         return []
     chart = Chart(

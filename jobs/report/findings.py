@@ -1,7 +1,7 @@
 """What a page says of rows: what was measured and what not, which belong together, how two columns correlate."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar, get_args
 
 import numpy as np
@@ -9,10 +9,15 @@ import polars as pl
 
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Paragraph
-from tiltmeter.jobs.report.wording import isolated, number
+from tiltmeter.jobs.report.wording import isolated, number, some
 from tiltmeter.operators.statistics.correlation import Kind, replicated
 
 _Part = TypeVar("_Part")
+
+Tables = Mapping[str, pl.DataFrame]
+"""Of a page, by name."""
+
+EMPTY: Tables = MappingProxyType({})
 
 
 class Correlations(NamedTuple):
@@ -67,6 +72,17 @@ def ends(rows: pl.DataFrame, name: str, num: int) -> pl.DataFrame:
     return ordered if rows.height <= 2 * num else pl.concat([ordered.head(num), ordered.tail(num)])
 
 
+def furthest(rows: pl.DataFrame, name: str, label: Callable[[Row], str], neutral: float = 0.0, most: int = 5) -> str:
+    """Which rows lean to a side, the furthest first, in brackets as a sentence names them; empty without any.
+
+    >>> furthest(pl.DataFrame({"word": ["maid", "nurse"], "bias": [0.1, 0.3]}), "bias", lambda row: row["word"])
+    ' (nurse and maid)'
+    """
+    ordered = rows.sort((pl.col(name) - neutral).abs(), descending=True, maintain_order=True)
+    labels = list(dict.fromkeys(map(label, ordered.to_dicts())))
+    return f" ({some(labels, most)})" if labels else ""
+
+
 def split(rows: pl.DataFrame, *columns: str, label: Callable[..., str] = str) -> dict[str, pl.DataFrame]:
     """Rows by what they have in columns, in the order of the table.
 
@@ -80,14 +96,33 @@ def split(rows: pl.DataFrame, *columns: str, label: Callable[..., str] = str) ->
 # --- several models -------------------------------------------------------------------------------------------------
 
 
-def by_model(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Rows by their model, in the order of the table; the label names the language too where a model has several."""
-    parts = rows.partition_by("model", "language", maintain_order=True, as_dict=True)
-    languages = Counter(model for model, _ in parts)
+def labels_of(rows: pl.DataFrame, frames: Tables = EMPTY) -> dict[tuple[str, str], str]:
+    """What models are called, by name and language; the label names the language too where a page has several.
+
+    Args:
+        rows: with ``model`` and ``language``.
+        frames: tables of the page, whose ``corpora`` come first, whether or not they have rows.
+    """
+    corpora = frames["corpora"].select("corpus", "language").rows() if "corpora" in frames else []
+    models = dict.fromkeys([*corpora, *rows.select("model", "language").rows()])
+    has_several = len({language for _, language in models}) > 1
     return {
-        isolated(f"{model} ({language})" if languages[model] > 1 else model): part
-        for (model, language), part in parts.items()
+        (model, language): isolated(f"{model} ({language})" if has_several and model != language else model)
+        for model, language in models
     }
+
+
+def by_model(rows: pl.DataFrame, frames: Tables = EMPTY) -> dict[str, pl.DataFrame]:
+    """Rows by the label of their model; none of corpora of the page of which nothing was measured."""
+    parts = rows.partition_by("model", "language", maintain_order=True, as_dict=True)
+    return {label: parts.get(model, rows.clear()) for model, label in labels_of(rows, frames).items()}
+
+
+def each_model(
+    rows: pl.DataFrame, frames: Tables, make: Callable[[pl.DataFrame], Sequence[_Part]]
+) -> dict[str, Sequence[_Part]]:
+    """What is made of the rows of each model, by its label; nothing of corpora without rows."""
+    return {label: make(part) if part.height else [] for label, part in by_model(rows, frames).items()}
 
 
 def of_model(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
@@ -95,10 +130,10 @@ def of_model(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     return table.join(rows, on=["model", "language"], how="semi")
 
 
-def in_model(rows: pl.DataFrame, label: Callable[[Row], str]) -> Callable[[Row], str]:
-    """How a row is called, after the name of its model where the rows have several."""
-    has_several = rows.select("model", "language").n_unique() > 1
-    return lambda row: f"{row['model']}: {label(row)}" if has_several else label(row)
+def in_model(rows: pl.DataFrame, label: Callable[[Row], str], frames: Tables = EMPTY) -> Callable[[Row], str]:
+    """How a row is called, after the label of its model where the page has several."""
+    models = labels_of(rows, frames)
+    return lambda row: f"{models[row['model'], row['language']]}: {label(row)}" if len(models) > 1 else label(row)
 
 
 def labelled(parts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.corpus.pages import SOURCE, PageRow, ReadCorpus, page_row, pages_table
 from tiltmeter.jobs.embedding.corpus.sliced_pages import OPERATOR, read_sliced_pages
-from tiltmeter.jobs.embedding.corpus.slices import Cut, check_any_large, cut
+from tiltmeter.jobs.embedding.corpus.slices import Cut, Uncut, check_any_large, cut
 from tiltmeter.jobs.embedding.corpus.texts import Text
 from tiltmeter.jobs.embedding.corpus.vocabulary import (
     Parts,
@@ -72,11 +72,13 @@ class Corpora:
     Attributes:
         tokenised: the corpora and slices that could be read whole, by name.
         cuts: the corpora that were cut into slices.
-        small: why a slice has no vocabulary, by its name.
+        uncut: the others, by name.
+        small: why a corpus or slice is too small to be measured, by its name.
     """
 
     tokenised: Mapping[str, TokenisedCorpus]
     cuts: Sequence[Cut]
+    uncut: Mapping[str, Uncut]
     small: Mapping[str, str]
 
 
@@ -87,7 +89,7 @@ def read_corpora(
 
     Raises:
         UnitsFailed: if no corpus could be read whole.
-        InputError: if a corpus is to be cut by a field that none of its documents has, or if all slices are too small.
+        InputError: if a corpus is to be cut by a field that none of its documents has, or if all are too small.
     """
     read, by_name, cuts = _read(runner, {text.name: text for text in texts}, reading, worker_bytes)
     documents = _documents_stage(runner, _inventory_stage(runner, read, worker_bytes))
@@ -97,11 +99,16 @@ def read_corpora(
         runner.check()
     parts = {name: Parts(read[name], documents[name], shards[name]) for name in whole}
     words = words_stage(runner, by_name, whole, min_count, worker_bytes)
-    slices = {name: too_few(runner.store, counted, min_count) for name, counted in words.items() if by_name[name].slice}
-    small = {name: reason for name, reason in slices.items() if reason}
+    lacks = {name: too_few(runner.store, counted, min_count) for name, counted in words.items()}
+    small = {name: reason for name, reason in lacks.items() if reason}
     check_any_large(small, len(words))
     large = {name: counted for name, counted in words.items() if name not in small}
-    return Corpora(vocabulary_stage(runner, by_name, parts, large, min_count), cuts, small)
+    uncut = {
+        name: Uncut(text.corpus.language, sum(pages.num_rows for pages, _ in read[name].shards))
+        for name, text in by_name.items()
+        if not text.slice and name in read
+    }
+    return Corpora(vocabulary_stage(runner, by_name, parts, large, min_count), cuts, uncut, small)
 
 
 def _read(

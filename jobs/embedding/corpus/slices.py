@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import polars as pl
 
@@ -17,6 +18,13 @@ from tiltmeter.storage.store.streaming import pieces
 
 _Piece = tuple[TableRef, TableRef]
 """Pages of a slice that follow one another in a span, and the table that describes their source."""
+
+
+class Uncut(NamedTuple):
+    """What is said of a corpus that was not cut."""
+
+    language: str
+    num_documents: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ def cut(runner: Runner, text: Text, read: Sequence[Finished], files: Sequence[st
 
 
 def check_any_large(small: Mapping[str, str], num: int) -> None:
-    """Refuse slices that are all too small.
+    """Refuse corpora and slices that are all too small.
 
     Args:
         small: why each of those is that is.
@@ -77,17 +85,24 @@ def check_any_large(small: Mapping[str, str], num: int) -> None:
     """
     if small and len(small) == num:
         name, reason = next(iter(small.items()))
-        raise InputError(f"corpus.slices: all {num} slices are too small; {name}, as the first, {reason}")
+        which = f"all {num} corpora and slices are too small; {name}, as the first," if num > 1 else name
+        raise InputError(f"corpus: {which} {reason}")
 
 
-def slice_rows(cuts: Sequence[Cut], tokenised: Collection[str], small: Mapping[str, str]) -> Iterator[Row]:
+def slice_rows(
+    cuts: Sequence[Cut], uncut: Mapping[str, Uncut], tokenised: Collection[str], small: Mapping[str, str]
+) -> Iterator[Row]:
     """Rows of the table ``corpus_slices``.
 
     Args:
         cuts: the corpora that were cut.
+        uncut: the others, of which those that are too small have a row, by name.
         tokenised: names of the slices that have a vocabulary.
         small: why others have none, by name.
     """
+    for name in sorted(uncut.keys() & small.keys()):
+        row = {"corpus": name, "language": uncut[name].language, "whole": name, "field": ""}
+        yield row | {"num_documents": uncut[name].num_documents} | failed("too_small", small[name])
     for parts in cuts:
         corpus = parts.text.corpus
         same = {"language": corpus.language, "whole": parts.text.name, "field": corpus.slices}

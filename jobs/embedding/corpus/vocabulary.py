@@ -17,6 +17,7 @@ from tiltmeter.jobs.embedding import tables
 from tiltmeter.jobs.embedding.corpus.pages import ReadCorpus
 from tiltmeter.jobs.embedding.corpus.texts import Text
 from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.text.segmentation import SEGMENTATION_ADVICE, unsegmented_share
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
@@ -28,6 +29,9 @@ FEW_LINES = 1000
 
 _LEAST_WORDS = 2
 """Of a vocabulary."""
+
+_MOST_UNSEGMENTED = 0.2
+"""Share of running words that may be characters of scripts without spaces, such as names in a text of another."""
 
 _LONGEST_LINE = 10_000
 """Words of a line; what is beyond is a line of its own, so that a corpus in one line can be resampled and counted."""
@@ -209,14 +213,17 @@ def _vocabulary_unit(text: Text, parts: Parts, counted: Sequence[Finished], min_
         "pages": [ref.select("key") for ref, _ in parts.read.shards],
         "lines": [shard.lines.select("line") for shard in parts.shards],
     }
-    return Unit("vocabulary/2", f"{name} vocabulary", config, inputs)
+    return Unit("vocabulary/3", f"{name} vocabulary", config, inputs)
 
 
 def too_few(store: Store, counted: Sequence[Finished], min_count: int) -> str:
     """Why the counted words of a corpus make no vocabulary; nothing if they do."""
     counts = [store.read(done.tables["words"].select("count"))["count"] for done in counted]
     num = sum(pc.sum(pc.greater_equal(part, min_count)).as_py() or 0 for part in counts)
-    few = f"has {num} different words that occur embedding.min_count={min_count} times, and {_LEAST_WORDS} are needed"
+    few = (
+        f"has {num} different words that occur embedding.min_count={min_count} times, and {_LEAST_WORDS} are needed: "
+        "set a lower embedding.min_count or a larger corpus.path"
+    )
     return few if num < _LEAST_WORDS else ""
 
 
@@ -225,15 +232,20 @@ def _make_vocabulary(store: Store, unit: Unit) -> Tables:
     counted = _together(store, unit, "words").sort("count", "word", descending=[True, False])
     frequent = counted.filter(pl.col("count") >= config["min_count"])
     totals = _together(store, unit, "totals").sum().to_dicts()[0]
-    if frequent.height < _LEAST_WORDS:
-        raise ValueError(
-            f"corpus {config['corpus']}: {frequent.height} of {totals['num_words']} different words occur "
-            f"embedding.min_count={config['min_count']} times: set a lower embedding.min_count or a larger corpus.path"
-        )
+    _check_segmented(counted, config)
     yield "words", frequent.to_arrow().cast(_WORDS)
     yield "vocabulary", _listed(counted, config).to_arrow().cast(tables.of_one(tables.VOCABULARY))
     row = _account(store, unit) | {"num_tokens": totals["num_tokens"], "num_words": frequent.height}
     yield "corpora", pa.Table.from_pylist([row | {"warning": "; ".join(_warnings(store, unit, row))}], tables.CORPORA)
+
+
+def _check_segmented(counted: pl.DataFrame, config: Mapping[str, Any]) -> None:
+    share = unsegmented_share(counted["word"], counted["count"], config["language"])
+    if share > _MOST_UNSEGMENTED:
+        raise ValueError(
+            f"corpus {config['corpus']}: {share:.0%} of its words are single characters of a script without spaces, "
+            f"and corpus.language={config['language']} has no dictionary of it: {SEGMENTATION_ADVICE}"
+        )
 
 
 def _together(store: Store, unit: Unit, role: str) -> pl.DataFrame:

@@ -76,14 +76,14 @@ class Chart:
         alt: what the chart shows, for those who can't see it.
         caption: how to read it.
         figures: by the label under which a reader finds it; the first is shown first.
-        question: what is chosen, for example "Cue pair".
+        question: what is chosen, for example "Cue pair"; with it, the label of a single figure is shown too.
     """
 
     kind: ClassVar[str] = "chart"
     alt: str
     caption: str
     figures: Mapping[str, Figure]
-    question: str = "Show"
+    question: str = ""
 
     @property
     def data(self) -> str:

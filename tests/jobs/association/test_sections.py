@@ -179,10 +179,10 @@ def test_several_models_have_a_sentence_each(embeddings):
     (found,) = association_sections.findings({"associations": embeddings.associations(*rows)})
     assert (
         found.items[0]
-        == "enwiki: Of 3 association tests, d and its interval lie above 0 in 1 (a) and below 0 in 1 (b)."
+        == "enwiki (en): Of 3 association tests, d and its interval lie above 0 in 1 (a) and below 0 in 1 (b)."
     )
-    assert found.items[1].startswith("bert: 1 of 1 association test has one-sided p < 0.05")
-    assert found.items[2].startswith("dewiki: No association test could be measured (1 × missing_words).")
+    assert found.items[1].startswith("bert (en): 1 of 1 association test has one-sided p < 0.05")
+    assert found.items[2].startswith("dewiki (de): No association test could be measured (1 × missing_words).")
 
 
 def test_an_empty_table_says_so_and_a_missing_one_nothing(embeddings):

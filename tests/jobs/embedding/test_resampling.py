@@ -130,7 +130,9 @@ def test_word2vec_has_starts_and_documents_too(runs, run_job, tmp_path):
 def test_a_corpus_of_one_document_has_nothing_to_draw(run_job, write_lines, one_corpus, tmp_path):
     documents = [{"id": "1", "text": "\n".join(["one two three four"] * 30)}]
     corpus = one_corpus("en", write_lines(tmp_path / "one.jsonl", documents))
-    with pytest.raises(InputError, match=r"resampling\.unit=document: the corpus \S+ is one document.*set it to line"):
+    with pytest.raises(
+        InputError, match=r"corpus: \S+ is one document.* embedding\.resampling\.unit=document: set it to line"
+    ):
         run_job(*corpus, *TINY, "embedding.resampling.unit=document", f"store={tmp_path}/store")
 
 

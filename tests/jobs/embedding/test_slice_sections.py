@@ -99,6 +99,35 @@ def test_corpora_of_one_language_are_compared_and_those_of_several_are_not():
     assert slice_sections({}, [numbers]) == []
 
 
+def test_slices_of_two_corpora_are_told_apart_in_captions_and_legends():
+    """Of both the same values, one in another language."""
+    slices = [sliced({"x": None, "y": None}), sliced({"x": None, "y": None})]
+    slices[1] = slices[1].with_columns(pl.col("corpus").str.replace("a", "b"), whole=pl.lit("b"), language=pl.lit("de"))
+    frames = {
+        "corpora": pl.concat([corpora("a/x", "a/y"), corpora("b/x", "b/y", language="de")]),
+        "corpus_slices": pl.concat(slices),
+    }
+    [section] = slice_sections(frames, [compared("a/x", "a/y", "b/x", "b/y")])
+    charts = [block for block in section.blocks if isinstance(block, Chart)]
+    assert [chart.caption.partition(". ")[0] for chart in charts] == [
+        "Effect size d: 2 slices of a (en)",
+        "Effect size d: 2 slices of b (de)",
+    ]
+    names = [{trace.name for trace in drawn(next(iter(chart.figures.values()))).data} - {None} for chart in charts]
+    assert names == [{"a/x", "a/y"}, {"b/x", "b/y"}]
+
+
+def test_corpora_of_two_languages_are_told_apart_too():
+    frames = {"corpora": pl.concat([corpora("a", "b"), corpora("c", "d", language="de")])}
+    [section] = slice_sections(frames, [compared("a", "b", "c", "d")])
+    charts = [block for block in section.blocks if isinstance(block, Chart)]
+    assert [chart.caption.partition(". ")[0] for chart in charts] == [
+        "Effect size d: 2 corpora in en",
+        "Effect size d: 2 corpora in de",
+    ]
+    assert "c (de)" in {trace.name for trace in drawn(charts[1].figures["Effect size d"]).data}
+
+
 @pytest.mark.parametrize("num", [1, 30])
 def test_ticks_name_the_first_and_the_last_slice_and_some_between(num):
     years = {str(1990 + year): 1990.0 + year for year in range(num + 1)}

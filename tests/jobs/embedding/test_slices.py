@@ -1,8 +1,12 @@
 """A corpus that is cut by a field of its documents: each slice is the corpus of its documents."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
+from tiltmeter.jobs.embedding.corpus.reading import Corpora
+from tiltmeter.jobs.embedding.trained import without_small
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.tables import key_columns
@@ -107,7 +111,10 @@ def test_a_field_that_no_document_has_is_refused_with_the_fields_there_are(slice
             r"corpus.slices=born: none of the 121 documents of all has a value .* fields date, id$",
         ),
         (["corpus.slice_values=[1066]"], r"corpus.slices=date: none of the 121 .*corpus.slice_values=\['1066'\]"),
-        (["corpus.slice_values=[2020]"], r"corpus.slices: all 1 slices are too small; all/2020, as the first, has 0 "),
+        (
+            ["corpus.slice_values=[2020]"],
+            r"corpus: all/2020 has 0 different words that occur embedding.min_count=2 times",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             run_job(*settings, *change, f"store={folder}/store")
@@ -134,3 +141,13 @@ def test_a_field_that_no_document_has_is_refused_with_the_fields_there_are(slice
 def test_settings_of_slices_that_say_nothing_are_refused(configured, one_corpus, change, message):
     with pytest.raises(ConfigError, match=message):
         configured(*one_corpus("en", "some.jsonl"), "job=bootstrap", *change)
+
+
+def test_what_is_too_small_is_noted_and_the_rest_goes_on_but_for_all_it_is_refused():
+    corpora = Corpora({"en": None, "de": None}, [], {}, {"fr": "is small"})
+    large = without_small(corpora, {"de": "has no words"})
+    assert (list(large.tokenised), large.small) == (["en"], {"fr": "is small", "de": "has no words"})
+    with pytest.raises(InputError, match="corpus: all 2 corpora and slices are too small; en, as the first, is empty"):
+        without_small(corpora, {"en": "is empty", "de": "has no words"})
+    with pytest.raises(InputError, match="corpus: en is empty"):
+        without_small(replace(corpora, tokenised={"en": None}), {"en": "is empty"})

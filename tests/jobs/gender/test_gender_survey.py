@@ -57,8 +57,20 @@ def lists(word_lists):
 def outcome(run_job, made_up, write_lines, several_corpora, lists, tmp_path_factory):
     folder = tmp_path_factory.mktemp("gender")
     files = {code: write_lines(folder / f"{code}.jsonl", made_up(code)) for code in LANGUAGES}
+    files["es"] = write_lines(folder / "es.jsonl", [{"id": "1", "text": "pocas palabras"}])
     words = [override for language in LANGUAGES for override in lists(language)]
     return run_job(*TINY, *several_corpora(files), *words, f"store={folder}/store", f"run_dir={folder}/run")
+
+
+def test_a_corpus_too_small_is_a_row_and_a_warning_and_the_others_go_on(outcome):
+    [row] = outcome.rows("corpus_slices")
+    names = ("corpus", "language", "whole", "field", "value", "status", "num_documents")
+    assert [row[name] for name in names] == ["es", "es", "es", "", None, "too_small", 1]
+    assert row["reason"].startswith("has 0 different words that occur embedding.min_count=5 times")
+    assert {row["corpus"] for row in outcome.rows("corpora")} == {*LANGUAGES}
+    report = (outcome.path / "report.html").read_text()
+    assert "es (es) is left out: has 0 different words" in report
+    assert "beside each other" not in report
 
 
 class _ByHand:

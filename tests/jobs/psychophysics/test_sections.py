@@ -94,7 +94,7 @@ def test_a_pair_without_gender_is_told_of_by_its_cues(embeddings):
     other = embeddings.psychometrics(pairs=(("love", "hate"),), is_gender=False)
     words, sides = occupation_findings(other)
     assert words == "5 of 5 occupations could be measured."
-    assert "on the side of “love” for 1 of 5 occupations and on that of “hate” for 1" in sides
+    assert "on the side of “love” for 1 of 5 occupations (“<b>&”) and on that of “hate” for 1 (“guard”)" in sides
     assert "male" not in words + sides
     both = occupation_findings(pl.concat([embeddings.psychometrics(), other]))
     assert "with 2 of 2 gender cue pairs. In 2 of these 10" in both[0]
@@ -105,7 +105,10 @@ def test_pooled_findings_name_the_ends_and_count_the_intervals(embeddings):
     (sentence,) = pooled_findings(embeddings.pooled())
     assert "highest for “<b>&” (PSE 0.710 [0.660, 0.760]) and lowest for “guard” (PSE 0.310 [0.260, 0.360])" in sentence
     # 0.61 and 0.71 lie 0.05 and more above 0.5, 0.31 and 0.41 below; 0.51 does not.
-    assert "it lies above 0.5 for 2 of 5 occupations and below for 2." in sentence
+    assert (
+        "it lies above 0.5 for 2 of 5 occupations (“<b>&” and “nurse”) and below for 2 (“guard” and “cook”)."
+        in sentence
+    )
     assert pooled_findings(embeddings.pooled(ok=False)) == []
 
 
@@ -138,11 +141,13 @@ def test_findings_of_one_model_are_a_list_and_its_ends_a_table(embeddings):
 def test_findings_of_several_models_are_a_line_each_and_the_rest_folded(embeddings):
     frames = embeddings.together(embeddings.survey(), embeddings.survey(of=FARSI))
     short, *details = psychophysics_sections.findings(frames)
-    assert [item.split(":")[0] for item in short.items] == ["enwiki", "fawiki"]
-    assert [block.summary for block in details] == [f"{model}: cue pair by cue pair" for model in ("enwiki", "fawiki")]
+    assert [item.split(":")[0] for item in short.items] == ["enwiki (en)", "fawiki (fa)"]
+    assert [block.summary for block in details] == [
+        f"{model}: cue pair by cue pair" for model in ("enwiki (en)", "fawiki (fa)")
+    ]
     assert [type(block) for block in details[0].blocks] == [Bullets]
     *_, ends = blocks(frames, "pooled")
-    assert ends.summary == "fawiki: occupations at both ends"
+    assert ends.summary == "fawiki (fa): occupations at both ends"
 
 
 def test_findings_say_why_there_are_none(embeddings):
@@ -169,22 +174,34 @@ def test_where_nothing_is_measured_there_is_a_sentence_and_no_chart(embeddings):
     assert "No occupation could be measured (10 × missing_words)." in text(section.blocks)
 
 
+def test_a_corpus_without_occupations_is_told_of_and_the_other_named(embeddings):
+    corpora = pl.DataFrame({"corpus": ["enwiki", "dewiki"], "language": ["en", "de"]})
+    frames = embeddings.survey() | {"corpora": corpora}
+    short, details = psychophysics_sections.findings(frames)
+    assert short.items[0].startswith("enwiki (en): Pooled over the gender cue pairs")
+    assert short.items[1] == "dewiki (de): No occupation was asked for: the word set has none."
+    assert details.summary == "enwiki (en): cue pair by cue pair"
+    (pooled,) = [block for block in blocks(frames, "pooled") if isinstance(block, Chart)]
+    assert (pooled.question, list(pooled.figures)) == ("Model", ["enwiki (en)"])
+    assert {label.partition(": ")[0] for label in blocks(frames, "curves")[-1].figures} == {"enwiki (en)"}
+
+
 def test_curves_and_dots_are_chosen_by_model_and_cue_pair(embeddings):
     one = embeddings.survey()
     for anchor in ("curves", "occupations"):
         assert list(blocks(one, anchor)[-1].figures) == LABELS
     several = embeddings.together(one, embeddings.survey(of=FARSI))
-    labels = [f"{model}: {label}" for model in ("enwiki", "fawiki") for label in LABELS]
+    labels = [f"{model}: {label}" for model in ("enwiki (en)", "fawiki (fa)") for label in LABELS]
     assert list(blocks(several, "curves")[-1].figures) == labels
     (pooled,) = [block for block in blocks(several, "pooled") if isinstance(block, Chart)]
-    assert list(pooled.figures) == ["enwiki", "fawiki"]
+    assert list(pooled.figures) == ["enwiki (en)", "fawiki (fa)"]
 
 
 def test_the_curves_of_a_model_are_made_of_its_own_points(embeddings):
     frames = embeddings.together(embeddings.survey(), embeddings.survey(of=FARSI))
     charts = blocks(frames, "curves")[-1].figures
     alone = blocks(embeddings.survey(), "curves")[-1].figures
-    assert drawn(charts["fawiki: she – he"]) == drawn(alone["she – he"])
+    assert drawn(charts["fawiki (fa): she – he"]) == drawn(alone["she – he"])
 
 
 def test_the_standard_deviations_say_what_matters_more(embeddings):
@@ -230,9 +247,14 @@ def test_a_correlation_without_a_result_says_why_and_shows_no_number(embeddings)
 def test_several_models_are_compared_over_all_pairs_and_unfolded_one_by_one(embeddings):
     found = blocks(embeddings.together(embeddings.survey(), embeddings.survey(of=FARSI)), "validation")
     (grid,) = of_kind(Grid, found)
-    assert [row[:2] for row in grid.rows] == [[model, "−0.60 [−0.70, −0.50]"] for model in ("enwiki", "fawiki")]
+    assert [row[:2] for row in grid.rows] == [
+        [model, "−0.60 [−0.70, −0.50]"] for model in ("enwiki (en)", "fawiki (fa)")
+    ]
     details = of_kind(Details, found)
-    assert [block.summary for block in details] == ["enwiki: cue pairs one by one", "fawiki: cue pairs one by one"]
+    assert [block.summary for block in details] == [
+        "enwiki (en): cue pairs one by one",
+        "fawiki (fa): cue pairs one by one",
+    ]
     assert [len(grid.rows) for grid in details[0].blocks] == [3, 2]
 
 

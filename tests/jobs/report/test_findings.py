@@ -12,7 +12,16 @@ import pytest
 from tiltmeter.jobs.association import page as association
 from tiltmeter.jobs.association.tables import ASSOCIATIONS
 from tiltmeter.jobs.psychophysics import page as psychophysics
-from tiltmeter.jobs.report.findings import by_model, correlations, folded, in_model, measured, paragraphs, why_nothing
+from tiltmeter.jobs.report.findings import (
+    by_model,
+    correlations,
+    each_model,
+    folded,
+    in_model,
+    measured,
+    paragraphs,
+    why_nothing,
+)
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import on_intervals, on_shifts
 from tiltmeter.jobs.report.wording import estimate, number, p_value, quoted, stars
@@ -61,8 +70,17 @@ def test_why_nothing_names_an_empty_list_or_the_first_reason(embeddings):
 
 def test_a_model_is_named_with_its_language_where_it_has_several():
     rows = pl.DataFrame({"model": ["bert", "enwiki", "bert"], "language": ["en", "en", "de"]})
-    assert list(by_model(rows)) == ["bert (en)", "enwiki", "bert (de)"]
+    assert list(by_model(rows)) == ["bert (en)", "enwiki (en)", "bert (de)"]
     assert list(by_model(rows.head(2))) == ["bert", "enwiki"]
+
+
+def test_a_corpus_of_which_nothing_was_measured_counts_among_those_of_the_page():
+    rows = pl.DataFrame({"model": ["letters"], "language": ["en"], "test": ["a"]})
+    frames = {"corpora": pl.DataFrame({"corpus": ["de", "letters"], "language": ["de", "en"]})}
+    parts = by_model(rows, frames)
+    assert {label: part.height for label, part in parts.items()} == {"de": 0, "letters (en)": 1}
+    assert in_model(rows, itemgetter("test"), frames)(rows.row(0, named=True)) == "letters (en): a"
+    assert each_model(rows, frames, lambda part: [part.height]) == {"de": [], "letters (en)": [1]}
 
 
 def test_one_model_is_told_of_in_paragraphs_and_several_in_a_list():

@@ -53,7 +53,8 @@ def survey(embeddings):
     def publish(*, ok=True):
         frames = embeddings.survey(ok=ok)
         return of_corpora() | {
-            name: pa.Table.from_pylist(frame.to_dicts(), MEASURES[name]) for name, frame in frames.items()
+            name: pa.Table.from_pylist([row | {"model": TAGGED} for row in frame.to_dicts()], MEASURES[name])
+            for name, frame in frames.items()
         }
 
     return publish

@@ -28,12 +28,26 @@ def test_findings_name_sides_by_whole_intervals(gender):
     assert "r = 0.90 [0.70, 1.10] over 3 professions" in alike
 
 
+def test_a_corpus_without_lists_is_named_and_so_is_the_language_of_the_rest(gender):
+    corpora = pl.DataFrame({"corpus": ["letters", "enwiki"], "language": ["de", "en"]})
+    frames = gender.only("en") | {"corpora": corpora}
+    none, direct, sides = said(frames)
+    assert none == "The word set has no gendered words of German (de), letters, where nothing was measured."
+    assert direct.startswith("Direct bias in English (en) is")
+    assert "in English (en), 1 lies on the female side (nurse)" in sides
+    [measure] = measures(frames)
+    assert {measure.sides.label(row) for row in measure.sides.rows.to_dicts()} >= {"nurse in English (en)"}
+
+
 def test_wider_intervals_name_fewer_sides(gender):
     frames = gender.survey()
     wide = [(pl.col("bias") + width).alias(f"bias_{end}") for end, width in (("low", -0.15), ("high", 0.15))]
     frames["gender_professions"] = frames["gender_professions"].with_columns(wide)
     sentences = said(frames)
-    assert "1 lies on the female side and 1 on the male side" in sentences[2]
+    assert (
+        "1 lies on the female side (nurse in English (en)) and 1 on the male side (judge in Arabic (ar))"
+        in sentences[2]
+    )
     assert not any(text.startswith("On the") for text in sentences), "no profession lies on a side in two languages"
 
 
@@ -59,7 +73,7 @@ def test_direct_bias_outside_of_its_interval_is_told_of_once(gender):
         "Arabic (ar), German (de) and French (fr)."
     )
     (alone,) = doubts(labelled(frames)["gender_languages"].tail(1))
-    assert alone.text == "Direct bias of the original corpus lies outside of its interval."
+    assert alone.text == "Direct bias of the original corpus lies outside of its interval in French (fr)."
 
 
 def test_without_replicas_no_side_is_named(gender):
@@ -67,8 +81,8 @@ def test_without_replicas_no_side_is_named(gender):
     none = [pl.lit(None, pl.Float64).alias(f"bias_{end}") for end in ("low", "high")]
     frames["gender_professions"] = frames["gender_professions"].with_columns(none)
     assert said(frames)[1] == (
-        "Of 3 measured professions none can be put on a side of the gender direction: without replicas there are no "
-        "intervals."
+        "Of 3 measured professions in English (en), none can be put on a side of the gender direction: "
+        "without replicas there are no intervals."
     )
 
 
@@ -80,8 +94,12 @@ def test_intervals_of_direct_bias_that_overlap_are_said_to(gender):
 
 def test_one_language_has_its_direct_bias_and_sides(gender):
     direct, sides = said(gender.only("en"))
-    assert direct.startswith("Direct bias is 0.100 [0.090, 0.110] over 3 professions. As a mean of absolute values")
-    assert sides.startswith("Of 3 measured professions 1 lies on the female side and 1 on the male side")
+    assert direct.startswith(
+        "Direct bias in English (en) is 0.100 [0.090, 0.110] over 3 professions. As a mean of absolute values"
+    )
+    assert sides.startswith(
+        "Of 3 measured professions in English (en), 1 lies on the female side (nurse) and 1 on the male"
+    )
 
 
 def test_no_two_languages_are_singled_out_if_every_interval_includes_0(gender):
@@ -122,5 +140,5 @@ def test_the_pair_of_one_language_has_its_change(gender, half_width, end):
     rows = gender.pairs(gender.pair("en", "girl-boy", -0.02, half_width))
     assert (
         on_pairs(labelled(gender.only("en") | {"gender_pairs": rows})["gender_pairs"])
-        == f"The pair that matters most is girl – boy: without it direct bias changes by {end}"
+        == f"The pair that matters most in English (en) is girl – boy: without it direct bias changes by {end}"
     )
