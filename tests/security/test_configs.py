@@ -1,6 +1,7 @@
 """What a config file says, whoever wrote it, runs no code and reads no credential."""
 
 import pickle
+import re
 import stat
 import sys
 from pathlib import Path
@@ -25,6 +26,13 @@ hydra: {run: {dir: .}}
 """
 """As much of our config as Hydra's own settings need."""
 
+
+def main_file(text: str = "", *defaults: str) -> str:
+    """One that a user has named, which takes in the corpus of others."""
+    logging = ("override hydra/job_logging: none", "override hydra/hydra_logging: none")
+    return f"defaults: [corpus: theirs, {', '.join(['_self_', *defaults, *logging])}]\n{text}\n"
+
+
 THEIRS = "name: theirs\nlanguage: en\npath: x.txt\n"
 
 
@@ -48,7 +56,9 @@ def compose(confined, tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
         with hydra.initialize_config_dir(str(tmp_path / "conf"), version_base="1.3"):
-            return hydra.compose("tiltmeter", return_hydra_config=True)
+            if "mine" not in others:
+                return hydra.compose("tiltmeter", return_hydra_config=True)
+            return hydra.compose("mine", ["hydra.output_subdir=null"], return_hydra_config=True)
 
     return composed
 
@@ -96,22 +106,33 @@ def test_a_file_that_describes_a_corpus_is_composed(compose):
         ("sweeper", "hydra: {mode: MULTIRUN, sweeper: {params: {x: {_target_: os.mkdir}}}}"),
     ],
 )
-def test_a_file_cannot_reach_what_hydra_runs(compose, key, text):
+def test_a_file_cannot_reach_what_hydra_runs_not_even_the_main_one(compose, key, text):
     with pytest.raises(ConfigError, match=rf"hydra\.{key} is .*: must be .*may not choose what code runs"):
+        compose(THEIRS, mine=main_file(text))
+    with pytest.raises(
+        ConfigError, match=r"theirs\.yaml: .*(takes a value from elsewhere|the group corpus sets corpus)"
+    ):
         compose(f"# @package _global_\n{text}\n")
 
 
 @pytest.mark.parametrize("package", ["hydra.callbacks.x", "hydra.job.env_set", "hydra.launcher"])
 def test_nor_by_the_place_that_its_first_line_names(compose, package):
-    with pytest.raises(ConfigError, match=r"hydra\.[\w.]+ is .*must be"):
+    with pytest.raises(ConfigError, match=rf"`# @package {package}`: a file of the group corpus sets corpus alone"):
         compose(f"# @package {package}\n_target_: os.mkdir\n")
 
 
+SWEEPER = "_target_: os.mkdir\nx: {_target_: os.mkdir}\n"
+
+
 def test_nor_by_a_group_of_its_own(compose):
-    sweeper = "_target_: os.mkdir\nx: {_target_: os.mkdir}\n"
-    text = "# @package _global_\ndefaults: [override /hydra/sweeper: theirs]\n"
-    with pytest.raises(ConfigError, match=r"hydra\.sweeper is .*must be"):
-        compose(text, **{"hydra/sweeper/theirs": sweeper})
+    with pytest.raises(ConfigError, match=r"hydra/sweeper/theirs\.yaml: hydra is set by the command line"):
+        compose(
+            THEIRS,
+            mine=main_file("", "override hydra/sweeper: theirs"),
+            **{"hydra/sweeper/theirs": SWEEPER},
+        )
+    with pytest.raises(ConfigError, match="override /hydra/sweeper: theirs: is not for a file of the group corpus"):
+        compose(f"defaults: [override /hydra/sweeper: theirs]\n{THEIRS}", **{"hydra/sweeper/theirs": SWEEPER})
 
 
 def test_hydra_keeps_no_config_of_its_own(compose):
@@ -126,7 +147,7 @@ def test_the_command_does_not_run_what_a_file_names(command, tmp_path, payload):
     (tmp_path / "conf/more/theirs.yaml").write_text(f"# @package _global_\n{text}\n")
     status, said = command("--config-dir", "conf", *NOWHERE, "+more=theirs")
     assert status == 2
-    assert "hydra.callbacks is " in said
+    assert "theirs.yaml: `# @package _global_`: a file of the group more sets more alone" in said
     assert "Traceback" not in said
 
 
@@ -170,19 +191,126 @@ def test_kinds_are_those_of_a_list(composed, key):
 
 
 @pytest.mark.parametrize("name", ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "PATH", "MY_TILTMETER_DATA", "TILTMETER_"])
-def test_a_file_reads_no_variable_of_others(compose, monkeypatch, name):
+def test_not_even_the_main_file_reads_a_variable_of_others(compose, monkeypatch, name):
+    _refused_variable(compose, monkeypatch, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["TILTMETER_WEBHOOK", "TILTMETER_WEBHOOK_TOKEN", "TILTMETER_MY_SECRET", "TILTMETER_S3_KEY"]
+)
+def test_nor_one_of_ours_that_holds_a_credential(compose, monkeypatch, name):
+    _refused_variable(compose, monkeypatch, name)
+
+
+def _refused_variable(compose, monkeypatch, name):
     monkeypatch.setenv(name, SECRET)
-    found = compose(THEIRS.replace("x.txt", f"${{oc.env:{name}}}/x.txt")).corpus
+    composed = compose(THEIRS, mine=main_file(f"corpus: {{path: '${{oc.env:{name}}}/x.txt'}}")).corpus
     message = rf"\$\{{oc\.env:{name}\}}: a config reads variables called TILTMETER_"
     with pytest.raises(ConfigError, match=message) as refusal:
-        build(OmegaConf.create({"corpus": found}))
+        build(OmegaConf.create({"corpus": composed}))
     assert SECRET not in str(refusal.value)
 
 
-def test_it_reads_those_of_this_program(compose, monkeypatch):
+def test_the_main_file_reads_those_of_this_program(compose, monkeypatch):
     monkeypatch.setenv("TILTMETER_DATA", "/data")
-    text = THEIRS.replace("x.txt", "${oc.env:TILTMETER_DATA}/${oc.env:TILTMETER_NO,x}.txt")
-    assert compose(text).corpus.path == "/data/x.txt"
+    path = "${oc.env:TILTMETER_DATA}/${oc.env:TILTMETER_NO,x}.txt"
+    assert compose(THEIRS, mine=main_file(f"corpus: {{path: '{path}'}}")).corpus.path == "/data/x.txt"
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("path: ${oc.env:TILTMETER_DATA}/x.txt", "${oc.env:TILTMETER_DATA}"),
+        ("path: '${oc.decode:${oc.env:TILTMETER_DATA}}'", "${oc.decode:${oc.env:TILTMETER_DATA}"),
+        ("path: http://example.org/${store}", "${store}"),
+        ("path: http://example.org/${..enwiki.path}", "${..enwiki.path}"),
+        ("path: ${hydra:runtime.cwd}", "${hydra:runtime.cwd}"),
+        ("path: x\n? ${oc.env:HOME}\n: y", "${oc.env:HOME}"),
+        ('path: [x, {y: "\\x24{oc.env:HOME}"}]', "${oc.env:HOME}"),
+        ("defaults: ['${oc.env:HOME}']\npath: x", "${oc.env:HOME}"),
+        ("path: \\\\${oc.env:HOME}", "${oc.env:HOME}"),
+    ],
+)
+def test_a_file_of_others_takes_nothing_from_elsewhere(compose, text, taken):
+    with pytest.raises(
+        ConfigError, match=rf"theirs\.yaml: line \d, column \d+: {re.escape(taken)} takes a value"
+    ) as said:
+        compose(f"name: theirs\nlanguage: en\n{text}\n")
+    assert str(Path.home()) not in str(said.value)
+
+
+def test_but_for_what_stands_beside_it(compose):
+    corpus = compose("name: ${.language}wiki\nlanguage: en\npath: \\${x}\n").corpus
+    assert (corpus.name, corpus.path) == ("enwiki", "${x}")
+
+
+@pytest.mark.parametrize(
+    ("key", "files"),
+    [
+        ("job.notify", {"preset/theirs": "# @package _global_\njob: {notify: touch x}"}),
+        ("job.notify", {"preset/theirs": "# @package job\nnotify: touch x"}),
+        ("job.notify", {"preset/theirs": "# @package _global_\ndefaults: [/deep@job]", "deep": "notify: touch x"}),
+        ("job.remove", {"job/theirs": "name: prune\nremove: true"}),
+        ("job.name", {"preset/theirs": "# @package job\nname: prune"}),
+        ("store", {"preset/theirs": "# @package store\nx: 1"}),
+        ("store", {"preset/theirs": "# @package _global_\nstore: /tmp/theirs"}),
+        ("cluster", {"preset/theirs": "# @package cluster\naddress: example.org:1"}),
+        ("jobs", {"preset/theirs": "# @package _global_\njobs: night.yaml"}),
+        ("hydra", {"preset/theirs": "# @package _global_\nhydra: {job: {chdir: true}}"}),
+    ],
+)
+def test_settings_of_a_command_are_not_those_of_a_preset(compose, key, files):
+    [first, *_] = files
+    main = main_file("", f"{first.partition('/')[0]}: theirs")
+    with pytest.raises(ConfigError, match=rf"\.yaml: {key} is set by the command line or the file of --config-name"):
+        compose(THEIRS, mine=main, **files)
+
+
+@pytest.mark.parametrize(
+    ("files", "item"),
+    [
+        ({"corpus/theirs": f"defaults: [/cluster: existing]\n{THEIRS}"}, "/cluster: existing"),
+        ({"corpus/theirs": f"defaults: [override /job: prune]\n{THEIRS}"}, "override /job: prune"),
+        ({"corpus/theirs": f"defaults: [other@_global_]\n{THEIRS}"}, "other@_global_"),
+        ({"corpus/theirs": f"defaults: [/deep]\n{THEIRS}"}, "/deep"),
+        ({"corpus/theirs": f"defaults: [../deep@_here_]\n{THEIRS}"}, "../deep"),
+        ({"preset/theirs": "defaults: [override /cluster: existing]"}, "override /cluster: existing"),
+        ({"preset/theirs": "defaults: [override /job: prune]"}, "override /job: prune"),
+        ({"preset/theirs": "defaults: [/job/prune]"}, "/job/prune"),
+    ],
+)
+def test_a_file_of_others_chooses_for_its_group_alone(compose, files, item):
+    main = {"mine": main_file("", "preset: theirs")} if "preset/theirs" in files else {}
+    with pytest.raises(
+        ConfigError, match=rf"theirs\.yaml: defaults: {re.escape(item)}: is not for a file of the group"
+    ):
+        compose(files.pop("corpus/theirs", THEIRS), **files, **main)
+
+
+def test_a_preset_sets_what_jobs_ask_and_a_cluster_its_own(compose):
+    files = {"preset/theirs": "# @package _global_\nseed: 3\njob: {level: 0.9}", "cluster/theirs": "num_cpus: 2"}
+    main = main_file("store: here", "preset: theirs", "cluster: theirs")
+    composed = compose(THEIRS, mine=main, **files)
+    assert (composed.seed, composed.job.level, composed.cluster.num_cpus, composed.store) == (3, 0.9, 2, "here")
+
+
+DEEP = "[" * 1000 + "]" * 1000
+BOMB = "a0: &a0 [x, x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (f"words: {DEEP}", r"line 1, column 57: is nested more than 50 levels deep"),
+        ("words: &a [x, *a]", r"line 1, column 15: \*a stands within itself"),
+        ("words: &a {x: [*a]}", r"line 1, column 16: \*a stands within itself"),
+        (BOMB, r"line 6, column 10: its aliases, such as \*a4, stand for more than 100,000 values"),
+    ],
+)
+def test_no_file_is_deeper_or_larger_than_people_write(compose, text, problem):
+    for files in ({"corpus/theirs": text}, {"mine": f"{text}\n"}):
+        with pytest.raises(ConfigError, match=rf"(theirs|mine)\.yaml: {problem}; correct it there, or leave"):
+            compose(files.pop("corpus/theirs", THEIRS), **files)
 
 
 def test_what_hydra_keeps_of_a_sweep_is_private(confined, composed):

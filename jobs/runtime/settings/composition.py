@@ -3,23 +3,26 @@
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 import pydantic
 from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from omegaconf.errors import InterpolationResolutionError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, SchemaValidator
 
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
 from tiltmeter.jobs.runtime.settings.known import Known, meant
-from tiltmeter.jobs.runtime.settings.shapes import example_at
+from tiltmeter.jobs.runtime.settings.shapes import example_at, written
 from tiltmeter.jobs.runtime.wording import listed
 
 _STRUCTURES = {"dict_type": "must be values by their names", "tuple_type": "must be a list"}
 _STRUCTURES |= {"dataclass_type": _STRUCTURES["dict_type"], "list_type": _STRUCTURES["tuple_type"]}
 _STRUCTURES |= {"model_attributes_type": _STRUCTURES["dict_type"]}
 _QUOTE = "'"
+_SCALARS = ("bool", "float", "int", "str")
+_OPAQUE = ("default", "metadata", "serialization")
 
 
 def plain(composed: DictConfig, kind_of: Callable[[str], type[CommonConfig]]) -> dict[str, Any]:
@@ -57,12 +60,26 @@ def build(
         ConfigError: naming every wrong key at once.
     """
     try:
-        return pydantic.TypeAdapter(kind).validate_python(kind.arranged(composed, overrides))
+        return cast(CommonConfig, _validator(kind).validate_python(kind.arranged(composed, overrides)))
     except pydantic.ValidationError as error:
         # A list that is too short only says again that its items are wrong.
         wrong = [details for details in error.errors() if details["type"] != "too_short" or error.error_count() == 1]
         known = Known(composed, folders)
         raise ConfigError("\n".join(_explain(details, kind, known) for details in wrong)) from error
+
+
+@cache
+def _validator(kind: type[CommonConfig]) -> SchemaValidator:
+    # Not those that pydantic has built for the records within, which are not strict.
+    return SchemaValidator(_strict(pydantic.TypeAdapter(kind).core_schema), _use_prebuilt=False)
+
+
+def _strict(schema: Any) -> Any:
+    """A schema in which nothing is taken for a number, or for true or false, that is written as something else."""
+    if isinstance(schema, dict):
+        inner = {key: value if key in _OPAQUE else _strict(value) for key, value in schema.items()}
+        return inner | ({"strict": True} if schema.get("type") in _SCALARS else {})
+    return type(schema)(map(_strict, schema)) if isinstance(schema, list | tuple) else schema
 
 
 def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> str:
@@ -82,7 +99,7 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
     key, value = ".".join(keys), details["input"]
     if not key or "=" in message.split(":")[0] or message.startswith(key):
         return message
-    shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={value}"
+    shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={written(value)}"
     if details["type"] == "unexpected_keyword_argument":
         match details["loc"][named:]:
             case (int(index), name):

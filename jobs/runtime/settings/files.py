@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import yaml
 
-_SUFFIX = ".yaml"
+SUFFIX = ".yaml"
 _PACKAGE = re.compile(r"# @package (\S+)")
 _COMMAND = re.compile(r":?\s*(tiltmeter .*)")
 
@@ -81,12 +81,12 @@ class SettingsFolders:
 
     def __init__(self, places: Iterable[str]) -> None:
         self._files: dict[str, SettingsFile] = {}
-        self._roots = [root for place in places if (root := _root(place)) is not None]
+        self._roots = [root for place in places if (root := settings_root(place)) is not None]
 
     def options(self, group: str) -> list[str]:
         """What can be chosen of a group, such as ``corpus``; nothing if there is no such group."""
         names = {path.name for folder in self._folders(group) for path in folder.iterdir() if path.is_file()}
-        return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+        return sorted(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
 
     @cached_property
     def groups(self) -> list[str]:
@@ -96,7 +96,7 @@ class SettingsFolders:
     def file(self, name: str) -> SettingsFile:
         """A file by its group and name, such as ``job/survey``; one without anything if there is none."""
         if name not in self._files:
-            paths = (root.joinpath(f"{name}{_SUFFIX}") for root in self._roots)
+            paths = (root.joinpath(f"{name}{SUFFIX}") for root in self._roots)
             text = next((path.read_text(encoding="utf-8") for path in paths if path.is_file()), "")
             self._files[name] = read(text, ".".join(name.split("/")[:-1]))
         return self._files[name]
@@ -132,7 +132,8 @@ def _groups(folder: Traversable, prefix: str = "") -> Iterator[str]:
             yield from _groups(path, f"{prefix}{path.name}/")
 
 
-def _root(place: str) -> Traversable | None:
+def settings_root(place: str) -> Traversable | None:
+    """The folder of a place such as ``pkg://tiltmeter.conf``; None for a package that there is not."""
     scheme, _, path = place.rpartition("://")
     try:
         return files(path.replace("/", ".").strip(".")) if scheme == "pkg" else Path(path)

@@ -14,26 +14,27 @@ from typing import Any, TypeVar
 import hydra._internal.hydra as hydra_command
 from hydra._internal import utils as hydra_utils
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_repository import IConfigRepository
+from hydra._internal.config_repository import CachingConfigRepository, IConfigRepository
 from hydra._internal.utils import get_args_parser
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.default_element import ResultDefault
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, OverrideParseException
+from hydra.plugins.config_source import ConfigResult
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.resolvers import oc
 
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.settings import mistakes
+from tiltmeter.jobs.runtime.settings import foreign, mistakes
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
 
 T = TypeVar("T")
 
 _ANSWER = "hydra.mode=RUN"
 _OURS = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")
-_READABLE = re.compile(r"TILTMETER_\w+")
+_READABLE = re.compile(r"TILTMETER_(?!\w*(WEBHOOK|TOKEN|SECRET|PASSWORD|CREDENTIAL|KEY))\w+")
 
 _AS_DELIVERED: dict[str, Any] = {
     "callbacks": {},
@@ -100,7 +101,7 @@ class _ConfinedLoader(ConfigLoaderImpl):
         for package in packages:
             config_search_path.prepend(package, f"pkg://{package}", anchor="schema")
         super().__init__(config_search_path)
-        self.repository = mistakes.Repository(config_search_path)
+        self.repository = mistakes.Repository(config_search_path, packages)
         self._folders = SettingsFolders(str(folder.path) for folder in config_search_path.get_path())
         self._base: DictConfig | None = None
         self._composed: dict[tuple[str | None, ...], DictConfig | ConfigError] = {}
@@ -165,6 +166,19 @@ class _ConfinedLoader(ConfigLoaderImpl):
         _refuse_reach(composed)
         return composed
 
+    def _parse_overrides_and_create_caching_repo(
+        self, config_name: str | None, overrides: list[str]
+    ) -> tuple[list[Override], CachingConfigRepository]:
+        self.repository.main = config_name
+        return super()._parse_overrides_and_create_caching_repo(config_name, overrides)
+
+    def _load_single_config(self, default: ResultDefault, repo: CachingConfigRepository) -> ConfigResult:
+        result = super()._load_single_config(default, repo)
+        path = str(default.config_path)
+        if repo.delegate.is_foreign(path):
+            foreign.check_reach(result.config, path.rpartition("/")[0], repo.delegate.place(path))
+        return result
+
     def _compose_config_from_defaults_list(self, defaults: list[ResultDefault], repo: IConfigRepository) -> DictConfig:
         self._base = super()._compose_config_from_defaults_list(defaults, repo)
         return self._base
@@ -194,8 +208,9 @@ def environment_variable(name: str, *default: Any) -> str | None:
     """
     if not _READABLE.fullmatch(name):
         raise ConfigError(
-            f"${{oc.env:{name}}}: a config reads variables called TILTMETER_... only, so that no credential ends in a "
-            "path or a name; set the key itself, or use a variable of such a name"
+            f"${{oc.env:{name}}}: a config reads variables called TILTMETER_... only, and none of a webhook, token, "
+            "secret, password or key, so that no credential ends in a path or a name; set the key itself, or use a "
+            "variable of such a name"
         )
     value: str | None = oc.env(name, *default)
     return value

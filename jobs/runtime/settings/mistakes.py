@@ -6,53 +6,106 @@ from typing import Any, cast
 
 import yaml
 from hydra._internal.config_repository import ConfigRepository
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.default_element import ConfigDefault
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.types import Override, ValueType
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from hydra.plugins.config_source import ConfigResult
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from hydra.plugins.config_source import ConfigResult, ConfigSource
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.settings.files import SettingsFolders
+from tiltmeter.jobs.runtime.settings import foreign
+from tiltmeter.jobs.runtime.settings.files import SUFFIX, SettingsFolders, settings_root
 from tiltmeter.jobs.runtime.settings.known import Known, keys_of, meant
 from tiltmeter.jobs.runtime.wording import listed
+from tiltmeter.storage.files.yaml_text import YamlLimit, check_yaml
 
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
 _CHOSEN_TWICE = re.compile(r"Multiple values for (\S+)\. ")
 _NOT_NAMED = re.compile(r"Error merging override (.+); Cannot merge DictConfig with ListConfig$")
 _MOST_SHOWN = 5
+_CORPORA = "corpora"
+"""The file of what all corpora have."""
+
 _NOT_FOR_US = re.compile(
     r"^(See https?:|To append to|Set the environment|Config search path:|\s+full_key:|\s+object_type=|\tprovider=)"
 )
 
 
 class Repository(ConfigRepository):
-    """The files of settings; one that can't be read is refused by its name."""
+    """The files of settings; one that can't be read, or says what it may not, is refused by its name.
+
+    Attributes:
+        main: the file that takes in all others.
+        packages: that have jobs, whose files they trust.
+    """
+
+    def __init__(self, config_search_path: ConfigSearchPath, packages: Sequence[str]) -> None:
+        super().__init__(config_search_path)
+        self.main: str | None = None
+        self.packages = packages
 
     def load_config(self, config_path: str) -> ConfigResult | None:
         """Read a file.
 
         Raises:
-            ConfigError: if it is no YAML, or no settings.
+            ConfigError: if it is no YAML, no settings, or settings that it may not set.
         """
+        source = self._source(config_path)
+        if source is None or source.full_path() in foreign.OURS:
+            return super().load_config(config_path)
+        place, group = self.place(config_path), config_path.rpartition("/")[0]
         try:
+            self._check_text(source, config_path)
             result = super().load_config(config_path)
             if result and not OmegaConf.is_dict(result.config):
                 raise ValueError("must have settings by their names, such as `path: texts.csv`")
-            return result
+        except ConfigError:
+            raise
         except (yaml.YAMLError, OmegaConfBaseException, HydraException, ValueError, OSError) as error:
-            source = self._find_object_source(config_path, ObjectType.CONFIG)
-            place = f"{source.path}/{config_path}" if source else config_path
-            raise ConfigError(f"{place.removesuffix('.yaml')}.yaml: {_why_unreadable(error)}") from error
+            raise ConfigError(f"{place}: {_why_unreadable(error)}") from error
+        if result and self.is_foreign(config_path):
+            foreign.check_file(result, group, place)
+        if result and group == "corpus" and self.config_exists(_CORPORA):
+            result.defaults_list.insert(0, ConfigDefault(path=f"/{_CORPORA}", package="_here_"))
+        return result
+
+    def _check_text(self, source: ConfigSource, config_path: str) -> None:
+        file = settings_root(source.full_path()).joinpath(f"{config_path.removesuffix(SUFFIX)}{SUFFIX}")
+        text = file.read_text(encoding="utf-8")
+        if text.startswith("\ufeff"):
+            raise ValueError("begins with a byte order mark, behind which `# @package` is not seen: save it without")
+        if self.is_foreign(config_path):
+            foreign.check_text(text, config_path.rpartition("/")[0], self.place(config_path))
+        else:
+            check_yaml(text)
+
+    def place(self, config_path: str) -> str:
+        """Where a file lies, for messages."""
+        source = self._source(config_path)
+        path = f"{config_path.removesuffix(SUFFIX)}{SUFFIX}"
+        return f"{source.path}/{path}" if source else path
+
+    def is_foreign(self, config_path: str) -> bool:
+        """Whether it may be by others than its user or us; of a package, the file of a job is trusted like the job."""
+        source = self._source(config_path)
+        if source is None or config_path == self.main or source.full_path() in foreign.OURS:
+            return False
+        return not (config_path.startswith("job/") and source.path in self.packages)
+
+    def _source(self, config_path: str) -> ConfigSource | None:
+        return self._find_object_source(config_path, ObjectType.CONFIG)
 
 
 def _why_unreadable(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
-        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         reason = ", ".join(filter(None, [error.context, error.problem]))
-        return f"is not YAML{where}: {reason}; correct it there, or leave the file out"
+        wrong = f"{where}: {reason}" if isinstance(error, YamlLimit) else f"is not YAML in {where}: {reason}"
+        return f"{wrong}; correct it there, or leave the file out"
     if isinstance(error, UnicodeDecodeError):
         return f"is not text in UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
     return f"can't be read as settings: {plain(error)}"
@@ -181,13 +234,7 @@ def _unknown(words: Sequence[Override], base: DictConfig) -> Iterator[tuple[Over
     for word in words:
         if not (word.is_add() or word.is_force_add()):
             keys = [_key(word), *(f"{_key(word)}.{key}" for key in keys_of(word.value()))]
-            yield from ((word, key) for key in keys if not _is_in(base, key))
-
-
-def _is_in(base: DictConfig, key: str) -> bool:
-    parent, _, name = key.rpartition(".")
-    node = OmegaConf.select(base, parent, throw_on_resolution_failure=False) if parent else base
-    return name in node if isinstance(node, DictConfig) else isinstance(node, ListConfig)
+            yield from ((word, key) for key in keys if not foreign.is_in(base, key))
 
 
 def _not_chosen(choice: str, words: Sequence[Override], folders: SettingsFolders) -> ConfigError:

@@ -1,6 +1,7 @@
 """What a structure such as a list of mappings looks like on a command line: an example that would do, from its type."""
 
 import dataclasses
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,9 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 from pydantic.fields import FieldInfo
+
+_ELSE = re.compile(r"[-+]?[\d._]+(e[-+]?\d+)?|true|false|yes|no|on|off|null|~", re.IGNORECASE)
+"""What YAML takes for a number, for true or false, or for nothing."""
 
 _VALUES: Mapping[Any, int | float] = {int: 1, float: 0.5, bool: True}
 
@@ -23,7 +27,7 @@ def example_at(kind: Any, location: Sequence[int | str]) -> str | None:
     for part in location:
         kind = _inside(kind, part)
     value = _example(kind)
-    return _written(value) if isinstance(value, dict | list) and _is_valid(value, kind) else None
+    return written(value) if isinstance(value, dict | list) and _is_valid(value, kind) else None
 
 
 def _is_valid(value: Any, kind: Any) -> bool:
@@ -100,14 +104,21 @@ def _is_needed(field: dataclasses.Field[Any]) -> bool:
     return field.name == "kind" or field.default is field.default_factory is dataclasses.MISSING
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
+    """A value as a command line has it; a text is quoted where it would be taken for something else.
+
+    >>> written({"a": [True, None]}), written("3"), written("text")
+    ('{a: [true, null]}', "'3'", 'text')
+    """
     match value:
         case dict():
-            return "{" + ", ".join(f"{name}: {_written(item)}" for name, item in value.items()) + "}"
+            return "{" + ", ".join(f"{name}: {written(item)}" for name, item in value.items()) + "}"
         case list():
-            return "[" + ", ".join(map(_written, value)) + "]"
+            return "[" + ", ".join(map(written, value)) + "]"
         case None:
             return "null"
         case bool():
             return str(value).lower()
+        case str() if _ELSE.fullmatch(value):
+            return f"'{value}'"
     return str(value)

@@ -148,7 +148,7 @@ def test_a_key_in_a_file_is_refused_like_one_of_the_command_line(refused, tmp_pa
             "is not YAML in line 2, column 1: while constructing a mapping, found duplicate key name",
         ),
         (b"name: \xff\n", "is not text in UTF-8 (invalid start byte at byte 6)"),
-        (b"name: ${oops\n", "can't be read as settings: "),
+        (b"name: ${oops\n", "line 1, column 7: ${oops takes a value from elsewhere"),
         (b"- a\n", "can't be read as settings: "),
         (b"defaults: 3\nname: x\n", "can't be read as settings: Invalid defaults list"),
         (b"# @package a b\nname: x\n", "can't be read as settings: "),
