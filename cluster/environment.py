@@ -1,5 +1,6 @@
 """What a process computes with: versions of Python, of packages and of Tiltmeter's own code, and the processor."""
 
+import functools
 import hashlib
 import importlib.metadata
 import platform
@@ -74,6 +75,7 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
+@functools.cache
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)

@@ -1,5 +1,6 @@
 """What a run's record says of where its numbers come from: versions, commit, machine, moment."""
 
+import functools
 import importlib.metadata
 import platform
 import re
@@ -26,10 +27,14 @@ def provenance() -> dict[str, Any]:
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "git_commit": _git_commit(),
-        "versions": {"python": platform.python_version()}
-        | {package: importlib.metadata.version(package) for package in RECORDED_PACKAGES},
+        "versions": {"python": platform.python_version()} | _versions(),
         "machine": {"system": platform.platform(), "processor": processor()},
     }
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    return {package: importlib.metadata.version(package) for package in RECORDED_PACKAGES}
 
 
 def peak_memory_bytes() -> int:
