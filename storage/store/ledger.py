@@ -65,6 +65,8 @@ _FILES = {
 }
 """What files of units are called in each folder."""
 
+_BEGINNINGS = {"npz": b"PK", "parquet": b"PAR1"}
+
 
 @dataclass(frozen=True)
 class TableRef:
@@ -205,6 +207,16 @@ class Store:
             if match and file.is_file and not (self._is_on_disk and os.path.islink(file.path)):
                 yield match["place"], file
 
+    def has_written(self, place: str, path: str) -> bool:
+        """Whether a file that has the name of a unit's has the content of one, too, or is gone."""
+        try:
+            if path.endswith(".json"):
+                return _row(place, read_bytes(self.filesystem, path)) is not None
+            beginning = _BEGINNINGS[path.rpartition(".")[2]]
+            return bool(read_file(self.filesystem, path, lambda file: file.read(len(beginning))) == beginning)
+        except FileNotFoundError:
+            return True
+
     def find(self, unit: Unit) -> Finished | None:
         """The ledger's row of a unit, or None when the unit is to be done.
 
@@ -223,7 +235,7 @@ class Store:
             StorageError: if the store does not answer.
         """
         try:
-            finished = finished_of(read_bytes(self.filesystem, self._ledger_path(place)))
+            finished = _row(place, read_bytes(self.filesystem, self._ledger_path(place)))
         except FileNotFoundError:
             return None
         return finished if finished and self._has_all(finished) else None
@@ -391,7 +403,8 @@ class Store:
             return 0
         states = list(self.unit_files("states"))
         rows = file_information(self.filesystem, [self._ledger_path(place) for place, _ in states])
-        outlived = list(compress([state.path for _, state in states], [row.is_file for row in rows]))
+        finished = compress(states, [row.is_file for row in rows])
+        outlived = [state.path for place, state in finished if self.has_written(place, state.path)]
         for state in outlived:
             delete_file(self.filesystem, state)
         num_partial = sweep_partial_files(self._folders(*_FENCED, *_UNFENCED)) if self.local_path else 0
@@ -413,13 +426,14 @@ class Store:
         return self.inside(f"states/{place}.npz")
 
 
-def finished_of(content: bytes) -> Finished | None:
-    """What a row of the ledger says, or None if it is none."""
+def _row(place: str, content: bytes) -> Finished | None:
+    """What the ledger says of a unit, or None if that is not what the content is."""
     try:
         row = json.loads(content)
-        return Finished(**row | {"tables": {name: TableRef(**ref) for name, ref in row["tables"].items()}})
+        finished = Finished(**row | {"tables": {name: TableRef(**ref) for name, ref in row["tables"].items()}})
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
+    return finished if finished.place == place else None
 
 
 def _columns(ref: TableRef, source: pa.NativeFile) -> pa.Table:

@@ -1,7 +1,6 @@
 """The mark of a store: a file that says that a folder is one, and without which nothing is removed from it."""
 
 import json
-from collections.abc import Iterator
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, files_below, read_bytes
@@ -72,22 +71,10 @@ def _check(store: Store) -> None:
 
 
 def _holds_entries(store: Store) -> bool:
-    return any(place == content for place, content in _entries(store))
-
-
-def _entries(store: Store) -> Iterator[tuple[str, object]]:
-    """Where files lie that look like entries of the ledger or the register, and where they say that they lie."""
     for folder, ending, key in _ENTRIES:
         below = store.inside(folder)
         for file in files_below(store.filesystem, below):
-            if file.is_file and file.path.endswith(ending):
-                content = _json(read_bytes(store.filesystem, file.path))
-                place = file.path.removeprefix(f"{below}/").removesuffix(ending)
-                yield place, content.get(key) if isinstance(content, dict) else None
-
-
-def _json(content: bytes) -> object:
-    try:
-        return json.loads(content)
-    except (RecursionError, ValueError):
-        return None
+            place = file.path.removeprefix(f"{below}/").removesuffix(ending)
+            if file.is_file and f'"{key}": "{place}"'.encode() in read_bytes(store.filesystem, file.path):
+                return True
+    return False

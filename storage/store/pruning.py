@@ -4,16 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from pyarrow import fs
 
-from tiltmeter.storage.files.filesystems import delete_file, read_bytes, read_file
-from tiltmeter.storage.store.ledger import Store, finished_of
+from tiltmeter.storage.files.filesystems import delete_file
+from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import RegisteredRun
 
 _FOLDERS = ("ledger", "states", "units")
-_BEGINNINGS = {".parquet": b"PAR1", ".npz": b"PK"}
 
 
 @dataclass(frozen=True)
@@ -60,17 +58,6 @@ def _unit(store: Store, place: str, files: Iterable[fs.FileInfo]) -> StoredUnit:
     )
 
 
-def _is_ours(store: Store, place: str, file: str) -> bool:
-    try:
-        if file.endswith(".json"):
-            row = finished_of(read_bytes(store.filesystem, file))
-            return row is not None and row.place == place
-        beginning = _BEGINNINGS[Path(file).suffix]
-        return bool(read_file(store.filesystem, file, lambda source: source.read(len(beginning))) == beginning)
-    except FileNotFoundError:
-        return True
-
-
 def remove(store: Store, unit: StoredUnit) -> list[str]:
     """Remove a unit, its ledger row first: a removal that breaks off leaves a unit that counts as not done.
 
@@ -79,7 +66,7 @@ def remove(store: Store, unit: StoredUnit) -> list[str]:
     Raises:
         StorageError: if a file can't be removed, or a symbolic link has come in the way of it.
     """
-    foreign = [file for file in unit.files if not _is_ours(store, unit.place, file)]
+    foreign = [file for file in unit.files if not store.has_written(unit.place, file)]
     for file in unit.files:
         if file not in foreign:
             delete_file(store.filesystem, store.inside(file.removeprefix(f"{store.path}/")))

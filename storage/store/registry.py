@@ -18,6 +18,7 @@ import pyarrow as pa
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, delete_file, files_below, read_bytes
 from tiltmeter.storage.files.locks import examined, locked_folder
+from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.processes import Process
 from tiltmeter.storage.store.tables import with_labels, write_bytes
@@ -27,7 +28,7 @@ _PLAIN = re.compile(r"\w[\w.-]*")
 _UNITS = re.compile(r"units-\d+\.txt")
 _KEY_PARTS = 3
 
-_COUNT = re.compile(r"# (\d+) units")
+_WHOLE = "# digest of all units: "
 """First line of a list of units, by which one that was cut is told."""
 
 _PRUNERS = ".pruning"
@@ -138,9 +139,9 @@ class Registry:
         content = read_bytes(self._store.filesystem, path)
         try:
             first, *places = content.decode().split("\n")
-            if counted := _COUNT.fullmatch(first):
-                if int(counted[1]) != len(places):
-                    raise ValueError(f"{len(places)} units of {counted[1]}")
+            if first.startswith(_WHOLE):
+                if first != _WHOLE + digest(places):
+                    raise ValueError("not all of it is there")
                 return places
         except ValueError as error:
             raise _damaged(path, error, _OF_A_RUN) from error
@@ -251,7 +252,7 @@ class Entry:
     def uses(self, places: Iterable[str]) -> None:
         """Name units before they are looked for."""
         listed = sorted(set(places))
-        text = "\n".join([f"# {len(listed)} units", *listed])
+        text = "\n".join([_WHOLE + digest(listed), *listed])
         self.registry._write(f"{self.run.key}/units-{self._num_stages:03d}.txt", text)
         self._num_stages += 1
 

@@ -100,6 +100,7 @@ def test_a_store_of_a_later_format_is_refused(tmp_path):
 
 def test_a_run_in_a_folder_of_others_removes_nothing_of_theirs(tmp_path):
     names = ["units/metric/a.txt", "ledger/2025/q1.xlsx", "states/ny.csv", "states/count/1/x.npz", "registry/a.json"]
+    names += [f"states/count/1/{DIGEST}.npz", f"ledger/count/1/{DIGEST}.json"]
     store = Store(str(tmp_path))
     put(store, *names)
     entry = Registry(store).enter("survey", "a", run_dir="", settings={})

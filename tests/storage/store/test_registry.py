@@ -117,3 +117,44 @@ def test_the_younger_of_two_runs_at_work_on_the_same_knows_it(registry):
     assert [entry.has_earlier_run() for entry in (earlier, later, other)] == [False, True, False]
     earlier.end("succeeded", {}, {})
     assert not later.has_earlier_run()
+
+
+@pytest.mark.parametrize("name", ["run.json", "units-000.txt"])
+@pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: b"\xff" + content])
+def test_a_damaged_entry_is_named_and_that_removing_it_is_safe(registry, tmp_path, name, damage):
+    entry = begin(registry)
+    entry.uses(["count/1/a", "count/1/b"])
+    [file] = tmp_path.rglob(name)
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(StorageError, match=rf"{entry.run.key}/{name}: is damaged .* Removing its folder is safe: "):
+        [registry.units(run) for run in registry.runs()]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"host": 1}'])
+def test_a_damaged_mark_of_a_pruning_is_named_too(registry, tmp_path, content):
+    begin(registry).end("succeeded", {}, {})
+    (tmp_path / "store/registry/pruning.json").write_text(content)
+    with pytest.raises(
+        StorageError, match=r"pruning\.json: is damaged .* Removing it is safe if no job=prune is at work"
+    ):
+        begin(registry)
+
+
+def test_lists_of_earlier_versions_are_read(registry, tmp_path):
+    entry = begin(registry)
+    entry.uses([])
+    assert registry.units(entry.run) == set()
+    [file] = tmp_path.rglob("units-000.txt")
+    for text, places in [("", set()), ("count/1/a\ncount/1/b", {"count/1/a", "count/1/b"})]:
+        file.write_text(text)
+        assert registry.units(entry.run) == places
+
+
+def test_a_run_in_a_bucket_is_told_by_its_process(s3_bucket):
+    registry = Registry(Store(s3_bucket.uri("registry")))
+    entry = begin(registry)
+    with pytest.raises(StorageError, match="runs are at work"):
+        registry.pruning().__enter__()
+    belongs_to(registry, entry, ended_process())
+    with registry.pruning():
+        pass
