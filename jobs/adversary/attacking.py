@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from math import log10
+from math import ceil, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,9 @@ from tiltmeter.operators.sentiment.lexicons import vader_scores
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
+_NUM_UNITS, _MOST_TEXTS = 64, 25
+"""Units that texts are cut into at least, for as many workers, and texts of one, as each may take seconds."""
+
 ATTACKED = ("texts", "attacks", "substitutions", "outcomes")
 _OPERATORS = (ladder, search, bounded, genetic, shares, linear, adversary_words, lexicons)
 _REASONS = {
@@ -58,6 +61,7 @@ def attack_texts(
 ) -> dict[str, list[TableRef]]:
     """Tables by name, each in parts: those of ``ATTACKED``."""
     gathered: dict[str, list[TableRef]] = {name: [] for name in ATTACKED}
+    size = config.unit_texts or min(_MOST_TEXTS, max(1, ceil(sum(part.num_rows for part in parts) / _NUM_UNITS)))
     for name, victim in sources.victims.items():
         on_gpu = uses_gpus(victim.device, runner.pool.num_gpus, f"victim.{name}.device")
         settings = _settings(config, name, victim) | {"on_gpu": on_gpu}
@@ -65,11 +69,12 @@ def attack_texts(
         units = [
             Unit(
                 "adversary_attack/2",
-                f"{name} part {number}",
-                settings,
+                f"{name} part {number}{f' from text {start}' if size < part.num_rows else ''}",
+                settings | ({"texts": (start, start + size)} if size < part.num_rows else {}),
                 {"part": [part], "spaces": [space], "candidates": [candidates], **trained},
             )
             for number, (part, space) in enumerate(zip(parts, spaces, strict=True))
+            for start in range(0, max(1, part.num_rows), size)
         ]
         work = _Attacking(victim, "cuda" if on_gpu else "cpu")
         done = runner.run_whole(Stage(f"attack {name}", work, {"texts": units}, on_gpu=on_gpu))["texts"]
@@ -142,8 +147,9 @@ class _UnitAttacks:
 
     def __init__(self, store: Store, unit: Unit, reader: Reader) -> None:
         self._reader, self._config = reader, unit.config
-        self._texts = store.read(unit.input("part")).to_pylist()
-        self._cases = _cases(pl.DataFrame(store.read(unit.input("spaces"))))
+        self._texts = store.read(unit.input("part")).to_pylist()[slice(*unit.config.get("texts", (None,)))]
+        rows = [text["row"] for text in self._texts]
+        self._cases = _cases(pl.DataFrame(store.read(unit.input("spaces"))).filter(pl.col("row").is_in(rows)))
         candidates = store.read(unit.input("candidates").select("direction", "word", "candidate", "kind")).to_pylist()
         self._kinds = {(row["direction"], row["word"], row["candidate"].lower()): row["kind"] for row in candidates}
         self._words: GenderedWords = unit.config["words"].gendered()

@@ -14,13 +14,14 @@ from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.sources import find_sources as find_embedding
 from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
 from tiltmeter.jobs.runtime.config import each_once
-from tiltmeter.jobs.runtime.files import Files
+from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
 from tiltmeter.operators.classifiers.adversary.words import GenderedWords, gendered_words
 from tiltmeter.operators.embedding.counter_fitting import CounterFittingConfig
 from tiltmeter.operators.statistics.designs.controls import controls_needed
-from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.records.cells import GIVEN
 
 _CONFIG = ConfigDict(extra="forbid")
 _Path = Annotated[str, Field(min_length=1)]
@@ -206,7 +207,7 @@ class GenderAdversaryRun(EmbeddingsRun):
     Attributes:
         victim: classifiers by name.
         max_texts: test texts that are attacked at most, drawn by their content; None: all.
-        unit_texts: texts of a unit of work.
+        unit_texts: texts of a unit of work; None: as few as give every worker of a large cluster some.
     """
 
     job: GenderAdversaryJob
@@ -220,7 +221,7 @@ class GenderAdversaryRun(EmbeddingsRun):
     controls: Controls
     report: ReportConfig
     max_texts: Annotated[int, Field(ge=1)] | None = None
-    unit_texts: Annotated[int, Field(ge=1)] = 200
+    unit_texts: Annotated[int, Field(ge=1)] | None = None
 
     @pydantic.model_validator(mode="after")
     def _has_one_embedding_in_english(self) -> Self:
@@ -303,4 +304,9 @@ def find_sources(config: GenderAdversaryRun) -> AdversarySources:
 
 def _lists(config: CandidateConfig) -> dict[str, FoundFile]:
     paths = {name: getattr(config, name) for name in _LISTS}
-    return {name: find_file(path, f"candidates.{name}") for name, path in paths.items() if path is not None}
+    columns = ["column_1", "column_2"]
+    return {
+        name: find_table(path, f"candidates.{name}", columns, header=False, rules=dict.fromkeys(columns, (GIVEN,)))
+        for name, path in paths.items()
+        if path is not None
+    }

@@ -17,6 +17,8 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _PART = "part_"
+_PART_TEXTS = 200
+"""Whose replacements are looked for together, which takes longer to begin than to do."""
 
 
 class AttackedTexts(NamedTuple):
@@ -50,7 +52,7 @@ def cut_texts(runner: Runner, config: GenderAdversaryRun, labelled: TableRef, te
     """
     settings = {
         "operator": adversary_words.VERSION,
-        "unit_texts": config.unit_texts,
+        "unit_texts": config.unit_texts or _PART_TEXTS,
         "max_texts": config.max_texts,
         "seed": None if config.max_texts is None else config.seed,
     }

@@ -13,6 +13,7 @@ from tiltmeter.operators.classifiers.adversary.candidates import pair_direction,
 from tiltmeter.operators.classifiers.adversary.constraints import Constraints
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.storage.records import read_records
+from tiltmeter.storage.records.cells import GIVEN
 
 _LETTERS = regex.compile(r"\p{L}+(['\u2019-]\p{L}+)*")
 
@@ -117,4 +118,5 @@ def word_pairs(config: Mapping[str, Any], name: str) -> frozenset[tuple[str, str
     if not (file := config["lists"].get(name)):
         return frozenset()
     columns = ["column_1", "column_2"]
-    return frozenset(read_records(file["uri"], columns, header=False).select(pl.col(columns).str.to_lowercase()).rows())
+    rows = read_records(file["uri"], columns, header=False, rules=dict.fromkeys(columns, (GIVEN,)))
+    return frozenset(rows.select(pl.col(columns).str.to_lowercase()).rows())

@@ -294,12 +294,12 @@ def test_replicas_in_files_have_to_be_the_same_for_what_depends_on_them(run_job,
 
 @pytest.mark.parametrize(
     ("num_cpus", "unit_texts"),
-    [(2, 7), pytest.param(1, 50, marks=pytest.mark.slow), pytest.param(4, 13, marks=pytest.mark.slow)],
+    [(2, "null"), pytest.param(1, 50, marks=pytest.mark.slow), pytest.param(4, 13, marks=pytest.mark.slow)],
 )
 def test_layout_changes_no_table(attacked, run_job, adversary, tmp_path, num_cpus, unit_texts):
     layout = [f"cluster.num_cpus={num_cpus}", f"unit_texts={unit_texts}"]
     run = run_job(*adversary, *layout, f"store={tmp_path}")
-    assert run.stage("attack linear")["num_done"] > 1
+    assert run.stage("attack linear")["num_done"] > (32 if unit_texts == "null" else 1)
     assert run.digests == attacked.digests
 
 
