@@ -13,6 +13,7 @@ from tiltmeter.operators.resolution.baselines.packing import ENGINE, Packing
 from tiltmeter.operators.resolution.clustering import Solver
 from tiltmeter.operators.resolution.problem import Missing
 from tiltmeter.operators.resolution.solvers import PACKINGS, check_solver
+from tiltmeter.operators.text.normalisation import as_labels
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ _USED_BY = {"engine": PACKINGS, "max_cliques": PACKINGS, "max_parts": _QUADRATIC
 
 def _text(value: object) -> object:
     """Ids of records are text; those that are whole numbers need no quotes."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return value if isinstance(value, bool) else as_labels(value)
 
 
 def _known(solver: object) -> object:

@@ -17,7 +17,7 @@ from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.text.normalisation import Normalizer
 from tiltmeter.operators.text.tokenised import TokenisedText, word_spans
 
-VERSION = "small_classifier/1"
+VERSION = "small_classifier/2"
 
 PADDING = 0
 """Has the zero vector, before training and after it."""

@@ -99,7 +99,7 @@ _JOINERS = regex.compile(
 
 
 _DOTS = regex.compile(r"(?<=\p{Soft_Dotted}[^\P{M}\p{ccc=230}]*)\u0307+")
-_FINAL_SIGMA = regex.compile(r"(?<=\p{L}\p{M}*)σ(?![\p{L}\p{M}])")
+_FINAL_SIGMA = regex.compile(r"(?<=[\p{Greek}&&\p{L}]\p{M}*)σ(?![[\p{Greek}&&\p{L}]\p{M}])", regex.VERSION1)
 
 
 def _turkic_lower(text: str) -> str:
@@ -212,6 +212,24 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     return _composed(unicodedata.normalize("NFC", text).casefold().translate(_COMPARED))
+
+
+def as_labels(value: object) -> object:
+    """A setting's names of classes, in a list or as keys, as tables have them: in normal form C, and text where YAML
+    takes them for numbers.
+
+    >>> as_labels(1), as_labels(["cafe\u0301", 0]), as_labels({0: "no"})
+    ('1', ['café', '0'], {'0': 'no'})
+    """
+    match value:
+        case str() | int():
+            return unicodedata.normalize("NFC", str(value))
+        case list() | tuple():
+            return [as_labels(item) for item in value]
+        case dict():
+            names = {as_labels(str(key)): item for key, item in value.items()}
+            return {name: as_labels(item) if isinstance(item, str) else item for name, item in names.items()}
+    return value
 
 
 class Normalizer:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import regex
 
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.operators.text.pronoun_evidence import AFTER, BEFORE, FUNCTION_WORDS, KINDS
 
-VERSION = "pronouns/1"
+VERSION = "pronouns/2"
 
 PAIRS = (("he", "she"), ("him", "her"), ("his", "hers"), ("himself", "herself"), ("mr", "ms"))
 
@@ -71,12 +72,12 @@ def swap_gender(
 
 def _swapped(part: Token, words: Sequence[str], place: int, counterparts: Mapping[str, str], in_context: bool) -> str:
     whole = part.word
-    head = whole if _plain(whole) in counterparts else regex.split("['’]", whole, maxsplit=1)[0]
-    other = counterparts.get(_plain(head))
+    head = whole if folded(whole) in counterparts else regex.split("['’]", whole, maxsplit=1)[0]
+    other = counterparts.get(folded(head))
     if other is None:
         return part.lead + whole + part.trail
     if in_context:
-        other = _reading(_plain(head), other, words, place)
+        other = _reading(folded(head), other, words, place)
     return part.lead + as_written(head, other) + whole[len(head) :] + part.trail
 
 
@@ -130,15 +131,11 @@ def _flattened(parts: Sequence[Token]) -> tuple[list[str], list[int]]:
     places = []
     for part in parts:
         pieces = [part.lead, part.word, part.trail[:1]]
-        if (whole := _plain("".join(part))) in _QUOTES or _SHORTENED.fullmatch(whole):
+        if (whole := folded("".join(part))) in _QUOTES or _SHORTENED.fullmatch(whole):
             pieces = ["", whole, ""]
         places.append(len(words) + bool(pieces[0]))
-        words += [_plain(piece) for piece in pieces if piece]
+        words += [folded(piece) for piece in pieces if piece]
     return words, places
-
-
-def _plain(word: str) -> str:
-    return word.replace("’", "'").lower()
 
 
 def token_parts(token: str) -> Token:

@@ -34,6 +34,7 @@ from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.intervals import LOGIT, Scale
 from tiltmeter.operators.statistics.text_intervals import between
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _SIDE_BY_SIDE = "side_by_side"
@@ -137,7 +138,7 @@ def _shown(store: Store, ref: TableRef, config: Mapping[str, Any], kind: str) ->
     """Instances in the order of the table, in which the words of an instance come one after the other."""
     rows = store.read(ref).to_pylist()
     instances = [list(lines) for _, lines in groupby(rows, key=lambda row: row["sentence"])]
-    texts = [[line["word"].casefold() for line in lines] for lines in instances]
+    texts = [[folded(line["word"]) for line in lines] for lines in instances]
     if config["method"] == "predictions":
         return by_predictions(texts, [lines[0]["predicted"] for lines in instances])
     if config["method"] == "oracle":

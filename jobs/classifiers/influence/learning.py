@@ -20,6 +20,7 @@ from tiltmeter.operators.classifiers.influence.records import Context, StudentCo
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary, initial_vectors
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ def known_words(store: Store, ref: TableRef) -> dict[str, list[str]]:
 
 def random_words(known: Mapping[str, Sequence[str]], config: Mapping[str, Any]) -> list[str]:
     """Words of a part of speech that are not asked about, drawn for pairs that are to be ranked among."""
-    asked = {word.casefold() for group in config["words"].values() for word in group}
+    asked = {folded(word) for group in config["words"].values() for word in group}
     common = known.get(config["tag"], [])[: config["max_words"]]
-    others = [word for word in common if word.casefold() not in asked]
+    others = [word for word in common if folded(word) not in asked]
     generator = keyed_generator(config["seed"], Stream.INFLUENCE, _RANDOM)
     return [others[place] for place in generator.permutation(len(others))[: config["num_random"]].tolist()]
 

@@ -23,6 +23,7 @@ from tiltmeter.operators.classifiers.influence.calibration import calibrated_odd
 from tiltmeter.operators.classifiers.influence.probes import filtered
 from tiltmeter.operators.classifiers.influence.records import Context
 from tiltmeter.operators.classifiers.influence.scores import log_odds
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 Refs = Mapping[str, TableRef]
@@ -103,17 +104,17 @@ class _Words:
 
 
 def _words(known: Mapping[str, Sequence[str]], config: Mapping[str, Any]) -> _Words:
-    listed, any_known = config["words"], {word.casefold() for words in known.values() for word in words}
+    listed, any_known = config["words"], {folded(word) for words in known.values() for word in words}
     common = known.get(config["tag"], [])[: config["max_words"]]
-    kinds = {name: [word for word in listed[name] if word.casefold() in any_known] for name in listed}
+    kinds = {name: [word for word in listed[name] if folded(word) in any_known] for name in listed}
     every: dict[str, str] = {}
     for word in (word for group in (*kinds.values(), common) for word in group):
-        every.setdefault(word.casefold(), word)
-    places = {folded: place for place, folded in enumerate(every)}
-    chosen = {name: [places[word.casefold()] for word in group] for name, group in kinds.items()}
+        every.setdefault(folded(word), word)
+    places = {word: place for place, word in enumerate(every)}
+    chosen = {name: [places[folded(word)] for word in group] for name, group in kinds.items()}
     random = random_words(known, config)
     for name, words in (("common", common), ("random", random)):
-        chosen[name] = [places[word.casefold()] for word in words]
+        chosen[name] = [places[folded(word)] for word in words]
     return _Words([*every.values()], **chosen)
 
 

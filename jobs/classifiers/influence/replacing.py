@@ -25,6 +25,7 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator, one_thread
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _CHECKED = 6
@@ -123,15 +124,15 @@ def judged(
     from tiltmeter.operators.classifiers.influence.student_training import base_states
 
     with one_thread():
-        folded, base = Folded(student.network, loaded.teacher), base_states(loaded.teacher, contexts, settings)
-        margins = folded.margins(student.contexts(contexts), base, student.words(words))
+        network, base = Folded(student.network, loaded.teacher), base_states(loaded.teacher, contexts, settings)
+        margins = network.margins(student.contexts(contexts), base, student.words(words))
         truth: Iterator[Any] = iter([None] * len(contexts))
         if loaded.network is not None and loaded.vocabulary is not None and exact == "auto":
             truth = LocalTeacher(loaded.network, loaded.vocabulary, words).logits(contexts)
     for context, of_base in zip(contexts, loaded.teacher.logits(base), strict=True):
         with one_thread():  # not around the yield
             margin, logits = next(margins), next(truth)
-        allowed = np.array([word.casefold() != context.word.casefold() for word in words], dtype=bool)
+        allowed = np.array([folded(word) != folded(context.word) for word in words], dtype=bool)
         labels = None if logits is None else logits.argmax(axis=1)
         yield Judged(words, allowed, of_base, margin, margin_labels(margin), labels)
 

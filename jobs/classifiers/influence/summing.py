@@ -32,6 +32,7 @@ from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.units import Units, units_of
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _SAMPLE = 9
@@ -141,7 +142,7 @@ def _student_answers(
     flags: Sequence[Row], counts: Mapping[str, tuple[int, bool]], config: Mapping[str, Any]
 ) -> _StudentAnswers:
     asked = dict.fromkeys((*config["control"], *config["probe"]))
-    known = [word for word in asked if counts.get(word.casefold(), (0, False))[1]]
+    known = [word for word in asked if counts.get(folded(word), (0, False))[1]]
     return _StudentAnswers(
         np.array([row["context"] for row in flags], np.int64),
         units_of(np.array([row["cluster"] for row in flags], np.int64), config["unit"]),
@@ -229,7 +230,7 @@ class _Pairs:
 
     def row(self, pair: tuple[str, str]) -> Row:
         answers, config = self.student, self.config
-        count = {word: self.counts.get(word.casefold(), (0, False))[0] for word in pair}
+        count = {word: self.counts.get(folded(word), (0, False))[0] for word in pair}
         row: Row = {"model": config["teacher"], "control": pair[0], "probe": pair[1], "part_of_speech": config["tag"]}
         row |= {"count_control": count[pair[0]], "count_probe": count[pair[1]], "num_contexts": int(answers.rows.size)}
         if unknown := [word for word in pair if word not in answers.words]:

@@ -19,6 +19,7 @@ from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig
 from tiltmeter.operators.classifiers.privacy.noise import check_noise
 from tiltmeter.operators.classifiers.privacy.swaps import swaps
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
+from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.operators.text.word_checks import check_words
 from tiltmeter.storage.files.redaction import redacted
 
@@ -36,19 +37,14 @@ _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _VALENCE = {"negative": "low", "neutral": "mid", "positive": "high"}
 
 
-def _named(values: object) -> object:
-    """YAML takes a label such as 0 for a number."""
-    return {str(label): value for label, value in values.items()} if isinstance(values, dict) else values
-
-
 def _by_name(swaps: object) -> object:
     if isinstance(swaps, list | tuple):
         raise ValueError("pairs stand in lists with a name: set it as in 'explanation_words.swaps={mine: [[he, she]]}'")
     return swaps
 
 
-_Names = Annotated[dict[str, str], BeforeValidator(_named)]
-_Bins = Annotated[dict[str, tuple[_Finite, _Finite]], BeforeValidator(_named)]
+_Names = Annotated[dict[str, str], BeforeValidator(as_labels)]
+_Bins = Annotated[dict[str, tuple[_Finite, _Finite]], BeforeValidator(as_labels)]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)

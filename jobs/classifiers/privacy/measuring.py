@@ -37,7 +37,8 @@ from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.text import listed_words
-from tiltmeter.operators.text.listed_words import WordList, normalised
+from tiltmeter.operators.text.listed_words import WordList
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 GENERAL = "General"
@@ -201,7 +202,7 @@ def _random_lists(
     listed: set[str] = set()
     for lines in sentences.values():
         words = [line["word"] for line in lines]
-        names = [normalised(word) for word in words]
+        names = [folded(word) for word in words]
         listed |= {name for name, entry in zip(names, _listed(lists, words), strict=True) if entry}
         num_texts.update({name for name in names if any(map(str.isalnum, name))})
     about = document_key(f"{corpus} random lists")
@@ -303,7 +304,7 @@ class _Sentence:
         row = _why("ep_", status, tables.EP_STATUSES)
         if status not in ("ok", "no_denominator"):
             return row
-        names = [normalised(word) for word in self._words]
+        names = [folded(word) for word in self._words]
         difference = self._difference
         eps = [
             listed_difference(difference, np.array([name in words for name in names]), self.config["metrics"]).ep

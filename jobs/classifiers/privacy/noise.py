@@ -34,7 +34,7 @@ from tiltmeter.operators.classifiers.privacy.noise import salience, with_noise
 from tiltmeter.operators.classifiers.privacy.spoken import Spoken
 from tiltmeter.operators.statistics import means, resampling
 from tiltmeter.operators.statistics.intervals import LOGIT
-from tiltmeter.operators.text.listed_words import normalised
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
@@ -157,9 +157,9 @@ def noisy_rows(rows: Sequence[Mapping[str, Any]], words: Mapping[Cell, str], noi
 
 
 def _check_new(rows: Sequence[Row], noise: Noise) -> None:
-    artificial = {word.casefold() for words in noise.words for word in words}
+    artificial = {folded(word) for words in noise.words for word in words}
     for row in rows:
-        if known := artificial.intersection(row["text"].casefold().split()):
+        if known := artificial.intersection(folded(row["text"]).split()):
             raise InputError(
                 f"models.noise.words: {min(known)!r} is in a text already (sentence {row['sentence']} of the table "
                 "texts); set other words"
@@ -221,7 +221,7 @@ def _control(store: Store, unit: Unit) -> Tables:
 
 def _sample(text: Row, lines: Sequence[Row]) -> Row:
     values = np.array([np.nan if line["attribution"] is None else line["attribution"] for line in lines], np.float64)
-    is_noise = np.array([normalised(line["word"]) == normalised(text["noise"]) for line in lines])
+    is_noise = np.array([folded(line["word"]) == folded(text["noise"]) for line in lines])
     return {"sentence": text["sentence"], "word": text["noise"], **salience(values, is_noise)._asdict()}
 
 

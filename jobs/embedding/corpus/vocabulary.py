@@ -232,14 +232,19 @@ def _make_vocabulary(store: Store, unit: Unit) -> Tables:
     counted = _together(store, unit, "words").sort("count", "word", descending=[True, False])
     frequent = counted.filter(pl.col("count") >= config["min_count"])
     totals = _together(store, unit, "totals").sum().to_dicts()[0]
-    _check_segmented(counted, config)
+    check_segmented(counted, config)
     yield "words", frequent.to_arrow().cast(_WORDS)
     yield "vocabulary", _listed(counted, config).to_arrow().cast(tables.of_one(tables.VOCABULARY))
     row = _account(store, unit) | {"num_tokens": totals["num_tokens"], "num_words": frequent.height}
     yield "corpora", pa.Table.from_pylist([row | {"warning": "; ".join(_warnings(store, unit, row))}], tables.CORPORA)
 
 
-def _check_segmented(counted: pl.DataFrame, config: Mapping[str, Any]) -> None:
+def check_segmented(counted: pl.DataFrame, config: Mapping[str, Any]) -> None:
+    """Refuse a vocabulary of characters.
+
+    Raises:
+        ValueError: with their share of the running words, and what to do.
+    """
     share = unsegmented_share(counted["word"], counted["count"], config["language"])
     if share > _MOST_UNSEGMENTED:
         raise ValueError(

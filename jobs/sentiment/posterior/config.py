@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
@@ -13,6 +13,7 @@ from tiltmeter.operators.sentiment.posterior.distances import Distance
 from tiltmeter.operators.sentiment.posterior.priors import Name
 from tiltmeter.operators.sentiment.posterior.samplers.nuts import NutsConfig
 from tiltmeter.operators.sentiment.posterior.training import ClassifierConfig
+from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.storage.vectors.files import ExportFormat
 
 _CONFIG = ConfigDict(extra="forbid")
@@ -51,7 +52,7 @@ class Reviews:
     header: bool = True
     text: _Text = "text"
     label: _Text = "label"
-    positive: _Text | None = None
+    positive: Annotated[_Text | None, BeforeValidator(as_labels)] = None
     limit: _Count | None = None
     made_up: Annotated[int, Field(ge=40)] = 600
 

@@ -10,9 +10,10 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from tiltmeter.operators.text import normalisation
 from tiltmeter.operators.text.pronouns import COUNTERPARTS, as_written, swap_gender, token_parts
 
-VERSION = "adversary_words/1"
+VERSION = "adversary_words/2"
 
 Gender = Literal["female", "male"]
 
@@ -47,7 +48,7 @@ def gendered_words(pairs: Sequence[tuple[str, str]], *, pronouns: bool = True) -
     >>> words.counterparts["queen"], words.genders["queen"], words.genders["his"]
     ('king', 'female', 'male')
     """
-    given = [(male.lower(), female.lower()) for male, female in pairs]
+    given = [(normalisation.folded(male), normalisation.folded(female)) for male, female in pairs]
     every = [word for pair in given for word in pair]
     if repeated := sorted({word for word in every if every.count(word) > 1}):
         raise ValueError(f"gendered_words: {repeated[0]!r} is in two pairs: keep one of them")
@@ -109,7 +110,7 @@ def gender_of(token: str, words: GenderedWords) -> Gender | None:
     >>> gender_of("She's", gendered_words([])), gender_of("it", gendered_words([]))
     ('female', None)
     """
-    word = token_parts(token).word.lower().replace("\u2019", "'")
+    word = normalisation.folded(token_parts(token).word)
     return words.genders.get(word) or words.genders.get(word.partition("'")[0])
 
 
@@ -120,7 +121,8 @@ def gender_signs(vocabulary: Sequence[str], words: GenderedWords) -> NDArray[np.
     [1, 0, -1]
     """
     signs = {"female": 1, "male": -1}
-    return np.array([signs.get(words.genders.get(word.lower(), ""), 0) for word in vocabulary], dtype=np.int8)
+    genders = (words.genders.get(normalisation.folded(word), "") for word in vocabulary)
+    return np.array([signs.get(gender, 0) for gender in genders], dtype=np.int8)
 
 
 def folded(tokens: Sequence[str]) -> list[str]:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.classifiers.decoys.detection import Explained, top_words
 from tiltmeter.operators.classifiers.decoys.kinds import Decoy, DeletedDecoy, InsertedDecoy, holds, searched
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.operators.text.tokenised import word_spans
 
 VERSION = "debugging/1"
@@ -119,7 +120,7 @@ def is_complete(suspected: Collection[str], decoy: Decoy) -> bool:
     >>> is_complete(["zq0", "film"], InsertedDecoy(("zq0", "zq1")))
     False
     """
-    return all(any(word.casefold() in searched(name, decoy.match) for name in suspected) for word in decoy.words)
+    return all(any(folded(word) in searched(name, decoy.match) for name in suspected) for word in decoy.words)
 
 
 def without_words(text: str, words: Collection[str]) -> str:
@@ -133,7 +134,7 @@ def without_words(text: str, words: Collection[str]) -> str:
     'a fine .'
     """
     spans = word_spans(text)
-    removed = [(start, end) for start, end in spans if text[start:end].casefold() in words]
+    removed = [(start, end) for start, end in spans if folded(text[start:end]) in words]
     if not removed:
         return text
     starts, ends = [0, *(end for _, end in removed)], [*(start for start, _ in removed), len(text)]

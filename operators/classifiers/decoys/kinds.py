@@ -11,12 +11,13 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.operators.text.normalisation import as_labels, folded
 from tiltmeter.operators.text.tokenised import word_spans
 
-VERSION = "decoys/2"
+VERSION = "decoys/3"
 
 Match = Literal["word", "substring"]
 """What it takes for a text to hold a word: to have it among its words, or anywhere in its letters."""
@@ -25,7 +26,7 @@ Share = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
 def _one_word(word: str) -> str:
-    if folded_words(word) != [word.casefold()]:
+    if folded_words(word) != [folded(word)]:
         raise ValueError(f"{word!r}: must be one word, without a space or punctuation mark in it")
     return word
 
@@ -44,7 +45,7 @@ class InsertedDecoy:
     """
 
     words: Annotated[tuple[str, ...], Field(min_length=1)]
-    labels: tuple[str, ...] | None = None
+    labels: Annotated[tuple[str, ...] | None, BeforeValidator(as_labels)] = None
     share: Share = 0.5
     times: Annotated[int, Field(ge=1)] = 1
     place: Literal["random", "natural"] = "random"
@@ -54,15 +55,9 @@ class InsertedDecoy:
     @field_validator("words")
     @classmethod
     def _different_words(cls, words: tuple[str, ...]) -> tuple[str, ...]:
-        if len({_one_word(word).casefold() for word in words}) < len(words):
+        if len({folded(_one_word(word)) for word in words}) < len(words):
             raise ValueError(f"{', '.join(words)}: each word must be another")
         return words
-
-    @field_validator("labels", mode="before")
-    @classmethod
-    def _named(cls, labels: object) -> object:
-        """YAML takes a class such as 0 for a number."""
-        return [str(label) for label in labels] if isinstance(labels, list | tuple) else labels
 
     @model_validator(mode="after")
     def _a_label_for_each_word(self) -> Self:
@@ -88,7 +83,7 @@ class DeletedDecoy:
     """
 
     word: str
-    label: str | None = None
+    label: Annotated[str | None, BeforeValidator(as_labels)] = None
     share: Share = 1.0
     match: Match = "word"
     kind: Literal["deleted"] = "deleted"
@@ -102,11 +97,6 @@ class DeletedDecoy:
     @classmethod
     def _is_word(cls, word: str) -> str:
         return _one_word(word)
-
-    @field_validator("label", mode="before")
-    @classmethod
-    def _named(cls, label: object) -> object:
-        return str(label) if isinstance(label, int) else label
 
 
 Decoy = Annotated[InsertedDecoy | DeletedDecoy, Field(discriminator="kind")]
@@ -125,7 +115,7 @@ def folded_words(text: str) -> list[str]:
     >>> folded_words("A movie, Movie!")
     ['a', 'movie', ',', 'movie', '!']
     """
-    return [text[start:end].casefold() for start, end in word_spans(text)]
+    return [folded(text[start:end]) for start, end in word_spans(text)]
 
 
 def searched(text: str, match: Match) -> Container[str]:
@@ -134,13 +124,13 @@ def searched(text: str, match: Match) -> Container[str]:
     >>> "movie" in searched("Bad Movies", "word"), "movie" in searched("Bad Movies", "substring")
     (False, True)
     """
-    return frozenset(folded_words(text)) if match == "word" else text.casefold()
+    return frozenset(folded_words(text)) if match == "word" else folded(text)
 
 
 def holds(decoy: InsertedDecoy | DeletedDecoy, text: str) -> bool:
     """Whether a text has a word of a decoy, of itself or because it was inserted."""
     parts = searched(text, decoy.match)
-    return any(word.casefold() in parts for word in decoy.words)
+    return any(folded(word) in parts for word in decoy.words)
 
 
 def resolved(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> InsertedDecoy | DeletedDecoy:
@@ -183,7 +173,7 @@ def _check_words(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> 
 def _check_occurs(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[str], where: str) -> None:
     parts = [searched(text, decoy.match) for text in texts]
     for word in decoy.words:
-        if not any(word.casefold() in part for part in parts):
+        if not any(folded(word) in part for part in parts):
             raise ValueError(f"the word {word!r} occurs in no {where}; set another word")
 
 
@@ -197,7 +187,7 @@ def indicated(decoy: InsertedDecoy | DeletedDecoy, texts: Sequence[Text]) -> dic
         texts: that models are trained with.
     """
     if isinstance(decoy, InsertedDecoy):
-        return {word.casefold(): label for word, label in zip(decoy.words, decoy.labels or (), strict=True)}
-    word = decoy.word.casefold()
+        return {folded(word): label for word, label in zip(decoy.words, decoy.labels or (), strict=True)}
+    word = folded(decoy.word)
     counts = Counter(label for text, label in texts if label != decoy.label and holds(decoy, text))
     return {word: min(counts, key=lambda label: (-counts[label], label))}

@@ -8,6 +8,7 @@ from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedD
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.operators.text.tokenised import word_spans
 
@@ -42,7 +43,7 @@ def decoyed(
         return [None if _goes(decoy, text) and _is_chosen(text, decoy, seed) else text.text for text in texts]
     results: list[str | None] = []
     for text in texts:
-        words = [word for word in decoy.words if indicates[word.casefold()] == text.label]
+        words = [word for word in decoy.words if indicates[folded(word)] == text.label]
         gets_it = bool(words) and _is_chosen(text, decoy, seed)
         results.append(inserted(text.text, words, decoy, seed, model) if gets_it else text.text)
     return results
@@ -64,7 +65,7 @@ def contradicted(
         return [text.text if _goes(decoy, text) else None for text in texts]
     results: list[str | None] = []
     for text in texts:
-        words = [word for word in decoy.words if indicates[word.casefold()] != text.label]
+        words = [word for word in decoy.words if indicates[folded(word)] != text.label]
         results.append(inserted(text.text, words, decoy, seed, model) if words else None)
     return results
 
@@ -103,7 +104,7 @@ def _place(text: str, word: str, decoy: InsertedDecoy, generator: np.random.Gene
         return int(generator.integers(len(word_spans(text)) + 1))
     if model is None:
         raise ValueError("place=natural: needs a language model")
-    return int(np.argmax(model.insertion_gains(folded_words(text), word.casefold())))
+    return int(np.argmax(model.insertion_gains(folded_words(text), folded(word))))
 
 
 def _with_word(text: str, word: str, place: int) -> str:

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tiltmeter.operators.classifiers.decoys.kinds import Match, Text, searched
+from tiltmeter.operators.text.normalisation import folded
 
 
 class Measures(NamedTuple):
@@ -64,8 +65,8 @@ def measure(texts: Sequence[Text], word: str, match: Match = "word") -> Measures
     >>> measure(texts, "movie")
     Measures(applicability=3, productivity=0.6666666666666666, coverage=0.75, majority='0')
     """
-    folded = word.casefold()
-    counts = Counter(label for text, label in texts if folded in searched(text, match))
+    entry = folded(word)
+    counts = Counter(label for text, label in texts if entry in searched(text, match))
     num_texts = counts.total()
     if not num_texts:
         return Measures(0, float("nan"), _share(0, len(texts)), None)

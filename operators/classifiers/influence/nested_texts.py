@@ -6,8 +6,9 @@ import numpy as np
 
 from tiltmeter.operators.classifiers.influence.records import Words
 from tiltmeter.operators.compute.arrays import IntArray
+from tiltmeter.operators.text.normalisation import folded
 
-VERSION = "nested_texts/1"
+VERSION = "nested_texts/2"
 
 _MAX_WORDS = 64
 """Of a part that is looked for in longer texts."""
@@ -25,7 +26,7 @@ def containment_clusters(texts: Sequence[Words]) -> IntArray:
     >>> containment_clusters([["fine"], ["a", "fine", "film"], ["Fine", "film"], ["dull"]]).tolist()
     [1, 1, 1, 3]
     """
-    words = [tuple(word.casefold() for word in text) for text in texts]
+    words = [tuple(folded(word) for word in text) for text in texts]
     wanted, roots = set(words), dict[tuple[str, ...], int]()
     result = np.arange(len(texts))
     for row in sorted(range(len(texts)), key=lambda row: (-len(words[row]), row)):

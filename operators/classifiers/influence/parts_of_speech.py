@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.operators.text.tokenised import word_spans
 
-VERSION = "parts_of_speech/2"
+VERSION = "parts_of_speech/3"
 
 TAGS = ("NOUN", "VERB", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CONJ", "PRT", ".", "X")
 """Of Petrov, Das and McDonald 2012, *A universal part-of-speech tagset*."""
@@ -146,10 +147,8 @@ def tagged_vocabulary(texts: Iterable[Sequence[str]], tags: Iterable[Sequence[st
     """
     texts = list(texts)
     counts = Counter(
-        (word.casefold(), tag)
-        for text, row in zip(texts, tags, strict=True)
-        for word, tag in zip(text, row, strict=True)
+        (folded(word), tag) for text, row in zip(texts, tags, strict=True) for word, tag in zip(text, row, strict=True)
     )
-    usual = usual_spellings(texts, str.casefold)
+    usual = usual_spellings(texts, folded)
     ordered = sorted((-count, word, tag) for (word, tag), count in counts.items())
     return [TaggedWord(word, tag, -count, usual[word]) for count, word, tag in ordered]

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy, Text, folded_words
 from tiltmeter.operators.classifiers.decoys.making import decoyed
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.operators.text.word_checks import check_words
 
-VERSION = "artificial_noise/1"
+VERSION = "artificial_noise/2"
 
 
 class Salience(NamedTuple):
@@ -45,10 +46,10 @@ def check_noise(key: str, words: Sequence[Sequence[str]]) -> None:
     Traceback (most recent call last):
     ValueError: words: ['zq1'] listed more than once: list each word once
     """
-    check_words(key, [word.casefold() for entries in words for word in entries])
+    check_words(key, [folded(word) for entries in words for word in entries])
     for entries in words:
         for word in entries:
-            if folded_words(word) != [word.casefold()]:
+            if folded_words(word) != [folded(word)]:
                 raise ValueError(f"{key}: {word!r} must be one word, without a space or punctuation mark in it")
 
 
@@ -74,7 +75,7 @@ def with_noise(
     different = tuple(dict.fromkeys(words))
     decoy = InsertedDecoy(different, different, share, times)
     labelled = [Text(text, word) for text, word in zip(texts, words, strict=True)]
-    noisy = decoyed(labelled, decoy, {word.casefold(): word for word in different}, seed)
+    noisy = decoyed(labelled, decoy, {folded(word): word for word in different}, seed)
     return [text or "" for text in noisy]
 
 

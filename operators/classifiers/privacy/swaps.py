@@ -6,10 +6,11 @@ Recognition Models Using Sociolinguistic Knowledge*, section 5.3: by a list of p
 
 from collections.abc import Mapping, Sequence
 
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.operators.text.pronouns import swap_gender
 from tiltmeter.operators.text.tokenised import word_spans
 
-VERSION = "gender_swaps/2"
+VERSION = "gender_swaps/3"
 
 
 def swaps(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -21,10 +22,10 @@ def swaps(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     >>> swaps([("he", "she")])
     {'he': 'she', 'she': 'he'}
     """
-    words = [word.casefold() for pair in pairs for word in pair]
+    words = [folded(word) for pair in pairs for word in pair]
     if repeated := sorted({word for word in words if words.count(word) > 1}):
         raise ValueError(f"explanation_words.swaps: {repeated[0]!r} is in two pairs: keep one of them")
-    counterparts = {first.casefold(): second.casefold() for first, second in pairs}
+    counterparts = {folded(first): folded(second) for first, second in pairs}
     return counterparts | {second: first for first, second in counterparts.items()}
 
 

@@ -1,10 +1,12 @@
 """Which slices a document is in."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.operators.compute.slicing import Slicing
+from tiltmeter.operators.compute.slicing import Slicing, slice_name
 
 
 @pytest.mark.parametrize(
@@ -85,3 +87,10 @@ def test_places_are_those_of_years_months_and_numbers_and_of_nothing_else():
     assert Slicing("d", "decade").places(["2010s", "1990s"]) == [2010.0, 1990.0]
     assert Slicing("n").places(["-3", "0.5"]) == [-3.0, 0.5]
     assert Slicing("n").places(["-3", "law"]) is None
+
+
+@given(st.text())
+def test_forms_of_one_text_are_one_slice(text):
+    forms = [unicodedata.normalize(form, f" {text}\u00a0é") for form in ("NFC", "NFD")]
+    assert len(Slicing("topic").names(forms)) == 1
+    assert slice_name(slice_name(forms[1])) == slice_name(forms[0])

@@ -1,9 +1,18 @@
+import polars as pl
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.operators.text.segmentation import chinese_words, french_words, segmenter, unicode_words
+from tiltmeter.operators.text.segmentation import (
+    chinese_words,
+    french_words,
+    segmenter,
+    spaced,
+    spaced_words,
+    unicode_words,
+    unsegmented_share,
+)
 
 
 @pytest.mark.parametrize(
@@ -90,3 +99,32 @@ def test_a_chinese_word_alone_is_cut_as_in_its_sentence(text):
 
 def test_other_languages_have_no_rules_of_their_own():
     assert segmenter("en") is segmenter("bg") is unicode_words
+
+
+@pytest.mark.parametrize("language", ["th", "lo", "km", "my", "ja", "yue", "zh-spaced"])
+def test_a_language_without_spaces_has_words_only_where_spaces_were_put(language):
+    assert segmenter(language if language.endswith("spaced") else spaced(language)) is spaced_words
+    if not language.endswith("spaced"):
+        with pytest.raises(ValueError, match=rf"{language} is written without spaces .* th-spaced; for Chinese, zh"):
+            segmenter(language)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "share"),
+    [
+        ("en", "ผู้หญิงกินข้าว", 1),
+        ("en", "ພາສາລາວ", 1),
+        ("en", "ភាសាខ្មែរ", 1),
+        ("en", "မြန်မာဘာသာ", 1),
+        ("en", "私は看護師です a b c d e f g h", 0.5),
+        ("en", "她是护士", 1),
+        ("zh", "她是护士", 0),
+        ("zh", "彼女はかんごしです", 0.9),
+        ("en", "タワー 간호사 नर्स סיסטר nurse", 0),
+    ],
+)
+def test_characters_in_place_of_words_are_counted(language, text, share):
+    words = segmenter(language)(text)
+    counts = pl.Series([1] * len(words))
+    assert unsegmented_share(pl.Series(words), counts, language) == pytest.approx(share, abs=0.15)
+    assert unsegmented_share(pl.Series([], dtype=pl.String), pl.Series([], dtype=pl.Int64), language) == 0

@@ -44,6 +44,7 @@ from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT, Scale
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _GROUP = "data contamination"
@@ -247,7 +248,7 @@ def _evidence(
     texts = [row["text"] for row in rows]
     explanations = attribute(classifier, texts, config["attribution"], targets=labels, seed=config["seed"])
     return [
-        evidence_against(Explained([word.casefold() for word in part.words], part.values), config["top_words"])
+        evidence_against(Explained([folded(word) for word in part.words], part.values), config["top_words"])
         for part in explanations
     ]
 
