@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from unicodedata import normalize
 
-VERSION = "dictionary/1"
+VERSION = "dictionary/2"
 
 
 def translate_words(texts: Sequence[str], words: Mapping[str, str]) -> list[str]:
@@ -19,7 +20,7 @@ def translate_words(texts: Sequence[str], words: Mapping[str, str]) -> list[str]
         words: translations of words, and of phrases, between whose words a text may have any white space.
 
     Returns:
-        A translation of each text; words without an entry are unchanged.
+        A translation of each text, in Unicode's normal form C; words without an entry are unchanged.
 
     Raises:
         ValueError: if an entry has no words, or two differ only in case or white space.
@@ -27,8 +28,9 @@ def translate_words(texts: Sequence[str], words: Mapping[str, str]) -> list[str]
     >>> translate_words(["This man is SAD, man."], {"man": "hombre", "this man": "este hombre", "sad": "triste"})
     ['Este hombre is TRISTE, hombre.']
     """
+    _check(sorted(words, key=len, reverse=True))
+    words = {normalize("NFC", entry): word for entry, word in words.items()}
     entries = sorted(words, key=len, reverse=True)
-    _check(entries)
     if not entries:
         return list(texts)
     any_entry = "|".join(f"({_pattern(entry)})" for entry in entries)
@@ -38,7 +40,7 @@ def translate_words(texts: Sequence[str], words: Mapping[str, str]) -> list[str]
         return words[entry] if match[0] == entry else _with_capitals(words[entry], match[0])
 
     pattern = re.compile(rf"(?<!\w)(?:{any_entry})(?!\w)", re.IGNORECASE)
-    return [pattern.sub(translated, text) for text in texts]
+    return [pattern.sub(translated, normalize("NFC", text)) for text in texts]
 
 
 def _check(entries: Sequence[str]) -> None:
@@ -46,7 +48,7 @@ def _check(entries: Sequence[str]) -> None:
     for entry in entries:
         if not re.search(r"\w", entry):
             raise ValueError(f"entry {entry!r}: has no word to look for; set the dictionary's entries")
-        if (other := seen.setdefault(" ".join(entry.casefold().split()), entry)) != entry:
+        if (other := seen.setdefault(normalize("NFC", " ".join(entry.casefold().split())), entry)) != entry:
             raise ValueError(f"entries {other!r} and {entry!r}: are one for a text; take one out of the dictionary")
 
 

@@ -17,7 +17,7 @@ def prepare(records: pl.DataFrame, config: Scorer) -> pl.DataFrame:
         raise ValueError("the table of records has no records, and must have at least one; set records.path")
     if missing := [name for name in config.columns if name not in records.columns]:
         raise ValueError(
-            f"column {missing[0]!r} is not there: the columns are {', '.join(map(repr, records.columns))}; "
+            f"column {missing[0]!r} is not there: the columns are {', '.join(map(repr, records.columns[:20]))}; "
             "set records.id, records.fields and records.blocking"
         )
     ids = _ids(records[config.id])
@@ -41,7 +41,9 @@ def _ids(column: pl.Series) -> pl.Series:
 
 
 def _text(column: pl.Series) -> pl.Series:
-    text = as_text(column).str.normalize("NFKC").str.to_lowercase()
+    """Without case, invisible characters and kinds of apostrophes; İ is an i, which has two dots in small letters."""
+    text = as_text(column).str.normalize("NFKC").str.to_lowercase().str.replace_all("i\u0307", "i", literal=True)
+    text = text.str.replace_all(r"\p{Cf}+", "").str.replace_all("[’‘‛ʼ]", "'")
     return text.str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
-VERSION = "record_linkage/1"
+VERSION = "record_linkage/2"
 
 MISSING = -1
 """Degree of agreement where a record has no value."""

@@ -95,3 +95,10 @@ def test_entries_without_a_word_are_refused(entry) -> None:
 def test_entries_that_a_text_cannot_tell_apart_are_refused(other) -> None:
     with pytest.raises(ValueError, match="are one for a text; take one out"):
         translate_words(["man"], {"man": "hombre", other: "x"})
+
+
+def test_entries_and_texts_meet_in_any_form_of_unicode() -> None:
+    assert translate_words(["mein cafe\u0301"], {"caf\u00e9": "bar"}) == ["mein bar"]
+    assert translate_words(["mein caf\u00e9"], {"cafe\u0301": "bar"}) == ["mein bar"]
+    with pytest.raises(ValueError, match="are one for a text"):
+        translate_words([], {"caf\u00e9": "a", "cafe\u0301": "b"})

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tiltmeter.operators.resolution.records.columns import prepare
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
 from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
 from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
@@ -317,3 +318,10 @@ def test_held_out_half_of_the_csv_example(data_file, seed):
     assert (is_match & is_taken).sum() / num_matches > 0.93
     assert is_match.sum() / num_matches > 0.98
     assert ((scored["match_probability"] - is_match.cast(pl.Float64)) ** 2).mean() < 0.008
+
+
+def test_names_that_look_alike_are_equal_values() -> None:
+    names = ["İbrahim  O’Neil", "I\u0307BRAHİM o'neil", "i\u0307bra\u00adhim\u200d O‘Neil\u00a0"]
+    records = pl.DataFrame({"key": ["a", "b", "c"], "name": names})
+    config = Scorer(id="key", fields={"name": {"kind": "exact"}}, blocking=[{"name": None}])
+    assert prepare(records, config)["f0"].to_list() == ["ibrahim o'neil"] * 3
