@@ -34,7 +34,7 @@ def contents(digests: IntArray, settings: Mapping[str, Any]) -> IntArray:
 
 
 def gather(store: Store, unit: Unit) -> Tables:
-    """Tables ``clusters``, ``components``, ``ledger_counts``, and ``ledger`` if there was a previous run."""
+    """Tables ``clusters``, ``components``, ``ledger_counts``; after a previous run ``ledger`` and ``moved_records``."""
     graph, previous, records = (
         unit.config["graph"],
         unit.config["previous"],
@@ -60,6 +60,7 @@ def gather(store: Store, unit: Unit) -> Tables:
     moved = flows(np.append(earlier.id, earlier.gone), np.append(ids[cluster], np.full(earlier.gone.size, NOWHERE)))
     if previous:
         yield "ledger", _ledger(graph, moved)
+        yield "moved_records", _moved_records(graph, records, earlier.id, ids[cluster])
     first = max(int(ids.max(initial=-1)) + 1, next_id(previous, graph) if previous else 0)
     counts = _counts(moved) | {
         "num_reused": int((reused != NOWHERE).sum()),
@@ -123,16 +124,22 @@ def _ledger(graph: str, moved: Flows) -> pa.Table:
     return pa.table(values, schema=tables.LEDGER)
 
 
+def _moved_records(graph: str, records: pa.ChunkedArray, before: IntArray, after: IntArray) -> pa.Table:
+    places = np.flatnonzero((before != NOWHERE) & (before != after))
+    events = np.where(np.isin(before[places], after), "split", "merged").tolist()
+    values = [[graph] * places.size, records.take(pa.array(places)), before[places], after[places], events]
+    return pa.table(values, names=tables.MOVED_RECORDS.names).cast(tables.MOVED_RECORDS)
+
+
 def _counts(moved: Flows) -> dict[str, int]:
     before, after, num_records, num_before, num_after, events = moved
     kept = events == "kept"
-    known = set(after[(before != NOWHERE) & ~kept].tolist()) - set(after[kept].tolist()) - {NOWHERE}
     anew = set(after[events == "new"].tolist()) - set(after[before != NOWHERE].tolist())
     return {
         "num_kept": int(kept.sum()),
         "num_unchanged": int((kept & (num_records == num_before) & (num_records == num_after)).sum()),
         "num_merged": np.unique(before[events == "merged"]).size,
-        "num_split": len(known),
+        "num_split": np.unique(before[events == "split"]).size,
         "num_new": len(anew),
         "num_vanished": int(((events == "vanished") & (num_records == num_before)).sum()),
     }

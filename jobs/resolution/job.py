@@ -39,7 +39,8 @@ def run(run: Run[ResolutionRun, Files]) -> None:
     run.publish("clusters", [result.clusters for result in partitions.values()])
     for name in ("components", "ledger_counts"):
         run.publish(name, [result.tables[name] for result in partitions.values()])
-    run.publish_all({"ledger": [result.tables["ledger"] for result in partitions.values() if previous]})
+    for name in ("ledger", "moved_records") if previous else ():
+        run.publish(name, [result.tables[name] for result in partitions.values()])
     export_clusters(run, partitions)
     run.publish_all(assess(runner, graphs, partitions, config, questions, previous))
 

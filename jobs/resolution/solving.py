@@ -43,7 +43,7 @@ class Partition:
 
     Attributes:
         tables: ``clusters``, by the number of the record, ``components``, ``ledger_counts``, ``contents``, which says
-            which components were reused, bundles of the others, and ``ledger`` if there was a previous run.
+            which components were reused, bundles of the others, and after a previous run ``ledger``, ``moved_records``.
     """
 
     tables: Mapping[str, TableRef]
@@ -268,4 +268,4 @@ def _gather_unit(
         "results": [unit.tables["results"] for unit in solved],
     }
     config = {"graph": name, "missing": settings["missing"], "solved_by": settings, "previous": previous}
-    return Unit(f"gather_clusters/3/{cluster_lineage.VERSION}", name, config, inputs)
+    return Unit(f"gather_clusters/4/{cluster_lineage.VERSION}", name, config, inputs)

@@ -58,12 +58,22 @@ LEDGER_COUNTS = pa.schema(
         count("num_kept", "clusters whose id is that of a cluster before", "clusters"),
         count("num_unchanged", "of these: with the same records", "clusters"),
         count("num_merged", "clusters before whose id ended, and whose records are in others", "clusters"),
-        count("num_split", "clusters with a new id whose records, or some of them, were there before", "clusters"),
+        count("num_split", "clusters before whose id lives on, and some of whose records are in others", "clusters"),
         count("num_new", "clusters none of whose records was there before", "clusters"),
         count("num_vanished", "clusters before none of whose records is there any more", "clusters"),
         count("num_reused", "components that did not change, and were taken over", "components"),
         count("num_solved", "components that were solved", "components"),
         count("next_id", "the first id that was not given yet"),
+    ]
+)
+
+MOVED_RECORDS = pa.schema(
+    [
+        GRAPH,
+        text("record", "a record of both runs whose cluster has another id", key=True),
+        count("before", "id in the previous run", "label"),
+        count("after", "id in this run", "label"),
+        text("event", "'merged' or 'split', as in ledger"),
     ]
 )
 
@@ -191,6 +201,7 @@ TABLES = {
     "components": COMPONENTS,
     "ledger": LEDGER,
     "ledger_counts": LEDGER_COUNTS,
+    "moved_records": MOVED_RECORDS,
     "metrics": METRICS,
     "explanations": EXPLANATIONS,
     "drawn_pairs": DRAWN_PAIRS,

@@ -154,7 +154,11 @@ def _optimum(extracts: Extracts) -> Iterator[str]:
     besides = f", besides {plural(total['num_single'], 'record')} without any" if total["num_single"] else ""
     pairs = phrase(extracts.linked).capitalize()
     yield f"{pairs} pairs connect the records into {plural(num, 'component')}{besides}; {_proven(extracts)}"
-    row = extracts.hardest.sort("seconds", descending=True, maintain_order=True).row(0, named=True)
+    solved = extracts.hardest.drop_nulls("seconds").sort("seconds", descending=True, maintain_order=True)
+    if solved.is_empty():
+        yield "None had to be solved: all are taken over from the previous run."
+        return
+    row = solved.row(0, named=True)
     extent = f"{plural(row['num_records'], 'record')}, {plural(row['num_pairs'], 'pair')}"
     slowest = f"{_component(row, extracts)} ({extent}), took {duration(row['seconds'])}"
     yield f"Solving took {duration(total['seconds'])} in all; the slowest, {slowest}."

@@ -38,7 +38,7 @@ class Extracts:
         scorer: of messy records; None where pairs were given.
         counts: table ``pair_counts``, with a row for each graph.
         constraints: table ``constraint_counts``; without rows where there are none.
-        ledger, ledger_counts: the tables of these names; without rows where there was no previous run.
+        ledger, ledger_counts, moved_records: the tables of these names; without rows where there was no previous run.
         metrics: table ``metrics``, the most important first; without rows where there is no gold.
         drawn_pairs: the table of this name; None where nothing is drawn.
         clusters, components, explanations: the large tables of these names.
@@ -52,10 +52,12 @@ class Extracts:
         ranks = {name: rank for rank, name in enumerate(METRICS)}
         self.scorer, self.counts, self.drawn_pairs = scorer, frames["pair_counts"], frames.get("drawn_pairs")
         self.metrics = tables["metrics"].sort(pl.col("metric").replace_strict(ranks), maintain_order=True).collect()
-        self.clusters, self.components = tables["clusters"], tables["components"]
+        # Of a component that was taken over, the earlier run was at it, and not this one.
+        times = pl.when(~pl.col("is_reused")).then(pl.col("seconds", "listing_seconds", "packing_seconds"))
+        self.clusters, self.components = tables["clusters"], tables["components"].with_columns(times)
         self.explanations = tables["explanations"]
         self.constraints = tables["constraint_counts"].collect()
-        self.ledger = tables["ledger"]
+        self.ledger, self.moved_records = tables["ledger"], tables["moved_records"]
         self.ledger_counts = tables["ledger_counts"].collect() if "ledger" in frames else pl.DataFrame()
         self.is_study, self.linked = self.counts.height > 1, linked
 

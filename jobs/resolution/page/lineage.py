@@ -24,7 +24,7 @@ def finding(counts: Row) -> str:
     )
 
 
-def ledger(rows: pl.LazyFrame, counts: pl.DataFrame) -> Iterator[Block]:
+def ledger(rows: pl.LazyFrame, counts: pl.DataFrame, moved: pl.LazyFrame) -> Iterator[Block]:
     """What went where, the largest first, and all counts."""
     changed = rows.filter((pl.col("event") != "kept") | (pl.col("num_before") != pl.col("num_after")))
     rank = pl.col("event").replace_strict({event: rank for rank, event in enumerate(_EVENTS)}, return_dtype=pl.Int64)
@@ -52,6 +52,7 @@ def ledger(rows: pl.LazyFrame, counts: pl.DataFrame) -> Iterator[Block]:
             count("num_before", "records before"),
             count("num_after", "records after"),
         )
+    yield from _moved(moved)
     sums = counts.drop("graph").sum().row(0, named=True)
     lines = [
         {"what": field.metadata[b"description"].decode(), "num": sums[field.name]}
@@ -59,6 +60,15 @@ def ledger(rows: pl.LazyFrame, counts: pl.DataFrame) -> Iterator[Block]:
         if field.name.startswith("num_")
     ]
     yield grid("All clusters and components.", lines, text("what"), count("num", "how many"))
+
+
+def _moved(rows: pl.LazyFrame) -> Iterator[Block]:
+    first = rows.head(_NUM_SHOWN).collect()
+    if first.height:
+        num = plural(int(rows.select(pl.len()).collect().item()), "record")
+        rest = "" if first.height < _NUM_SHOWN else " The first of them; all are in the table moved_records."
+        numbers = text("before", "id before", is_numeric=True), text("after", "id after", is_numeric=True)
+        yield grid(f"{num} moved to a cluster of another id.{rest}", first, "record", *numbers, "event")
 
 
 def _id(value: int | None) -> str:

@@ -20,7 +20,7 @@ def sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Sectio
     """What was found, and how it came about; the components of the numbers ``drawn`` are drawn, from a seed."""
     parts: dict[str, tuple[str, Iterable[Block]]] = {
         "questions": ("Your questions", _asked(extracts)),
-        "ledger": ("Since the previous run", ledger(extracts.ledger, extracts.ledger_counts)),
+        "ledger": ("Since the previous run", ledger(extracts.ledger, extracts.ledger_counts, extracts.moved_records)),
         "components": ("Components", components(extracts)),
         **{f"component-{num}": (f"Component {num}", _drawing(num, extracts, seed)) for num in drawn},
         "near-misses": ("Near misses", _explained("near_miss", extracts)),

@@ -4,9 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tiltmeter.jobs.report.wording import duration
 from tiltmeter.jobs.runtime.config import ConfigError
 
 NUM_FAMILIES = 12
+MOVING, NEXT_FAMILY = "r133", [f"r{number}" for number in range(134, 140)]
 
 
 def drawn_pairs(seed=0):
@@ -43,11 +45,13 @@ def resolve(run_job, tmp_path_factory):
 
 
 def changed(pairs):
-    """Some pairs weigh something else, a record is gone, and one is new."""
-    gone = (pl.col("left") == "r101") | (pl.col("right") == "r101")
-    other = pl.when(pl.col("left").is_in(["r100", "r117"])).then(-pl.col("weight")).otherwise("weight")
+    """Some pairs weigh something else, a record is gone, one is new, and one moves to the next family."""
+    gone = (pl.col("left") == "r101") | (pl.col("right") == "r101") | (pl.col("left") == MOVING)
+    left = pl.when(pl.col("right") == MOVING).then(-0.9).otherwise("weight")
+    other = pl.when(pl.col("left").is_in(["r100", "r117"])).then(-pl.col("weight")).otherwise(left)
     new = pl.DataFrame({"left": ["new", "new"], "right": ["r120", "r121"], "weight": [0.9, 0.8]})
-    return pl.concat([pairs.filter(~gone).with_columns(other), new])
+    joined = pl.DataFrame({"left": [MOVING] * 6, "right": NEXT_FAMILY, "weight": [0.9] * 6})
+    return pl.concat([pairs.filter(~gone).with_columns(weight=other), new, joined])
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +102,7 @@ def test_only_components_that_changed_are_solved(runs):
             .select("left", "right")
             .unpivot()["value"]
         )
-        | {"r120", "r121"}
+        | {"r120", "r121", MOVING, *NEXT_FAMILY}
     )
     same = [set(records) for records in before["record"] if not touched & set(records)]
     reused = frame(again, "components").filter("is_reused")["component"]
@@ -126,7 +130,35 @@ def test_ids_stay_and_the_ledger_says_what_became_of_every_record(runs):
     assert all(id_ >= first.rows("ledger_counts")[0]["next_id"] for id_ in new)
     assert "r101" in before["record"]
     assert "r101" not in after["record"]
-    assert {"vanished", "new", "kept"} <= set(ledger["event"])
+    assert {"vanished", "new", "kept", "split"} <= set(ledger["event"])
+
+
+def test_a_record_that_moves_between_clusters_that_live_on_is_a_split_and_listed(runs):
+    first, again, _ = runs
+    [counts] = again.rows("ledger_counts")
+    ledger, moved = frame(again, "ledger"), {row["record"]: row for row in again.rows("moved_records")}
+    for event in ("split", "merged"):
+        assert counts[f"num_{event}"] == ledger.filter(event=event)["before"].n_unique()
+    row = moved[MOVING]
+    assert row["event"] == "split"
+    assert {row["before"], row["after"]} <= set(frame(first, "clusters")["id"]), "both were there before"
+    sides = [dict(frame(run, "clusters").select("record", "id").rows()) for run in (first, again)]
+    both = sides[0].keys() & sides[1].keys()
+    changed_ids = {record: (sides[0][record], sides[1][record]) for record in both}
+    expected = {record: ids for record, ids in changed_ids.items() if ids[0] != ids[1]}
+    assert {record: (row["before"], row["after"]) for record, row in moved.items()} == expected
+    report = (again.path / "report.html").read_text()
+    assert "moved to a cluster of another id" in report
+
+
+def test_times_are_those_of_this_run(resolve, runs):
+    first, again, _ = runs
+    same = resolve(drawn_pairs(), f"previous={first.path}")
+    assert "Solving took" not in (same.path / "report.html").read_text()
+    components = frame(again, "components")
+    seconds = components.filter(~pl.col("is_reused"))["seconds"].sum()
+    assert 0 < seconds < components["seconds"].sum()
+    assert f"Solving took {duration(seconds)} in all; " in (again.path / "report.html").read_text()
 
 
 def test_an_id_that_was_given_never_comes_again(resolve, runs):
